@@ -1,0 +1,64 @@
+package log
+
+// Block is a part of a message: Text, Thinking, ToolCall, ToolResult, Media or
+// ProviderBlock. Blocks are values; raw JSON and binary data are strings, so
+// that a block cannot be changed after it was made.
+type Block interface{ block() }
+
+func (Text) block()          {}
+func (Thinking) block()      {}
+func (ToolCall) block()      {}
+func (ToolResult) block()    {}
+func (Media) block()         {}
+func (ProviderBlock) block() {}
+
+// Text is plain text.
+type Text struct{ Text string }
+
+// Thinking is a model's reasoning, perhaps signed, redacted or encrypted by its
+// provider.
+type Thinking struct {
+	Text             string
+	Signature        string
+	RedactedData     string // raw bytes
+	EncryptedContent string
+}
+
+// Sealed reports whether the provider can tell that the block was changed: it is
+// signed, redacted or encrypted.
+func (t Thinking) Sealed() bool {
+	return t.Signature != "" || t.RedactedData != "" || t.EncryptedContent != ""
+}
+
+// ToolCall is a model's request to run a tool.
+type ToolCall struct {
+	CallID string
+	Name   string
+	// Arguments is the JSON of the arguments exactly as the model wrote it.
+	Arguments string
+}
+
+// ToolResult answers the tool call with the same CallID.
+type ToolResult struct {
+	CallID   string
+	ToolName string // may be empty: the call names the tool
+	// Content holds Text, Media and ProviderBlock blocks only.
+	Content []Block
+	IsError bool
+}
+
+// Media is an image, a document or other binary content.
+type Media struct {
+	MIMEType string
+	Data     string // raw bytes; empty if the content is behind URI
+	URI      string
+	// Tokens is what the provider charges for it, as the runtime said; 0 if it
+	// did not.
+	Tokens uint32
+}
+
+// ProviderBlock is a provider's own block, carried as it came.
+type ProviderBlock struct {
+	Provider string
+	JSON     string
+}

@@ -1,0 +1,118 @@
+package log
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"maps"
+	"slices"
+)
+
+// Digest is the identity of what an event says: its labels and body. The
+// envelope (seq, turn, event_id, time, token counts) takes no part, so a client
+// that repeats an append without remembering the time it sent is still
+// recognised. Two events with the same event_id and Digest are the same event.
+func Digest(e Event) [sha256.Size]byte {
+	d := digester{sha256.New()}
+	d.count(len(e.Labels))
+	for _, k := range slices.Sorted(maps.Keys(e.Labels)) {
+		d.str(k)
+		d.str(e.Labels[k])
+	}
+	switch b := e.Body.(type) {
+	case *Message:
+		d.tag('m', byte(b.Role), flag(b.Pinned))
+		d.str(b.GroupID)
+		d.str(b.Model)
+		d.blocks(b.Blocks)
+	case *Reminder:
+		d.tag('r', byte(b.RoleHint), flag(b.PreserveOnCompact), flag(b.TTLTurns != nil))
+		if b.TTLTurns != nil {
+			d.count(int(*b.TTLTurns))
+		}
+		d.str(b.Body)
+		d.str(b.DedupeKey)
+		d.str(b.Source)
+		d.strs(b.Tags)
+	case *Compaction:
+		d.tag('c', byte(b.Trigger))
+		d.str(b.Summary)
+		d.optional(b.PreTokens)
+		d.optional(b.PostTokens)
+		d.strs(b.KeptEventIDs)
+		d.str(b.Mode)
+		d.str(b.Strategy)
+		d.str(b.NativeJSON)
+	case *Custom:
+		d.tag('x')
+		d.str(b.Type)
+		d.str(b.JSON)
+	}
+	return [sha256.Size]byte(d.h.Sum(nil))
+}
+
+// digester writes every value with its length, so that no two different events
+// write the same bytes.
+type digester struct{ h hash.Hash }
+
+func (d digester) tag(b ...byte) { d.h.Write(b) }
+
+func (d digester) count(n int) {
+	var buf [8]byte
+	binary.LittleEndian.PutUint64(buf[:], uint64(n))
+	d.h.Write(buf[:])
+}
+
+func (d digester) str(s string) {
+	d.count(len(s))
+	d.h.Write([]byte(s))
+}
+
+func (d digester) strs(all []string) {
+	d.count(len(all))
+	for _, s := range all {
+		d.str(s)
+	}
+}
+
+func (d digester) optional(n *uint64) {
+	d.tag(flag(n != nil))
+	if n != nil {
+		d.count(int(*n))
+	}
+}
+
+func (d digester) blocks(all []Block) {
+	d.count(len(all))
+	for _, b := range all {
+		switch b := b.(type) {
+		case Text:
+			d.tag('t')
+			d.str(b.Text)
+		case Thinking:
+			d.tag('h')
+			d.strs([]string{b.Text, b.Signature, b.RedactedData, b.EncryptedContent})
+		case ToolCall:
+			d.tag('c')
+			d.strs([]string{b.CallID, b.Name, b.Arguments})
+		case ToolResult:
+			d.tag('r', flag(b.IsError))
+			d.strs([]string{b.CallID, b.ToolName})
+			d.blocks(b.Content)
+		case Media:
+			d.tag('m')
+			d.strs([]string{b.MIMEType, b.Data, b.URI})
+			d.count(int(b.Tokens))
+		case ProviderBlock:
+			d.tag('p')
+			d.strs([]string{b.Provider, b.JSON})
+		}
+	}
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package log
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed is returned by every method of a store that has been closed.
+var ErrClosed = errors.New("store is closed")
+
+// NotFoundError says that something with a name does not exist.
+type NotFoundError struct {
+	Kind string // "session", "artifact", "event"
+	Name string
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
+
+// ExistsError says that a session with this id exists already.
+type ExistsError struct {
+	Kind string
+	Name string
+}
+
+func (e *ExistsError) Error() string { return fmt.Sprintf("%s %q exists already", e.Kind, e.Name) }
+
+// EventConflictError says that an event_id was used before for other content.
+// Nothing of the batch was stored.
+type EventConflictError struct {
+	EventID string
+	Index   int // of the event in the batch
+	Seq     Seq // of the event that has the id; 0 if it stands in the same batch
+}
+
+func (e *EventConflictError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("events[%d]: event_id %q stands twice in the batch with different content", e.Index, e.EventID)
+	}
+	return fmt.Sprintf("events[%d]: event_id %q belongs to event %d with different content", e.Index, e.EventID, e.Seq)
+}
+
+// HeadMismatchError says that the log was not where the writer expected it.
+type HeadMismatchError struct{ Expected, Actual Seq }
+
+func (e *HeadMismatchError) Error() string {
+	return fmt.Sprintf("expected_head is %d but the log's head is %d", e.Expected, e.Actual)
+}
+
+// InvalidError says which field of the input is wrong and why. Nothing was
+// stored.
+type InvalidError struct {
+	Field  string // a path such as events[2].message.blocks[0].tool_result.call_id
+	Reason string
+}
+
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// UnavailableError says that the store failed and refuses all further work. The
+// cause is for the daemon's own diagnostics, not for clients.
+type UnavailableError struct{ Cause error }
+
+func (e *UnavailableError) Error() string { return fmt.Sprintf("store has failed: %v", e.Cause) }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }

@@ -1,0 +1,153 @@
+package log
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Session is a conversation and what is known of its log.
+type Session struct {
+	ID string
+	// Head is the newest durable event; 0 if there is none.
+	Head  Seq
+	Turns uint32
+	// LogBytes is the size of all events up to Head as the store encodes them,
+	// shared events of a parent included.
+	LogBytes               uint64
+	CreateTime, UpdateTime time.Time
+	Labels                 map[string]string
+	// Settings is opaque to the store: the session's policy and budget as the
+	// layer above encodes them.
+	Settings []byte
+	// ParentID and ForkSeq say where a fork began; empty and 0 otherwise. The
+	// parent may have been deleted since.
+	ParentID string
+	ForkSeq  Seq
+}
+
+// SessionQuery selects a page of sessions, ordered by id.
+type SessionQuery struct {
+	// After is the id behind which the page starts; empty for the first.
+	After string
+	Limit int
+	// Labels must all be there with these values.
+	Labels map[string]string
+}
+
+// ForkRequest makes a session that shares its parent's events up to At.
+type ForkRequest struct {
+	ParentID string
+	// At must not be after the parent's head; 0 shares nothing.
+	At    Seq
+	NewID string
+	Time  time.Time
+}
+
+// Batch is appended whole or not at all.
+type Batch struct {
+	// Events must have an ID and a Body; Seq and Turn are ignored. The store
+	// keeps references to what the events hold: the caller must not change it
+	// afterwards.
+	Events []Event
+	// ExpectedHead, if set, must be the log's head before the batch. A batch of
+	// which every event is a duplicate succeeds whatever the head is, so that a
+	// writer can repeat a call whose answer it lost.
+	ExpectedHead *Seq
+	// Time becomes the session's update time, and its create time if this batch
+	// makes it.
+	Time time.Time
+}
+
+// Receipt says where an event of a batch stands in the log.
+type Receipt struct {
+	Seq     Seq
+	EventID string
+	// Duplicate is set when the log held the same event already; Seq is then the
+	// place of the first one.
+	Duplicate bool
+	Tokens    TokenCounts
+}
+
+// Commit is an append that has its place in the log but may not be durable yet.
+type Commit interface {
+	// Wait returns once the batch is durable, with one receipt per event in the
+	// batch's order. After an error of Wait the batch is there whole or not at
+	// all. Wait may be called once, from any goroutine. A cancelled context ends
+	// the wait, not the append.
+	Wait(ctx context.Context) ([]Receipt, error)
+}
+
+// Artifact is data derived from a log and kept beside it, so that deriving never
+// moves the head.
+type Artifact struct {
+	// Kind, Seq and ID together are its key; artifacts of one kind are ordered by
+	// Seq, then ID in byte order.
+	Kind string
+	// Seq is the last event it was derived from. A fork shares the artifacts of
+	// its parent up to the fork's Seq.
+	Seq   Seq
+	ID    string
+	Value []byte
+}
+
+// ArtifactQuery selects artifacts of one kind with From <= Seq <= To.
+type ArtifactQuery struct {
+	Kind     string
+	From, To Seq // To 0 means no bound
+	// Newest first instead of oldest first.
+	Reverse bool
+}
+
+// Store keeps logs. All methods may be called from any goroutine. Errors are the
+// types of this package; a context's error is returned as it is. Slices and
+// events that a store returns are shared and must not be changed.
+//
+// What is visible is durable: no method shows an event, a session or an artifact
+// that a crash could still take back.
+type Store interface {
+	// CreateSession makes an empty session from ID, CreateTime, Labels and
+	// Settings; durable on return. *ExistsError if the id is taken.
+	CreateSession(ctx context.Context, s Session) (Session, error)
+	// Session returns a session as it stands, or *NotFoundError.
+	Session(ctx context.Context, id string) (Session, error)
+	// ListSessions returns up to Limit sessions in the order of their ids.
+	ListSessions(ctx context.Context, q SessionQuery) ([]Session, error)
+	// Fork makes a session that reads the parent's first At events as its own, in
+	// time that does not depend on how many they are; durable on return. It takes
+	// over labels and settings. The two diverge from there and neither sees the
+	// other's later events.
+	Fork(ctx context.Context, r ForkRequest) (Session, error)
+	// DeleteSession removes the session, its artifacts and every event that no
+	// fork shares; what is removed is gone from the medium on return, in every
+	// copy the store made of it. Appends that were admitted before and not waited
+	// for may fail with *NotFoundError.
+	DeleteSession(ctx context.Context, id string) error
+
+	// Append admits a batch behind all batches admitted before it, by the rules
+	// of Head.Admit, and makes the session if there is none. The batch has its
+	// seqs when Append returns and is durable when Commit.Wait returns. Batches
+	// of one session become durable in their order.
+	Append(ctx context.Context, id string, b Batch) (Commit, error)
+	// Read yields the durable events from..to, both included, from a snapshot
+	// taken at the call; to 0 means the head. It touches only what it yields, and
+	// stops after the first error.
+	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
+	// WaitPast returns the durable head as soon as it is greater than seq.
+	// *NotFoundError if the session does not exist or goes away meanwhile.
+	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)
+
+	// PutArtifact stores an artifact, replacing the one with the same key;
+	// durable on return. It never moves the session's head or update time.
+	PutArtifact(ctx context.Context, id string, a Artifact) error
+	// Artifact returns one artifact or *NotFoundError.
+	Artifact(ctx context.Context, id, kind string, seq Seq, artifactID string) (Artifact, error)
+	// Artifacts yields the artifacts of the query from a snapshot.
+	Artifacts(ctx context.Context, id string, q ArtifactQuery) iter.Seq2[Artifact, error]
+
+	// Healthy returns nil, or the *UnavailableError that made the store refuse
+	// work. A store that failed stays failed.
+	Healthy() error
+	// Close waits for admitted batches and releases everything.
+	Close() error
+}
