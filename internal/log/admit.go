@@ -30,58 +30,56 @@ type Head struct {
 
 // Admit gives the events their Seq and Turn and returns the head behind them, or
 // an *InvalidError that names the first field at fault; then nothing is admitted.
-// The events must hold no duplicates: stores sort those out first. The slice is
-// not changed; the admitted events are returned in a new one.
+// The events must hold no duplicates: PreparedBatch sorts those out first. The
+// slice is not changed; the admitted events are returned in a new one.
 //
 // The rules: a message has a role and at least one block; tool calls stand in
 // assistant messages, and results in tool or user messages; a tool message holds
 // results alone; a result answers an open call that stands before it; a call_id
 // may be used again once it is answered, or in a later message, but not twice
-// within one message or group.
+// within one message or group; a message makes at most MaxOpenCalls calls; text
+// is UTF-8.
 func (h Head) Admit(events []Event) (Head, []Event, error) {
 	next := h
-	next.OpenCalls = slices.Clone(h.OpenCalls)
 	admitted := make([]Event, len(events))
 	for i, e := range events {
-		e.Seq = next.Seq + 1
-		if m, ok := e.Body.(*Message); ok {
-			if err := next.admitMessage(m, e.Seq); err != nil {
-				err.Field = fmt.Sprintf("events[%d].%s", i, err.Field)
-				return h, nil, err
-			}
-		} else if err := validateBody(e.Body); err != nil {
-			err.Field = fmt.Sprintf("events[%d].%s", i, err.Field)
-			return h, nil, err
+		var err *InvalidError
+		if next, admitted[i], err = next.admitEvent(e); err != nil {
+			return h, nil, err.in("events[%d]", i)
 		}
-		next.Seq = e.Seq
-		e.Turn = next.Turns
-		admitted[i] = e
-	}
-	if extra := len(next.OpenCalls) - MaxOpenCalls; extra > 0 {
-		next.OpenCalls = slices.Delete(next.OpenCalls, 0, extra)
 	}
 	return next, admitted, nil
 }
 
-func validateBody(b Body) *InvalidError {
-	switch b := b.(type) {
-	case *Reminder:
-		if b == nil || b.Body == "" {
-			return &InvalidError{"reminder.body", "must not be empty"}
-		}
-	case *Compaction, *Custom:
-	default:
-		return &InvalidError{"kind", "must be set"}
+// admitEvent is Admit for one event. The fields of its errors start within the
+// event.
+func (h Head) admitEvent(e Event) (Head, Event, *InvalidError) {
+	if err := validateEnvelope(e); err != nil {
+		return h, e, err
 	}
-	return nil
+	next := h
+	e.Seq = h.Seq + 1
+	next.Seq = e.Seq
+	if m, ok := e.Body.(*Message); ok && m != nil {
+		if err := next.admitMessage(m, e.Seq); err != nil {
+			return h, e, err.in("message")
+		}
+	} else if err := validateBody(e.Body); err != nil {
+		return h, e, err
+	}
+	e.Turn = next.Turns
+	return next, e, nil
 }
 
 func (h *Head) admitMessage(m *Message, seq Seq) *InvalidError {
 	if m.Role == RoleUnspecified || m.Role > RoleTool {
-		return &InvalidError{"message.role", "must be system, user, assistant or tool"}
+		return &InvalidError{"role", "must be system, user, assistant or tool"}
 	}
 	if len(m.Blocks) == 0 {
-		return &InvalidError{"message.blocks", "must not be empty"}
+		return &InvalidError{"blocks", "must not be empty"}
+	}
+	if err := validateTexts(text{"group_id", m.GroupID}, text{"model", m.Model}); err != nil {
+		return err
 	}
 	if m.Role == RoleAssistant {
 		if m.GroupID == "" || m.GroupID != h.LastGroup {
@@ -89,11 +87,22 @@ func (h *Head) admitMessage(m *Message, seq Seq) *InvalidError {
 		}
 		h.LastGroup = m.GroupID
 	}
+	// The list is shared with the heads before this one.
+	h.OpenCalls = slices.Clone(h.OpenCalls)
+	calls := 0
 	for i, b := range m.Blocks {
-		if err := h.admitBlock(m, b, seq); err != nil {
-			err.Field = fmt.Sprintf("message.blocks[%d].%s", i, err.Field)
-			return err
+		if _, ok := b.(ToolCall); ok {
+			calls++
 		}
+		if calls > MaxOpenCalls {
+			return &InvalidError{"blocks", fmt.Sprintf("must not hold more than %d tool calls", MaxOpenCalls)}
+		}
+		if err := h.admitBlock(m, b, seq); err != nil {
+			return err.in("blocks[%d]", i)
+		}
+	}
+	if extra := len(h.OpenCalls) - MaxOpenCalls; extra > 0 {
+		h.OpenCalls = slices.Delete(h.OpenCalls, 0, extra)
 	}
 	return nil
 }
@@ -102,13 +111,14 @@ func (h *Head) admitBlock(m *Message, b Block, seq Seq) *InvalidError {
 	if _, isResult := b.(ToolResult); m.Role == RoleTool && !isResult {
 		return &InvalidError{"tool_result", "a tool message holds tool results alone"}
 	}
+	if err := validateBlock(b); err != nil {
+		return err
+	}
 	switch b := b.(type) {
 	case ToolCall:
 		return h.openCall(m, b, seq)
 	case ToolResult:
 		return h.answerCall(m, b)
-	case nil:
-		return &InvalidError{"kind", "must be set"}
 	}
 	return nil
 }
@@ -142,13 +152,6 @@ func (h *Head) answerCall(m *Message, r ToolResult) *InvalidError {
 	}
 	if r.CallID == "" {
 		return &InvalidError{"tool_result.call_id", "must not be empty"}
-	}
-	for i, c := range r.Content {
-		switch c.(type) {
-		case Text, Media, ProviderBlock:
-		default:
-			return &InvalidError{fmt.Sprintf("tool_result.content[%d]", i), "holds text, media and provider blocks only"}
-		}
 	}
 	at := h.findOpen(r.CallID)
 	if at < 0 {

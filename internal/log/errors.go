@@ -16,7 +16,7 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
 
-// ExistsError says that a session with this id exists already.
+// ExistsError says that something with this name exists already.
 type ExistsError struct {
 	Kind string
 	Name string
@@ -54,6 +54,11 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// in returns the same error seen from one level further out.
+func (e *InvalidError) in(format string, args ...any) *InvalidError {
+	return &InvalidError{Field: fmt.Sprintf(format, args...) + "." + e.Field, Reason: e.Reason}
+}
 
 // UnavailableError says that the store failed and refuses all further work. The
 // cause is for the daemon's own diagnostics, not for clients.

@@ -12,8 +12,8 @@ type Session struct {
 	// Head is the newest durable event; 0 if there is none.
 	Head  Seq
 	Turns uint32
-	// LogBytes is the size of all events up to Head as the store encodes them,
-	// shared events of a parent included.
+	// LogBytes is the sum of Size over all events up to Head, shared events of a
+	// parent included.
 	LogBytes               uint64
 	CreateTime, UpdateTime time.Time
 	Labels                 map[string]string
@@ -30,6 +30,7 @@ type Session struct {
 type SessionQuery struct {
 	// After is the id behind which the page starts; empty for the first.
 	After string
+	// Limit is the greatest number of sessions to return; 0 means no limit.
 	Limit int
 	// Labels must all be there with these values.
 	Labels map[string]string
@@ -38,7 +39,7 @@ type SessionQuery struct {
 // ForkRequest makes a session that shares its parent's events up to At.
 type ForkRequest struct {
 	ParentID string
-	// At must not be after the parent's head; 0 shares nothing.
+	// At must not be after the parent's durable head; 0 shares nothing.
 	At    Seq
 	NewID string
 	Time  time.Time
@@ -84,8 +85,8 @@ type Artifact struct {
 	// Kind, Seq and ID together are its key; artifacts of one kind are ordered by
 	// Seq, then ID in byte order.
 	Kind string
-	// Seq is the last event it was derived from. A fork shares the artifacts of
-	// its parent up to the fork's Seq.
+	// Seq is the last event it was derived from. A fork shares its parent's
+	// artifacts up to the fork's Seq as they stood when it was made.
 	Seq   Seq
 	ID    string
 	Value []byte
@@ -107,7 +108,8 @@ type ArtifactQuery struct {
 // that a crash could still take back.
 type Store interface {
 	// CreateSession makes an empty session from ID, CreateTime, Labels and
-	// Settings; durable on return. *ExistsError if the id is taken.
+	// Settings, which it copies; durable on return. *ExistsError if the id is
+	// taken.
 	CreateSession(ctx context.Context, s Session) (Session, error)
 	// Session returns a session as it stands, or *NotFoundError.
 	Session(ctx context.Context, id string) (Session, error)
@@ -116,33 +118,37 @@ type Store interface {
 	// Fork makes a session that reads the parent's first At events as its own, in
 	// time that does not depend on how many they are; durable on return. It takes
 	// over labels and settings. The two diverge from there and neither sees the
-	// other's later events.
+	// other's later events or artifacts.
 	Fork(ctx context.Context, r ForkRequest) (Session, error)
 	// DeleteSession removes the session, its artifacts and every event that no
 	// fork shares; what is removed is gone from the medium on return, in every
 	// copy the store made of it. Appends that were admitted before and not waited
-	// for may fail with *NotFoundError.
+	// for may fail with *NotFoundError, and so may reads that have begun. The id is
+	// free again.
 	DeleteSession(ctx context.Context, id string) error
 
 	// Append admits a batch behind all batches admitted before it, by the rules
-	// of Head.Admit, and makes the session if there is none. The batch has its
-	// seqs when Append returns and is durable when Commit.Wait returns. Batches
-	// of one session become durable in their order.
+	// of PreparedBatch.Admit, and makes the session if there is none. The batch
+	// has its seqs when Append returns and is durable when Commit.Wait returns.
+	// Batches of one session become durable in their order. After an error of
+	// Append nothing was stored.
 	Append(ctx context.Context, id string, b Batch) (Commit, error)
-	// Read yields the durable events from..to, both included, from a snapshot
-	// taken at the call; to 0 means the head. It touches only what it yields, and
-	// stops after the first error.
+	// Read yields the durable events from..to, both included, in order; to 0, or
+	// behind the head, means the head as it is when the iteration starts. It
+	// touches only what it yields, holds nothing of the store while the caller
+	// works, and stops after the first error.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 	// WaitPast returns the durable head as soon as it is greater than seq.
 	// *NotFoundError if the session does not exist or goes away meanwhile.
 	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)
 
-	// PutArtifact stores an artifact, replacing the one with the same key;
-	// durable on return. It never moves the session's head or update time.
+	// PutArtifact stores a copy of an artifact, replacing the one with the same
+	// key; durable on return. It never moves the session's head or update time.
 	PutArtifact(ctx context.Context, id string, a Artifact) error
 	// Artifact returns one artifact or *NotFoundError.
 	Artifact(ctx context.Context, id, kind string, seq Seq, artifactID string) (Artifact, error)
-	// Artifacts yields the artifacts of the query from a snapshot.
+	// Artifacts yields the artifacts of the query, each once. Of those that are
+	// put while the iteration runs, some may be seen.
 	Artifacts(ctx context.Context, id string, q ArtifactQuery) iter.Seq2[Artifact, error]
 
 	// Healthy returns nil, or the *UnavailableError that made the store refuse

@@ -1,0 +1,128 @@
+package log
+
+import "crypto/sha256"
+
+// Known is what a log remembers of an event_id that it holds.
+type Known struct {
+	Seq    Seq
+	Digest [sha256.Size]byte
+	Tokens TokenCounts
+}
+
+// PreparedBatch is a batch with everything worked out that needs no log, so that
+// a store does it before it takes a lock.
+type PreparedBatch struct {
+	events  []Event
+	digests [][sha256.Size]byte
+	expect  *Seq
+}
+
+// Prepare checks a batch as far as it can be checked without a log. Times are
+// brought to UTC.
+func Prepare(b Batch) (PreparedBatch, error) {
+	if len(b.Events) == 0 {
+		return PreparedBatch{}, &InvalidError{"events", "must not be empty"}
+	}
+	p := PreparedBatch{
+		events:  make([]Event, len(b.Events)),
+		digests: make([][sha256.Size]byte, len(b.Events)),
+		expect:  b.ExpectedHead,
+	}
+	for i, e := range b.Events {
+		if err := validateEnvelope(e); err != nil {
+			return PreparedBatch{}, err.in("events[%d]", i)
+		}
+		if m, ok := e.Body.(*Message); ok && m == nil {
+			return PreparedBatch{}, (&InvalidError{"kind", "must be set"}).in("events[%d]", i)
+		} else if !ok {
+			if err := validateBody(e.Body); err != nil {
+				return PreparedBatch{}, err.in("events[%d]", i)
+			}
+		}
+		e.Time = e.Time.UTC().Round(0)
+		p.events[i] = e
+		p.digests[i] = Digest(e)
+	}
+	return p, nil
+}
+
+// Admission is what a batch does to a log.
+type Admission struct {
+	// Fresh are the events that the log does not hold yet, in order.
+	Fresh []FreshEvent
+	// Receipts has one entry per event of the batch, in order.
+	Receipts []Receipt
+	// Newest is the greatest Seq among the receipts: once it is durable, so is
+	// every event of the batch.
+	Newest Seq
+}
+
+// FreshEvent is an event that has its place in the log.
+type FreshEvent struct {
+	Event  Event
+	Digest [sha256.Size]byte
+	// Index is the event's place in the batch.
+	Index int
+	// Head is the log's head behind the event.
+	Head Head
+}
+
+// Admit finds the batch's place behind h. lookup says what the log, admitted
+// events that are not durable yet included, knows of an event_id; its error is
+// returned as it is.
+//
+// The checks come in this order: an event_id that is known with other content is
+// an *EventConflictError; a head other than the expected one a
+// *HeadMismatchError, unless every event is a duplicate; then the rules of
+// Head.Admit hold for the events that are left.
+func (p PreparedBatch) Admit(h Head, lookup func(eventID string) (Known, bool, error)) (Admission, error) {
+	a := Admission{Receipts: make([]Receipt, len(p.events))}
+	firstAt := make(map[string]int, len(p.events))
+	fresh := make([]int, 0, len(p.events))
+	for i, e := range p.events {
+		known, ok, err := lookup(e.ID)
+		if err != nil {
+			return Admission{}, err
+		}
+		first, repeated := firstAt[e.ID]
+		switch {
+		case ok && known.Digest != p.digests[i]:
+			return Admission{}, &EventConflictError{EventID: e.ID, Index: i, Seq: known.Seq}
+		case ok:
+			a.Receipts[i] = Receipt{Seq: known.Seq, EventID: e.ID, Duplicate: true, Tokens: known.Tokens}
+			a.Newest = max(a.Newest, known.Seq)
+		case repeated && p.digests[first] != p.digests[i]:
+			return Admission{}, &EventConflictError{EventID: e.ID, Index: i}
+		case repeated:
+			// The receipt is filled in when the first one has its seq.
+		default:
+			firstAt[e.ID] = i
+			fresh = append(fresh, i)
+		}
+	}
+	if len(fresh) == 0 {
+		return a, nil
+	}
+	if p.expect != nil && *p.expect != h.Seq {
+		return Admission{}, &HeadMismatchError{Expected: *p.expect, Actual: h.Seq}
+	}
+	a.Fresh = make([]FreshEvent, 0, len(fresh))
+	for _, i := range fresh {
+		next, e, err := h.admitEvent(p.events[i])
+		if err != nil {
+			return Admission{}, err.in("events[%d]", i)
+		}
+		h = next
+		a.Fresh = append(a.Fresh, FreshEvent{Event: e, Digest: p.digests[i], Index: i, Head: h})
+		a.Receipts[i] = Receipt{Seq: e.Seq, EventID: e.ID, Tokens: e.Tokens}
+	}
+	a.Newest = max(a.Newest, h.Seq)
+	for i, e := range p.events {
+		if a.Receipts[i].Seq == 0 {
+			r := a.Receipts[firstAt[e.ID]]
+			r.Duplicate = true
+			a.Receipts[i] = r
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,148 @@
+package memlog
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// done is a commit that needs no waiting.
+type done []eventlog.Receipt
+
+func (d done) Wait(context.Context) ([]eventlog.Receipt, error) { return d, nil }
+
+// Append admits a batch.
+func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventlog.Commit, error) {
+	if err := eventlog.ValidateSessionID("session_id", id); err != nil {
+		return nil, err
+	}
+	prepared, err := eventlog.Prepare(b)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	target := s.sessions[id]
+	admission, err := prepared.Admit(target.newest(), target.lookup)
+	if err != nil {
+		return nil, err
+	}
+	if len(admission.Fresh) == 0 {
+		return done(admission.Receipts), nil
+	}
+	now := b.Time.UTC().Round(0)
+	if target == nil {
+		target = s.add(eventlog.Session{ID: id, CreateTime: now}, nil, eventlog.Head{}, 0)
+	}
+	target.extend(admission, now)
+	return done(admission.Receipts), nil
+}
+
+// newest is the head, of an empty log where there is no session.
+func (s *session) newest() eventlog.Head {
+	if s == nil {
+		return eventlog.Head{}
+	}
+	return s.head
+}
+
+func (s *session) lookup(eventID string) (eventlog.Known, bool, error) {
+	if s == nil {
+		return eventlog.Known{}, false, nil
+	}
+	for _, l := range s.chain {
+		if r, ok := l.find(eventID); ok {
+			return eventlog.Known{Seq: r.event.Seq, Digest: r.digest, Tokens: r.event.Tokens}, true, nil
+		}
+	}
+	return eventlog.Known{}, false, nil
+}
+
+func (s *session) extend(a eventlog.Admission, now time.Time) {
+	own := s.own()
+	for _, f := range a.Fresh {
+		s.bytes += eventlog.Size(f.Event)
+		s.head = f.Head
+		own.records = append(own.records, record{event: f.Event, digest: f.Digest, head: f.Head, bytes: s.bytes})
+		own.seqs[f.Event.ID] = f.Event.Seq
+	}
+	s.info.UpdateTime = now
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// Read yields events.
+func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		runs, err := s.runs(ctx, id, from, to)
+		if err != nil {
+			yield(eventlog.Event{}, err)
+			return
+		}
+		for _, run := range runs {
+			for _, r := range run {
+				if err := ctx.Err(); err != nil {
+					yield(eventlog.Event{}, err)
+					return
+				}
+				if !yield(r.event, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// runs returns the records from..to. The records never change once written, so
+// they are read without the lock.
+func (s *Store) runs(ctx context.Context, id string, from, to eventlog.Seq) ([][]record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if to == 0 {
+		to = found.head.Seq
+	}
+	runs := make([][]record, 0, len(found.chain))
+	for _, l := range found.chain {
+		runs = append(runs, l.slice(from, to))
+	}
+	return runs, nil
+}
+
+// WaitPast waits until the head is greater than seq.
+func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
+	s.mu.RLock()
+	found, err := s.find(ctx, id)
+	s.mu.RUnlock()
+	if err != nil {
+		return 0, err
+	}
+	for {
+		s.mu.RLock()
+		head, moved, err := found.head.Seq, found.moved, s.check(ctx)
+		gone := err == nil && s.sessions[id] != found
+		s.mu.RUnlock()
+		switch {
+		case err != nil:
+			return 0, err
+		case gone:
+			return 0, &eventlog.NotFoundError{Kind: "session", Name: id}
+		case head > seq:
+			return head, nil
+		}
+		select {
+		case <-moved:
+		case <-s.closed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package memlog
+
+import (
+	"crypto/sha256"
+	"maps"
+	"math"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// segment is a run of events and artifacts written by one session and shared,
+// up to a bound, by its forks.
+type segment struct {
+	base      eventlog.Seq // of the event before records[0]
+	records   []record
+	seqs      map[string]eventlog.Seq // by event_id
+	artifacts map[artifactKey][]version
+	puts      uint64 // artifacts ever put
+	refs      map[*session]link
+}
+
+type record struct {
+	event  eventlog.Event
+	digest [sha256.Size]byte
+	head   eventlog.Head
+	bytes  uint64 // of the log up to this event
+}
+
+type artifactKey struct {
+	kind string
+	seq  eventlog.Seq
+	id   string
+}
+
+// version is one put of an artifact. Older ones are kept as long as a fork
+// shares them.
+type version struct {
+	put   uint64
+	value []byte
+}
+
+// link is a session's share in a segment: its events and artifacts up to seq
+// upTo, and of the artifacts those of the first puts puts.
+type link struct {
+	segment *segment
+	upTo    eventlog.Seq
+	puts    uint64
+}
+
+func newSegment(base eventlog.Seq) *segment {
+	return &segment{
+		base:      base,
+		seqs:      map[string]eventlog.Seq{},
+		artifacts: map[artifactKey][]version{},
+		refs:      map[*session]link{},
+	}
+}
+
+// whole is the link of the segment's writer.
+func (s *segment) whole() link { return link{segment: s, upTo: math.MaxUint64, puts: math.MaxUint64} }
+
+// last is the seq of the newest event that the link shows; not after it, if it
+// shows none, is the segment's base.
+func (l link) last() eventlog.Seq {
+	return max(l.segment.base, min(l.upTo, l.segment.base+eventlog.Seq(len(l.segment.records))))
+}
+
+// slice returns the link's records within from..to.
+func (l link) slice(from, to eventlog.Seq) []record {
+	from, to = max(from, l.segment.base+1), min(to, l.last())
+	if from > to {
+		return nil
+	}
+	return l.segment.records[from-l.segment.base-1 : to-l.segment.base]
+}
+
+// find returns the record with the event_id.
+func (l link) find(eventID string) (record, bool) {
+	seq, ok := l.segment.seqs[eventID]
+	if !ok || seq > l.upTo {
+		return record{}, false
+	}
+	return l.segment.records[seq-l.segment.base-1], true
+}
+
+// artifact returns the newest version that the link shows.
+func (l link) artifact(key artifactKey) (version, bool) {
+	if key.seq > l.upTo {
+		return version{}, false
+	}
+	for _, v := range slices.Backward(l.segment.artifacts[key]) {
+		if v.put <= l.puts {
+			return v, true
+		}
+	}
+	return version{}, false
+}
+
+// prune forgets what no session shares any more.
+func (s *segment) prune() {
+	var upTo eventlog.Seq
+	for _, l := range s.refs {
+		upTo = max(upTo, l.upTo)
+	}
+	if keep := (link{segment: s, upTo: upTo}).last() - s.base; int(keep) < len(s.records) {
+		// A new array: the old one dies with the last reader.
+		s.records = slices.Clone(s.records[:keep])
+		maps.DeleteFunc(s.seqs, func(_ string, seq eventlog.Seq) bool { return seq > s.base+keep })
+	}
+	for key := range s.artifacts {
+		s.pruneArtifact(key)
+	}
+}
+
+func (s *segment) pruneArtifact(key artifactKey) {
+	var kept []version
+	for _, v := range s.artifacts[key] {
+		for _, l := range s.refs {
+			if shown, ok := l.artifact(key); ok && shown.put == v.put {
+				kept = append(kept, v)
+				break
+			}
+		}
+	}
+	if len(kept) == 0 {
+		delete(s.artifacts, key)
+		return
+	}
+	s.artifacts[key] = kept
+}

@@ -1,0 +1,213 @@
+package memlog
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Store is an eventlog.Store in memory. What is admitted is at once as durable
+// as it will ever be, so Commit.Wait never blocks.
+type Store struct {
+	mu       sync.RWMutex
+	sessions map[string]*session
+	closed   chan struct{}
+}
+
+// session's fields are guarded by the store's lock.
+type session struct {
+	info eventlog.Session // Head, Turns and LogBytes are not kept up to date
+	// chain covers the log from its first event to its last; the last link is
+	// the segment that the session writes.
+	chain []link
+	head  eventlog.Head
+	bytes uint64
+	// moved is closed, and replaced, when the head moves, and closed for ever
+	// when the session is deleted.
+	moved chan struct{}
+}
+
+var _ eventlog.Store = (*Store)(nil)
+
+// New makes an empty store.
+func New() *Store {
+	return &Store{sessions: map[string]*session{}, closed: make(chan struct{})}
+}
+
+// check returns why a call cannot be served. The lock is held.
+func (s *Store) check(ctx context.Context) error {
+	select {
+	case <-s.closed:
+		return eventlog.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// find returns a session. The lock is held.
+func (s *Store) find(ctx context.Context, id string) (*session, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	if found := s.sessions[id]; found != nil {
+		return found, nil
+	}
+	return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
+}
+
+// add makes a session behind the chain. The lock is held.
+func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, size uint64) *session {
+	own := newSegment(head.Seq)
+	made := &session{info: info, chain: append(chain, own.whole()), head: head, bytes: size, moved: make(chan struct{})}
+	for _, l := range made.chain {
+		l.segment.refs[made] = l
+	}
+	s.sessions[info.ID] = made
+	return made
+}
+
+func (s *session) describe() eventlog.Session {
+	d := s.info
+	d.Head, d.Turns, d.LogBytes = s.head.Seq, s.head.Turns, s.bytes
+	return d
+}
+
+func (s *session) own() *segment { return s.chain[len(s.chain)-1].segment }
+
+// record returns the record of an event that the session has.
+func (s *session) record(seq eventlog.Seq) record {
+	for _, l := range s.chain {
+		if found := l.slice(seq, seq); len(found) == 1 {
+			return found[0]
+		}
+	}
+	return record{}
+}
+
+// CreateSession makes an empty session.
+func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (eventlog.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return eventlog.Session{}, err
+	}
+	if err := from.Validate(); err != nil {
+		return eventlog.Session{}, err
+	}
+	if s.sessions[from.ID] != nil {
+		return eventlog.Session{}, &eventlog.ExistsError{Kind: "session", Name: from.ID}
+	}
+	created := from.CreateTime.UTC().Round(0)
+	return s.add(eventlog.Session{
+		ID:         from.ID,
+		CreateTime: created,
+		UpdateTime: created,
+		Labels:     maps.Clone(from.Labels),
+		Settings:   bytes.Clone(from.Settings),
+	}, nil, eventlog.Head{}, 0).describe(), nil
+}
+
+// Session returns a session as it stands.
+func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	return found.describe(), nil
+}
+
+// ListSessions returns sessions in the order of their ids.
+func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	var page []eventlog.Session
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+		if found := s.sessions[id]; id > q.After && found.info.Matches(q.Labels) {
+			page = append(page, found.describe())
+			if len(page) == q.Limit {
+				break
+			}
+		}
+	}
+	return page, nil
+}
+
+// Fork makes a session that shares its parent's segments.
+func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parent, err := s.find(ctx, r.ParentID)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	if err := r.Validate(parent.head.Seq); err != nil {
+		return eventlog.Session{}, err
+	}
+	if s.sessions[r.NewID] != nil {
+		return eventlog.Session{}, &eventlog.ExistsError{Kind: "session", Name: r.NewID}
+	}
+	created := r.Time.UTC().Round(0)
+	info := parent.info
+	info.ID, info.ParentID, info.ForkSeq = r.NewID, r.ParentID, r.At
+	info.CreateTime, info.UpdateTime = created, created
+
+	var chain []link
+	if r.At > 0 {
+		for _, l := range parent.chain {
+			shared := link{segment: l.segment, upTo: min(l.upTo, r.At), puts: min(l.puts, l.segment.puts)}
+			if shared.last() > l.segment.base || shared.puts > 0 {
+				chain = append(chain, shared)
+			}
+		}
+	}
+	at := parent.record(r.At)
+	return s.add(info, chain, at.head, at.bytes).describe(), nil
+}
+
+// DeleteSession forgets a session and what no fork shares of it.
+func (s *Store) DeleteSession(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	delete(s.sessions, id)
+	for _, l := range gone.chain {
+		delete(l.segment.refs, gone)
+		l.segment.prune()
+	}
+	close(gone.moved)
+	return nil
+}
+
+// Healthy returns nil while the store is open.
+func (s *Store) Healthy() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.check(context.Background())
+}
+
+// Close forgets everything.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(context.Background()); err != nil {
+		return err
+	}
+	close(s.closed)
+	s.sessions = nil
+	return nil
+}

@@ -1,0 +1,135 @@
+package log
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// text is a field that must be UTF-8: what is not cannot be shown to a model or
+// sent over the wire, so it is refused before it is in the log for ever.
+type text struct{ field, value string }
+
+func validateTexts(texts ...text) *InvalidError {
+	for _, t := range texts {
+		if !utf8.ValidString(t.value) {
+			return &InvalidError{t.field, "must be valid UTF-8"}
+		}
+	}
+	return nil
+}
+
+func validateEnvelope(e Event) *InvalidError {
+	if e.ID == "" {
+		return &InvalidError{"event_id", "must not be empty"}
+	}
+	if err := validateTexts(text{"event_id", e.ID}, text{"tokens.tokenizer", e.Tokens.Tokenizer}); err != nil {
+		return err
+	}
+	return validateLabels(e.Labels)
+}
+
+func validateLabels(labels map[string]string) *InvalidError {
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if err := validateTexts(text{fmt.Sprintf("labels[%q]", k), k}, text{fmt.Sprintf("labels[%q]", k), labels[k]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateBody checks every body but a message, which Head.admitMessage does.
+func validateBody(b Body) *InvalidError {
+	switch b := b.(type) {
+	case *Reminder:
+		if b == nil {
+			return &InvalidError{"kind", "must be set"}
+		}
+		return validateReminder(b)
+	case *Compaction:
+		if b == nil {
+			return &InvalidError{"kind", "must be set"}
+		}
+		return validateCompaction(b)
+	case *Custom:
+		if b == nil {
+			return &InvalidError{"kind", "must be set"}
+		}
+		return validateTexts(text{"custom.type", b.Type})
+	default:
+		return &InvalidError{"kind", "must be set"}
+	}
+}
+
+func validateReminder(r *Reminder) *InvalidError {
+	if r.Body == "" {
+		return &InvalidError{"reminder.body", "must not be empty"}
+	}
+	if r.RoleHint > RoleTool {
+		return &InvalidError{"reminder.role_hint", "must be a role or unspecified"}
+	}
+	texts := []text{
+		{"reminder.body", r.Body},
+		{"reminder.dedupe_key", r.DedupeKey},
+		{"reminder.source", r.Source},
+	}
+	for i, tag := range r.Tags {
+		texts = append(texts, text{fmt.Sprintf("reminder.tags[%d]", i), tag})
+	}
+	return validateTexts(texts...)
+}
+
+func validateCompaction(c *Compaction) *InvalidError {
+	if c.Trigger > TriggerBudgetPressure {
+		return &InvalidError{"compaction.trigger", "must be a known trigger or unspecified"}
+	}
+	texts := []text{
+		{"compaction.summary", c.Summary},
+		{"compaction.mode", c.Mode},
+		{"compaction.strategy", c.Strategy},
+	}
+	for i, id := range c.KeptEventIDs {
+		texts = append(texts, text{fmt.Sprintf("compaction.kept_event_ids[%d]", i), id})
+	}
+	return validateTexts(texts...)
+}
+
+// validateBlock checks what needs no knowledge of the log. JSON and binary data
+// may hold any bytes.
+func validateBlock(b Block) *InvalidError {
+	switch b := b.(type) {
+	case Text:
+		return validateTexts(text{"text.text", b.Text})
+	case Thinking:
+		return validateTexts(text{"thinking.text", b.Text}, text{"thinking.signature", b.Signature},
+			text{"thinking.encrypted_content", b.EncryptedContent})
+	case ToolCall:
+		return validateTexts(text{"tool_call.call_id", b.CallID}, text{"tool_call.name", b.Name})
+	case ToolResult:
+		if err := validateTexts(text{"tool_result.call_id", b.CallID}, text{"tool_result.tool_name", b.ToolName}); err != nil {
+			return err
+		}
+		for i, c := range b.Content {
+			if err := validateResultContent(c); err != nil {
+				return err.in("tool_result.content[%d]", i)
+			}
+		}
+		return nil
+	case Media:
+		return validateTexts(text{"media.mime_type", b.MIMEType}, text{"media.uri", b.URI})
+	case ProviderBlock:
+		return validateTexts(text{"provider.provider", b.Provider})
+	default:
+		return &InvalidError{"kind", "must be set"}
+	}
+}
+
+func validateResultContent(b Block) *InvalidError {
+	switch b.(type) {
+	case Text, Media, ProviderBlock:
+		return validateBlock(b)
+	default:
+		return &InvalidError{"kind", "a tool result holds text, media and provider blocks only"}
+	}
+}
