@@ -1,0 +1,175 @@
+// Package chat reads lists of chat messages: plain ones in OpenAI's or
+// Anthropic's form, and those that tau-bench, tau2-bench, mini-swe-agent and
+// SWE-agent write. docs/harness/chat.md describes the formats and the mapping.
+package chat
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// Name of the harness.
+const Name = "chat"
+
+// The lists of messages by the member of the object that holds them.
+const (
+	inMessages = "messages"
+	inTraj     = "traj"    // tau-bench
+	inHistory  = "history" // SWE-agent
+)
+
+// Detect recognises lists of messages by the role of their messages.
+func Detect(p transcript.Probe) bool {
+	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
+		p.Has("role", "content") || p.Has("role", "tool_calls") ||
+		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
+		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
+		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
+}
+
+type reader struct {
+	out *transcript.Builder
+	// loose is the session of messages that stand in the file without a container.
+	loose    *conversation
+	sessions int
+}
+
+// Read reads a file of messages: a list of them, one a line, or inside an object
+// or several.
+func Read(in io.Reader) (transcript.Transcript, error) {
+	r := &reader{out: transcript.NewBuilder(Name)}
+	buffered := bufio.NewReaderSize(in, 4096)
+	start, err := buffered.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
+	}
+	if oneALine(start) {
+		err = transcript.ReadLines(buffered, r.out.Warn, func(rec transcript.Record) { r.element(rec.JSON, rec.Line) })
+	} else {
+		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
+	}
+	if err != nil {
+		return transcript.Transcript{}, err
+	}
+	t := r.out.Finish()
+	if len(t.Sessions) == 0 {
+		return t, &transcript.FormatError{Harness: Name, Reason: "no messages in it"}
+	}
+	return t, nil
+}
+
+// oneALine reports whether the file begins with a message rather than with a list
+// or an object that holds messages.
+func oneALine(start []byte) bool {
+	p := transcript.NewProbe(start)
+	if len(p.Records) == 0 {
+		return false
+	}
+	_, ok := p.Records[0]["role"]
+	return ok
+}
+
+// document reads values that may be large, one message at a time.
+func (r *reader) document(doc *transcript.Document) error {
+	for {
+		delim, _, err := doc.Open()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+		case delim == '[':
+			err = list(doc, r.element)
+		case delim == '{':
+			err = r.object(doc)
+		default:
+			r.out.Warn(doc.Line(), "neither an object nor a list; not read")
+		}
+		if err == nil {
+			continue
+		}
+		// What came before the damage has been read.
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			r.out.Warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
+			return nil
+		}
+		return fmt.Errorf("read transcript: %w", err)
+	}
+}
+
+// list calls element for each element of the list that has been opened.
+func list(doc *transcript.Document, element func(json.RawMessage, int)) error {
+	for doc.More() {
+		raw, line, err := doc.Value()
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		element(raw, line)
+	}
+	if err := doc.Close(); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	return nil
+}
+
+// element is a message, or an object that holds messages.
+func (r *reader) element(raw json.RawMessage, line int) {
+	var kind struct {
+		Role     string          `json:"role"`
+		Messages json.RawMessage `json:"messages"`
+		Traj     json.RawMessage `json:"traj"`
+		History  json.RawMessage `json:"history"`
+	}
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		r.out.Warn(line, "not a message and not read: %v", err)
+		return
+	}
+	if kind.Role == "" && len(kind.Messages)+len(kind.Traj)+len(kind.History) > 0 {
+		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
+		if _, _, err := inner.Open(); err == nil {
+			err = r.object(inner)
+			if err != nil {
+				r.out.Warn(line, "object with messages could not be read: %v", err)
+			}
+		}
+		return
+	}
+	if r.loose == nil {
+		r.loose = r.conversation()
+	}
+	r.loose.add(raw, line)
+}
+
+// object reads an object that holds messages. Members beside them may come in any
+// order, so the messages wait until all are known.
+func (r *reader) object(doc *transcript.Document) error {
+	c := &container{}
+	var damage error
+	for damage == nil && doc.More() {
+		damage = c.member(doc)
+	}
+	if damage == nil {
+		damage = doc.Close()
+	}
+	if len(c.messages) > 0 {
+		c.emit(r.conversation(), r.out)
+	} else if damage == nil {
+		r.out.Warn(doc.Line(), "an object without messages was not read")
+	}
+	return damage
+}
+
+func (r *reader) conversation() *conversation {
+	r.sessions++
+	suffix := ""
+	if r.sessions > 1 {
+		suffix = fmt.Sprint(r.sessions)
+	}
+	return &conversation{out: r.out, session: r.out.Session(suffix)}
+}

@@ -1,0 +1,197 @@
+package chat
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// The dialects that need a rule of their own.
+const (
+	tauBench     = "tau-bench"
+	tau2Bench    = "tau2-bench"
+	miniSWEAgent = "mini-swe-agent"
+	sweAgent     = "swe-agent"
+)
+
+// conversation appends the messages of one list to a session.
+type conversation struct {
+	out     *transcript.Builder
+	session *transcript.SessionBuilder
+	dialect string
+	model   string // of the messages that do not name theirs
+	count   int
+	// pending is set while an action of SWE-agent waits for its observation.
+	pending bool
+}
+
+func (c *conversation) add(raw json.RawMessage, line int) {
+	c.count++
+	entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		c.unreadable(entry, err)
+		return
+	}
+	entry.Time = m.time()
+	var err error
+	switch m.Role {
+	case "system", "developer":
+		err = c.plain(entry, &m, eventlog.RoleSystem)
+	case "user":
+		err = c.user(entry, &m)
+	case "assistant", "model":
+		err = c.assistant(entry, &m)
+	case "tool", "function":
+		err = c.tool(entry, &m)
+	case "exit": // mini-swe-agent: how the run ended
+		c.session.Custom(entry, "exit")
+	default:
+		c.out.Warn(line, "message of the unknown role %q; kept as a custom event", m.Role)
+		c.session.Custom(entry, "unknown-role")
+	}
+	if err != nil {
+		c.unreadable(entry, err)
+	}
+}
+
+func (c *conversation) unreadable(entry transcript.Entry, err error) {
+	c.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
+	c.session.Custom(entry, "unreadable")
+}
+
+func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.Role) error {
+	blocks, err := content.ChatBlocks(m.Content)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong with the content
+	}
+	if role == eventlog.RoleUser && len(blocks) > 0 && resultsAlone(blocks) {
+		role = eventlog.RoleTool
+	}
+	if m.IsDemo {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	}
+	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
+	c.session.Append(entry)
+	return nil
+}
+
+func resultsAlone(blocks []eventlog.Block) bool {
+	for _, b := range blocks {
+		if _, ok := b.(eventlog.ToolResult); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *conversation) user(entry transcript.Entry, m *message) error {
+	if c.pending && !m.IsDemo {
+		c.pending = false
+		return c.tool(entry, m)
+	}
+	if len(m.ToolCalls) > 0 {
+		// The simulated user of tau2-bench has tools of its own, which the agent does
+		// not see.
+		c.session.Custom(entry, "user-tools")
+		if m.Content == nil || string(m.Content) == "null" || string(m.Content) == `""` {
+			return nil
+		}
+		entry.ID += "/text"
+	}
+	return c.plain(entry, m, eventlog.RoleUser)
+}
+
+func (c *conversation) assistant(entry transcript.Entry, m *message) error {
+	c.pending = false
+	blocks, err := content.ChatBlocks(m.Content)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong with the content
+	}
+	if thought := m.reasoning(); thought != "" {
+		blocks = append([]eventlog.Block{eventlog.Thinking{Text: thought}}, blocks...)
+	}
+	calls := m.ToolCalls
+	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
+		calls = append(calls, toolCall{Function: m.FunctionCall})
+	}
+	for i := range calls {
+		call, ok := calls[i].call()
+		if !ok {
+			c.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", call.CallID)
+		}
+		blocks = append(blocks, call)
+	}
+	if c.dialect == sweAgent && len(calls) == 0 && strings.TrimSpace(m.Action) != "" {
+		blocks = action(m, blocks)
+		c.pending = true
+	}
+	model := m.model()
+	if model == "" {
+		model = c.model
+	}
+	entry.Labels = m.usage().labels()
+	if m.IsDemo {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks, Model: model}
+	c.session.Append(entry)
+	return nil
+}
+
+// action makes a call of what SWE-agent's older style writes at the end of the
+// text: the thought stays text, and the next user message is the call's result.
+func action(m *message, blocks []eventlog.Block) []eventlog.Block {
+	call := eventlog.ToolCall{Name: "command", Arguments: transcript.Wrap("command", m.Action)}
+	if len(blocks) == 1 && m.Thought != "" {
+		if t, ok := blocks[0].(eventlog.Text); ok && strings.HasPrefix(t.Text, m.Thought) {
+			return []eventlog.Block{eventlog.Text{Text: m.Thought}, call}
+		}
+	}
+	return append(blocks, call)
+}
+
+func (c *conversation) tool(entry transcript.Entry, m *message) error {
+	if m.Requestor == "user" {
+		c.session.Custom(entry, "user-tools")
+		return nil
+	}
+	inner, err := content.ResultContent(m.Content)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong with the content
+	}
+	result := eventlog.ToolResult{CallID: m.ToolCallID, ToolName: m.Name, Content: inner, IsError: m.failed()}
+	if result.CallID == "" && c.dialect == tau2Bench {
+		result.CallID = m.ID
+	}
+	if c.dialect == tauBench {
+		if t, ok := first(inner); ok && strings.HasPrefix(t, "Error") {
+			result.IsError = true
+		}
+	}
+	blocks := []eventlog.Block{result}
+	if len(m.ToolCallIDs) > 0 && result.CallID == "" {
+		// One observation may answer several calls: the first of them holds it.
+		blocks = blocks[:0]
+		for _, id := range m.ToolCallIDs {
+			result.CallID = id
+			blocks = append(blocks, result)
+			result.Content = nil
+		}
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: blocks}
+	c.session.Append(entry)
+	return nil
+}
+
+func first(blocks []eventlog.Block) (string, bool) {
+	if len(blocks) == 0 {
+		return "", false
+	}
+	t, ok := blocks[0].(eventlog.Text)
+	return t.Text, ok
+}

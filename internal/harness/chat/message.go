@@ -1,0 +1,180 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// message is one message of a list, with the members that the benchmarks and
+// agents add to it.
+type message struct {
+	Role         string          `json:"role"`
+	ID           string          `json:"id"` // tau2-bench: of the call that a tool message answers
+	Name         string          `json:"name"`
+	Model        string          `json:"model"`
+	Content      json.RawMessage `json:"content"`
+	ToolCalls    []toolCall      `json:"tool_calls"`
+	FunctionCall *function       `json:"function_call"`
+	ToolCallID   string          `json:"tool_call_id"`
+	ToolCallIDs  []string        `json:"tool_call_ids"` // SWE-agent
+
+	ReasoningContent string `json:"reasoning_content"`
+	// Reasoning is a text in some dialects and an object in others.
+	Reasoning json.RawMessage `json:"reasoning"`
+
+	Timestamp json.RawMessage `json:"timestamp"`
+	Usage     *usage          `json:"usage"`
+	Requestor string          `json:"requestor"` // tau2-bench
+	Error     json.RawMessage `json:"error"`     // tau2-bench: a boolean
+	Extra     *extra          `json:"extra"`     // mini-swe-agent
+
+	// Of SWE-agent.
+	Action  string `json:"action"`
+	Thought string `json:"thought"`
+	IsDemo  bool   `json:"is_demo"`
+}
+
+type toolCall struct {
+	ID        string          `json:"id"`
+	Function  *function       `json:"function"`
+	Custom    *customCall     `json:"custom"`
+	Name      string          `json:"name"`      // tau2-bench
+	Arguments json.RawMessage `json:"arguments"` // tau2-bench
+	Requestor string          `json:"requestor"` // tau2-bench
+}
+
+type function struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+type customCall struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+type extra struct {
+	ReturnCode *int            `json:"returncode"`
+	Timestamp  json.RawMessage `json:"timestamp"`
+	Response   *struct {
+		Model string `json:"model"`
+		Usage *usage `json:"usage"`
+	} `json:"response"`
+}
+
+type usage struct {
+	Prompt     uint64 `json:"prompt_tokens"`
+	Completion uint64 `json:"completion_tokens"`
+	CacheHit   uint64 `json:"prompt_cache_hit_tokens"`
+	Details    *struct {
+		Cached uint64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (m *message) usage() *usage {
+	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
+		return m.Extra.Response.Usage
+	}
+	return m.Usage
+}
+
+func (m *message) model() string {
+	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
+		return m.Extra.Response.Model
+	}
+	return m.Model
+}
+
+func (u *usage) labels() map[string]string {
+	if u == nil || u.Prompt+u.Completion == 0 {
+		return nil
+	}
+	cached := u.CacheHit
+	if cached == 0 && u.Details != nil {
+		cached = u.Details.Cached
+	}
+	return map[string]string{
+		transcript.LabelPromptTokens:    strconv.FormatUint(u.Prompt, 10),
+		transcript.LabelCacheReadTokens: strconv.FormatUint(cached, 10),
+		transcript.LabelOutputTokens:    strconv.FormatUint(u.Completion, 10),
+	}
+}
+
+// call gives the call and whether its arguments were JSON.
+func (c *toolCall) call() (eventlog.ToolCall, bool) {
+	name, arguments := c.Name, c.Arguments
+	switch {
+	case c.Function != nil:
+		name, arguments = c.Function.Name, c.Function.Arguments
+	case c.Custom != nil:
+		return eventlog.ToolCall{CallID: c.ID, Name: c.Custom.Name, Arguments: transcript.Wrap("input", c.Custom.Input)}, true
+	}
+	text, ok := argumentsOf(arguments)
+	return eventlog.ToolCall{CallID: c.ID, Name: name, Arguments: text}, ok
+}
+
+// argumentsOf reads arguments that are a string of JSON, or JSON themselves.
+func argumentsOf(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return "{}", true
+	}
+	if raw[0] != '"' {
+		return transcript.Compact(raw), true
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return "{}", false
+	}
+	return transcript.Arguments(text)
+}
+
+func (m *message) reasoning() string {
+	if m.ReasoningContent != "" {
+		return m.ReasoningContent
+	}
+	var text string
+	if len(m.Reasoning) > 0 && json.Unmarshal(m.Reasoning, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+func (m *message) failed() bool {
+	return bytes.Equal(m.Error, []byte("true")) || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
+}
+
+func (m *message) time() time.Time {
+	if t := parseTime(m.Timestamp); !t.IsZero() || m.Extra == nil {
+		return t
+	}
+	return parseTime(m.Extra.Timestamp)
+}
+
+// parseTime reads a time as text, with or without a zone (then it is UTC), or as
+// seconds or milliseconds of the epoch; the zero time if it is none of these.
+func parseTime(raw json.RawMessage) time.Time {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+			if t, err := time.Parse(layout, text); err == nil {
+				return t.UTC()
+			}
+		}
+		return time.Time{}
+	}
+	var seconds float64
+	if json.Unmarshal(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {
+		return time.Time{}
+	}
+	if seconds > 1e11 {
+		seconds /= 1000
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
+}

@@ -1,0 +1,178 @@
+package content
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Anthropic names the provider in blocks that are carried as they came.
+const Anthropic = "anthropic"
+
+type anthropicBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
+	Source    *source         `json:"source"`
+	// Title and Context are a document's, Citations a text's or a document's: they
+	// have no place in our blocks, so that a block with one is carried as it came.
+	Title     json.RawMessage `json:"title"`
+	Context   json.RawMessage `json:"context"`
+	Citations json.RawMessage `json:"citations"`
+}
+
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+	URL       string `json:"url"`
+}
+
+// AnthropicBlocks reads a message's content: a string or a list of blocks.
+// Thinking and its signature stay byte-exact; a tool's input keeps its bytes but
+// for whitespace between tokens; blocks that have no counterpart are carried as
+// they came. An absent or null content gives no blocks.
+func AnthropicBlocks(raw json.RawMessage) ([]eventlog.Block, error) {
+	text, isText, err := textOrList(raw)
+	if err != nil {
+		return nil, err
+	}
+	if isText {
+		return textBlocks(text), nil
+	}
+	var list []anthropicBlock
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("content: %w", err)
+	}
+	whole := &elements{raw: raw}
+	blocks := make([]eventlog.Block, 0, len(list))
+	for i := range list {
+		block, err := list[i].block(i, whole)
+		if err != nil {
+			return nil, err
+		}
+		if block != nil {
+			blocks = append(blocks, block)
+		}
+	}
+	return blocks, nil
+}
+
+func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
+	switch b.Type {
+	case "text":
+		if present(b.Citations) {
+			break
+		}
+		return eventlog.Text{Text: b.Text}, nil
+	case "thinking":
+		return eventlog.Thinking{Text: b.Thinking, Signature: b.Signature}, nil
+	case "redacted_thinking":
+		return eventlog.Thinking{RedactedData: b.Data}, nil
+	case "tool_use":
+		return eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.Compact(b.Input)}, nil
+	case "tool_result":
+		inner, err := AnthropicBlocks(b.Content)
+		if err != nil {
+			return nil, err
+		}
+		return eventlog.ToolResult{CallID: b.ToolUseID, Content: resultContent(inner, b.Content), IsError: b.IsError}, nil
+	case "image", "document":
+		if media, ok := b.Source.media(); ok && !present(b.Title) && !present(b.Context) && !present(b.Citations) {
+			return media, nil
+		}
+	}
+	native, err := whole.at(i)
+	if err != nil {
+		return nil, err
+	}
+	return eventlog.ProviderBlock{Provider: Anthropic, JSON: transcript.Compact(native)}, nil
+}
+
+func (s *source) media() (eventlog.Media, bool) {
+	if s == nil {
+		return eventlog.Media{}, false
+	}
+	switch s.Type {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(s.Data)
+		if err != nil || len(data) == 0 {
+			return eventlog.Media{}, false
+		}
+		return eventlog.Media{MIMEType: s.MediaType, Data: string(data)}, true
+	case "url":
+		return eventlog.Media{MIMEType: s.MediaType, URI: s.URL}, s.URL != ""
+	}
+	return eventlog.Media{}, false
+}
+
+// resultContent leaves out empty texts, and carries as a whole what a result
+// cannot hold block by block.
+func resultContent(blocks []eventlog.Block, raw json.RawMessage) []eventlog.Block {
+	var out []eventlog.Block
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.Text:
+			if b.Text != "" {
+				out = append(out, b)
+			}
+		case eventlog.Media, eventlog.ProviderBlock:
+			out = append(out, b)
+		default:
+			return []eventlog.Block{eventlog.ProviderBlock{Provider: Anthropic, JSON: transcript.Compact(raw)}}
+		}
+	}
+	return out
+}
+
+// elements gives the JSON of a list's elements, read when first asked for.
+type elements struct {
+	raw  json.RawMessage
+	list []json.RawMessage
+}
+
+func (e *elements) at(i int) (json.RawMessage, error) {
+	if e.list == nil {
+		if err := json.Unmarshal(e.raw, &e.list); err != nil {
+			return nil, fmt.Errorf("content: %w", err)
+		}
+	}
+	return e.list[i], nil
+}
+
+func present(raw json.RawMessage) bool {
+	return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) && !bytes.Equal(raw, []byte("[]"))
+}
+
+// textOrList reads content that is a string; an absent one is the empty string.
+func textOrList(raw json.RawMessage) (text string, isText bool, err error) {
+	if len(raw) == 0 || raw[0] == 'n' {
+		return "", true, nil
+	}
+	if raw[0] != '"' {
+		return "", false, nil
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return "", true, fmt.Errorf("content: %w", err)
+	}
+	return text, true, nil
+}
+
+func textBlocks(text string) []eventlog.Block {
+	if text == "" {
+		return nil
+	}
+	return []eventlog.Block{eventlog.Text{Text: text}}
+}

@@ -1,0 +1,115 @@
+// Package harness reads the transcripts of agent harnesses as sessions of the
+// event log. Each format has a folder with its reader; docs/harness says how each
+// is mapped and what is not kept.
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/chat"
+	"github.com/contextd/contextd/internal/harness/claude"
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// What a reader returns.
+type (
+	// Transcript is what was read from one file.
+	Transcript = transcript.Transcript
+	// Session is one conversation of a transcript.
+	Session = transcript.Session
+	// Warning is something in the file that could not be read as it stood.
+	Warning = transcript.Warning
+	// FormatError says that the input is in no format, or not in the one named.
+	FormatError = transcript.FormatError
+)
+
+// format is one harness whose transcripts can be read.
+type format struct {
+	name    string
+	aliases []string
+	detect  func(transcript.Probe) bool
+	read    func(io.Reader) (transcript.Transcript, error)
+}
+
+// formats are asked in this order: the ones with the most telling marks first.
+var formats = []format{
+	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read},
+	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read},
+}
+
+// detectBytes is how much of a file is looked at to recognise its format.
+const detectBytes = 1 << 20
+
+// Names lists the harnesses by the names that Read takes and Transcript.Harness
+// holds.
+func Names() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Detect recognises a format from the beginning of a file; the prefix may end
+// anywhere, and the more of the file it holds the surer the answer.
+func Detect(prefix []byte) (string, bool) {
+	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
+	for _, f := range formats {
+		if f.detect(probe) {
+			return f.name, true
+		}
+	}
+	return "", false
+}
+
+var bom = []byte("\xEF\xBB\xBF")
+
+// Read reads a whole transcript. The harness is one of Names, or another name that
+// its users know it by, or empty to recognise the format. The same bytes give the
+// same transcript, and a file that grew gives the same events with more behind
+// them.
+//
+// Problems inside a file are warnings. The error is a *FormatError if the input is
+// not in the format, or the input's own error.
+func Read(r io.Reader, harness string) (Transcript, error) {
+	in := bufio.NewReaderSize(r, detectBytes)
+	if mark, err := in.Peek(len(bom)); err == nil && bytes.Equal(mark, bom) {
+		if _, err := in.Discard(len(bom)); err != nil {
+			return Transcript{}, fmt.Errorf("read transcript: %w", err)
+		}
+	}
+	if harness == "" {
+		prefix, err := in.Peek(detectBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return Transcript{}, fmt.Errorf("read transcript: %w", err)
+		}
+		name, ok := Detect(prefix)
+		if !ok {
+			return Transcript{}, &FormatError{Reason: "the format is none of " + strings.Join(Names(), ", ")}
+		}
+		harness = name
+	}
+	for _, f := range formats {
+		if f.named(harness) {
+			return f.read(in)
+		}
+	}
+	return Transcript{}, &FormatError{Reason: fmt.Sprintf("no reader for %q; there are %s", harness, strings.Join(Names(), ", "))}
+}
+
+func (f format) named(name string) bool {
+	if f.name == name {
+		return true
+	}
+	for _, a := range f.aliases {
+		if a == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package transcript
+
+import (
+	"strconv"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// ReserveCallID gives the id under which a tool call will stand in the session,
+// for formats that hold a call and its result as one and reuse ids: the reader
+// writes the id into both. The call must be appended before its result.
+func (s *SessionBuilder) ReserveCallID(original string) string {
+	id := s.newCallID(Clean(original))
+	if s.held == nil {
+		s.held = map[string]bool{}
+	}
+	s.held[id] = true
+	return id
+}
+
+func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) {
+	blocks := make([]eventlog.Block, 0, len(m.Blocks))
+	var orphan, misplaced bool
+	event := len(s.session.Events)
+	for _, block := range m.Blocks {
+		switch c := block.(type) {
+		case eventlog.ToolCall:
+			if m.Role != eventlog.RoleAssistant {
+				s.builder.Warn(e.Line, "tool call %q stands in a %s message; kept as a custom event", c.CallID, m.Role)
+				misplaced = true
+				continue
+			}
+			blocks = append(blocks, s.call(e, m, c, event))
+		case eventlog.ToolResult:
+			if m.Role != eventlog.RoleTool && m.Role != eventlog.RoleUser {
+				s.builder.Warn(e.Line, "tool result %q stands in a %s message; kept as a custom event", c.CallID, m.Role)
+				misplaced = true
+				continue
+			}
+			final, ok := s.answer(e, c.CallID)
+			if !ok {
+				orphan = true
+				continue
+			}
+			c.CallID = final
+			blocks = append(blocks, c)
+		case nil:
+		default:
+			if m.Role == eventlog.RoleTool {
+				s.builder.Warn(e.Line, "tool message holds something besides results; kept as a custom event")
+				misplaced = true
+				continue
+			}
+			blocks = append(blocks, block)
+		}
+	}
+	if len(blocks) > 0 && !blank(blocks) {
+		sent := *m
+		sent.Blocks = blocks
+		e.Body = &sent
+		s.push(e)
+	} else if !orphan && !misplaced {
+		s.builder.Warn(e.Line, "%s message has no content; kept as a custom event", m.Role)
+		s.keep(e, "empty-message")
+	}
+	if orphan {
+		s.keep(e, "orphan-result")
+	}
+	if misplaced {
+		s.keep(e, "misplaced-block")
+	}
+}
+
+// blank reports whether the blocks say nothing at all.
+func blank(blocks []eventlog.Block) bool {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.Text:
+			if b.Text != "" {
+				return false
+			}
+		case eventlog.Thinking:
+			if b.Text != "" || b.Sealed() {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (s *SessionBuilder) call(e Entry, m *eventlog.Message, c eventlog.ToolCall, event int) eventlog.ToolCall {
+	original := c.CallID
+	switch {
+	case s.held[c.CallID]:
+		delete(s.held, c.CallID)
+	case c.CallID == "":
+		c.CallID = s.newCallID("call-" + e.ID)
+	default:
+		c.CallID = s.newCallID(c.CallID)
+	}
+	if c.Name == "" {
+		s.builder.Warn(e.Line, "tool call %q has no name", c.CallID)
+		c.Name = "unknown"
+	}
+	s.open = append(s.open, openCall{original: original, final: c.CallID, group: m.GroupID, event: event})
+	return c
+}
+
+// newCallID returns the id itself the first time, then id#2 and so on.
+func (s *SessionBuilder) newCallID(original string) string {
+	if s.callIDs == nil {
+		s.callIDs = map[string]bool{}
+	}
+	s.calls[original]++
+	id := original
+	for n := s.calls[original]; s.callIDs[id] || id == ""; n++ {
+		id = original + "#" + strconv.Itoa(n)
+		s.calls[original] = n
+	}
+	if id != original {
+		s.builder.t.RenamedIDs++
+	}
+	s.callIDs[id] = true
+	return id
+}
+
+// answer finds the call that a result with this id answers: the first unanswered
+// one of the newest message that used the id. A result without an id answers the
+// first unanswered call of the newest message that has one.
+func (s *SessionBuilder) answer(e Entry, id string) (string, bool) {
+	newest := -1
+	for i := len(s.open) - 1; i >= 0; i-- {
+		o := s.open[i]
+		if id != "" && o.original != id && o.final != id {
+			continue
+		}
+		if newest < 0 {
+			newest = i
+			continue
+		}
+		n := s.open[newest]
+		if o.event != n.event && (o.group == "" || o.group != n.group) {
+			break
+		}
+		newest = i
+	}
+	if newest < 0 {
+		why := "answers no call before it"
+		if s.calls[id] > 0 {
+			why = "answers a call that has its result"
+		}
+		s.builder.Warn(e.Line, "tool result %q %s; kept as a custom event", id, why)
+		return "", false
+	}
+	final := s.open[newest].final
+	s.open = append(s.open[:newest], s.open[newest+1:]...)
+	return final, true
+}

@@ -1,0 +1,146 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Probe is what the beginning of a file shows of its shape, for readers to
+// recognise it by. It needs no complete record.
+type Probe struct {
+	// Records holds, for each top-level JSON value, the paths of its members, such
+	// as "message.role" or "messages[].parts[].type", with the first scalar found
+	// there as text; objects and lists have an empty one.
+	Records []map[string]string
+}
+
+// The probe stops at whichever comes first.
+const (
+	probeRecords = 24
+	probeTokens  = 6000
+	probeDepth   = 5
+)
+
+// NewProbe looks at the first bytes of a file. It never fails: from bytes that are
+// no JSON it learns nothing.
+func NewProbe(prefix []byte) Probe {
+	var p Probe
+	tokens := probeTokens
+	dec := json.NewDecoder(bytes.NewReader(prefix))
+	dec.UseNumber()
+	for tokens > 0 && len(p.Records) < probeRecords {
+		w := walker{dec: dec, paths: map[string]string{}, tokens: &tokens}
+		whole := w.value("", 0)
+		if len(w.paths) > 0 {
+			p.Records = append(p.Records, w.paths)
+		}
+		if !whole {
+			break
+		}
+	}
+	return p
+}
+
+// Has reports whether any record has all the paths.
+func (p Probe) Has(paths ...string) bool {
+	for _, r := range p.Records {
+		if has(r, paths) {
+			return true
+		}
+	}
+	return false
+}
+
+func has(record map[string]string, paths []string) bool {
+	for _, path := range paths {
+		if _, ok := record[path]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Is reports whether any record has one of the values at the path.
+func (p Probe) Is(path string, values ...string) bool {
+	for _, r := range p.Records {
+		have, ok := r[path]
+		for _, v := range values {
+			if ok && have == v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// walker collects paths from one JSON value, which may be cut off.
+type walker struct {
+	dec    *json.Decoder
+	paths  map[string]string
+	tokens *int
+}
+
+func (w *walker) token() (json.Token, bool) {
+	*w.tokens--
+	if *w.tokens < 0 {
+		return nil, false
+	}
+	t, err := w.dec.Token()
+	return t, err == nil
+}
+
+// value reads one value and reports whether it was there whole.
+func (w *walker) value(path string, depth int) bool {
+	t, ok := w.token()
+	if !ok {
+		return false
+	}
+	return w.rest(t, path, depth)
+}
+
+func (w *walker) rest(t json.Token, path string, depth int) bool {
+	if depth <= probeDepth && path != "" {
+		if _, seen := w.paths[path]; !seen {
+			w.paths[path] = scalar(t)
+		}
+	}
+	switch t {
+	case json.Delim('{'):
+		for w.dec.More() {
+			key, ok := w.token()
+			if !ok {
+				return false
+			}
+			name, _ := key.(string)
+			if !w.value(strings.TrimPrefix(path+"."+name, "."), depth+1) {
+				return false
+			}
+		}
+	case json.Delim('['):
+		for w.dec.More() {
+			if !w.value(path+"[]", depth+1) {
+				return false
+			}
+		}
+	default:
+		return true
+	}
+	_, ok := w.token()
+	return ok
+}
+
+func scalar(t json.Token) string {
+	switch t := t.(type) {
+	case string:
+		return t
+	case json.Number:
+		return t.String()
+	case bool:
+		if t {
+			return "true"
+		}
+		return "false"
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package transcript
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Transcript is what a reader made of one file.
+type Transcript struct {
+	// Harness names the reader that read it.
+	Harness  string
+	Sessions []Session
+	Warnings []Warning
+	// DroppedDuplicates counts entries that the file held twice with the same id
+	// and the same content.
+	DroppedDuplicates int
+	// RenamedIDs counts event and call ids that the file used twice for different
+	// things, and that were given a suffix.
+	RenamedIDs int
+	// Compactions counts the compaction boundaries of all sessions.
+	Compactions int
+}
+
+// Session is one conversation of a transcript.
+type Session struct {
+	// Suffix tells the sessions of one file apart: empty for the main one,
+	// "sidechain-1" and so on for conversations of subagents, "2" and so on where
+	// a file holds several independent ones.
+	Suffix string
+	// ParentCallID is the tool call of the main session that began a sidechain;
+	// empty if it is not one, or if the file does not say.
+	ParentCallID string
+	// Events have an ID and a Body, and a Time if the file states one; Seq and Turn
+	// are the log's to give. Head.Admit accepts them in batches of any size.
+	Events []eventlog.Event
+	Labels map[string]string
+}
+
+// Warning is something in the file that could not be read as it stood.
+type Warning struct {
+	// Line counts from 1; 0 if the warning concerns the file as a whole.
+	Line    int
+	Message string
+}
+
+// String puts the line before the message.
+func (w Warning) String() string {
+	if w.Line == 0 {
+		return w.Message
+	}
+	return fmt.Sprintf("line %d: %s", w.Line, w.Message)
+}
+
+// Labels that readers set. Usage labels stand on assistant messages; where one
+// reply is several events, the last event that has them counts for the reply.
+const (
+	// LabelInjected is "true" on messages that the harness put in, rather than the
+	// user or the model.
+	LabelInjected = "harness.injected"
+	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
+	LabelPromptTokens = "usage.prompt_tokens"
+	// LabelCacheReadTokens is the part of the prompt that the cache served.
+	LabelCacheReadTokens = "usage.cache_read_tokens"
+	// LabelCacheWriteTokens is the part of the prompt that was written to the cache.
+	LabelCacheWriteTokens = "usage.cache_write_tokens"
+	// LabelOutputTokens is what the model wrote.
+	LabelOutputTokens = "usage.output_tokens"
+	// LabelHarness is the session's format, more precisely than the reader's name.
+	LabelHarness = "harness.format"
+	// LabelSessionID is the harness's own id of the session.
+	LabelSessionID = "harness.session_id"
+	// LabelVersion is the version of the harness.
+	LabelVersion = "harness.version"
+)
+
+// FormatError says that the input is not what the reader reads.
+type FormatError struct {
+	Harness string // empty if no reader knows the input
+	Reason  string
+}
+
+func (e *FormatError) Error() string {
+	if e.Harness == "" {
+		return "transcript: " + e.Reason
+	}
+	return "transcript of " + e.Harness + ": " + e.Reason
+}
+
+// Tally counts entries by type that a reader leaves out on purpose.
+type Tally map[string]int
+
+// String lists the types in order with their counts.
+func (t Tally) String() string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(t)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, t[k]))
+	}
+	return strings.Join(parts, ", ")
+}
