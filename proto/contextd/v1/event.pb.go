@@ -35,7 +35,7 @@ const (
 	Role_ROLE_USER Role = 2
 	// The model.
 	Role_ROLE_ASSISTANT Role = 3
-	// The runtime, answering tool calls.
+	// The runtime, answering tool calls. Holds tool results alone.
 	Role_ROLE_TOOL Role = 4
 )
 
@@ -676,11 +676,11 @@ func (x *Thinking) GetEncryptedContent() string {
 	return ""
 }
 
-// A call of a tool by the model.
+// A call of a tool by the model. Stands in assistant messages.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider's id of the call, which its result names. Unique among the
-	// open calls of the session; 1 to 512 characters.
+	// The provider's id of the call, which its result names, 1 to 512 characters.
+	// Not twice within one message or group; a later message may use it again.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name, 1 to 512 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -742,10 +742,10 @@ func (x *ToolCall) GetArgumentsJson() []byte {
 	return nil
 }
 
-// The answer to one call.
+// The answer to one call. Stands in tool or user messages, after the call.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the call it answers, 1 to 512 characters.
+	// The id of the open call it answers, 1 to 512 characters.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name. Empty: that of the call.
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
