@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
+	"github.com/contextd/contextd/internal/harness/codex"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
@@ -39,6 +40,7 @@ type format struct {
 // formats are asked in this order: the ones with the most telling marks first.
 var formats = []format{
 	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read},
+	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read},
 	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read},
 }
 

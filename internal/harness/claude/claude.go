@@ -4,9 +4,7 @@ package claude
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -70,7 +68,7 @@ func (r *reader) record(line transcript.Record) {
 	}
 	entry.ID, entry.Time = rec.UUID, parseTime(rec.Timestamp)
 	if entry.ID == "" {
-		entry.ID = positionID(line)
+		entry.ID = transcript.PositionID(line)
 	}
 	kind := rec.Type
 	if rec.Subtype != "" {
@@ -102,18 +100,9 @@ func subtype(s string) string {
 	return "." + s
 }
 
-// positionID names a record that has no id of its own.
-func positionID(line transcript.Record) string {
-	id := "line-" + strconv.Itoa(line.Line)
-	if line.Index > 0 {
-		id += fmt.Sprintf(".%d", line.Index)
-	}
-	return id
-}
-
 func (r *reader) custom(to *transcript.SessionBuilder, entry transcript.Entry, line transcript.Record, kind string) {
 	if entry.ID == "" {
-		entry.ID = positionID(line)
+		entry.ID = transcript.PositionID(line)
 	}
 	to.Custom(entry, kind)
 }

@@ -13,11 +13,12 @@ type Builder struct {
 	t        Transcript
 	sessions []*SessionBuilder
 	skipped  Tally
+	kept     Tally
 }
 
 // NewBuilder begins a transcript of the named harness.
 func NewBuilder(harness string) *Builder {
-	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}}
+	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}, kept: Tally{}}
 }
 
 // Warn records a warning; line 0 concerns the whole file.
@@ -56,6 +57,9 @@ func (b *Builder) Finish() Transcript {
 	}
 	if len(b.skipped) > 0 {
 		b.Warn(0, "left out as bookkeeping of the harness: %s", b.skipped)
+	}
+	if len(b.kept) > 0 {
+		b.Warn(0, "kept as custom events: %s", b.kept)
 	}
 	return b.t
 }
@@ -135,6 +139,13 @@ func (s *SessionBuilder) Append(e Entry) {
 func (s *SessionBuilder) Custom(e Entry, kind string) {
 	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: string(e.Native)}
 	s.Append(e)
+}
+
+// Keep is Custom for what the reader has no better place for. All such entries
+// are named in one warning at the end.
+func (s *SessionBuilder) Keep(e Entry, kind string) {
+	s.builder.kept[Clean(kind)]++
+	s.Custom(e, kind)
 }
 
 func (s *SessionBuilder) push(e Entry) {

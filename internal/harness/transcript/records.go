@@ -73,3 +73,11 @@ func readLine(text []byte, line int, last bool, warn func(int, string, ...any), 
 		return
 	}
 }
+
+// PositionID names a record that has no id of its own.
+func PositionID(r Record) string {
+	if r.Index > 0 {
+		return fmt.Sprintf("line-%d.%d", r.Line, r.Index)
+	}
+	return fmt.Sprintf("line-%d", r.Line)
+}

@@ -1,0 +1,159 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// labelItemID is the provider's id of an item, which it wants back with encrypted
+// reasoning.
+const labelItemID = "codex.item_id"
+
+func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage) error {
+	var it item
+	if err := json.Unmarshal(payload, &it); err != nil {
+		return err //nolint:wrapcheck // the caller says where
+	}
+	if it.ID != "" {
+		entry.Labels = map[string]string{labelItemID: it.ID}
+	}
+	switch it.Type {
+	case "message":
+		return r.message(entry, &it)
+	case "reasoning":
+		thinking := eventlog.Thinking{Text: it.reasoning(), EncryptedContent: it.EncryptedContent}
+		if thinking == (eventlog.Thinking{}) {
+			r.group(entry)
+			r.session.Keep(entry, "empty-reasoning")
+			return nil
+		}
+		r.fromModel(entry, thinking)
+	case "function_call":
+		return r.call(entry, &it)
+	case "custom_tool_call":
+		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)})
+	case "local_shell_call":
+		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: "local_shell", Arguments: transcript.Compact(it.Action)})
+	case "tool_search_call":
+		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: "tool_search", Arguments: transcript.Compact(it.Arguments)})
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+		return r.result(entry, &it, it.Output)
+	case "tool_search_output":
+		return r.result(entry, &it, json.RawMessage(transcript.Quote(transcript.Compact(it.Tools))))
+	case "web_search_call":
+		// The provider ran it and answered itself.
+		r.fromModel(entry, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
+	case "ghost_snapshot":
+		r.out.Skip("response_item/" + it.Type)
+	default:
+		r.session.Keep(entry, it.Type)
+	}
+	return nil
+}
+
+func (r *reader) fromModel(entry transcript.Entry, b eventlog.Block) {
+	entry.Body = &eventlog.Message{
+		Role: eventlog.RoleAssistant, GroupID: r.group(entry), Model: r.model, Blocks: []eventlog.Block{b},
+	}
+	r.session.Append(entry)
+}
+
+func (r *reader) call(entry transcript.Entry, it *item) error {
+	var text string
+	if err := json.Unmarshal(it.Arguments, &text); err != nil {
+		text = transcript.Compact(it.Arguments)
+	}
+	arguments, ok := transcript.Arguments(text)
+	if !ok {
+		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", it.CallID)
+	}
+	r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
+	return nil
+}
+
+func (r *reader) message(entry transcript.Entry, it *item) error {
+	blocks, err := content.ChatBlocks(it.Content)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong with the content
+	}
+	m := &eventlog.Message{Blocks: blocks}
+	entry.Body = m
+	switch it.Role {
+	case "assistant":
+		m.Role, m.Model, m.GroupID = eventlog.RoleAssistant, r.model, r.group(entry)
+		r.session.Append(entry)
+		return nil
+	case "developer", "system":
+		m.Role = eventlog.RoleSystem
+		if r.session.Len() > 0 {
+			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		}
+	default:
+		m.Role = eventlog.RoleUser
+		if isInjected(textOf(it.Content)) {
+			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		}
+	}
+	r.reply = ""
+	r.users[it.Role+"\n"+textOf(it.Content)] = entry.ID
+	r.session.Append(entry)
+	return nil
+}
+
+func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage) error {
+	r.reply = ""
+	failed := false
+	var object struct {
+		Content json.RawMessage `json:"content"`
+		Success *bool           `json:"success"`
+	}
+	if len(output) > 0 && output[0] == '{' && json.Unmarshal(output, &object) == nil && len(object.Content) > 0 {
+		output = object.Content
+		failed = object.Success != nil && !*object.Success
+	}
+	blocks, err := content.ResultContent(output)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong with the content
+	}
+	if len(blocks) > 0 {
+		if t, ok := blocks[0].(eventlog.Text); ok && exitedWithError(t.Text) {
+			failed = true
+		}
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
+		eventlog.ToolResult{CallID: it.CallID, Content: blocks, IsError: failed},
+	}}
+	r.session.Append(entry)
+	return nil
+}
+
+func (it *item) reasoning() string {
+	parts := make([]string, 0, len(it.Summary))
+	for _, s := range it.Summary {
+		parts = append(parts, s.Text)
+	}
+	if len(parts) == 0 {
+		return textOf(it.Content)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// textOf joins the texts of a content.
+func textOf(raw json.RawMessage) string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil || json.Unmarshal(raw, &parts) != nil {
+		return text
+	}
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,85 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// record is one line of a rollout. Rollouts of early versions hold the items
+// themselves, without an envelope.
+type record struct {
+	Timestamp string          `json:"timestamp"`
+	Type      string          `json:"type"`
+	Payload   json.RawMessage `json:"payload"`
+}
+
+// item is a response item, what goes to the model and comes from it.
+type item struct {
+	Type             string          `json:"type"`
+	ID               string          `json:"id"`
+	Role             string          `json:"role"`
+	Content          json.RawMessage `json:"content"`
+	Summary          []summaryPart   `json:"summary"`
+	EncryptedContent string          `json:"encrypted_content"`
+	Name             string          `json:"name"`
+	Namespace        string          `json:"namespace"`
+	Arguments        json.RawMessage `json:"arguments"` // a string of JSON; of tool_search_call JSON
+	Input            string          `json:"input"`
+	Action           json.RawMessage `json:"action"`
+	CallID           string          `json:"call_id"`
+	Output           json.RawMessage `json:"output"`
+	Tools            json.RawMessage `json:"tools"`
+}
+
+type summaryPart struct {
+	Text string `json:"text"`
+}
+
+type sessionMeta struct {
+	ID               string `json:"id"`
+	CLIVersion       string `json:"cli_version"`
+	Instructions     string `json:"instructions"` // of early versions
+	BaseInstructions *struct {
+		Text string `json:"text"`
+	} `json:"base_instructions"`
+}
+
+type turnContext struct {
+	Model string `json:"model"`
+}
+
+type compacted struct {
+	Message            string            `json:"message"`
+	ReplacementHistory []json.RawMessage `json:"replacement_history"`
+}
+
+type eventMessage struct {
+	Type string          `json:"type"`
+	Info json.RawMessage `json:"info"`
+}
+
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// injected are the beginnings of user messages that the harness writes itself.
+var injected = []string{
+	"# AGENTS.md instructions", "<environment_context>", "<user_instructions>", "<permissions instructions>",
+	"<turn_aborted>", "<user_shell_command>", "<skill>", "<subagent_notification>", "<INSTRUCTIONS>",
+	"<collaboration_mode>", "<model_switch>", "<hook_prompt",
+}
+
+func isInjected(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, start := range injected {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}
