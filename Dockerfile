@@ -1,0 +1,34 @@
+# The daemon, static, on an image without a shell.
+#
+#   docker build --build-arg VERSION=v1.2.3 -t contextd .
+#   docker run -p 127.0.0.1:7171:7171 -v contextd:/var/lib/contextd contextd
+#
+# `make image-steps` runs these steps without a container engine. So paths in RUN
+# are relative to WORKDIR, and instructions stay within what tools/imagesteps
+# knows; it refuses what it does not know.
+
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+
+# Modules first: they change less often than the code.
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+COPY . .
+ARG VERSION=dev
+ARG TARGETOS
+ARG TARGETARCH
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION=$VERSION
+# The final image has no shell to make the data directory with.
+RUN mkdir -p bin/data
+
+# Certificates for exporters over TLS, and a user that is not root.
+FROM gcr.io/distroless/static:nonroot
+COPY --from=build /src/bin/contextd /usr/local/bin/contextd
+COPY --from=build --chown=65532:65532 /src/bin/data /var/lib/contextd
+USER 65532:65532
+VOLUME /var/lib/contextd
+EXPOSE 7171
+ENTRYPOINT ["/usr/local/bin/contextd"]
+CMD ["serve", "--listen", ":7171", "--store", "disk", "--data-dir", "/var/lib/contextd"]

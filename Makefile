@@ -1,0 +1,143 @@
+# `make help` lists the targets. What they need is installed on first use, at
+# pinned versions, into ./bin.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BUF_VERSION                := v1.69.0
+GOLANGCI_LINT_VERSION      := v2.15.0
+PROTOC_GEN_GO_VERSION      := v1.36.12
+PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
+
+BIN  := $(CURDIR)/bin
+WORK := $(CURDIR)/.build
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# Packages that are built and tested at once, and how long one package's tests
+# may take: sized for two cores under the race detector.
+TEST_P       ?= 2
+TEST_TIMEOUT ?= 10m
+PKG          ?= ./...
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- program
+
+.PHONY: build
+build: ## Build the daemon into bin/contextd, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/contextd ./cmd/contextd
+
+.PHONY: demo
+demo: build ## Replay a bundled session through a daemon under a tight budget
+	$(BIN)/contextd demo
+
+# Sessions to replay: a directory of transcripts.
+CORPUS ?= ../shared/corpus
+
+.PHONY: replay
+replay: ## Replay every session of CORPUS through a daemon and print a table
+	go run ./bench/replay -corpus '$(CORPUS)' $(REPLAY_FLAGS)
+
+.PHONY: image
+image: ## Build the container image contextd:VERSION (ENGINE=docker, podman, ...)
+	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' -t contextd:'$(VERSION)' .
+
+.PHONY: image-steps
+image-steps: ## Run the Dockerfile's steps and check their result without a container engine
+	go run ./tools/imagesteps -arg VERSION='$(VERSION)'
+
+# ---------------------------------------------------------------- tests
+
+.PHONY: test
+test: ## Run all tests under the race detector
+	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(PKG)
+
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=regexp PKG=packages BENCHTIME=1s)
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m $(PKG)
+
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each (PKG=packages)
+	tools/fuzz.sh '$(FUZZTIME)' $(PKG)
+
+COVER_MIN ?= 90
+
+.PHONY: cover
+cover: ## Measure the coverage of the core packages; fail below COVER_MIN percent
+	tools/cover.sh $(COVER_MIN) log budget reduce projection ledger
+
+# ---------------------------------------------------------------- generated code
+
+# validate.proto comes from the Go module that go.mod pins, so that no schema
+# registry is needed. go.mod is the dependency: another version is copied anew.
+INCLUDE := .build/include/buf/validate/validate.proto
+
+$(INCLUDE): go.mod
+	go mod download github.com/bufbuild/protovalidate
+	mkdir -p $(@D)
+	install -m 0644 "$$(go list -m -f '{{.Dir}}' github.com/bufbuild/protovalidate)/proto/protovalidate/buf/validate/validate.proto" $@
+
+.PHONY: generate
+generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## Format the protos and generate their Go code
+	$(BIN)/buf format -w proto
+	$(BIN)/buf generate
+
+.PHONY: check-generated
+check-generated: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## Fail where generated code is not what the protos give
+	tools/check-generated.sh
+
+# ---------------------------------------------------------------- lint
+
+.PHONY: lint
+lint: lint-proto lint-breaking check-generated lint-format lint-go ## Run every check that is not a test
+
+.PHONY: lint-proto
+lint-proto: bin/buf $(INCLUDE) ## Check the protos' style, comments and rules
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code proto
+
+.PHONY: lint-breaking
+lint-breaking: bin/buf $(INCLUDE) ## Check that the protos break no client of main
+	tools/breaking.sh
+
+.PHONY: lint-format
+lint-format: ## Check that Go files are formatted
+	@unformatted=$$(git ls-files --cached --others --exclude-standard -- '*.go' | while read -r f; do [ ! -e "$$f" ] || echo "$$f"; done | xargs -r gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w needed:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: lint-go
+lint-go: bin/golangci-lint ## Check the Go code and its import arrows
+	$(BIN)/golangci-lint run $(PKG)
+
+# ---------------------------------------------------------------- tools
+
+# $(call tool,name,package,version): bin/name, installed once per version.
+define tool
+bin/$(1): bin/.$(1)@$(3)
+bin/.$(1)@$(3):
+	rm -f bin/.$(1)@*
+	GOBIN=$(BIN) go install $(2)@$(3)
+	touch $$@
+endef
+
+$(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
+$(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
+$(eval $(call tool,protoc-gen-go-grpc,google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION)))
+$(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION)))
+
+.PHONY: tools
+tools: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/golangci-lint ## Install the tools into ./bin
+
+.PHONY: clean
+clean: ## Remove what the targets made
+	rm -rf bin .build
