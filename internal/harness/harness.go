@@ -14,6 +14,11 @@ import (
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/codex"
+	"github.com/contextd/contextd/internal/harness/copilot"
+	"github.com/contextd/contextd/internal/harness/gemini"
+	"github.com/contextd/contextd/internal/harness/opencode"
+	"github.com/contextd/contextd/internal/harness/openhands"
+	"github.com/contextd/contextd/internal/harness/pi"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
@@ -41,6 +46,11 @@ type format struct {
 var formats = []format{
 	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read},
 	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read},
+	{opencode.Name, nil, opencode.Detect, opencode.Read},
+	{pi.Name, nil, pi.Detect, pi.Read},
+	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read},
+	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read},
+	{openhands.Name, nil, openhands.Detect, openhands.Read},
 	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read},
 }
 

@@ -23,6 +23,9 @@ func exitedWithError(output string) bool {
 		}
 		return json.Unmarshal([]byte(output), &o) == nil && o.Metadata.ExitCode != 0
 	}
+	if strings.HasPrefix(output, "apply_patch verification failed") {
+		return true
+	}
 	head := output[:min(len(output), statusWithin)]
 	for line := range strings.Lines(head) {
 		line = strings.TrimSpace(line)

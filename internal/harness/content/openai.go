@@ -10,8 +10,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// OpenAI names the provider in blocks that are carried as they came.
-const OpenAI = "openai"
+// OpenAI and Google name the provider in blocks that are carried as they came.
+const (
+	OpenAI = "openai"
+	Google = "google"
+)
 
 type openAIPart struct {
 	Type     string          `json:"type"`

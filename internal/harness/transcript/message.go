@@ -45,6 +45,14 @@ func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) {
 			c.CallID = final
 			blocks = append(blocks, c)
 		case nil:
+		case eventlog.Text:
+			// An empty text says nothing and providers refuse it.
+			if c.Text != "" && m.Role != eventlog.RoleTool {
+				blocks = append(blocks, c)
+			} else if c.Text != "" {
+				s.builder.Warn(e.Line, "tool message holds text besides results; kept as a custom event")
+				misplaced = true
+			}
 		default:
 			if m.Role == eventlog.RoleTool {
 				s.builder.Warn(e.Line, "tool message holds something besides results; kept as a custom event")

@@ -1,0 +1,142 @@
+// Package copilot reads the event files of Copilot CLI: JSON Lines, one event a
+// line. docs/harness/copilot.md describes the format and the mapping.
+package copilot
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Name of the harness.
+const Name = "copilot"
+
+// Detect recognises an event file by its first records.
+func Detect(p transcript.Probe) bool {
+	return p.Is("type", "session.start", "session.model_change", "user.message", "assistant.message", "system.message",
+		"assistant.turn_start", "tool.execution_start", "hook.start") && p.Has("type", "id")
+}
+
+type record struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Timestamp string          `json:"timestamp"`
+	Data      json.RawMessage `json:"data"`
+}
+
+type reader struct {
+	out    *transcript.Builder
+	main   *transcript.SessionBuilder
+	agents map[string]*transcript.SessionBuilder // of subagents, by the call that began them
+}
+
+// Read reads a whole event file.
+func Read(in io.Reader) (transcript.Transcript, error) {
+	out := transcript.NewBuilder(Name)
+	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}}
+	r.main.Label(transcript.LabelHarness, "copilot-cli")
+	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
+		return transcript.Transcript{}, err
+	}
+	t := out.Finish()
+	if len(t.Sessions) == 0 {
+		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
+	}
+	return t, nil
+}
+
+func (r *reader) record(line transcript.Record) {
+	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
+	var rec record
+	err := json.Unmarshal(line.JSON, &rec)
+	if err == nil {
+		if t, bad := time.Parse(time.RFC3339Nano, rec.Timestamp); bad == nil {
+			entry.Time = t.UTC()
+		}
+		if rec.ID != "" && rec.ID != "REDACTED" {
+			entry.ID = rec.ID
+		}
+		err = r.event(entry, &rec)
+	}
+	if err != nil {
+		r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
+		r.main.Custom(entry, "unreadable")
+	}
+}
+
+func (r *reader) event(entry transcript.Entry, rec *record) error {
+	switch rec.Type {
+	case "session.start":
+		return r.start(rec.Data)
+	case "system.message":
+		return r.text(entry, rec.Data, eventlog.RoleSystem)
+	case "user.message":
+		return r.text(entry, rec.Data, eventlog.RoleUser)
+	case "assistant.message":
+		return r.assistant(entry, rec.Data)
+	case "tool.execution_complete":
+		return r.result(entry, rec.Data)
+	case "session.compaction_complete":
+		return r.compaction(entry, rec.Data)
+	}
+	for _, prefix := range []string{"hook.", "permission.", "assistant.turn_", "tool.execution_", "session."} {
+		if strings.HasPrefix(rec.Type, prefix) && rec.Type != "session.truncation" && rec.Type != "session.error" {
+			r.out.Skip(rec.Type)
+			return nil
+		}
+	}
+	r.main.Keep(entry, rec.Type)
+	return nil
+}
+
+func (r *reader) start(data json.RawMessage) error {
+	var d struct {
+		SessionID      string `json:"sessionId"`
+		CopilotVersion string `json:"copilotVersion"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	r.main.Label(transcript.LabelSessionID, d.SessionID)
+	r.main.Label(transcript.LabelVersion, d.CopilotVersion)
+	return nil
+}
+
+// session is the conversation of the subagent that a call began, or the main one.
+func (r *reader) session(parentCall string) *transcript.SessionBuilder {
+	if parentCall == "" {
+		return r.main
+	}
+	s := r.agents[parentCall]
+	if s == nil {
+		s = r.out.Session(fmt.Sprintf("sidechain-%d", len(r.agents)+1))
+		s.Label(transcript.LabelHarness, "copilot-cli")
+		s.SetParentCall(parentCall)
+		r.agents[parentCall] = s
+	}
+	return s
+}
+
+func (r *reader) compaction(entry transcript.Entry, data json.RawMessage) error {
+	var d struct {
+		Success   *bool   `json:"success"`
+		Summary   string  `json:"summaryContent"`
+		PreTokens *uint64 `json:"preCompactionTokens"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if d.Success != nil && !*d.Success {
+		r.main.Keep(entry, "failed-compaction")
+		return nil
+	}
+	entry.Body = &eventlog.Compaction{Summary: d.Summary, PreTokens: d.PreTokens, NativeJSON: string(entry.Native)}
+	entry.Native = nil
+	r.main.Append(entry)
+	return nil
+}

@@ -1,0 +1,120 @@
+package copilot
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// text appends a message of the system or the user as it was sent, which is not
+// always as it was typed.
+func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlog.Role) error {
+	var d struct {
+		Content     string            `json:"content"`
+		Transformed string            `json:"transformedContent"`
+		Attachments []json.RawMessage `json:"attachments"`
+		ParentCall  string            `json:"parentToolCallId"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	text := d.Transformed
+	if text == "" {
+		text = d.Content
+	}
+	m := &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
+	for _, a := range d.Attachments {
+		m.Blocks = append(m.Blocks, eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(a)})
+	}
+	entry.Body = m
+	r.session(d.ParentCall).Append(entry)
+	return nil
+}
+
+func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
+	var d struct {
+		MessageID       string `json:"messageId"`
+		Model           string `json:"model"`
+		Content         string `json:"content"`
+		ReasoningText   string `json:"reasoningText"`
+		ReasoningOpaque string `json:"reasoningOpaque"`
+		EncryptedText   string `json:"encryptedContent"`
+		OutputTokens    uint64 `json:"outputTokens"`
+		ParentCall      string `json:"parentToolCallId"`
+		ToolRequests    []struct {
+			ToolCallID string          `json:"toolCallId"`
+			Name       string          `json:"name"`
+			Arguments  json.RawMessage `json:"arguments"`
+		} `json:"toolRequests"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: d.MessageID, Model: d.Model}
+	if t := (eventlog.Thinking{Text: d.ReasoningText, EncryptedContent: max(d.ReasoningOpaque, d.EncryptedText)}); t != (eventlog.Thinking{}) {
+		m.Blocks = append(m.Blocks, t)
+	}
+	if d.Content != "" {
+		m.Blocks = append(m.Blocks, eventlog.Text{Text: d.Content})
+	}
+	for _, c := range d.ToolRequests {
+		arguments, ok := argumentsOf(c.Arguments)
+		if !ok {
+			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", c.ToolCallID)
+		}
+		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ToolCallID, Name: c.Name, Arguments: arguments})
+	}
+	session := r.session(d.ParentCall)
+	if len(m.Blocks) == 0 {
+		session.Keep(entry, "empty-reply")
+		return nil
+	}
+	entry.Labels = transcript.Usage{Output: d.OutputTokens}.Labels()
+	delete(entry.Labels, transcript.LabelPromptTokens) // the file does not know them
+	delete(entry.Labels, transcript.LabelCacheReadTokens)
+	entry.Body = m
+	session.Append(entry)
+	return nil
+}
+
+// argumentsOf reads arguments: JSON, or free text of a tool that takes it.
+func argumentsOf(raw json.RawMessage) (string, bool) {
+	var text string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return transcript.Compact(raw), true
+	}
+	return transcript.Arguments(text)
+}
+
+func (r *reader) result(entry transcript.Entry, data json.RawMessage) error {
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+		Success    bool   `json:"success"`
+		ParentCall string `json:"parentToolCallId"`
+		Result     *struct {
+			Content string `json:"content"`
+		} `json:"result"`
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	result := eventlog.ToolResult{CallID: d.ToolCallID, IsError: !d.Success}
+	text := ""
+	switch {
+	case d.Result != nil:
+		text = d.Result.Content
+	case d.Error != nil:
+		text = d.Error.Message
+	}
+	if text != "" {
+		result.Content = []eventlog.Block{eventlog.Text{Text: text}}
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
+	r.session(d.ParentCall).Append(entry)
+	return nil
+}

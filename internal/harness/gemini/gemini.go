@@ -1,0 +1,160 @@
+// Package gemini reads the chat files of Gemini CLI: one JSON object with a list
+// of messages, results inside their calls. docs/harness/gemini.md describes the
+// format and the mapping.
+package gemini
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Name of the harness.
+const Name = "gemini"
+
+// Detect recognises a chat file by its first members.
+func Detect(p transcript.Probe) bool {
+	return p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini")
+}
+
+type message struct {
+	ID        string          `json:"id"`
+	Timestamp string          `json:"timestamp"`
+	Type      string          `json:"type"`
+	Content   json.RawMessage `json:"content"`
+	Model     string          `json:"model"`
+	Thoughts  []thought       `json:"thoughts"`
+	ToolCalls []toolCall      `json:"toolCalls"`
+	Tokens    *tokens         `json:"tokens"`
+}
+
+type thought struct {
+	Subject     string `json:"subject"`
+	Description string `json:"description"`
+}
+
+type tokens struct {
+	Input    uint64 `json:"input"`
+	Output   uint64 `json:"output"`
+	Cached   uint64 `json:"cached"`
+	Thoughts uint64 `json:"thoughts"`
+}
+
+func (t *tokens) labels() map[string]string {
+	if t == nil {
+		return nil
+	}
+	return transcript.Usage{Prompt: t.Input, CacheRead: t.Cached, Output: t.Output + t.Thoughts}.Labels()
+}
+
+type reader struct {
+	out     *transcript.Builder
+	session *transcript.SessionBuilder
+	count   int
+}
+
+// Read reads a whole chat file.
+func Read(in io.Reader) (transcript.Transcript, error) {
+	out := transcript.NewBuilder(Name)
+	r := &reader{out: out, session: out.Session("")}
+	r.session.Label(transcript.LabelHarness, "gemini-cli")
+	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
+		return transcript.Transcript{}, err
+	}
+	t := out.Finish()
+	if len(t.Sessions) == 0 {
+		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
+	}
+	return t, nil
+}
+
+func (r *reader) field(name string, value json.RawMessage, _ int) {
+	var text string
+	if name == "sessionId" && json.Unmarshal(value, &text) == nil {
+		r.session.Label(transcript.LabelSessionID, text)
+		return
+	}
+	r.out.Skip("member " + name)
+}
+
+func (r *reader) message(raw json.RawMessage, line int) {
+	r.count++
+	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		r.unreadable(entry, err)
+		return
+	}
+	if m.ID != "" && m.ID != "REDACTED" {
+		entry.ID = m.ID
+	}
+	entry.Time = parseTime(m.Timestamp)
+	blocks, err := parts(m.Content)
+	if err != nil {
+		r.unreadable(entry, err)
+		return
+	}
+	switch m.Type {
+	case "user":
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+		r.session.Append(entry)
+	case "gemini":
+		r.reply(entry, &m, blocks)
+	default: // info, warning and error are for the user's eyes
+		r.session.Keep(entry, m.Type)
+	}
+}
+
+func (r *reader) unreadable(entry transcript.Entry, err error) {
+	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
+	r.session.Custom(entry, "unreadable")
+}
+
+// reply appends the model's message and then the results that its calls hold.
+func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block) {
+	var blocks []eventlog.Block
+	for _, t := range m.Thoughts {
+		thinking := t.Subject
+		if t.Subject != "" && t.Description != "" {
+			thinking += "\n\n"
+		}
+		blocks = append(blocks, eventlog.Thinking{Text: thinking + t.Description})
+	}
+	blocks = append(blocks, text...)
+	ids := make([]string, len(m.ToolCalls))
+	for i, c := range m.ToolCalls {
+		ids[i] = r.session.ReserveCallID(c.ID)
+		blocks = append(blocks, eventlog.ToolCall{CallID: ids[i], Name: c.Name, Arguments: transcript.Compact(c.Args)})
+	}
+	said := entry
+	said.Labels = m.Tokens.labels()
+	said.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: entry.ID, Model: m.Model, Blocks: blocks}
+	r.session.Append(said)
+	for i, c := range m.ToolCalls {
+		content, ok := c.content()
+		if !ok {
+			continue // cut off before it answered
+		}
+		answer := entry
+		answer.ID = entry.ID + "/result-" + strconv.Itoa(i+1)
+		if t := parseTime(c.Timestamp); !t.IsZero() {
+			answer.Time = t
+		}
+		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
+			CallID: ids[i], ToolName: c.Name, Content: content, IsError: c.failed(),
+		}}}
+		r.session.Append(answer)
+	}
+}
+
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,180 @@
+package opencode
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
+	m := &eventlog.Message{Role: eventlog.RoleUser}
+	typed := false
+	for i := range parts {
+		p := &parts[i]
+		kept := entry
+		kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
+		switch {
+		case p.Type == "text" && !p.Ignored:
+			typed = typed || !p.Synthetic
+			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
+		case p.Type == "file" && p.MIME != "text/plain" && p.MIME != "application/x-directory":
+			typed = true
+			m.Blocks = append(m.Blocks, file(p.MIME, p.URL, rec.Parts[i]))
+		case p.Type == "compaction":
+			r.compaction(kept, p)
+		default:
+			// A text file's content stands in a text part of its own; a subtask is told
+			// by the call that ran it.
+			r.session.Keep(kept, "part-"+p.Type)
+		}
+	}
+	if len(m.Blocks) == 0 {
+		if len(parts) == 0 {
+			r.session.Keep(entry, "empty-message")
+		}
+		return
+	}
+	if !typed {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	}
+	entry.Body = m
+	r.session.Append(entry)
+}
+
+func (r *reader) compaction(entry transcript.Entry, p *part) {
+	r.flush()
+	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
+	if p.Auto != nil {
+		body.Trigger, body.Mode = eventlog.TriggerManual, "manual"
+		if *p.Auto {
+			body.Trigger, body.Mode = eventlog.TriggerThreshold, "auto"
+		}
+	}
+	entry.Body = body
+	r.pending = &entry
+}
+
+// file reads a data URL or another one that a provider could fetch.
+func file(mime, url string, native json.RawMessage) eventlog.Block {
+	if b, ok := content.DataURL(url); ok {
+		if m, isMedia := b.(eventlog.Media); isMedia {
+			m.MIMEType = mime
+			return m
+		}
+	}
+	return eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(native)}
+}
+
+// assistant appends each step of the reply, which is one request to the model, and
+// behind it the results of its calls.
+func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
+	if len(parts) == 0 {
+		r.session.Keep(entry, "failed-reply")
+		return
+	}
+	steps := 0
+	s := step{reader: r, entry: entry, model: rec.Info.ModelID}
+	for i := range parts {
+		p := &parts[i]
+		switch p.Type {
+		case "step-start":
+			s.end()
+			steps++
+			s = step{reader: r, entry: entry, model: rec.Info.ModelID}
+			if steps > 1 {
+				s.entry.ID += "/step-" + strconv.Itoa(steps)
+			}
+		case "text":
+			s.add(eventlog.Text{Text: p.Text})
+		case "reasoning":
+			if t := p.thinking(); t != (eventlog.Thinking{}) {
+				s.add(t)
+			}
+		case "tool":
+			s.call(p)
+		case "step-finish":
+			s.entry.Labels = p.Tokens.labels()
+		case "file":
+			s.add(file(p.MIME, p.URL, rec.Parts[i]))
+		case "patch", "snapshot", "agent", "retry":
+			r.out.Skip("part " + p.Type)
+		default:
+			kept := entry
+			kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
+			r.session.Keep(kept, "part-"+p.Type)
+		}
+	}
+	s.end()
+}
+
+// step collects one request's reply.
+type step struct {
+	reader *reader
+	entry  transcript.Entry
+	model  string
+	blocks []eventlog.Block
+	calls  []*part
+	ids    []string
+}
+
+func (s *step) add(b eventlog.Block) { s.blocks = append(s.blocks, b) }
+
+func (s *step) call(p *part) {
+	id := s.reader.session.ReserveCallID(p.CallID)
+	s.calls, s.ids = append(s.calls, p), append(s.ids, id)
+	var input json.RawMessage
+	if p.State != nil {
+		input = p.State.Input
+	}
+	s.add(eventlog.ToolCall{CallID: id, Name: p.Tool, Arguments: transcript.Compact(input)})
+}
+
+// end appends what was collected; an empty step was cut off before it said
+// anything.
+func (s *step) end() {
+	if len(s.blocks) == 0 {
+		return
+	}
+	session := s.reader.session
+	s.entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: s.entry.ID, Model: s.model, Blocks: s.blocks}
+	session.Append(s.entry)
+	for i, p := range s.calls {
+		if p.State == nil || !p.State.answered() {
+			continue
+		}
+		answer := s.entry
+		answer.ID = s.entry.ID + "/result-" + strconv.Itoa(i+1)
+		answer.Labels = nil
+		if t := at(p.State.Time.End); !t.IsZero() {
+			answer.Time = t
+		}
+		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
+			CallID: s.ids[i], ToolName: p.Tool, Content: p.State.content(), IsError: p.State.failed(),
+		}}}
+		session.Append(answer)
+		if when := p.State.Time.Compacted; when > 0 {
+			s.reader.pruned = append(s.reader.pruned, pruned{when: when, callID: s.ids[i]})
+		}
+	}
+	s.blocks = nil
+}
+
+func (s *state) content() []eventlog.Block {
+	var blocks []eventlog.Block
+	text := s.Output
+	if s.Status == "error" {
+		text = s.Error
+	}
+	if text != "" {
+		blocks = append(blocks, eventlog.Text{Text: text})
+	}
+	for _, a := range s.Attachments {
+		if b, ok := content.DataURL(a.URL); ok {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}

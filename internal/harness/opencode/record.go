@@ -1,0 +1,131 @@
+package opencode
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// record is one message of a session with its parts.
+type record struct {
+	Info  info              `json:"info"`
+	Parts []json.RawMessage `json:"parts"`
+}
+
+type info struct {
+	ID      string          `json:"id"`
+	Role    string          `json:"role"`
+	ModelID string          `json:"modelID"`
+	Summary json.RawMessage `json:"summary"` // true on a compaction's reply; an object on user messages
+	Error   json.RawMessage `json:"error"`
+	Time    struct {
+		Created   int64 `json:"created"`
+		Completed int64 `json:"completed"`
+	} `json:"time"`
+}
+
+type part struct {
+	Type      string                  `json:"type"`
+	ID        string                  `json:"id"`
+	Text      string                  `json:"text"`
+	Synthetic bool                    `json:"synthetic"`
+	Ignored   bool                    `json:"ignored"`
+	CallID    string                  `json:"callID"`
+	Tool      string                  `json:"tool"`
+	State     *state                  `json:"state"`
+	Metadata  map[string]partMetadata `json:"metadata"`
+	Auto      *bool                   `json:"auto"` // of compaction
+	MIME      string                  `json:"mime"` // of file
+	URL       string                  `json:"url"`
+	Tokens    *tokens                 `json:"tokens"` // of step-finish
+}
+
+// partMetadata is what a provider wants back with a part. Members of other kinds
+// stand beside the providers' and are read as nothing.
+type partMetadata struct {
+	Signature        string
+	EncryptedContent string
+	RedactedData     string
+}
+
+// UnmarshalJSON never fails: most metadata is not a provider's.
+func (m *partMetadata) UnmarshalJSON(raw []byte) error {
+	var provider struct {
+		Signature                 string `json:"signature"`
+		ReasoningEncryptedContent string `json:"reasoningEncryptedContent"`
+		RedactedData              string `json:"redactedData"`
+	}
+	if json.Unmarshal(raw, &provider) == nil {
+		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData}
+	}
+	return nil
+}
+
+type state struct {
+	Status      string          `json:"status"`
+	Input       json.RawMessage `json:"input"`
+	Output      string          `json:"output"`
+	Error       string          `json:"error"`
+	Attachments []attachment    `json:"attachments"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Time        struct {
+		Start     int64 `json:"start"`
+		End       int64 `json:"end"`
+		Compacted int64 `json:"compacted"`
+	} `json:"time"`
+}
+
+type attachment struct {
+	MIME string `json:"mime"`
+	URL  string `json:"url"`
+}
+
+type tokens struct {
+	Input  uint64 `json:"input"`
+	Output uint64 `json:"output"`
+	Cache  struct {
+		Read  uint64 `json:"read"`
+		Write uint64 `json:"write"`
+	} `json:"cache"`
+}
+
+func (t *tokens) labels() map[string]string {
+	if t == nil {
+		return nil
+	}
+	return transcript.Usage{
+		Prompt: t.Input + t.Cache.Read + t.Cache.Write, CacheRead: t.Cache.Read, CacheWrite: t.Cache.Write, Output: t.Output,
+	}.Labels()
+}
+
+// answered reports whether the call has come to an end.
+func (s *state) answered() bool { return s.Status == "completed" || s.Status == "error" }
+
+// failed reports whether it ended badly: by its state, or by the exit code of a
+// command.
+func (s *state) failed() bool {
+	var m struct {
+		Exit *int `json:"exit"`
+	}
+	return s.Status == "error" || (json.Unmarshal(s.Metadata, &m) == nil && m.Exit != nil && *m.Exit != 0)
+}
+
+func (p *part) thinking() eventlog.Thinking {
+	t := eventlog.Thinking{Text: p.Text}
+	for _, m := range p.Metadata {
+		t.Signature = max(t.Signature, m.Signature)
+		t.EncryptedContent = max(t.EncryptedContent, m.EncryptedContent)
+		t.RedactedData = max(t.RedactedData, m.RedactedData)
+	}
+	return t
+}
+
+// at is a time of the file, in milliseconds of the epoch.
+func at(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

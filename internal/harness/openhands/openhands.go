@@ -1,0 +1,121 @@
+// Package openhands reads the outputs of OpenHands' evaluations: JSON Lines, one
+// run a line. docs/harness/openhands.md describes the format and the mapping.
+package openhands
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Name of the harness.
+const Name = "openhands"
+
+// Detect recognises a run by the events of its history.
+func Detect(p transcript.Probe) bool {
+	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result")
+}
+
+type reader struct {
+	out  *transcript.Builder
+	runs int
+}
+
+// conversation is one run.
+type conversation struct {
+	*reader
+	session *transcript.SessionBuilder
+	reply   string            // the newest reply of the model
+	calls   map[string]string // call of an action without one of the model's, by the action's id
+}
+
+// Read reads all runs of a file; each is a session.
+func Read(in io.Reader) (transcript.Transcript, error) {
+	r := &reader{out: transcript.NewBuilder(Name)}
+	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
+		return transcript.Transcript{}, err
+	}
+	t := r.out.Finish()
+	if len(t.Sessions) == 0 {
+		return t, &transcript.FormatError{Harness: Name, Reason: "no run in it"}
+	}
+	return t, nil
+}
+
+func (r *reader) record(line transcript.Record) {
+	var one run
+	if err := json.Unmarshal(line.JSON, &one); err != nil || len(one.History) == 0 {
+		r.out.Warn(line.Line, "a run without a history was not read")
+		return
+	}
+	r.runs++
+	suffix := ""
+	if r.runs > 1 {
+		suffix = strconv.Itoa(r.runs)
+	}
+	c := &conversation{reader: r, session: r.out.Session(suffix), calls: map[string]string{}}
+	c.session.Label(transcript.LabelHarness, Name)
+	c.session.Label(transcript.LabelSessionID, one.InstanceID)
+	for i, raw := range one.History {
+		entry := transcript.Entry{Line: line.Line, ID: "event-" + strconv.Itoa(i+1), Native: raw}
+		var e event
+		err := json.Unmarshal(raw, &e)
+		if err == nil {
+			entry.Time = parseTime(e.Timestamp)
+			err = c.event(entry, &e)
+		}
+		if err != nil {
+			r.out.Warn(line.Line, "event %d has an unexpected shape, kept as a custom event: %v", i+1, err)
+			c.session.Custom(entry, "unreadable")
+		}
+	}
+}
+
+func (c *conversation) event(entry transcript.Entry, e *event) error {
+	switch {
+	case e.Observation != "":
+		c.observation(entry, e)
+		return nil
+	case e.ToolCall != nil && e.ToolCall.Reply != nil:
+		return c.call(entry, e)
+	}
+	var args struct {
+		Content string `json:"content"`
+		Summary string `json:"summary"`
+	}
+	if len(e.Args) > 0 {
+		if err := json.Unmarshal(e.Args, &args); err != nil {
+			return err //nolint:wrapcheck // the caller says where
+		}
+	}
+	switch e.Action {
+	case "system":
+		c.say(entry, eventlog.RoleSystem, args.Content)
+	case "message":
+		if e.Source == "user" {
+			c.say(entry, eventlog.RoleUser, args.Content)
+		} else {
+			c.say(entry, eventlog.RoleAssistant, args.Content)
+		}
+	case "condensation":
+		entry.Body = &eventlog.Compaction{Summary: args.Summary, NativeJSON: transcript.Compact(entry.Native)}
+		c.session.Append(entry)
+	case "recall", "change_agent_state", "null", "":
+		c.session.Keep(entry, "action-"+e.Action)
+	default:
+		if e.Source != "agent" {
+			c.session.Keep(entry, "action-"+e.Action)
+			return nil
+		}
+		c.action(entry, e)
+	}
+	return nil
+}
+
+func (c *conversation) say(entry transcript.Entry, role eventlog.Role, text string) {
+	entry.Body = &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
+	c.session.Append(entry)
+}

@@ -1,0 +1,95 @@
+package openhands
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// run is one line of an evaluation's output.
+type run struct {
+	InstanceID string            `json:"instance_id"`
+	History    []json.RawMessage `json:"history"`
+}
+
+// event is an action or an observation of a run.
+type event struct {
+	ID          json.Number     `json:"id"`
+	Timestamp   string          `json:"timestamp"`
+	Source      string          `json:"source"`
+	Action      string          `json:"action"`
+	Observation string          `json:"observation"`
+	Content     string          `json:"content"`
+	Cause       json.Number     `json:"cause"`
+	Args        json.RawMessage `json:"args"`
+	Extras      *struct {
+		Metadata json.RawMessage `json:"metadata"`
+	} `json:"extras"`
+	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
+}
+
+// toolCallMetadata says which of the model's calls an event belongs to. It repeats
+// the whole reply on every event.
+type toolCallMetadata struct {
+	FunctionName string `json:"function_name"`
+	ToolCallID   string `json:"tool_call_id"`
+	Reply        *reply `json:"model_response"`
+}
+
+type reply struct {
+	ID      string `json:"id"`
+	Model   string `json:"model"`
+	Choices []struct {
+		Message struct {
+			Content   json.RawMessage `json:"content"`
+			Reasoning string          `json:"reasoning_content"`
+			ToolCalls []struct {
+				ID       string `json:"id"`
+				Function struct {
+					Name      string          `json:"name"`
+					Arguments json.RawMessage `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     uint64 `json:"prompt_tokens"`
+		Completion uint64 `json:"completion_tokens"`
+		Details    *struct {
+			Cached uint64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+}
+
+func (r *reply) labels() map[string]string {
+	u := transcript.Usage{Prompt: r.Usage.Prompt, Output: r.Usage.Completion}
+	if r.Usage.Details != nil {
+		u.CacheRead = r.Usage.Details.Cached
+	}
+	return u.Labels()
+}
+
+// failed reports whether an observation says that its action went wrong.
+func (e *event) failed() bool {
+	if e.Observation == "error" {
+		return true
+	}
+	if e.Observation == "edit" && len(e.Content) >= 6 && e.Content[:6] == "ERROR:" {
+		return true
+	}
+	var m struct {
+		ExitCode int `json:"exit_code"`
+	}
+	return e.Extras != nil && json.Unmarshal(e.Extras.Metadata, &m) == nil && m.ExitCode != 0
+}
+
+// parseTime reads a time without a zone as UTC.
+func parseTime(s string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,147 @@
+package pi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+const labelStopReason = "pi.stop_reason"
+
+func (r *reader) message(entry transcript.Entry, m *message) error {
+	switch m.Role {
+	case "user":
+		return r.user(entry, m.Content, false)
+	case "assistant":
+		return r.assistant(entry, m)
+	case "toolResult":
+		blocks, err := blocksOf(m.Content)
+		if err != nil {
+			return err
+		}
+		result := eventlog.ToolResult{CallID: m.ToolCallID, ToolName: m.ToolName, IsError: m.IsError}
+		for _, b := range blocks {
+			if t, ok := b.(eventlog.Text); !ok || t.Text != "" {
+				result.Content = append(result.Content, b)
+			}
+		}
+		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
+		r.session.Append(entry)
+	case "bashExecution":
+		if m.Excluded {
+			r.session.Keep(entry, "bash-excluded")
+			return nil
+		}
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: m.bash()}}}
+		r.session.Append(entry)
+	default:
+		r.session.Keep(entry, "role-"+m.Role)
+	}
+	return nil
+}
+
+func (r *reader) user(entry transcript.Entry, raw json.RawMessage, injected bool) error {
+	blocks, err := blocksOf(raw)
+	if err != nil {
+		return err
+	}
+	if injected {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+	r.session.Append(entry)
+	return nil
+}
+
+func (r *reader) assistant(entry transcript.Entry, m *message) error {
+	blocks, err := blocksOf(m.Content)
+	if err != nil {
+		return err
+	}
+	if len(blocks) == 0 && (m.StopReason == "aborted" || m.StopReason == "error") {
+		r.session.Keep(entry, m.StopReason+"-reply")
+		return nil
+	}
+	entry.Labels = m.Usage.labels()
+	if m.StopReason == "aborted" || m.StopReason == "error" {
+		if entry.Labels == nil {
+			entry.Labels = map[string]string{}
+		}
+		entry.Labels[labelStopReason] = m.StopReason
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Model: m.Model, Blocks: blocks}
+	r.session.Append(entry)
+	return nil
+}
+
+// bash is the text in which a command that the user ran comes before the model.
+func (m *message) bash() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Ran `%s`\n", m.Command)
+	if m.Output == "" {
+		b.WriteString("(no output)")
+	} else {
+		b.WriteString("```\n" + m.Output + "\n```")
+	}
+	switch {
+	case m.Cancelled:
+		b.WriteString("\n\n(command cancelled)")
+	case m.ExitCode != nil && *m.ExitCode != 0:
+		fmt.Fprintf(&b, "\n\nCommand exited with code %d", *m.ExitCode)
+	}
+	return b.String()
+}
+
+func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return nil, nil
+		}
+		return []eventlog.Block{eventlog.Text{Text: text}}, nil
+	}
+	var list []block
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("content: %w", err)
+	}
+	blocks := make([]eventlog.Block, 0, len(list))
+	for i := range list {
+		more, err := list[i].blocks(i, raw)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, more...)
+	}
+	return blocks, nil
+}
+
+func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
+	switch b.Type {
+	case "text":
+		return []eventlog.Block{eventlog.Text{Text: b.Text}}, nil
+	case "thinking":
+		return []eventlog.Block{b.thinking()}, nil
+	case "toolCall":
+		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.Compact(b.Arguments)}
+		if b.ThoughtSignature == "" {
+			return []eventlog.Block{call}, nil
+		}
+		// Gemini signs the call; the signature goes before what it signs.
+		signature := eventlog.ProviderBlock{Provider: content.Google, JSON: transcript.Wrap("thoughtSignature", b.ThoughtSignature)}
+		return []eventlog.Block{signature, call}, nil
+	case "image":
+		if data, err := base64.StdEncoding.DecodeString(b.Data); err == nil && len(data) > 0 {
+			return []eventlog.Block{eventlog.Media{MIMEType: b.MIMEType, Data: string(data)}}, nil
+		}
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(whole, &list); err != nil {
+		return nil, fmt.Errorf("content: %w", err)
+	}
+	return []eventlog.Block{eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(list[i])}}, nil
+}

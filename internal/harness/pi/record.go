@@ -1,0 +1,99 @@
+package pi
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// record is one line of a session file.
+type record struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Version   int             `json:"version"`
+	Timestamp string          `json:"timestamp"`
+	Message   *message        `json:"message"`
+	Content   json.RawMessage `json:"content"` // of custom_message
+
+	Summary      string  `json:"summary"`
+	TokensBefore *uint64 `json:"tokensBefore"`
+	// FirstKeptIndex counts records from 0, in version 1.
+	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
+	FirstKeptID    string `json:"firstKeptEntryId"`
+}
+
+type message struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	Model      string          `json:"model"`
+	StopReason string          `json:"stopReason"`
+	Usage      *usage          `json:"usage"`
+
+	ToolCallID string `json:"toolCallId"`
+	ToolName   string `json:"toolName"`
+	IsError    bool   `json:"isError"`
+
+	// Of bashExecution, a command that the user ran.
+	Command   string `json:"command"`
+	Output    string `json:"output"`
+	ExitCode  *int   `json:"exitCode"`
+	Cancelled bool   `json:"cancelled"`
+	Excluded  bool   `json:"excludeFromContext"`
+}
+
+type usage struct {
+	Input      uint64 `json:"input"`
+	Output     uint64 `json:"output"`
+	CacheRead  uint64 `json:"cacheRead"`
+	CacheWrite uint64 `json:"cacheWrite"`
+}
+
+func (u *usage) labels() map[string]string {
+	if u == nil {
+		return nil
+	}
+	return transcript.Usage{
+		Prompt: u.Input + u.CacheRead + u.CacheWrite, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
+	}.Labels()
+}
+
+type block struct {
+	Type              string          `json:"type"`
+	Text              string          `json:"text"`
+	Thinking          string          `json:"thinking"`
+	ThinkingSignature string          `json:"thinkingSignature"`
+	Redacted          bool            `json:"redacted"`
+	ID                string          `json:"id"`
+	Name              string          `json:"name"`
+	Arguments         json.RawMessage `json:"arguments"`
+	ThoughtSignature  string          `json:"thoughtSignature"`
+	Data              string          `json:"data"`
+	MIMEType          string          `json:"mimeType"`
+}
+
+// thinking keeps a signature as it stands. With OpenAI's models it is the whole
+// reasoning item, of which the encrypted content is what the provider wants back.
+func (b *block) thinking() eventlog.Thinking {
+	var item struct {
+		EncryptedContent string `json:"encrypted_content"`
+	}
+	switch {
+	case b.Redacted:
+		return eventlog.Thinking{RedactedData: b.ThinkingSignature}
+	case strings.HasPrefix(b.ThinkingSignature, "{") &&
+		json.Unmarshal([]byte(b.ThinkingSignature), &item) == nil && item.EncryptedContent != "":
+		return eventlog.Thinking{Text: b.Thinking, EncryptedContent: item.EncryptedContent}
+	}
+	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
+}
+
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
