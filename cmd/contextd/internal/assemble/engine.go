@@ -1,0 +1,250 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// Options are what an Engine needs beside the store.
+type Options struct {
+	// Gauges returns the accountant of a tokenizer, or an error that says there is
+	// no such tokenizer.
+	Gauges func(tokenizer string) (budget.Accountant, error)
+	Models budget.Models
+	Clock  Clock
+	// CacheSessions is how many sessions stay in memory between requests.
+	CacheSessions int
+	// Observer, if not nil, is told of every assembly.
+	Observer Observer
+}
+
+// Observer watches assemblies, for traces and metrics.
+type Observer interface {
+	// Assembly is called before an assembly; the function it returns is called
+	// behind it, with the context or the error.
+	Assembly(ctx context.Context, sessionID string) (context.Context, func(*Context, error))
+}
+
+// Engine assembles contexts. Its methods may be called from any goroutine;
+// assemblies of one session run one after the other.
+type Engine struct {
+	store    eventlog.Store
+	opts     Options
+	sessions *sessions
+}
+
+// New returns an engine over the store.
+func New(store eventlog.Store, opts Options) *Engine {
+	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions)}
+}
+
+// Assemble renders the context of a session and records the projection, unless
+// the request is a preview. The record is durable on return.
+func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
+	if e.opts.Observer != nil {
+		var done func(*Context, error)
+		ctx, done = e.opts.Observer.Assembly(ctx, req.SessionID)
+		defer func() { done(out, err) }()
+	}
+	if err := checkPolicy(req.Policy); err != nil {
+		return nil, err
+	}
+	b, gauge, err := e.resolve(req.Budget)
+	if err != nil {
+		return nil, err
+	}
+	s, release, err := e.sessions.acquire(ctx, req.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	conv, err := s.conversation(ctx, e.store, gauge, req.AsOf)
+	if err != nil {
+		return nil, err
+	}
+	return e.assemble(ctx, s, conv, b, req)
+}
+
+func (e *Engine) assemble(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (*Context, error) {
+	fingerprint := projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
+	if req.IdempotencyKey != "" {
+		r, ok, err := e.recordByKey(ctx, req.SessionID, conv.Head(), req.IdempotencyKey)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return e.repeat(ctx, s, req, r)
+		}
+	}
+	last, err := e.lastRecord(ctx, req.SessionID, fingerprint, conv.Head())
+	if err != nil {
+		return nil, err
+	}
+	var before reduce.State
+	if last != nil {
+		before = last.After
+	}
+	p, err := run(conv, req.Policy.Reduction, b, before)
+	if err != nil {
+		return nil, err
+	}
+	return e.finish(ctx, s, p, b, req, e.newRecord(p, b, req, before), req.Preview)
+}
+
+// newRecord describes a projection that was computed just now.
+func (e *Engine) newRecord(p projected, b budget.Budget, req Request, before reduce.State) projection.Record {
+	r := projection.Record{
+		Policy: req.Policy.name(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
+		Fingerprint: projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b),
+		AsOf:        p.conv.Head(), Time: e.opts.Clock(),
+		Before: before, After: p.result.State, Reduction: req.Policy.Reduction, Budget: b,
+		Steps: p.result.Steps, Tokens: p.tokens(),
+	}
+	r.Observe(p.result.View, p.conv.Groups())
+	return r
+}
+
+// repeat answers a request whose idempotency key was used before.
+func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projection.Record) (*Context, error) {
+	p, err := e.again(ctx, s, r)
+	if err != nil {
+		return nil, err
+	}
+	return e.finish(ctx, s, p, r.Budget, req, r, true)
+}
+
+// finish builds the answer, compares it with the projection before, and records
+// it unless it is recorded already or only a preview.
+func (e *Engine) finish(ctx context.Context, s *session, p projected, b budget.Budget, req Request, record projection.Record, recorded bool) (*Context, error) {
+	out, messages, err := build(s, p, b, req, record)
+	if err != nil {
+		return nil, err
+	}
+	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil || recorded {
+		return out, err
+	}
+	if out.Projection.ID, err = e.nextID(ctx, req.SessionID, record.AsOf); err != nil {
+		return nil, err
+	}
+	if err := e.putRecord(ctx, req.SessionID, out.Projection); err != nil {
+		return nil, err
+	}
+	s.remember(out.Projection, messages, p.conv)
+	return out, nil
+}
+
+// build encodes and hashes what was projected. It also returns the messages that
+// the prefix hash covers, those that the caller has included.
+func build(s *session, p projected, b budget.Budget, req Request, record projection.Record) (*Context, []Message, error) {
+	messages := s.encode(p)
+	injected, err := injections(p.conv.Gauge(), b, req.Injections)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &Context{SessionID: req.SessionID, AsOf: record.AsOf, MessageCount: len(messages) + len(injected)}
+	hasher := projection.NewHasher()
+	for i := range messages {
+		hasher.Add(messages[i].JSON)
+		if i+1 == req.Have.MessageCount && hasher.Sum() == req.Have.PrefixHash {
+			out.Skipped = i + 1
+		}
+	}
+	record.PrefixHash, record.MessageCount = hasher.Sum(), len(messages)
+	for i := range injected {
+		hasher.Add(injected[i].JSON)
+	}
+	out.PrefixHash, out.ContextHash = record.PrefixHash, hasher.Sum()
+	out.Messages = append(messages[out.Skipped:len(messages):len(messages)], injected...)
+	out.Projection, out.Budget = record, report(p, b)
+	out.Pointers = pointerFacts(record.Pointers, p.result.View.Groups())
+	return out, messages, nil
+}
+
+func (p Policy) name() string {
+	if p.Projection == "" {
+		return projection.Raw
+	}
+	return p.Projection
+}
+
+func checkPolicy(p Policy) error {
+	if p.name() != projection.Raw {
+		return &eventlog.InvalidError{Field: "policy.projection.policy", Reason: fmt.Sprintf("%q is no projection policy of this release; there is %q", p.Projection, projection.Raw)}
+	}
+	return nil
+}
+
+// resolve computes the budget and finds its gauge.
+func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, error) {
+	b, err := spec.Resolve(e.opts.Models)
+	if err != nil {
+		return b, budget.Accountant{}, err
+	}
+	gauge, err := e.opts.Gauges(b.Tokenizer)
+	if err != nil {
+		return b, gauge, &budget.SpecError{Field: "tokenizer", Reason: err.Error()}
+	}
+	return b, gauge, nil
+}
+
+// nextID names the next projection of the log at an event: "p", the event and a
+// number that tells projections at the same event apart.
+func (e *Engine) nextID(ctx context.Context, sessionID string, asOf eventlog.Seq) (string, error) {
+	n := 1
+	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, From: asOf, To: max(asOf, 1)}) {
+		if err != nil {
+			return "", err
+		}
+		if a.Seq == asOf {
+			n++
+		}
+	}
+	return fmt.Sprintf("p%d-%04d", asOf, n), nil
+}
+
+// asOfOf reads the event out of a projection's id.
+func asOfOf(projectionID string) (eventlog.Seq, bool) {
+	var asOf, n uint64
+	if c, err := fmt.Sscanf(projectionID, "p%d-%d", &asOf, &n); err != nil || c != 2 {
+		return 0, false
+	}
+	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
+}
+
+// projected is a reduced conversation laid out as messages.
+type projected struct {
+	conv      *reduce.Conversation
+	result    reduce.Result
+	reminders []reduce.Reminder
+}
+
+// run is the pure function at the heart: log, policy, budget and state give the
+// view.
+func run(conv *reduce.Conversation, policy reduce.Policy, b budget.Budget, before reduce.State) (projected, error) {
+	reminders := render.LiveReminders(conv.Reminders(), conv.Turns())
+	var reserved uint64
+	for _, r := range reminders {
+		reserved += r.Tokens
+	}
+	result, err := reduce.NewPipeline(policy, conv).Run(b, before, reserved)
+	if err != nil {
+		return projected{}, err
+	}
+	return projected{conv, result, reminders}, nil
+}
+
+// tokens is the size of what is rendered, injections left out.
+func (p projected) tokens() uint64 {
+	n := p.result.View.Tokens()
+	for _, r := range p.reminders {
+		n += r.Tokens
+	}
+	return n
+}

@@ -1,0 +1,24 @@
+package assemble
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// BudgetError says that the context cannot be made to fit, and which parts
+// nothing may reduce.
+type BudgetError = reduce.OverBudgetError
+
+// IrreduciblePart is a part of the context that nothing may reduce.
+type IrreduciblePart = reduce.IrreduciblePart
+
+// InjectionError says that an injection is larger than what is reserved for it.
+type InjectionError struct {
+	Name            string
+	Tokens, Reserve uint64
+}
+
+func (e *InjectionError) Error() string {
+	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it", e.Name, e.Tokens, e.Reserve)
+}

@@ -1,0 +1,128 @@
+package assemble
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+)
+
+const (
+	// recordKind is the kind of artifact that holds projection records.
+	recordKind = "projection"
+	// recordVersion is the version of their encoding.
+	recordVersion = 1
+	// keySearch bounds how many records are looked at for an idempotency key.
+	keySearch = 256
+)
+
+// storedRecord is the value of a record's artifact, as JSON.
+type storedRecord struct {
+	Version int
+	projection.Record
+}
+
+func (e *Engine) putRecord(ctx context.Context, sessionID string, r projection.Record) error {
+	value, err := json.Marshal(storedRecord{recordVersion, r})
+	if err != nil {
+		return fmt.Errorf("encode projection record: %w", err)
+	}
+	return e.store.PutArtifact(ctx, sessionID, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Value: value})
+}
+
+func decodeRecord(a eventlog.Artifact) (projection.Record, error) {
+	var r storedRecord
+	if err := json.Unmarshal(a.Value, &r); err != nil {
+		return r.Record, fmt.Errorf("decode projection record %s: %w", a.ID, err)
+	}
+	if r.Version != recordVersion {
+		return r.Record, fmt.Errorf("projection record %s has version %d; this release reads %d", a.ID, r.Version, recordVersion)
+	}
+	return r.Record, nil
+}
+
+// search returns the newest record up to asOf that matches, looking at no more
+// than limit of them; 0 is no limit.
+func (e *Engine) search(ctx context.Context, sessionID string, asOf eventlog.Seq, limit int, match func(projection.Record) bool) (*projection.Record, error) {
+	if asOf == 0 {
+		return nil, nil
+	}
+	looked := 0
+	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, To: asOf, Reverse: true}) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := decodeRecord(a)
+		if err != nil {
+			return nil, err
+		}
+		if match(r) {
+			return &r, nil
+		}
+		if looked++; looked == limit {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// lastRecord is the record whose decisions hold at asOf: the newest under the
+// fingerprint that is not behind it.
+func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, asOf eventlog.Seq) (*projection.Record, error) {
+	return e.search(ctx, sessionID, asOf, 0, func(r projection.Record) bool { return r.Fingerprint == fingerprint })
+}
+
+func (e *Engine) recordByKey(ctx context.Context, sessionID string, asOf eventlog.Seq, key string) (projection.Record, bool, error) {
+	r, err := e.search(ctx, sessionID, asOf, keySearch, func(r projection.Record) bool { return r.IdempotencyKey == key })
+	if err != nil || r == nil {
+		return projection.Record{}, false, err
+	}
+	return *r, true, nil
+}
+
+// Projections lists the records of a session, oldest first, behind the one named
+// after. next is empty behind the last.
+func (e *Engine) Projections(ctx context.Context, sessionID, after string, limit int) (records []projection.Record, next string, err error) {
+	var from eventlog.Seq
+	if after != "" {
+		asOf, ok := asOfOf(after)
+		if !ok {
+			return nil, "", &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"}
+		}
+		from = asOf
+	}
+	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, From: from}) {
+		if err != nil {
+			return nil, "", err
+		}
+		if after != "" && a.Seq == from && a.ID <= after {
+			continue
+		}
+		if len(records) == limit {
+			return records, records[limit-1].ID, nil
+		}
+		r, err := decodeRecord(a)
+		if err != nil {
+			return nil, "", err
+		}
+		records = append(records, r)
+	}
+	return records, "", nil
+}
+
+// record returns one record, or *eventlog.NotFoundError.
+func (e *Engine) record(ctx context.Context, sessionID, projectionID string) (projection.Record, error) {
+	asOf, ok := asOfOf(projectionID)
+	if !ok {
+		return projection.Record{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
+	}
+	a, err := e.store.Artifact(ctx, sessionID, recordKind, asOf, projectionID)
+	if err != nil {
+		return projection.Record{}, err
+	}
+	return decodeRecord(a)
+}
+
+func seqName(s eventlog.Seq) string { return fmt.Sprintf("%d", s) }

@@ -1,0 +1,116 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// again computes a recorded projection from the log.
+func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (projected, error) {
+	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	if err != nil {
+		return projected{}, err
+	}
+	conv, err := s.conversation(ctx, e.store, gauge, &r.AsOf)
+	if err != nil {
+		return projected{}, err
+	}
+	return run(conv, r.Reduction, r.Budget, r.Before)
+}
+
+// Replay computes a recorded projection anew from the log and the recorded state
+// and says whether it gives the same bytes, or where it first differs.
+func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
+	r, err := e.record(ctx, sessionID, projectionID)
+	if err != nil {
+		return Replay{}, err
+	}
+	// A session of its own, so that nothing kept in memory can flatter the answer.
+	s := &session{id: sessionID}
+	s.reset()
+	p, err := e.again(ctx, s, r)
+	if err != nil {
+		return Replay{}, err
+	}
+	now := r
+	now.After, now.Steps, now.Tokens, now.Pointers = p.result.State, p.result.Steps, p.tokens(), nil
+	now.Observe(p.result.View, p.conv.Groups())
+	hasher := projection.NewHasher()
+	messages := s.encode(p)
+	for i := range messages {
+		hasher.Add(messages[i].JSON)
+	}
+	now.PrefixHash, now.MessageCount = hasher.Sum(), len(messages)
+	out := Replay{Recorded: r, Replayed: now, Difference: difference(r, now)}
+	out.Same = out.Difference == ""
+	return out, nil
+}
+
+func difference(a, b projection.Record) string {
+	switch {
+	case a.MessageCount != b.MessageCount:
+		return fmt.Sprintf("message_count: recorded %d, replayed %d", a.MessageCount, b.MessageCount)
+	case a.Tokens != b.Tokens:
+		return fmt.Sprintf("tokens: recorded %d, replayed %d", a.Tokens, b.Tokens)
+	case a.PrefixHash != b.PrefixHash:
+		return fmt.Sprintf("prefix_hash: recorded %s, replayed %s", a.PrefixHash, b.PrefixHash)
+	default:
+		return ""
+	}
+}
+
+// Pointers completes the pointers of a record from the log.
+func (e *Engine) Pointers(ctx context.Context, sessionID string, r projection.Record) ([]PointerFacts, error) {
+	if len(r.Pointers) == 0 {
+		return nil, nil
+	}
+	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	s, release, err := e.sessions.acquire(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	conv, err := s.conversation(ctx, e.store, gauge, &r.AsOf)
+	if err != nil {
+		return nil, err
+	}
+	return pointerFacts(r.Pointers, conv.Groups()), nil
+}
+
+// Resolve returns the raw block behind a pointer and the event it stands in.
+func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error) {
+	seq, block, err := reduce.ParsePointer(pointer)
+	if err != nil {
+		return eventlog.Event{}, nil, &eventlog.InvalidError{Field: "pointer", Reason: err.Error()}
+	}
+	event, err := e.event(ctx, sessionID, seq)
+	if err != nil {
+		return eventlog.Event{}, nil, err
+	}
+	m, ok := event.Body.(*eventlog.Message)
+	if !ok || block >= len(m.Blocks) {
+		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
+	}
+	return event, m.Blocks[block], nil
+}
+
+func (e *Engine) event(ctx context.Context, sessionID string, seq eventlog.Seq) (eventlog.Event, error) {
+	info, err := e.store.Session(ctx, sessionID)
+	if err != nil {
+		return eventlog.Event{}, err
+	}
+	if seq > info.Head {
+		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: seqName(seq)}
+	}
+	for event, err := range e.store.Read(ctx, sessionID, seq, seq) {
+		return event, err
+	}
+	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: seqName(seq)}
+}

@@ -1,0 +1,159 @@
+package assemble
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+)
+
+func report(p projected, b budget.Budget) BudgetReport {
+	tiers := p.result.View.TierTokens()
+	for _, r := range p.reminders {
+		tiers[budget.TierDialogue] += r.Tokens
+	}
+	used := p.tokens()
+	return BudgetReport{
+		State: b.StateOf(used), Target: b.Target, Raw: p.conv.Tokens(), Projected: used,
+		Tiers: tiers, Tokenizer: p.conv.Gauge().Name(),
+	}
+}
+
+// Estimate says how the budget of the last assembly would be used with the
+// events appended since, none of them reduced. It answers false before the first
+// assembly since the daemon started, without touching the store.
+func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, bool, error) {
+	if !e.sessions.known(sessionID) {
+		return BudgetReport{}, false, nil
+	}
+	s, release, err := e.sessions.acquire(ctx, sessionID)
+	if err != nil {
+		return BudgetReport{}, false, err
+	}
+	defer release()
+	if s.report == nil {
+		return BudgetReport{}, false, nil
+	}
+	r := s.report.record
+	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	if err != nil {
+		return BudgetReport{}, false, err
+	}
+	conv, err := s.conversation(ctx, e.store, gauge, nil)
+	if err != nil {
+		return BudgetReport{}, false, err
+	}
+	used := r.Tokens + conv.Tokens() - min(s.report.raw, conv.Tokens())
+	return BudgetReport{
+		State: r.Budget.StateOf(used), Target: r.Budget.Target, Raw: conv.Tokens(), Projected: used, Tokenizer: r.Budget.Tokenizer,
+	}, true, nil
+}
+
+// known reports whether the session is in memory.
+func (all *sessions) known(id string) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byID[id] != nil
+}
+
+// Forget drops what is held of a session in memory; call it when the session was
+// deleted.
+func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
+
+// compare says how much of the projection recorded before still stands. After a
+// restart the earlier projection is computed again from its record.
+func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
+	last, ok := s.last[record.Fingerprint]
+	if !ok {
+		r, err := e.lastRecord(ctx, s.id, record.Fingerprint, record.AsOf)
+		if err != nil || r == nil || r.ID == record.ID {
+			return CacheReport{}, err
+		}
+		p, err := e.again(ctx, s, *r)
+		if err != nil {
+			return CacheReport{}, err
+		}
+		scratch := &session{id: s.id}
+		scratch.reset()
+		last = lastProjection{*r, scratch.encode(p)}
+	}
+	return compareMessages(last.messages, messages), nil
+}
+
+func compareMessages(old, now []Message) CacheReport {
+	var c CacheReport
+	for c.StableMessages < min(len(old), len(now)) && bytes.Equal(old[c.StableMessages].JSON, now[c.StableMessages].JSON) {
+		c.StableTokens += now[c.StableMessages].Tokens
+		c.StableMessages++
+	}
+	// Reminders are expected to give way to what was said since.
+	end := len(old)
+	for end > 0 && old[end-1].Origin == render.Reminder {
+		end--
+	}
+	if c.StableMessages < end {
+		c.BrokenBy = "log"
+		if c.StableMessages < len(now) && now[c.StableMessages].Cause != "" {
+			c.BrokenBy = now[c.StableMessages].Cause
+		}
+	}
+	return c
+}
+
+// injections checks what the runtime adds against the reserves and encodes it.
+func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]Message, error) {
+	var out []Message
+	var sum uint64
+	for _, in := range all {
+		tokens := uint64(budget.MessageOverhead)
+		for _, block := range in.Blocks {
+			tokens += gauge.Block(block)
+		}
+		if in.ReserveTokens > 0 && tokens > in.ReserveTokens {
+			return nil, &InjectionError{in.Name, tokens, in.ReserveTokens}
+		}
+		if sum += tokens; sum > b.InjectionReserve {
+			return nil, &InjectionError{in.Name, tokens, b.InjectionReserve - min(sum-tokens, b.InjectionReserve)}
+		}
+		out = append(out, encodeMessage(render.InjectionMessage(in, tokens)))
+	}
+	return out, nil
+}
+
+// pointerFacts completes pointers from the groups they point into.
+func pointerFacts(pointers []projection.Pointer, groups []*reduce.Group) []PointerFacts {
+	type place struct {
+		seq   eventlog.Seq
+		block int
+	}
+	at := make(map[place]int, len(pointers))
+	out := make([]PointerFacts, len(pointers))
+	for i, p := range pointers {
+		at[place{p.Seq, p.Block}] = i
+		out[i] = PointerFacts{Pointer: p, Name: reduce.Pointer(p.Seq, p.Block)}
+	}
+	for _, g := range groups {
+		for m := range g.Messages {
+			for _, b := range g.Messages[m].Blocks {
+				if i, ok := at[place{b.Seq, b.Index}]; ok {
+					out[i].describe(b.Block)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (f *PointerFacts) describe(b eventlog.Block) {
+	f.Chars = reduce.Chars(b)
+	if r, ok := b.(eventlog.ToolResult); ok {
+		f.CallID, f.ToolName = r.CallID, r.ToolName
+	}
+	sum := sha256.Sum256([]byte(reduce.BodyText(b)))
+	f.ContentHash = projection.HashName(sum[:])
+}

@@ -1,0 +1,195 @@
+package budget
+
+import (
+	"fmt"
+	"math"
+)
+
+// Tier names a part of the context that can have a cap of its own.
+type Tier string
+
+// The tiers of a context.
+const (
+	TierSystem      Tier = "system"       // the system prompt
+	TierSummary     Tier = "summary"      // what stands for collapsed groups
+	TierToolResults Tier = "tool_results" // results of tool calls
+	TierDialogue    Tier = "dialogue"     // everything else
+)
+
+// Tiers lists all tiers in the order in which they are reported.
+func Tiers() []Tier { return []Tier{TierSystem, TierSummary, TierToolResults, TierDialogue} }
+
+// State is how full the target is.
+type State uint8
+
+// The states of a budget.
+const (
+	Green State = iota + 1
+	Yellow
+	Red
+)
+
+// The thresholds and the margin where neither the caller nor the model's entry
+// in the registry says otherwise.
+const (
+	DefaultYellowAt = 0.7
+	DefaultRedAt    = 0.9
+	DefaultModel    = "default"
+)
+
+// Spec is a budget as it was asked for. Zero values and nil mean "not given":
+// the model's entry in the registry fills them in.
+type Spec struct {
+	Model string
+	// MaxTokens is the hard ceiling, the model's window.
+	MaxTokens        uint64
+	OutputReserve    uint64
+	InjectionReserve uint64
+	// OverheadTokens is what the caller sends beside the messages, such as tool
+	// schemas.
+	OverheadTokens  uint64
+	SafetyMargin    *float64
+	YellowAt, RedAt float64
+	TierCaps        map[Tier]float64 // fractions of the target
+	Tokenizer       string
+}
+
+// Budget is a resolved Spec: what the messages of one request may hold. It is a
+// value; the core computes with it and never looks a model up.
+type Budget struct {
+	// Target is the ceiling of the rendered messages, in tokens:
+	// (MaxTokens − reserves − overhead) × (1 − margin), rounded down.
+	Target uint64
+	// MaxTokens is the window the target was taken from.
+	MaxTokens uint64
+	// InjectionReserve is what injections may take beside the target.
+	InjectionReserve uint64
+	Tokenizer        string
+	Model            string
+	YellowAt, RedAt  float64
+	// Caps are the ceilings of single tiers, in tokens; a missing tier has none.
+	Caps map[Tier]uint64
+	// Excess is how many tokens a reducer is asked to free beyond the decisions
+	// that were taken already; 0 asks for no new decision.
+	Excess uint64
+}
+
+// SpecError says which field of a Spec is wrong and why.
+type SpecError struct{ Field, Reason string }
+
+func (e *SpecError) Error() string { return "budget." + e.Field + ": " + e.Reason }
+
+// Resolve fills in what the spec leaves open from the registry and computes the
+// target. It returns a *SpecError for values that make no sense, among them
+// reserves that leave nothing for the messages.
+func (s Spec) Resolve(models Models) (Budget, error) {
+	model, ok := models.Lookup(s.Model)
+	if s.Model != "" && !ok && (s.MaxTokens == 0 || s.Tokenizer == "") {
+		// An unknown model is counted like the default one.
+		model, _ = models.Lookup(DefaultModel)
+	}
+	b := Budget{
+		MaxTokens:        s.MaxTokens,
+		InjectionReserve: s.InjectionReserve,
+		Tokenizer:        s.Tokenizer,
+		Model:            s.Model,
+		YellowAt:         orDefault(s.YellowAt, DefaultYellowAt),
+		RedAt:            orDefault(s.RedAt, DefaultRedAt),
+	}
+	if b.MaxTokens == 0 {
+		b.MaxTokens = model.Window
+	}
+	if b.Tokenizer == "" {
+		b.Tokenizer = model.Tokenizer
+	}
+	margin := model.Margin
+	if s.SafetyMargin != nil {
+		margin = *s.SafetyMargin
+	}
+	if err := checkFractions(b, margin); err != nil {
+		return Budget{}, err
+	}
+	left := b.MaxTokens
+	for _, part := range []struct {
+		field string
+		n     uint64
+	}{
+		{"output_reserve", s.OutputReserve},
+		{"injection_reserve", s.InjectionReserve},
+		{"overhead_tokens", s.OverheadTokens},
+	} {
+		if part.n >= left {
+			return Budget{}, &SpecError{part.field, fmt.Sprintf("%d tokens leave nothing of the %d that remain of max_tokens %d", part.n, left, b.MaxTokens)}
+		}
+		left -= part.n
+	}
+	b.Target = share(left, 1-margin)
+	if b.Target == 0 {
+		return Budget{}, &SpecError{"safety_margin", "leaves no tokens for the messages"}
+	}
+	for tier, fraction := range s.TierCaps {
+		if err := checkCap(tier, fraction); err != nil {
+			return Budget{}, err
+		}
+		if b.Caps == nil {
+			b.Caps = map[Tier]uint64{}
+		}
+		b.Caps[tier] = share(b.Target, fraction)
+	}
+	return b, nil
+}
+
+// StateOf says how full the target is with used tokens.
+func (b Budget) StateOf(used uint64) State {
+	switch {
+	case used >= share(b.Target, b.RedAt):
+		return Red
+	case used >= share(b.Target, b.YellowAt):
+		return Yellow
+	default:
+		return Green
+	}
+}
+
+// Share is a fraction of the target in whole tokens, rounded down.
+func (b Budget) Share(fraction float64) uint64 { return share(b.Target, fraction) }
+
+// share computes in parts per million, so that no machine rounds differently.
+func share(n uint64, fraction float64) uint64 {
+	const million = 1_000_000
+	ppm := uint64(math.Round(fraction * million))
+	return n/million*ppm + n%million*ppm/million
+}
+
+func checkFractions(b Budget, margin float64) error {
+	if !(margin >= 0 && margin < 1) {
+		return &SpecError{"safety_margin", "must be at least 0 and less than 1"}
+	}
+	if !(b.YellowAt > 0 && b.YellowAt <= 1) {
+		return &SpecError{"yellow_at", "must be a fraction of the target, greater than 0 and at most 1"}
+	}
+	if !(b.RedAt >= b.YellowAt && b.RedAt <= 1) {
+		return &SpecError{"red_at", "must be at least yellow_at and at most 1"}
+	}
+	return nil
+}
+
+func checkCap(tier Tier, fraction float64) error {
+	field := fmt.Sprintf("tier_caps[%q]", tier)
+	switch tier {
+	case TierSystem, TierSummary, TierToolResults, TierDialogue:
+	default:
+		return &SpecError{field, "is no tier; the tiers are system, summary, tool_results and dialogue"}
+	}
+	if !(fraction > 0 && fraction <= 1) {
+		return &SpecError{field, "must be a fraction of the target, greater than 0 and at most 1"}
+	}
+	return nil
+}
+
+func orDefault(v, fallback float64) float64 {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}

@@ -1,0 +1,89 @@
+package ledger
+
+import "strings"
+
+// MinIdentifier is the length in bytes below which a word is no identifier.
+const MinIdentifier = 6
+
+// Identifiers calls yield for every exact name in text, in order: a path, symbol,
+// id, URL or number that an agent would have to repeat letter by letter. That is
+// a run of ASCII letters, digits and _./:#- of at least MinIdentifier bytes that
+// holds a separator between letters or digits, a change from lower to upper case,
+// or three digits. Punctuation at either end is not part of it, but for a
+// leading / or dot. yield returns false to stop.
+func Identifiers(text string, yield func(start, end int) bool) {
+	for i := 0; i < len(text); {
+		if classes[text[i]] == 0 {
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && classes[text[i]] != 0 {
+			i++
+		}
+		from, to := trim(text, start, i)
+		if to-from >= MinIdentifier && exact(text[from:to]) && !yield(from, to) {
+			return
+		}
+	}
+}
+
+const (
+	lower = 1 << iota
+	upper
+	digit
+	separator
+)
+
+var classes = func() (c [256]uint8) {
+	for b := 'a'; b <= 'z'; b++ {
+		c[b] = lower
+	}
+	for b := 'A'; b <= 'Z'; b++ {
+		c[b] = upper
+	}
+	for b := '0'; b <= '9'; b++ {
+		c[b] = digit
+	}
+	for _, b := range "_./:#-" {
+		c[b] = separator
+	}
+	return c
+}()
+
+func trim(text string, start, end int) (int, int) {
+	for end > start && strings.IndexByte("./:#-", text[end-1]) >= 0 {
+		end--
+	}
+	for start < end && strings.IndexByte(":#-", text[start]) >= 0 {
+		start++
+	}
+	return start, end
+}
+
+// exact reports whether a word is a name rather than prose.
+func exact(word string) bool {
+	digits := 0
+	alnumBefore := false
+	var previous uint8
+	for i := range len(word) {
+		class := classes[word[i]]
+		switch {
+		case class == digit:
+			if digits++; digits == 3 {
+				return true
+			}
+		case class == upper && previous == lower:
+			return true
+		case class == separator:
+			if alnumBefore || i == 0 {
+				return true
+			}
+		}
+		if class != separator {
+			alnumBefore = true
+		}
+		previous = class
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package projection
+
+import (
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Record is a projection as it was decided: enough to say what the model saw, and
+// to compute it again from the log.
+type Record struct {
+	ID     string
+	Policy string
+	Reason string
+	// Fingerprint identifies policy, window and tokenizer: decisions stick while
+	// it stays the same.
+	Fingerprint string
+	PrefixHash  string
+	AsOf        eventlog.Seq
+	Time        time.Time
+	// IdempotencyKey is the request's, if it had one.
+	IdempotencyKey string
+
+	Kept, Dropped, Redacted []Range
+	Pointers                []Pointer
+	ReclaimedTokens         int64
+	ReclaimedChars          int64
+	Steps                   []reduce.Step
+
+	// Before is the state the pipeline started from and After the one it ended
+	// with. Before, Reduction and Budget with the log give the projection again.
+	Before, After reduce.State
+	Reduction     reduce.Policy
+	Budget        budget.Budget
+	// MessageCount is how many messages PrefixHash covers.
+	MessageCount int
+	Tokens       uint64
+}
+
+// Range is a run of seqs, both ends included.
+type Range struct{ From, To eventlog.Seq }
+
+// Pointer says that a block is not rendered as it stands in the log. What else
+// there is to say of it, the log tells.
+type Pointer struct {
+	Seq       eventlog.Seq
+	Block     int
+	Kind      reduce.EditKind
+	Reducer   string
+	Reason    string
+	Reclaimed uint64 // tokens
+}

@@ -1,0 +1,132 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// clipping keeps head and tail of results that are too large by themselves, and
+// of a first user message that would crowd out everything else. A result is
+// clipped when it first appears, so that clipping rewrites nothing; tighter
+// limits come from the state.
+type clipping struct {
+	policy Clipping
+	texts  texts
+}
+
+func (clipping) Name() string { return "clipping" }
+
+func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
+	e := v.Editor()
+	for i := range v.Len() {
+		g := v.Group(i)
+		if g.Anchor && s.AnchorTokens > 0 {
+			c.clipAnchor(e, i, g, s.AnchorTokens)
+		}
+		for k := range g.Calls {
+			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
+		}
+	}
+	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
+	if b.Excess > 0 {
+		s = c.relieve(e, b.Excess, s)
+	}
+	return e.View(), s, Step{Touched: e.Touched(), Note: note}
+}
+
+func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
+	tokens := e.v.Group(i).Messages[call.Result].Tokens
+	if limit == 0 || tokens <= limit || call.Interrupted {
+		return
+	}
+	if edit, ok := e.v.Edit(i, call.Result, 0); ok && edit.Kind == Stubbed {
+		return
+	}
+	if text, ok := c.texts.clip(call, tokens, limit, c.policy); ok {
+		e.Clip(i, call, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
+	}
+}
+
+// clipAnchor shortens the first user message's largest texts to limit together.
+func (c clipping) clipAnchor(e *Editor, i int, g *Group, limit uint64) {
+	if g.Kind != KindUser || g.Tokens <= limit {
+		return
+	}
+	excess := g.Tokens - limit
+	for m := range g.Messages {
+		for b, block := range g.Messages[m].Blocks {
+			text, ok := block.Block.(eventlog.Text)
+			if !ok || block.Tokens < g.Tokens/4 {
+				continue
+			}
+			room := block.Tokens / 8
+			if block.Tokens > excess {
+				room = max(room, block.Tokens-excess)
+			}
+			short, ok := c.texts.clipText(block, text.Text, room)
+			if !ok {
+				continue
+			}
+			before := e.Tokens()
+			e.ClipAnchor(i, m, b, short, c.Name(), "the first user message alone takes more than half of the target")
+			if freed := before - e.Tokens(); freed >= excess {
+				return
+			} else {
+				excess -= freed
+			}
+		}
+	}
+}
+
+// clipFloor is the smallest limit that pressure sets, in tokens.
+const clipFloor = 64
+
+// relieve halves the limit of the results that are still in the view in full,
+// until enough is freed. It serves as the last resort: by then only the newest
+// turns are left.
+func (c clipping) relieve(e *Editor, excess uint64, s State) State {
+	before := e.Tokens()
+	if e.v.Len() == 0 {
+		return s
+	}
+	var from, through eventlog.Seq
+	largest := uint64(0)
+	for i := range e.v.Len() {
+		g := e.v.Group(i)
+		for k := range g.Calls {
+			call := &g.Calls[k]
+			if edit, ok := e.v.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind == Stubbed {
+				continue
+			}
+			if through == 0 {
+				from = call.Seq - 1
+			}
+			from, through = min(from, call.Seq-1), max(through, call.Seq)
+			largest = max(largest, g.Messages[call.Result].Tokens)
+		}
+	}
+	if through == 0 {
+		return s
+	}
+	limit := largest
+	if s.ClipTokens > 0 {
+		limit = min(limit, s.ClipTokens)
+	}
+	for limit/2 >= clipFloor && before-e.Tokens() < excess {
+		limit /= 2
+		for i := range e.v.Len() {
+			g := e.v.Group(i)
+			for k := range g.Calls {
+				if seq := g.Calls[k].Seq; seq > from && seq <= through {
+					c.clipResult(e, i, &g.Calls[k], limit)
+				}
+			}
+		}
+	}
+	if limit < largest {
+		s.Clips = append(s.Clips[:len(s.Clips):len(s.Clips)], Clip{from, through, limit})
+	}
+	return s
+}

@@ -1,0 +1,271 @@
+package reduce
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Conversation gathers the events of one log into groups as the log grows. It
+// has one owner: no method may be called while another runs, and what Groups
+// returned is valid until the next Append.
+type Conversation struct {
+	gauge     budget.Accountant
+	groups    []*Group
+	reminders []Reminder
+	texts     texts
+	digest    digestMemo
+
+	head    eventlog.Seq
+	lastAt  eventTimes
+	turns   uint32
+	tokens  uint64
+	hasUser bool
+	// byGroupID and open locate the group that a further event belongs to.
+	byGroupID map[string]int
+	open      map[string]int // call id → group
+}
+
+// Reminder is a reminder event with its place in the log.
+type Reminder struct {
+	*eventlog.Reminder
+	Seq    eventlog.Seq
+	Turn   uint32
+	Tokens uint64
+}
+
+// NewConversation returns an empty conversation whose tokens are counted by the
+// gauge.
+func NewConversation(gauge budget.Accountant) *Conversation {
+	return &Conversation{
+		gauge:     gauge,
+		byGroupID: map[string]int{},
+		open:      map[string]int{},
+		texts:     newTexts(gauge),
+	}
+}
+
+// Groups returns the groups in the order of their first events.
+func (c *Conversation) Groups() []*Group { return c.groups }
+
+// Reminders returns all reminders of the log, oldest first.
+func (c *Conversation) Reminders() []Reminder { return c.reminders }
+
+// Head is the seq of the newest event taken in.
+func (c *Conversation) Head() eventlog.Seq { return c.head }
+
+// Turns is how many model calls the log holds.
+func (c *Conversation) Turns() uint32 { return c.turns }
+
+// Tokens is the size of all groups, unreduced.
+func (c *Conversation) Tokens() uint64 { return c.tokens }
+
+// Gauge is what counts this conversation's tokens.
+func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
+
+// Append takes in the next events of the log. They must follow on the head and
+// must have been admitted by eventlog.Head.Admit.
+func (c *Conversation) Append(e eventlog.Event) {
+	c.head = e.Seq
+	c.turns = e.Turn
+	c.lastAt.observe(e)
+	switch b := e.Body.(type) {
+	case *eventlog.Message:
+		c.appendMessage(e, b)
+	case *eventlog.Reminder:
+		tokens := uint64(budget.MessageOverhead) + c.gauge.Text(b.Body)
+		c.reminders = append(c.reminders, Reminder{Reminder: b, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
+	}
+}
+
+func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
+	blocks := c.blocks(e, m)
+	if m.Role == eventlog.RoleAssistant {
+		c.appendAssistant(e, m, blocks)
+		return
+	}
+	rest := blocks[:0:0]
+	for _, b := range blocks {
+		if r, ok := b.Block.(eventlog.ToolResult); ok {
+			c.answer(r, b)
+		} else {
+			rest = append(rest, b)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	msg := c.message(m.Role, rest, e.Seq, m.Model)
+	if i, ok := c.lookup(m.GroupID); ok {
+		c.replace(i, func(g *Group) {
+			g.Messages = append(g.Messages, msg)
+			g.Last = e.Seq
+			g.Pinned = g.Pinned || m.Pinned
+		})
+		return
+	}
+	g := &Group{Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars}
+	if m.Role == eventlog.RoleSystem {
+		g.Kind = KindSystem
+		g.Anchor = c.onlySystem()
+	} else if !c.hasUser {
+		c.hasUser = true
+		g.Anchor = true
+	}
+	c.add(g, m.GroupID)
+}
+
+// onlySystem reports whether nothing but the system prompt was said so far.
+func (c *Conversation) onlySystem() bool {
+	return len(c.groups) == 0 || c.groups[len(c.groups)-1].Kind == KindSystem && c.groups[len(c.groups)-1].Anchor
+}
+
+func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, blocks []Block) {
+	i, ok := c.lookup(m.GroupID)
+	if !ok {
+		i = c.add(&Group{Kind: KindTurn, Turn: e.Turn, First: e.Seq}, m.GroupID)
+	}
+	c.replace(i, func(g *Group) {
+		g.Kind = KindTurn
+		g.Last = e.Seq
+		g.Pinned = g.Pinned || m.Pinned
+		at := slices.IndexFunc(g.Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
+		if at < 0 {
+			g.Messages = append(g.Messages, c.message(m.Role, blocks, e.Seq, m.Model))
+			at = len(g.Messages) - 1
+		} else {
+			merged := slices.Concat(g.Messages[at].Blocks, blocks)
+			seqs := append(slices.Clone(g.Messages[at].Seqs), e.Seq)
+			g.Messages[at] = c.message(m.Role, merged, e.Seq, g.Messages[at].Model)
+			g.Messages[at].Seqs = seqs
+		}
+		for _, b := range blocks {
+			switch b := b.Block.(type) {
+			case eventlog.ToolCall:
+				c.addCall(g, at, b)
+				c.open[b.CallID] = i
+			case eventlog.Thinking:
+				g.Sealed = g.Sealed || b.Sealed()
+			}
+		}
+	})
+}
+
+// addCall puts a synthetic result behind the results of the calls before it; the
+// real one takes its place when it comes.
+func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) {
+	at := assistant + 1 + len(g.Calls)
+	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
+	msg := c.message(eventlog.RoleTool, []Block{{Block: result, Tokens: c.gauge.Block(result)}}, 0, "")
+	g.Messages = slices.Insert(g.Messages, at, msg)
+	g.Calls = append(g.Calls, Call{ID: call.CallID, Name: call.Name, Arguments: call.Arguments, Result: at, Interrupted: true})
+}
+
+// answer puts a result in the place of its call's synthetic one.
+func (c *Conversation) answer(r eventlog.ToolResult, b Block) {
+	i, ok := c.open[r.CallID]
+	if !ok {
+		return // Admit refuses such a result; a forgotten call's result has no place
+	}
+	delete(c.open, r.CallID)
+	c.replace(i, func(g *Group) {
+		for j := range g.Calls {
+			call := &g.Calls[j]
+			if call.ID != r.CallID || !call.Interrupted {
+				continue
+			}
+			if r.ToolName == "" {
+				r.ToolName = call.Name
+			}
+			b.Block = r
+			g.Messages[call.Result] = c.message(eventlog.RoleTool, []Block{b}, b.Seq, "")
+			call.Interrupted, call.IsError = false, r.IsError
+			call.Body, call.Seq, call.Block = textOf(r.Content), b.Seq, b.Index
+			g.Last = max(g.Last, b.Seq)
+			return
+		}
+	})
+}
+
+func (c *Conversation) lookup(groupID string) (int, bool) {
+	if groupID == "" {
+		return 0, false
+	}
+	i, ok := c.byGroupID[groupID]
+	return i, ok
+}
+
+func (c *Conversation) add(g *Group, groupID string) int {
+	c.groups = append(c.groups, g)
+	c.tokens += g.Tokens
+	i := len(c.groups) - 1
+	if groupID != "" {
+		c.byGroupID[groupID] = i
+	}
+	return i
+}
+
+// replace changes a copy of group i, so that whoever holds the old one keeps it.
+func (c *Conversation) replace(i int, change func(*Group)) {
+	old := c.groups[i]
+	g := *old
+	g.Messages = slices.Clone(old.Messages)
+	g.Calls = slices.Clone(old.Calls)
+	change(&g)
+	g.Tokens, g.Chars = 0, 0
+	for i := range g.Messages {
+		g.Tokens += g.Messages[i].Tokens
+		g.Chars += g.Messages[i].Chars
+	}
+	c.groups[i] = &g
+	if i < c.digest.next {
+		c.digest = digestMemo{} // it was gathered from the old group
+	}
+	c.tokens += g.Tokens - old.Tokens
+}
+
+func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.Seq, model string) Message {
+	m := Message{Role: role, Blocks: blocks, Model: model, Tokens: budget.MessageOverhead}
+	if seq != 0 {
+		m.Seqs = []eventlog.Seq{seq}
+	}
+	for _, b := range blocks {
+		m.Tokens += b.Tokens
+		m.Chars += Chars(b.Block)
+	}
+	return m
+}
+
+// blocks gives each block its place and its tokens: those kept with the event
+// where they were counted by this gauge.
+func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
+	counted := e.Tokens.Tokenizer == c.gauge.Name() && len(e.Tokens.Blocks) == len(m.Blocks)
+	all := make([]Block, len(m.Blocks))
+	for i, b := range m.Blocks {
+		all[i] = Block{Block: b, Seq: e.Seq, Index: i}
+		if counted {
+			all[i].Tokens = uint64(e.Tokens.Blocks[i])
+		} else {
+			all[i].Tokens = c.gauge.Block(b)
+		}
+	}
+	return all
+}
+
+// textOf joins the text of a result's content.
+func textOf(content []eventlog.Block) string {
+	if len(content) == 1 {
+		if t, ok := content[0].(eventlog.Text); ok {
+			return t.Text
+		}
+	}
+	var all []string
+	for _, b := range content {
+		if t, ok := b.(eventlog.Text); ok {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}

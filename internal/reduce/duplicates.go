@@ -1,0 +1,51 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/internal/budget"
+)
+
+// duplicateMinTokens keeps results that a pointer would hardly shorten.
+const duplicateMinTokens = 40
+
+// duplicates stubs a result whose body a later identical call returned again, as
+// of the last batch: the older copy says nothing that the newer does not.
+type duplicates struct {
+	enabled bool
+	texts   texts
+}
+
+func (duplicates) Name() string { return "duplicates" }
+
+func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
+	if !d.enabled || s.EvictedAsOf == 0 {
+		return v, s, Step{Note: "nothing was due"}
+	}
+	type key struct{ name, arguments, body string }
+	e := v.Editor()
+	newest := map[key]*Call{}
+	for i := v.Len() - 1; i >= 0; i-- {
+		g := v.Group(i)
+		if g.Last > s.EvictedAsOf {
+			continue
+		}
+		for c := len(g.Calls) - 1; c >= 0; c-- {
+			call := &g.Calls[c]
+			if call.Interrupted || g.Messages[call.Result].Tokens < duplicateMinTokens {
+				continue
+			}
+			k := key{call.Name, call.Arguments, call.Body}
+			later, again := newest[k]
+			if !again {
+				newest[k] = call
+				continue
+			}
+			e.Stub(i, call, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
+		}
+	}
+	return e.View(), s, Step{
+		Touched: e.Touched(),
+		Note:    fmt.Sprintf("stubbed %d results that stand again later, as of event %d", e.Touched(), s.EvictedAsOf),
+	}
+}

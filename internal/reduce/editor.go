@@ -1,0 +1,166 @@
+package reduce
+
+import (
+	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Editor makes a changed copy of a view. A verb that would break a rule does
+// nothing and returns false: no verb touches a pinned group, and none grows what
+// it replaces. An Editor must not be used after View.
+type Editor struct {
+	v       View
+	touched int
+}
+
+// Editor returns an editor on a copy of the view.
+func (v View) Editor() *Editor {
+	v.items = slices.Clone(v.items)
+	return &Editor{v: v}
+}
+
+// View returns the changed view.
+func (e *Editor) View() View { return e.v }
+
+// Touched counts the verbs that took effect.
+func (e *Editor) Touched() int { return e.touched }
+
+// Tokens is the size of the view as changed so far.
+func (e *Editor) Tokens() uint64 { return e.v.tokens }
+
+// Stub replaces the body of a call's result by text, which should name the
+// result's pointer.
+func (e *Editor) Stub(i int, call *Call, text, reducer, reason string) bool {
+	g := e.v.items[i].group
+	if g.Pinned || call.Interrupted {
+		return false
+	}
+	return e.replaceResult(i, call, Edit{Kind: Stubbed, Text: text, Reducer: reducer, Reason: reason})
+}
+
+// Clip replaces the body of a call's result by a shorter text that keeps its
+// head and tail.
+func (e *Editor) Clip(i int, call *Call, text, reducer, reason string) bool {
+	g := e.v.items[i].group
+	if g.Pinned || call.Interrupted {
+		return false
+	}
+	return e.replaceResult(i, call, Edit{Kind: Clipped, Text: text, Reducer: reducer, Reason: reason})
+}
+
+func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {
+	block := &e.v.items[i].group.Messages[call.Result].Blocks[0]
+	r := block.Block.(eventlog.ToolResult)
+	r.Content = []eventlog.Block{eventlog.Text{Text: edit.Text}}
+	edit.Message, edit.Block, edit.Tokens = call.Result, 0, e.v.gauge.Block(r)
+	return e.put(i, edit)
+}
+
+// ClipAnchor replaces a text block of the first user message by its head and
+// tail. It is the one verb that touches the anchor.
+func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string) bool {
+	g := e.v.items[i].group
+	if !g.Anchor || g.Kind != KindUser || g.Pinned {
+		return false
+	}
+	if _, ok := g.Messages[message].Blocks[block].Block.(eventlog.Text); !ok {
+		return false
+	}
+	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text, Tokens: e.v.gauge.Text(text), Reducer: reducer, Reason: reason})
+}
+
+// OmitThinking leaves out every thinking block of group i, all or none, and
+// keeps a message that would be empty without them.
+func (e *Editor) OmitThinking(i int, reducer, reason string) bool {
+	it := &e.v.items[i]
+	if it.group.Pinned {
+		return false
+	}
+	done := false
+	for m := range it.group.Messages {
+		blocks := it.group.Messages[m].Blocks
+		if !slices.ContainsFunc(blocks, func(b Block) bool { return !isThinking(b) }) {
+			continue
+		}
+		for b := range blocks {
+			if isThinking(blocks[b]) {
+				done = e.put(i, Edit{Kind: Omitted, Message: m, Block: b, Reducer: reducer, Reason: reason}) || done
+			}
+		}
+	}
+	return done
+}
+
+func isThinking(b Block) bool {
+	_, ok := b.Block.(eventlog.Thinking)
+	return ok
+}
+
+// put records an edit if it shrinks the block.
+func (e *Editor) put(i int, edit Edit) bool {
+	it := &e.v.items[i]
+	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
+	now := raw
+	edits := make([]Edit, 0, len(it.edits)+1)
+	for _, old := range it.edits {
+		if old.Message == edit.Message && old.Block == edit.Block {
+			now = old.Tokens
+		} else {
+			edits = append(edits, old)
+		}
+	}
+	if edit.Tokens >= now {
+		return false
+	}
+	edits = append(edits, edit)
+	slices.SortFunc(edits, func(a, b Edit) int {
+		if a.Message != b.Message {
+			return a.Message - b.Message
+		}
+		return a.Block - b.Block
+	})
+	it.edits = edits
+	it.tokens -= now - edit.Tokens
+	e.v.tokens -= now - edit.Tokens
+	e.touched++
+	return true
+}
+
+// Collapse lets every group up to and including event through leave the view,
+// but for those that are anchored, pinned or in keep, and puts text in their
+// place. A further call extends the run. It reports whether groups left and text
+// is smaller than what it stands for, by the groups' full sizes; if not, nothing
+// changed.
+func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
+	digest := e.v.digest
+	digest.Through, digest.Text = through, text
+	digest.Tokens = budget.MessageOverhead + e.v.gauge.Text(text)
+	kept := make([]item, 0, len(e.v.items))
+	tokens := digest.Tokens
+	for _, it := range e.v.items {
+		if !it.group.collapses(through) || keep[it.group] {
+			kept = append(kept, it)
+			tokens += it.tokens
+			continue
+		}
+		digest.Groups++
+		digest.Messages += len(it.group.Messages)
+		digest.Calls += len(it.group.Calls)
+		digest.RawTokens += it.group.Tokens
+	}
+	left := len(e.v.items) - len(kept)
+	if left == 0 || digest.Tokens >= digest.RawTokens {
+		return false
+	}
+	e.touched += left
+	e.v.items, e.v.digest, e.v.tokens = kept, digest, tokens
+	e.v.digestAt = e.v.anchorEnd()
+	return true
+}
+
+// collapses reports whether the group may leave with a run that ends at through.
+func (g *Group) collapses(through eventlog.Seq) bool {
+	return g.First <= through && !g.Anchor && !g.Pinned
+}

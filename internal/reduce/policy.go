@@ -1,0 +1,143 @@
+package reduce
+
+import (
+	"path"
+	"time"
+)
+
+// Policy says how a conversation is reduced. It is a value without defaults of
+// its own: DefaultPolicy gives those, and a zero field switches its reducer off
+// unless the field says otherwise.
+type Policy struct {
+	ToolResults ToolResults
+	// Duplicates stubs an older result whose body a later identical call
+	// returned again.
+	Duplicates bool
+	Clipping   Clipping
+	Thinking   Thinking
+	Window     Window
+	Collapse   Collapse
+	Cache      Cache
+}
+
+// ToolResults says how long results stay in full.
+type ToolResults struct {
+	Default Retention
+	// ByTool holds rules by tool name or glob (as in path.Match). An exact name
+	// comes before globs, a longer glob before a shorter one, and equal ones in
+	// byte order.
+	ByTool map[string]Retention
+	// EvictErrors lets failed results go by the same rules; otherwise they stay.
+	EvictErrors bool
+	// OutlineTokens is how much of its most telling lines an evicted result keeps.
+	OutlineTokens uint64
+}
+
+// Retention is a rule for one tool's results. With neither Turns nor Last they
+// are never evicted by age.
+type Retention struct {
+	// Turns keeps results of the last Turns turns.
+	Turns uint32
+	// Last keeps the last Last results of this tool.
+	Last uint32
+	// Never keeps results whatever the pressure, until their group leaves.
+	Never bool
+	// MinTokens keeps results smaller than this.
+	MinTokens uint64
+}
+
+// rule returns the retention of a tool.
+func (t ToolResults) rule(tool string) Retention {
+	if r, ok := t.ByTool[tool]; ok {
+		return r
+	}
+	best, found := "", false
+	for pattern := range t.ByTool {
+		if ok, err := path.Match(pattern, tool); err != nil || !ok {
+			continue
+		}
+		if !found || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best {
+			best, found = pattern, true
+		}
+	}
+	if found {
+		return t.ByTool[best]
+	}
+	return t.Default
+}
+
+// Clipping limits single results, in tokens.
+type Clipping struct {
+	// MaxTokens is the largest result that stays whole; 0 leaves only the limit
+	// that the target imposes.
+	MaxTokens uint64
+	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
+	// limit two to one.
+	HeadTokens, TailTokens uint64
+}
+
+// Thinking says for how many turns reasoning stays. Nil is for ever.
+type Thinking struct{ KeepTurns *uint32 }
+
+// Window limits the dialogue. Zero limits are none beside the target.
+type Window struct {
+	MaxTurns  uint32
+	MaxTokens uint64
+	// StrictAnchor refuses to clip a first user message that takes more than half
+	// of the target.
+	StrictAnchor bool
+}
+
+// Collapse says how a leading run of groups leaves.
+type Collapse struct {
+	// To is the fraction of the target that a collapse leaves.
+	To float64
+	// KeepLastTurns stay verbatim where the target has room for them.
+	KeepLastTurns uint32
+	// LedgerShare and IndexShare are fractions of the target for the ledger of
+	// collapsed calls and for the index of identifiers.
+	LedgerShare, IndexShare float64
+}
+
+// Cache says when a rewrite of the prefix that nothing forces is worth it.
+type Cache struct {
+	// EvictEveryTurns lets a batch go when so many turns have passed since the
+	// last one.
+	EvictEveryTurns uint32
+	// ClearAtLeastTokens lets a batch go when it frees so much.
+	ClearAtLeastTokens uint64
+	// TTL is how long the provider keeps a prefix; after so long idle a rewrite
+	// is free. 0 is never.
+	TTL time.Duration
+	// PaybackTurns holds a batch back until what it frees pays, at cached prices
+	// and within so many turns, for the tail it makes the provider write again.
+	// 0 holds nothing back.
+	PaybackTurns uint32
+}
+
+// DefaultPolicy is what a session gets that asks for nothing. docs/policies.md
+// gives the reasons and the measurements.
+func DefaultPolicy() Policy {
+	keepThinking := uint32(8)
+	return Policy{
+		ToolResults: ToolResults{
+			Default:       Retention{Turns: 4, MinTokens: 120},
+			OutlineTokens: 96,
+		},
+		Duplicates: true,
+		Clipping:   Clipping{MaxTokens: 12_000},
+		Thinking:   Thinking{KeepTurns: &keepThinking},
+		Collapse: Collapse{
+			To:            0.5,
+			KeepLastTurns: 3,
+			LedgerShare:   0.1,
+			IndexShare:    0.1,
+		},
+		Cache: Cache{
+			EvictEveryTurns:    10,
+			ClearAtLeastTokens: 24_000,
+			TTL:                5 * time.Minute,
+			PaybackTurns:       30,
+		},
+	}
+}

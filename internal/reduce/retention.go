@@ -1,0 +1,130 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// retention stubs old tool results: by the policy's rules as they stood at the
+// last batch, and under pressure every result from the oldest on.
+type retention struct {
+	policy ToolResults
+	// keepTurns are spared by pressure.
+	keepTurns uint32
+	texts     texts
+}
+
+func (retention) Name() string { return "tool_results" }
+
+func (r retention) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
+	e := v.Editor()
+	left := r.stubByAge(e, s)
+	r.stubThrough(e, s)
+	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; left %d errors, %d of tools that are never evicted, %d too small",
+		e.Touched(), s.EvictedAsOf, s.StubbedThrough, left.errors, left.never, left.small)
+	if b.Excess > 0 {
+		s = r.relieve(e, b.Excess, s)
+	}
+	return e.View(), s, Step{Touched: e.Touched(), Note: note}
+}
+
+// leftAlone counts results that were old enough but stayed, by reason.
+type leftAlone struct{ errors, never, small int }
+
+func (r retention) stubByAge(e *Editor, s State) leftAlone {
+	var left leftAlone
+	seen := map[string]uint32{} // results of each tool from the newest on
+	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0; i-- {
+		g := e.v.Group(i)
+		if g.First > s.EvictedAsOf {
+			continue
+		}
+		for c := len(g.Calls) - 1; c >= 0; c-- {
+			call := &g.Calls[c]
+			if call.Interrupted || call.Seq > s.EvictedAsOf {
+				continue
+			}
+			seen[call.Name]++
+			rule := r.policy.rule(call.Name)
+			tooOld := rule.Turns > 0 && s.EvictedTurn-g.Turn >= rule.Turns
+			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last
+			if !tooOld && !tooMany {
+				continue
+			}
+			if r.spares(g, call, rule, &left) {
+				continue
+			}
+			reason := fmt.Sprintf("older than %d turns", rule.Turns)
+			if !tooOld {
+				reason = fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
+			}
+			e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
+		}
+	}
+	return left
+}
+
+// spares reports whether a result stays whatever its age, and counts why.
+func (r retention) spares(g *Group, call *Call, rule Retention, left *leftAlone) bool {
+	switch {
+	case rule.Never:
+		left.never++
+	case call.IsError && !r.policy.EvictErrors:
+		left.errors++
+	case g.Messages[call.Result].Tokens < rule.MinTokens:
+		left.small++
+	default:
+		return false
+	}
+	return true
+}
+
+func (r retention) stubThrough(e *Editor, s State) {
+	var left leftAlone
+	for i := range e.v.Len() {
+		if e.v.Group(i).First > s.StubbedThrough {
+			return
+		}
+		r.stubGroup(e, i, s.StubbedThrough, &left)
+	}
+}
+
+// stubGroup stubs the results of group i up to event through.
+func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, left *leftAlone) {
+	g := e.v.Group(i)
+	for c := range g.Calls {
+		call := &g.Calls[c]
+		if call.Interrupted || call.Seq > through || r.spares(g, call, r.policy.rule(call.Name), left) {
+			continue
+		}
+		e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
+	}
+}
+
+// relieve moves StubbedThrough forward, a group at a time, until enough is freed.
+func (r retention) relieve(e *Editor, excess uint64, s State) State {
+	before := e.Tokens()
+	var left leftAlone
+	for i := range e.v.Len() {
+		g := e.v.Group(i)
+		if before-e.Tokens() >= excess || e.v.lastTurn()-g.Turn < r.keepTurns {
+			break
+		}
+		if g.Kind != KindTurn || g.Last <= s.StubbedThrough {
+			continue
+		}
+		r.stubGroup(e, i, g.Last, &left)
+		s.StubbedThrough = max(s.StubbedThrough, g.Last)
+	}
+	return s
+}
+
+// lastTurn is the turn of the newest group.
+func (v View) lastTurn() uint32 {
+	if len(v.items) == 0 {
+		return 0
+	}
+	return v.items[len(v.items)-1].group.Turn
+}

@@ -1,0 +1,58 @@
+package reduce
+
+import (
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// State is what makes decisions stick: applied to the same log it gives the same
+// view, and every field only moves forward. The zero value is the state of a
+// session that was never reduced.
+type State struct {
+	// EvictedAsOf is the event at which the rules by age were last evaluated:
+	// what they let go then stays gone, and nothing else goes until it moves.
+	EvictedAsOf eventlog.Seq
+	// EvictedTurn is the turn of that event.
+	EvictedTurn uint32
+	// StubbedThrough is the event up to which pressure stubbed every result that
+	// may be stubbed.
+	StubbedThrough eventlog.Seq
+	// CollapsedThrough is the event up to which groups have left the view.
+	CollapsedThrough eventlog.Seq
+	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
+	// collapsed run and the user messages kept beside it.
+	CollapsedFor uint64
+	// ClipTokens is the size above which a result is clipped when it first
+	// appears; fixed when the session is first assembled.
+	ClipTokens uint64
+	// Clips are tighter limits that single overflows forced on the results up to
+	// an event.
+	Clips []Clip
+	// AnchorTokens is what the first user message was clipped to; 0 if it stands
+	// in full.
+	AnchorTokens uint64
+}
+
+// Clip is a limit on the size of the results in events (From, Through].
+type Clip struct {
+	From, Through eventlog.Seq
+	Tokens        uint64
+}
+
+// clipFor is the limit that applies to a result at seq; 0 is none.
+func (s State) clipFor(seq eventlog.Seq) uint64 {
+	limit := s.ClipTokens
+	for _, c := range s.Clips {
+		if seq > c.From && seq <= c.Through && (limit == 0 || c.Tokens < limit) {
+			limit = c.Tokens
+		}
+	}
+	return limit
+}
+
+func (s State) equal(o State) bool {
+	return slices.Equal(s.Clips, o.Clips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
+		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
+		s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens
+}

@@ -1,0 +1,73 @@
+package reduce
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// texts writes what stands in a reduced block's place. Each text is a function
+// of the block and the limit alone; they are kept, so that an assembly does not
+// write them again.
+type texts struct {
+	gauge budget.Accountant
+	made  map[textKey]string
+}
+
+type textKey struct {
+	seq   eventlog.Seq
+	block int
+	limit uint64
+	kind  EditKind
+}
+
+func newTexts(gauge budget.Accountant) texts {
+	return texts{gauge: gauge, made: map[textKey]string{}}
+}
+
+// stub returns the pointer line of an evicted result and an outline of at most
+// outlineTokens.
+func (t texts) stub(call *Call, outlineTokens uint64) string {
+	key := textKey{call.Seq, call.Block, outlineTokens, Stubbed}
+	if s, ok := t.made[key]; ok {
+		return s
+	}
+	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; ResolvePointer %s]",
+		call.Name, utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), Pointer(call.Seq, call.Block))
+	if outlineTokens > 0 {
+		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge.Text); outline != "" {
+			s += "\n" + outline
+		}
+	}
+	t.made[key] = s
+	return s
+}
+
+// duplicate returns the pointer line of a result that stands again later.
+func (t texts) duplicate(call, later *Call) string {
+	return fmt.Sprintf("[contextd: the same result stands again below, at %s; ResolvePointer %s]",
+		Pointer(later.Seq, later.Block), Pointer(call.Seq, call.Block))
+}
+
+// clip returns a result's head and tail within limit, or false if it fits.
+func (t texts) clip(call *Call, tokens, limit uint64, c Clipping) (string, bool) {
+	return t.cut(textKey{call.Seq, call.Block, limit, Clipped}, call.Body, tokens, c)
+}
+
+// clipText does the same for a text block.
+func (t texts) clipText(b Block, text string, limit uint64) (string, bool) {
+	return t.cut(textKey{b.Seq, b.Index, limit, Clipped}, text, b.Tokens, Clipping{})
+}
+
+func (t texts) cut(key textKey, text string, tokens uint64, c Clipping) (string, bool) {
+	if s, ok := t.made[key]; ok {
+		return s, s != ""
+	}
+	s, ok := cutter{t.gauge, c.HeadTokens, c.TailTokens}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
+	t.made[key] = s
+	return s, ok
+}

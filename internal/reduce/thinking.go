@@ -1,0 +1,62 @@
+package reduce
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// thinking leaves out reasoning that is old enough, as of the last batch. Sealed
+// reasoning goes only where its provider allows it, and then all of a message's
+// or none: Anthropic lets a request omit the thinking of turns before the last
+// user message, which open no tool-use loop any more.
+type thinking struct{ policy Thinking }
+
+func (thinking) Name() string { return "thinking" }
+
+func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
+	if t.policy.KeepTurns == nil || s.EvictedAsOf == 0 {
+		return v, s, Step{Note: "nothing was due"}
+	}
+	loop := v.loopStart(s.EvictedAsOf)
+	e := v.Editor()
+	sealed := 0
+	for i := range v.Len() {
+		g := v.Group(i)
+		if g.Kind != KindTurn || g.Last > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
+			continue
+		}
+		if g.Sealed && (i >= loop || !fromAnthropic(g)) {
+			sealed++
+			continue
+		}
+		e.OmitThinking(i, t.Name(), fmt.Sprintf("older than %d turns", *t.policy.KeepTurns))
+	}
+	return e.View(), s, Step{
+		Touched: e.Touched(),
+		Note:    fmt.Sprintf("left out %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
+	}
+}
+
+// loopStart is the index of the last user group up to event asOf: what stands
+// behind it belongs to the tool-use loop that was open then.
+func (v View) loopStart(asOf eventlog.Seq) int {
+	last := 0
+	for i := range v.items {
+		if g := v.items[i].group; g.Kind == KindUser && g.First <= asOf {
+			last = i
+		}
+	}
+	return last
+}
+
+func fromAnthropic(g *Group) bool {
+	for i := range g.Messages {
+		if g.Messages[i].Role == eventlog.RoleAssistant {
+			return strings.Contains(g.Messages[i].Model, "claude")
+		}
+	}
+	return false
+}

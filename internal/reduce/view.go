@@ -1,0 +1,155 @@
+package reduce
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// View is an immutable sequence of groups and what was done to them. The zero
+// value is empty. Groups behind the collapsed run stand in the order of the log;
+// anchored and pinned groups stay wherever a run is collapsed around them.
+type View struct {
+	gauge  budget.Accountant
+	items  []item
+	digest Digest
+	// digestAt is the index in items that the digest stands before.
+	digestAt int
+	tokens   uint64
+}
+
+// Digest stands for the groups that left the view.
+type Digest struct {
+	// Through is the last event of the newest group that left; 0 if none did.
+	Through eventlog.Seq
+	Text    string
+	Tokens  uint64 // with the message's overhead
+	// Groups, Messages and Calls are how many left.
+	Groups, Messages, Calls int
+	// RawTokens is what they measured in full.
+	RawTokens uint64
+}
+
+// item is a group in the view. Edits are ordered by message and block.
+type item struct {
+	group  *Group
+	edits  []Edit
+	tokens uint64
+}
+
+// EditKind says what was done to a block.
+type EditKind uint8
+
+// The kinds of edit.
+const (
+	Stubbed EditKind = iota + 1 // the body is replaced by a pointer
+	Clipped                     // head and tail are kept
+	Omitted                     // a thinking block is left out
+)
+
+// Edit is a block that is not rendered as it stands in the log.
+type Edit struct {
+	Kind           EditKind
+	Message, Block int // indexes in the group
+	// Text is the result's new body, or the new text of a clipped text block;
+	// unused for an omitted block.
+	Text string
+	// Tokens is the block's new size.
+	Tokens  uint64
+	Reducer string
+	Reason  string
+}
+
+// NewView returns the view in which every group stands in full.
+func NewView(gauge budget.Accountant, groups []*Group) View {
+	v := View{gauge: gauge, items: make([]item, len(groups))}
+	for i, g := range groups {
+		v.items[i] = item{group: g, tokens: g.Tokens}
+		v.tokens += g.Tokens
+	}
+	v.digestAt = v.anchorEnd()
+	return v
+}
+
+// anchorEnd is the index behind the anchor at the view's front.
+func (v View) anchorEnd() int {
+	end := 0
+	for i := range v.items {
+		if !v.items[i].group.Anchor {
+			break
+		}
+		end = i + 1
+	}
+	return end
+}
+
+// Tokens is the size of everything in the view, the digest included.
+func (v View) Tokens() uint64 { return v.tokens }
+
+// Len is how many groups are in the view.
+func (v View) Len() int { return len(v.items) }
+
+// Group returns group i of the view.
+func (v View) Group(i int) *Group { return v.items[i].group }
+
+// Groups returns the groups of the view.
+func (v View) Groups() []*Group {
+	all := make([]*Group, len(v.items))
+	for i := range v.items {
+		all[i] = v.items[i].group
+	}
+	return all
+}
+
+// GroupTokens is the size of group i after its edits.
+func (v View) GroupTokens(i int) uint64 { return v.items[i].tokens }
+
+// Edits returns what was done to group i; the slice must not be changed.
+func (v View) Edits(i int) []Edit { return v.items[i].edits }
+
+// Edit returns what was done to a block of group i, if anything.
+func (v View) Edit(i, message, block int) (Edit, bool) {
+	for _, e := range v.items[i].edits {
+		if e.Message == message && e.Block == block {
+			return e, true
+		}
+	}
+	return Edit{}, false
+}
+
+// Digest returns what stands for the collapsed run, and the index of the group
+// before which it stands.
+func (v View) Digest() (Digest, int) { return v.digest, v.digestAt }
+
+// TierTokens splits the view's size by tier.
+func (v View) TierTokens() map[budget.Tier]uint64 {
+	tiers := map[budget.Tier]uint64{budget.TierSummary: v.digest.Tokens}
+	for i := range v.items {
+		it := &v.items[i]
+		if it.group.Kind == KindSystem {
+			tiers[budget.TierSystem] += it.tokens
+			continue
+		}
+		results := it.resultTokens()
+		tiers[budget.TierToolResults] += results
+		tiers[budget.TierDialogue] += it.tokens - results
+	}
+	return tiers
+}
+
+// resultTokens is the size of the item's tool messages after edits.
+func (it *item) resultTokens() uint64 {
+	var sum uint64
+	for m := range it.group.Messages {
+		msg := &it.group.Messages[m]
+		if msg.Role != eventlog.RoleTool {
+			continue
+		}
+		sum += msg.Tokens
+		for _, e := range it.edits {
+			if e.Message == m {
+				sum = sum + e.Tokens - msg.Blocks[e.Block].Tokens
+			}
+		}
+	}
+	return sum
+}

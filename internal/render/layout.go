@@ -1,0 +1,96 @@
+package render
+
+import (
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// DigestMessage is the message that stands for the groups that left the view.
+// It is the user's in role only: its text says that it is data.
+func DigestMessage(d reduce.Digest) Message {
+	return Message{
+		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}, Origin: Summary,
+		Tokens: d.Tokens, Cause: "dialogue_window",
+	}
+}
+
+// ReminderMessage is the message of a reminder.
+func ReminderMessage(r reduce.Reminder) Message {
+	role := r.RoleHint
+	if role != eventlog.RoleSystem && role != eventlog.RoleAssistant {
+		role = eventlog.RoleUser
+	}
+	return Message{
+		Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: r.Body}}, Origin: Reminder,
+		Seqs: []eventlog.Seq{r.Seq}, Tokens: r.Tokens, Cause: "reminders",
+	}
+}
+
+// GroupMessages are the messages of group i of the view under its edits.
+func GroupMessages(v reduce.View, i int) []Message {
+	g := v.Group(i)
+	out := make([]Message, 0, len(g.Messages))
+	for m := range g.Messages {
+		msg := &g.Messages[m]
+		r := Message{Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Blocks: make([]eventlog.Block, 0, len(msg.Blocks))}
+		for b, block := range msg.Blocks {
+			edit, ok := v.Edit(i, m, b)
+			if !ok {
+				r.Blocks = append(r.Blocks, block.Block)
+				continue
+			}
+			r.Tokens = r.Tokens + edit.Tokens - block.Tokens
+			r.Cause = edit.Reducer
+			switch edit.Kind {
+			case reduce.Omitted:
+				continue // what remains stands as it was said
+			case reduce.Stubbed:
+				r.Origin = Stubbed
+			case reduce.Clipped:
+				r.Origin = Clipped
+			}
+			r.Blocks = append(r.Blocks, edited(block.Block, edit.Text))
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// edited returns the block with its text replaced.
+func edited(b eventlog.Block, text string) eventlog.Block {
+	if r, ok := b.(eventlog.ToolResult); ok {
+		r.Content = []eventlog.Block{eventlog.Text{Text: text}}
+		return r
+	}
+	return eventlog.Text{Text: text}
+}
+
+// LiveReminders returns the reminders that are still to be rendered when the log
+// holds so many turns, oldest first: those within their time, and of those with
+// one dedupe key the newest.
+func LiveReminders(all []reduce.Reminder, turns uint32) []reduce.Reminder {
+	newest := map[string]int{}
+	for i, r := range all {
+		if r.DedupeKey != "" {
+			newest[r.DedupeKey] = i
+		}
+	}
+	var live []reduce.Reminder
+	for i, r := range all {
+		if r.TTLTurns != nil && turns-r.Turn > *r.TTLTurns {
+			continue
+		}
+		if r.DedupeKey != "" && newest[r.DedupeKey] != i {
+			continue
+		}
+		live = append(live, r)
+	}
+	return live
+}
+
+// InjectionMessage is the message that carries an injection.
+func InjectionMessage(in Injection, tokens uint64) Message {
+	return Message{Role: eventlog.RoleUser, Blocks: in.Blocks, Origin: Injected, Tokens: tokens, Cause: fmt.Sprintf("injection %q", in.Name)}
+}
