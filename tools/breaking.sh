@@ -7,6 +7,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 baseline=""
+if [ -n "${BASELINE:-}" ]; then
+  git rev-parse --quiet --verify "$BASELINE^{commit}" >/dev/null || {
+    echo "BASELINE=$BASELINE is no commit" >&2
+    exit 1
+  }
+fi
 for ref in ${BASELINE:+"$BASELINE"} refs/remotes/origin/main refs/heads/main; do
   if git rev-parse --quiet --verify "$ref^{commit}" >/dev/null; then
     baseline=$ref
