@@ -1,0 +1,103 @@
+package apierr
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// A status travels in headers, which some clients cap at 8 KiB all together.
+const (
+	maxText       = 512
+	maxViolations = 8
+	maxParts      = 16
+)
+
+// drainRetry is how soon a client may look for the daemon's successor.
+const drainRetry = time.Second
+
+// answer is a status in the making.
+type answer struct {
+	code       codes.Code
+	reason     string
+	message    string
+	metadata   map[string]string
+	violations []*errdetails.BadRequest_FieldViolation
+	details    []protoadapt.MessageV1
+	retryAfter time.Duration
+	// hidden is set where the cause is not told to the client.
+	hidden bool
+}
+
+// newAnswer tells the client what err says.
+func newAnswer(code codes.Code, reason string, err error) *answer {
+	a := &answer{code: code, reason: reason}
+	if err != nil {
+		a.message = err.Error()
+	}
+	return a
+}
+
+func badField(code codes.Code, reason, field, description string, err error) *answer {
+	a := newAnswer(code, reason, err)
+	a.violation(field, description)
+	return a
+}
+
+func (a *answer) violation(field, description string) {
+	if len(a.violations) < maxViolations {
+		a.violations = append(a.violations, &errdetails.BadRequest_FieldViolation{Field: short(field), Description: short(description)})
+	}
+}
+
+func (a *answer) with(key, value string) *answer {
+	if a.metadata == nil {
+		a.metadata = map[string]string{}
+	}
+	a.metadata[key] = short(value)
+	return a
+}
+
+func (a *answer) number(key string, n uint64) *answer {
+	return a.with(key, strconv.FormatUint(n, 10))
+}
+
+func (a *answer) resource(kind, name string) *answer {
+	a.details = append(a.details, &errdetails.ResourceInfo{ResourceType: kind, ResourceName: short(name)})
+	return a
+}
+
+func (a *answer) status() *status.Status {
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: a.reason, Domain: Domain, Metadata: a.metadata}}
+	if len(a.violations) > 0 {
+		details = append(details, &errdetails.BadRequest{FieldViolations: a.violations})
+	}
+	details = append(details, a.details...)
+	if a.retryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(a.retryAfter)})
+	}
+	st := status.New(a.code, short(a.message))
+	if full, err := st.WithDetails(details...); err == nil {
+		return full
+	}
+	// Details are refused for OK alone, which is no error.
+	return st
+}
+
+// short cuts text for a status, at a rune.
+func short(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

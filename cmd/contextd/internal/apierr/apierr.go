@@ -1,0 +1,62 @@
+// Package apierr says what clients are told when something goes wrong. Convert
+// is the one place where errors of the domain become gRPC statuses; what is not
+// in its table becomes INTERNAL, with nothing of the cause in it.
+//
+// docs/api-errors.md is the table in prose. A test holds the two together.
+package apierr
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Domain is the domain of every ErrorInfo.
+const Domain = "contextd"
+
+// The stable reasons of ErrorInfo. Clients may switch over them; none is ever
+// renamed.
+const (
+	ReasonInvalidField      = "INVALID_FIELD"
+	ReasonTranscript        = "TRANSCRIPT_UNREADABLE"
+	ReasonNotBuilt          = "NOT_BUILT"
+	ReasonSessionNotFound   = "SESSION_NOT_FOUND"
+	ReasonNotFound          = "NOT_FOUND"
+	ReasonSessionExists     = "SESSION_EXISTS"
+	ReasonEventIDConflict   = "EVENT_ID_CONFLICT"
+	ReasonHeadMismatch      = "HEAD_MISMATCH"
+	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
+	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
+	ReasonLimit             = "LIMIT_EXCEEDED"
+	ReasonStoreFailed       = "STORE_FAILED"
+	ReasonDraining          = "DRAINING"
+	ReasonCanceled          = "CANCELED"
+	ReasonDeadline          = "DEADLINE_EXCEEDED"
+	ReasonInternal          = "INTERNAL"
+	ReasonTransport         = "TRANSPORT"
+)
+
+// ErrDraining is returned by everything that begins, or waits, while the daemon
+// shuts down.
+var ErrDraining = errors.New("the daemon is shutting down")
+
+// LimitError says that a request is beyond a configured limit.
+type LimitError struct {
+	// Field is the request's field that is too large; empty if no field is at
+	// fault.
+	Field string
+	// Setting is the configuration that sets the limit, as it stands in the file.
+	Setting       string
+	Limit, Actual uint64
+	Unit          string
+	// RetryAfter is set where waiting helps.
+	RetryAfter time.Duration
+}
+
+func (e *LimitError) Error() string {
+	s := fmt.Sprintf("%d %s are more than the %d that %s allows", e.Actual, e.Unit, e.Limit, e.Setting)
+	if e.Field != "" {
+		s = e.Field + ": " + s
+	}
+	return s
+}

@@ -1,0 +1,217 @@
+package apierr
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Convert returns the status that a client is given for err. It reports whether
+// err holds something that the client is not told, which the daemon must log. A
+// status made by gRPC itself is kept and completed.
+func Convert(err error) (st *status.Status, hidden bool) {
+	if err == nil {
+		return status.New(codes.OK, ""), false
+	}
+	for _, convert := range []func(error) *answer{input, state, capacity, availability, calls} {
+		if a := convert(err); a != nil {
+			return a.status(), a.hidden
+		}
+	}
+	if st, ok := fromStatus(err); ok {
+		return st, false
+	}
+	a := &answer{code: codes.Internal, reason: ReasonInternal, message: "internal error; the daemon's log has the cause"}
+	return a.status(), true
+}
+
+// input is what the client can mend in its request.
+func input(err error) *answer {
+	var rules *protovalidate.ValidationError
+	if errors.As(err, &rules) {
+		return fromRules(rules)
+	}
+	var invalid *eventlog.InvalidError
+	if errors.As(err, &invalid) {
+		return badField(codes.InvalidArgument, ReasonInvalidField, invalid.Field, invalid.Reason, err)
+	}
+	var spec *budget.SpecError
+	if errors.As(err, &spec) {
+		return badField(codes.InvalidArgument, ReasonInvalidField, "budget."+spec.Field, spec.Reason, err)
+	}
+	var unsupported *wire.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return badField(codes.Unimplemented, ReasonNotBuilt, unsupported.Field, unsupported.Reason, err)
+	}
+	var format *harness.FormatError
+	if errors.As(err, &format) {
+		return badField(codes.InvalidArgument, ReasonTranscript, "data", format.Reason, err)
+	}
+	return nil
+}
+
+// state is what stands in the way as things are.
+func state(err error) *answer {
+	var missing *eventlog.NotFoundError
+	if errors.As(err, &missing) {
+		reason := ReasonNotFound
+		if missing.Kind == "session" {
+			reason = ReasonSessionNotFound
+		}
+		a := newAnswer(codes.NotFound, reason, err)
+		return a.resource(missing.Kind, missing.Name)
+	}
+	var exists *eventlog.ExistsError
+	if errors.As(err, &exists) {
+		a := newAnswer(codes.AlreadyExists, ReasonSessionExists, err)
+		return a.resource(exists.Kind, exists.Name)
+	}
+	var conflict *eventlog.EventConflictError
+	if errors.As(err, &conflict) {
+		field := "events[" + strconv.Itoa(conflict.Index) + "].event_id"
+		a := badField(codes.AlreadyExists, ReasonEventIDConflict, field, "was used before for other content", err)
+		return a.with("event_id", conflict.EventID).number("seq", uint64(conflict.Seq))
+	}
+	var head *eventlog.HeadMismatchError
+	if errors.As(err, &head) {
+		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)
+		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
+	}
+	return nil
+}
+
+// capacity is what does not fit.
+func capacity(err error) *answer {
+	var over *assemble.BudgetError
+	if errors.As(err, &over) {
+		a := newAnswer(codes.FailedPrecondition, ReasonBudgetExceeded, err)
+		a.details = append(a.details, budgetExceeded(over))
+		return a.number("target_tokens", over.Target).number("needed_tokens", over.Needed)
+	}
+	var injection *assemble.InjectionError
+	if errors.As(err, &injection) {
+		a := newAnswer(codes.FailedPrecondition, ReasonInjectionOversize, err)
+		a.with("injection", injection.Name)
+		return a.number("tokens", injection.Tokens).number("reserve_tokens", injection.Reserve)
+	}
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		a := newAnswer(codes.ResourceExhausted, ReasonLimit, err)
+		if limit.Field != "" {
+			a = badField(codes.ResourceExhausted, ReasonLimit, limit.Field, limit.Error(), err)
+		}
+		a.retryAfter = limit.RetryAfter
+		return a.with("setting", limit.Setting).number("limit", limit.Limit).number("actual", limit.Actual)
+	}
+	return nil
+}
+
+// availability is what only time or an operator mends.
+func availability(err error) *answer {
+	var failed *eventlog.UnavailableError
+	switch {
+	case errors.As(err, &failed):
+		a := newAnswer(codes.Unavailable, ReasonStoreFailed, nil)
+		a.message = "the store has failed and takes no more work until the daemon is restarted; the daemon's log has the cause"
+		a.hidden = true
+		return a
+	case errors.Is(err, ErrDraining), errors.Is(err, eventlog.ErrClosed):
+		a := newAnswer(codes.Unavailable, ReasonDraining, ErrDraining)
+		a.retryAfter = drainRetry
+		return a
+	default:
+		return nil
+	}
+}
+
+// budgetExceeded lists the largest parts first.
+func budgetExceeded(err *assemble.BudgetError) *contextdv1.BudgetExceeded {
+	parts := slices.SortedStableFunc(slices.Values(err.Parts), func(a, b assemble.IrreduciblePart) int {
+		return cmp.Compare(b.Tokens, a.Tokens)
+	})
+	out := &contextdv1.BudgetExceeded{TargetTokens: err.Target, NeededTokens: err.Needed}
+	for _, p := range parts[:min(len(parts), maxParts)] {
+		out.Parts = append(out.Parts, &contextdv1.IrreduciblePart{What: short(p.What), Seq: uint64(p.Seq), Tokens: p.Tokens})
+	}
+	return out
+}
+
+func calls(err error) *answer {
+	if _, isStatus := status.FromError(err); isStatus {
+		return nil
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &answer{code: codes.Canceled, reason: ReasonCanceled, message: "the call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &answer{code: codes.DeadlineExceeded, reason: ReasonDeadline, message: "the call's deadline has passed"}
+	default:
+		return nil
+	}
+}
+
+// fromStatus completes a status of gRPC or of the generated code.
+func fromStatus(err error) (*status.Status, bool) {
+	st, ok := status.FromError(err)
+	if !ok {
+		return nil, false
+	}
+	if len(st.Details()) > 0 {
+		return st, true
+	}
+	a := &answer{code: st.Code(), reason: ReasonTransport, message: st.Message()}
+	switch st.Code() {
+	case codes.Unimplemented:
+		a.reason = ReasonNotBuilt
+	case codes.Canceled:
+		a.reason = ReasonCanceled
+	case codes.DeadlineExceeded:
+		a.reason = ReasonDeadline
+	}
+	return a.status(), true
+}
+
+func fromRules(err *protovalidate.ValidationError) *answer {
+	a := &answer{code: codes.InvalidArgument, reason: ReasonInvalidField}
+	var texts []string
+	for _, v := range err.Violations[:min(len(err.Violations), maxViolations)] {
+		field, reason := fieldOf(v), v.Proto.GetMessage()
+		if reason == "" {
+			reason = v.Proto.GetRuleId()
+		}
+		a.violation(field, reason)
+		texts = append(texts, field+": "+reason)
+	}
+	a.message = strings.Join(texts, "; ")
+	return a
+}
+
+// fieldOf is the path of the field at fault. A rule over a whole message has an
+// id that begins with the field it is about.
+func fieldOf(v *protovalidate.Violation) string {
+	path := protovalidate.FieldPathString(v.Proto.GetField())
+	about, _, _ := strings.Cut(v.Proto.GetRuleId(), ".")
+	switch fd := v.FieldDescriptor; {
+	case path == "":
+		return about
+	case fd != nil && fd.Message() != nil && !fd.IsMap() && fd.Message().Fields().ByName(protoreflect.Name(about)) != nil:
+		return path + "." + about
+	default:
+		return path
+	}
+}

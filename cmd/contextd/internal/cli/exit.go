@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// The exit codes.
+const (
+	ExitOK           = 0
+	ExitFailure      = 1
+	ExitUsage        = 2
+	ExitNotFound     = 3
+	ExitPrecondition = 4
+	ExitUnavailable  = 5
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return ExitUsage
+	}
+	switch status.Code(err) {
+	case codes.NotFound:
+		return ExitNotFound
+	case codes.FailedPrecondition, codes.Aborted:
+		return ExitPrecondition
+	case codes.Unavailable:
+		return ExitUnavailable
+	default:
+		return ExitFailure
+	}
+}
+
+func (p Program) report(err error) int {
+	fmt.Fprintf(p.Stderr, "contextd: %v\n", err)
+	return exitCode(err)
+}

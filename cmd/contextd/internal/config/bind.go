@@ -1,0 +1,50 @@
+package config
+
+import (
+	"github.com/spf13/pflag"
+)
+
+// FileFlag names the flag and, in the usual form, the variable that say where
+// the YAML file is. It is not a setting: a file cannot name another.
+const FileFlag = "config"
+
+// Bind adds a flag for every setting, with c's values as their defaults, and the
+// flag that names the file.
+func (c *Config) Bind(f *pflag.FlagSet) {
+	f.String(FileFlag, "", "YAML `file` with settings")
+	c.bind(f)
+}
+
+// bind declares every setting. The text in backquotes is what the help calls the
+// value.
+func (c *Config) bind(f *pflag.FlagSet) {
+	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none")
+	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
+	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of the Prometheus endpoint /metrics; empty for none")
+
+	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
+	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` of the disk store")
+	f.Var(sizeValue(&c.DiskCacheBytes), "disk-cache-bytes", "memory for what the disk store caches, such as 64MiB")
+
+	f.Var(levelValue{&c.LogLevel}, "log-level", "least `level` that is logged: debug, info, warn or error")
+	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")
+
+	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long calls may take to finish when the daemon stops")
+	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "calls that one connection may have open at once")
+	f.Uint64Var(&c.CacheSessions, "cache-sessions", c.CacheSessions, "sessions that stay in memory between assemblies")
+
+	l := &c.Limits
+	f.Var(sizeValue(&l.MaxEventBytes), "max-event-bytes", "largest content of an event")
+	f.Uint64Var(&l.MaxBatchEvents, "max-batch-events", l.MaxBatchEvents, "most events of one append")
+	f.Var(sizeValue(&l.MaxBatchBytes), "max-batch-bytes", "largest content of one append")
+	f.Uint64Var(&l.MaxSessions, "max-sessions", l.MaxSessions, "most sessions; 0 for no limit")
+	f.Uint64Var(&l.MaxSessionEvents, "max-session-events", l.MaxSessionEvents, "most events of one session; 0 for no limit")
+	f.Var(sizeValue(&l.MaxSessionBytes), "max-session-bytes", "largest content of one session's log; 0 for no limit")
+	f.Var(sizeValue(&l.MaxImportBytes), "max-import-bytes", "largest transcript that is imported")
+	f.Uint64Var(&l.StreamWindow, "stream-window", l.StreamWindow, "appends of one stream that may wait for the disk at once")
+
+	f.StringVar(&c.DefaultPolicy, "default-policy", c.DefaultPolicy, "`name` of the policy that applies where none is named")
+	f.Var(budgetValue{&c.DefaultBudget}, "default-budget", "budget that applies where none is given, as a YAML map of contextd.v1.Budget's fields")
+	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
+	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin")
+}

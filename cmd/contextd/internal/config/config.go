@@ -1,0 +1,84 @@
+// Package config holds what an operator can set: one struct with one set of
+// defaults, filled from a YAML file, then the environment, then flags, each over
+// the one before.
+//
+// A setting is declared once, in bind. Its flag is --some-name, its variable
+// CONTEXTD_SOME_NAME and its key in the file some_name; all three take the same
+// text.
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/budget"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// The kinds of store.
+const (
+	StoreMemory = "memory"
+	StoreDisk   = "disk"
+)
+
+// The formats of the log.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// Config is everything that can be set.
+type Config struct {
+	// Listen is the TCP address of the API; empty is none.
+	Listen string
+	// UnixSocket is the path of the API's unix socket; empty is none.
+	UnixSocket string
+	// MetricsListen is the TCP address of the Prometheus endpoint; empty is none.
+	MetricsListen string
+
+	// Store is StoreMemory or StoreDisk.
+	Store string
+	// DataDir is where StoreDisk keeps everything.
+	DataDir string
+	// DiskCacheBytes bounds what StoreDisk caches of its files.
+	DiskCacheBytes uint64
+
+	LogLevel  slog.Level
+	LogFormat string
+
+	// ShutdownTimeout bounds the graceful part of a stop.
+	ShutdownTimeout time.Duration
+	// MaxStreams is how many calls a connection may have open at once.
+	MaxStreams uint64
+	// CacheSessions is how many sessions stay in memory between assemblies.
+	CacheSessions uint64
+	Limits        server.Limits
+
+	// DefaultPolicy names the policy that applies where nobody names one.
+	DefaultPolicy string
+	// DefaultBudget applies where neither request nor session brings one.
+	DefaultBudget *contextdv1.Budget
+	// Policies are the named policies.
+	Policies map[string]*contextdv1.Policy
+	// Models extend the registry of models.
+	Models []budget.Override
+}
+
+// Default returns the configuration of a daemon that is told nothing.
+func Default() Config {
+	return Config{
+		Listen:          "127.0.0.1:7171",
+		Store:           StoreDisk,
+		DataDir:         "contextd-data",
+		DiskCacheBytes:  64 << 20,
+		LogLevel:        slog.LevelInfo,
+		LogFormat:       LogText,
+		ShutdownTimeout: 20 * time.Second,
+		MaxStreams:      1024,
+		CacheSessions:   64,
+		Limits:          server.DefaultLimits(),
+		DefaultPolicy:   "default",
+		DefaultBudget:   &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
+	}
+}

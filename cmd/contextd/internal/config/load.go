@@ -1,0 +1,115 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// EnvPrefix begins the name of every variable.
+const EnvPrefix = "CONTEXTD_"
+
+// EnvName is the variable of a setting.
+func EnvName(flag string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// FileKey is the key of a setting in the file.
+func FileKey(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// Load completes a configuration that was bound to f, after f was parsed: what
+// no flag set is taken from the environment, and what that does not set from the
+// file. Errors name the flag, the variable or the key at fault.
+func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) error {
+	path, err := filePath(f, lookupEnv)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{}
+	if path != "" {
+		if values, err = readFile(path); err != nil {
+			return err
+		}
+	}
+	settings := c.Settings()
+	for key := range values {
+		if settings.Lookup(strings.ReplaceAll(key, "_", "-")) == nil || strings.Contains(key, "-") {
+			return fmt.Errorf("%s: %s: there is no such setting", path, key)
+		}
+	}
+	var problems []error
+	settings.VisitAll(func(s *pflag.Flag) {
+		flag := f.Lookup(s.Name)
+		if flag == nil || flag.Changed {
+			return
+		}
+		source := EnvName(s.Name)
+		text, ok := lookupEnv(source)
+		if !ok {
+			source = path + ": " + FileKey(s.Name)
+			text, ok = values[FileKey(s.Name)]
+		}
+		if !ok {
+			return
+		}
+		if err := flag.Value.Set(text); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", source, err))
+		}
+	})
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return c.Validate()
+}
+
+// Settings lists every setting with its name, its help and its default. Parsing
+// them changes a copy of c.
+func (c *Config) Settings() *pflag.FlagSet {
+	f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	f.SortFlags = false
+	scratch := *c
+	scratch.bind(f)
+	return f
+}
+
+func filePath(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (string, error) {
+	path, err := f.GetString(FileFlag)
+	if err != nil {
+		return "", err
+	}
+	if path == "" {
+		path, _ = lookupEnv(EnvName(FileFlag))
+	}
+	return path, nil
+}
+
+// readFile returns the text of every key. A key that holds a list or a map has
+// YAML for its text.
+func readFile(path string) (map[string]string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var nodes map[string]yaml.Node
+	if err := yaml.Unmarshal(content, &nodes); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	out := make(map[string]string, len(nodes))
+	for key, node := range nodes {
+		if node.Kind == yaml.ScalarNode {
+			out[key] = node.Value
+			continue
+		}
+		text, err := yaml.Marshal(&node)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, key, err)
+		}
+		out[key] = string(text)
+	}
+	return out, nil
+}

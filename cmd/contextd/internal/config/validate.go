@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/budget"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Validate names the first setting that makes no sense, by its key in the file.
+func (c *Config) Validate() error {
+	switch {
+	case c.Listen == "" && c.UnixSocket == "":
+		return fmt.Errorf("listen and unix_socket must not both be empty: nobody could reach the daemon")
+	case c.Store != StoreMemory && c.Store != StoreDisk:
+		return fmt.Errorf("store must be %s or %s, not %q", StoreMemory, StoreDisk, c.Store)
+	case c.Store == StoreDisk && c.DataDir == "":
+		return fmt.Errorf("data_dir must be set for the disk store")
+	case c.LogFormat != LogText && c.LogFormat != LogJSON:
+		return fmt.Errorf("log_format must be %s or %s, not %q", LogText, LogJSON, c.LogFormat)
+	case c.ShutdownTimeout < 0:
+		return fmt.Errorf("shutdown_timeout must not be negative")
+	case c.MaxStreams == 0 || c.MaxStreams > 1<<31:
+		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
+	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:
+		return fmt.Errorf("cache_sessions must be between 1 and %d", 1<<20)
+	case c.DiskCacheBytes > 1<<40:
+		return fmt.Errorf("disk_cache_bytes must be at most 1024GiB")
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return err
+	}
+	if _, err := c.PolicySet(); err != nil {
+		return err
+	}
+	models, err := c.Registry()
+	if err != nil {
+		return err
+	}
+	if _, err := wire.BudgetToDomain(c.DefaultBudget).Resolve(models); err != nil {
+		return fmt.Errorf("default_budget: %w", err)
+	}
+	return nil
+}
+
+// PolicySet returns the named policies.
+func (c *Config) PolicySet() (wire.Policies, error) {
+	return wire.NewPolicies(c.Policies, c.DefaultPolicy)
+}
+
+// Registry returns the models.
+func (c *Config) Registry() (budget.Models, error) { return budget.NewModels(c.Models...) }
+
+// Budget is the budget that applies where none is given; never nil.
+func (c *Config) Budget() *contextdv1.Budget {
+	if c.DefaultBudget == nil {
+		return &contextdv1.Budget{}
+	}
+	return c.DefaultBudget
+}

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// size is a number of bytes, written plainly or with KiB, MiB or GiB.
+type size uint64
+
+func sizeValue(p *uint64) *size { return (*size)(p) }
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  uint64
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1},
+}
+
+// Set implements pflag.Value.
+func (s *size) Set(text string) error {
+	for _, unit := range sizeUnits {
+		number, ok := strings.CutSuffix(text, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 64)
+		if over, _ := bits.Mul64(n, unit.bytes); err != nil || over != 0 {
+			break
+		}
+		*s = size(n * unit.bytes)
+		return nil
+	}
+	return fmt.Errorf("must be a number of bytes below %d, such as 1048576, 512KiB, 16MiB or 1GiB", uint64(math.MaxUint64))
+}
+
+// String implements pflag.Value: the largest unit that divides it.
+func (s *size) String() string {
+	for _, unit := range sizeUnits[:3] {
+		if *s != 0 && uint64(*s)%unit.bytes == 0 {
+			return strconv.FormatUint(uint64(*s)/unit.bytes, 10) + unit.suffix
+		}
+	}
+	return strconv.FormatUint(uint64(*s), 10)
+}
+
+// Type implements pflag.Value.
+func (*size) Type() string { return "size" }
+
+type levelValue struct{ level *slog.Level }
+
+// Set implements pflag.Value.
+func (v levelValue) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "debug", "info", "warn", "error":
+		return v.level.UnmarshalText([]byte(text))
+	default:
+		return fmt.Errorf("must be debug, info, warn or error")
+	}
+}
+
+// String implements pflag.Value.
+func (v levelValue) String() string {
+	if v.level == nil {
+		return ""
+	}
+	return strings.ToLower(v.level.String())
+}
+
+// Type implements pflag.Value.
+func (levelValue) Type() string { return "level" }

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"buf.build/go/protovalidate"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/budget"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// parseMessage fills m from a decoded YAML value, by the names that the API's
+// fields have, and holds it to the API's rules.
+func parseMessage(value any, m proto.Message) error {
+	asJSON, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("must be a map with text keys: %w", err)
+	}
+	if err := protojson.Unmarshal(asJSON, m); err != nil {
+		// protojson varies the whitespace of its messages on purpose.
+		return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
+	}
+	if err := protovalidate.Validate(m); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "validation error: "))
+	}
+	return nil
+}
+
+// formatMessage is the inverse of parseMessage, as YAML on one line.
+func formatMessage(m proto.Message) string {
+	asJSON, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	var plain any
+	if err := json.Unmarshal(asJSON, &plain); err != nil {
+		return ""
+	}
+	compact, err := json.Marshal(plain)
+	if err != nil {
+		return ""
+	}
+	return string(compact)
+}
+
+type budgetValue struct{ budget **contextdv1.Budget }
+
+// Set implements pflag.Value.
+func (v budgetValue) Set(text string) error {
+	var value map[string]any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		return err
+	}
+	b := &contextdv1.Budget{}
+	if err := parseMessage(value, b); err != nil {
+		return err
+	}
+	*v.budget = b
+	return nil
+}
+
+// String implements pflag.Value.
+func (v budgetValue) String() string {
+	if v.budget == nil || *v.budget == nil {
+		return ""
+	}
+	return formatMessage(*v.budget)
+}
+
+// Type implements pflag.Value.
+func (budgetValue) Type() string { return "yaml" }
+
+type policiesValue struct {
+	policies *map[string]*contextdv1.Policy
+}
+
+// Set implements pflag.Value.
+func (v policiesValue) Set(text string) error {
+	var values map[string]map[string]any
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		return err
+	}
+	out := make(map[string]*contextdv1.Policy, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		p := &contextdv1.Policy{}
+		if values[name] != nil {
+			if err := parseMessage(values[name], p); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		out[name] = p
+	}
+	*v.policies = out
+	return nil
+}
+
+// String implements pflag.Value.
+func (v policiesValue) String() string {
+	if v.policies == nil || len(*v.policies) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(*v.policies)) {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return ""
+		}
+		parts = append(parts, string(key)+":"+formatMessage((*v.policies)[name]))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// Type implements pflag.Value.
+func (policiesValue) Type() string { return "yaml" }
+
+// modelEntry is a budget.Override as it is written in YAML.
+type modelEntry struct {
+	Name      string   `yaml:"name" json:"name"`
+	Provider  string   `yaml:"provider" json:"provider,omitempty"`
+	Window    uint64   `yaml:"window" json:"window,omitempty"`
+	Tokenizer string   `yaml:"tokenizer" json:"tokenizer,omitempty"`
+	Margin    *float64 `yaml:"margin" json:"margin,omitempty"`
+}
+
+type modelsValue struct{ models *[]budget.Override }
+
+// Set implements pflag.Value.
+func (v modelsValue) Set(text string) error {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	var entries []modelEntry
+	if err := decoder.Decode(&entries); err != nil {
+		return err
+	}
+	out := make([]budget.Override, len(entries))
+	for i, e := range entries {
+		out[i] = budget.Override(e)
+	}
+	if _, err := budget.NewModels(out...); err != nil {
+		return err
+	}
+	*v.models = out
+	return nil
+}
+
+// String implements pflag.Value.
+func (v modelsValue) String() string {
+	if v.models == nil || len(*v.models) == 0 {
+		return ""
+	}
+	entries := make([]modelEntry, len(*v.models))
+	for i, m := range *v.models {
+		entries[i] = modelEntry(m)
+	}
+	text, err := json.Marshal(entries)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (modelsValue) Type() string { return "yaml" }

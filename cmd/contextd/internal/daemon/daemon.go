@@ -1,0 +1,162 @@
+// Package daemon builds everything from a configuration and runs it: one build
+// that may fail, one run, and a stop in a fixed order.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Options are what a daemon is built from.
+type Options struct {
+	Config config.Config
+	Logger *slog.Logger
+	// Listeners are served beside those of the configuration, and closed with
+	// them.
+	Listeners []net.Listener
+	// Clock is the wall clock if nil.
+	Clock func() time.Time
+}
+
+// Daemon is a built daemon. Run must be called once, even if only to release
+// what Build opened.
+type Daemon struct {
+	logger    *slog.Logger
+	stopAfter time.Duration
+
+	store     eventlog.Store
+	service   *server.Server
+	grpc      *grpc.Server
+	health    *health.Server
+	listeners []net.Listener
+	// sick wakes the watch over the store's health.
+	sick chan struct{}
+}
+
+// Build opens the store, the listeners and everything between. After an error
+// nothing stays open.
+func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
+	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, sick: make(chan struct{}, 1)}
+	d.listeners = append(d.listeners, o.Listeners...)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.release())
+		}
+	}()
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if d.store, err = openStore(o.Config, o.Logger); err != nil {
+		return nil, err
+	}
+	if d.service, err = buildService(ctx, d.store, o); err != nil {
+		return nil, err
+	}
+	if err = d.buildGRPC(o); err != nil {
+		return nil, err
+	}
+	opened, err := listen(o.Config)
+	d.listeners = append(d.listeners, opened...)
+	return d, err
+}
+
+func buildService(ctx context.Context, store eventlog.Store, o Options) (*server.Server, error) {
+	models, err := o.Config.Registry()
+	if err != nil {
+		return nil, err
+	}
+	policies, err := o.Config.PolicySet()
+	if err != nil {
+		return nil, err
+	}
+	engine := assemble.New(store, assemble.Options{
+		Gauges:        gauges.Open,
+		Models:        models,
+		Clock:         o.Clock,
+		CacheSessions: int(o.Config.CacheSessions),
+	})
+	return server.New(ctx, server.Options{
+		Store:    store,
+		Engine:   engine,
+		Gauges:   gauges.Open,
+		Models:   models,
+		Policies: policies,
+		Budget:   o.Config.Budget(),
+		Limits:   o.Config.Limits,
+		Clock:    o.Clock,
+		NewID:    newID,
+		Logger:   o.Logger,
+	})
+}
+
+// newID makes a UUIDv7: ids made later sort later.
+func newID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("make a UUID: %w", err)
+	}
+	return id.String(), nil
+}
+
+func (d *Daemon) buildGRPC(o Options) error {
+	opts, err := transport.ServerOptions(transport.Options{
+		Logger:          o.Logger,
+		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
+		MaxStreams:      uint32(o.Config.MaxStreams),
+		Unavailable:     d.wake,
+		Telemetry:       transport.Telemetry(),
+	})
+	if err != nil {
+		return err
+	}
+	d.grpc = grpc.NewServer(opts...)
+	d.service.Register(d.grpc)
+	d.health = health.NewServer()
+	grpc_health_v1.RegisterHealthServer(d.grpc, d.health)
+	reflection.Register(d.grpc)
+	d.setServing(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	return nil
+}
+
+// Addresses are where the daemon listens, as gRPC targets.
+func (d *Daemon) Addresses() []string {
+	var out []string
+	for _, l := range d.listeners {
+		out = append(out, target(l.Addr()))
+	}
+	return out
+}
+
+// release closes what Build opened, for when nothing is served any more.
+func (d *Daemon) release() error {
+	var errs []error
+	for _, l := range d.listeners {
+		// Those that were served are closed already.
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if d.store != nil {
+		if err := d.store.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close the store: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// healthPeriod is how often the store is asked how it is.
+const healthPeriod = time.Second
+
+// Run serves until ctx ends or serving fails, and then stops in order: health
+// down, calls finished within the bound, calls cut off, background work, store.
+// Everything is closed when it returns.
+func (d *Daemon) Run(ctx context.Context) error {
+	background, stopBackground := context.WithCancel(context.Background())
+	defer stopBackground()
+	var work sync.WaitGroup
+	failed := make(chan error, len(d.listeners))
+	for _, l := range d.listeners {
+		d.logger.InfoContext(ctx, "listening", "address", target(l.Addr()))
+		work.Go(func() { failed <- d.serve(l) })
+	}
+	work.Go(func() { d.watch(background) })
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter)
+	d.health.Shutdown()
+	d.service.Drain()
+	d.stopServing()
+	stopBackground()
+	work.Wait()
+	err = errors.Join(err, d.release())
+	d.logger.InfoContext(ctx, "stopped")
+	return err
+}
+
+func (d *Daemon) serve(l net.Listener) error {
+	if err := d.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve %s: %w", target(l.Addr()), err)
+	}
+	return nil
+}
+
+// stopServing lets calls finish, but not for ever.
+func (d *Daemon) stopServing() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.grpc.GracefulStop()
+	}()
+	bound := time.NewTimer(d.stopAfter)
+	defer bound.Stop()
+	select {
+	case <-done:
+	case <-bound.C:
+		d.logger.Warn("calls were cut off", "after", d.stopAfter)
+		d.grpc.Stop()
+		<-done
+	}
+}
+
+// watch reports to be ready once the tokenizer is there, and for as long as the
+// store is well. A store that failed stays failed.
+func (d *Daemon) watch(ctx context.Context) {
+	if err := d.service.Warm(); err != nil {
+		d.logger.ErrorContext(ctx, "not ready", "error", err)
+		return
+	}
+	tick := time.NewTicker(healthPeriod)
+	defer tick.Stop()
+	for serving := false; ; {
+		if err := d.store.Healthy(); err != nil {
+			d.setServing(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+			d.logger.ErrorContext(ctx, "the store has failed; the daemon takes no more work", "error", err)
+			return
+		}
+		if !serving {
+			d.setServing(grpc_health_v1.HealthCheckResponse_SERVING)
+			d.logger.InfoContext(ctx, "ready")
+			serving = true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-d.sick:
+		}
+	}
+}
+
+// wake makes the watch look at the store now.
+func (d *Daemon) wake() {
+	select {
+	case d.sick <- struct{}{}:
+	default:
+	}
+}
+
+// setServing sets the status of the daemon and of each of its services.
+func (d *Daemon) setServing(status grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	d.health.SetServingStatus("", status)
+	for name := range d.grpc.GetServiceInfo() {
+		d.health.SetServingStatus(name, status)
+	}
+}

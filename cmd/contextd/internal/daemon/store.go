@@ -1,0 +1,20 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+)
+
+func openStore(c config.Config, logger *slog.Logger) (eventlog.Store, error) {
+	switch c.Store {
+	case config.StoreMemory:
+		logger.Warn("sessions are kept in memory and lost when the daemon stops", "setting", "store")
+		return memlog.New(), nil
+	default:
+		return nil, fmt.Errorf("there is no store %q", c.Store)
+	}
+}

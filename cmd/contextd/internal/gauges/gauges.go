@@ -1,0 +1,18 @@
+// Package gauges opens the accountants of the tokenizers that budgets name.
+package gauges
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
+)
+
+// Open returns the accountant of a tokenizer. The first call for one with a
+// vocabulary takes some tenths of a second; later ones are cheap. The error of
+// an unknown name says which there are.
+func Open(tokenizer string) (budget.Accountant, error) {
+	encoding, err := bpe.Open(tokenizer)
+	if err != nil {
+		return budget.Accountant{}, err
+	}
+	return budget.NewAccountant(encoding), nil
+}

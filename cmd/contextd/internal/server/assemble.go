@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// AssembleContext sends the context of the next model call.
+func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream grpc.ServerStreamingServer[contextdv1.AssembleContextResponse]) error {
+	ctx := stream.Context()
+	if err := s.refuseDraining(); err != nil {
+		return err
+	}
+	if err := wire.CheckFormat(req.GetFormat()); err != nil {
+		return err
+	}
+	session, err := s.existing(ctx, req.GetSessionId())
+	if err != nil {
+		return err
+	}
+	policy, err := s.policies.Resolve(session.policy, req.GetPolicy())
+	if err != nil {
+		return err
+	}
+	injections, err := wire.InjectionsToDomain(req.GetInjections())
+	if err != nil {
+		return err
+	}
+	made, err := s.timed(ctx, func() (*assemble.Context, error) {
+		return s.engine.Assemble(ctx, assemble.Request{
+			SessionID:      req.GetSessionId(),
+			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
+			Budget:         s.spec(session, req.GetBudget()),
+			Policy:         policy,
+			Injections:     injections,
+			Have:           wire.HaveToDomain(req.GetHave()),
+			Preview:        req.GetPreview(),
+			IdempotencyKey: req.GetIdempotencyKey(),
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return sendContext(made, contextParts{
+		header: func(h *contextdv1.ContextHeader) error {
+			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Header{Header: h}})
+		},
+		chunk: func(c *contextdv1.MessageChunk) error {
+			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Chunk{Chunk: c}})
+		},
+		trailer: func(t *contextdv1.ContextTrailer) error {
+			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Trailer{Trailer: t}})
+		},
+	})
+}
+
+// ProjectTranscript sends the context of events that are in no log.
+func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, stream grpc.ServerStreamingServer[contextdv1.ProjectTranscriptResponse]) error {
+	ctx := stream.Context()
+	if err := s.refuseDraining(); err != nil {
+		return err
+	}
+	if err := wire.CheckFormat(req.GetFormat()); err != nil {
+		return err
+	}
+	policy, err := s.policies.Resolve(nil, req.GetPolicy())
+	if err != nil {
+		return err
+	}
+	injections, err := wire.InjectionsToDomain(req.GetInjections())
+	if err != nil {
+		return err
+	}
+	events, err := wire.EventsToDomain(req.GetEvents())
+	if err != nil {
+		return err
+	}
+	made, err := s.timed(ctx, func() (*assemble.Context, error) {
+		return s.engine.Project(ctx, events, assemble.Request{
+			Budget:     s.spec(settings{}, req.GetBudget()),
+			Policy:     policy,
+			Injections: injections,
+			Preview:    true,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return sendContext(made, contextParts{
+		header: func(h *contextdv1.ContextHeader) error {
+			return stream.Send(&contextdv1.ProjectTranscriptResponse{Part: &contextdv1.ProjectTranscriptResponse_Header{Header: h}})
+		},
+		chunk: func(c *contextdv1.MessageChunk) error {
+			return stream.Send(&contextdv1.ProjectTranscriptResponse{Part: &contextdv1.ProjectTranscriptResponse_Chunk{Chunk: c}})
+		},
+		trailer: func(t *contextdv1.ContextTrailer) error {
+			return stream.Send(&contextdv1.ProjectTranscriptResponse{Part: &contextdv1.ProjectTranscriptResponse_Trailer{Trailer: t}})
+		},
+	})
+}
+
+// timed reports an assembly to the meter. The clock here is the meter's alone.
+func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error)) (*assemble.Context, error) {
+	start := s.clock()
+	made, err := f()
+	s.meter.Assembled(ctx, s.clock().Sub(start), made, err)
+	return made, err
+}
+
+// contextParts send the parts of a context in the response of an RPC.
+type contextParts struct {
+	header  func(*contextdv1.ContextHeader) error
+	chunk   func(*contextdv1.MessageChunk) error
+	trailer func(*contextdv1.ContextTrailer) error
+}
+
+// sendContext sends header, chunks and trailer. Send blocks while the client
+// does not read, and fails when it has gone.
+func sendContext(c *assemble.Context, parts contextParts) error {
+	if err := parts.header(wire.HeaderToProto(c)); err != nil {
+		return err
+	}
+	chunk, size := &contextdv1.MessageChunk{}, 0
+	for i, m := range c.Messages {
+		converted := wire.RenderedToProto(c.Skipped+i, m)
+		n := framed(proto.Size(converted))
+		if size > 0 && size+n > chunkBytes {
+			if err := parts.chunk(chunk); err != nil {
+				return err
+			}
+			chunk, size = &contextdv1.MessageChunk{}, 0
+		}
+		chunk.Messages = append(chunk.Messages, converted)
+		size += n
+	}
+	if size > 0 {
+		if err := parts.chunk(chunk); err != nil {
+			return err
+		}
+	}
+	return parts.trailer(wire.TrailerToProto(c))
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// CountTokens tells the size of a text or a message.
+func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
+	name := req.GetTokenizer()
+	if name != "" && !slices.Contains(budget.Tokenizers(), name) {
+		return nil, &eventlog.InvalidError{Field: "tokenizer", Reason: "must be one of " + strings.Join(budget.Tokenizers(), ", ")}
+	}
+	if name == "" {
+		found, err := s.tokenizer(&contextdv1.Budget{Model: req.GetModel()})
+		if err != nil {
+			return nil, err
+		}
+		name = found
+	}
+	gauge, err := s.gauges(name)
+	if err != nil {
+		return nil, err
+	}
+	body := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: req.GetText()}}}
+	overhead := uint64(0)
+	if req.GetMessage() != nil {
+		if body, err = wire.MessageToDomain(req.GetMessage()); err != nil {
+			return nil, wire.Under("message", err)
+		}
+		overhead = budget.MessageOverhead
+	}
+	counts := gauge.CountEvent(eventlog.Event{Body: body})
+	return &contextdv1.CountTokensResponse{
+		Tokens: counts.Total() + overhead, Tokenizer: counts.Tokenizer, Exact: !counts.Estimated,
+	}, nil
+}

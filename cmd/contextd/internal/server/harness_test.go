@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// stores are the backends that every test runs over.
+var stores = map[string]func(t *testing.T) eventlog.Store{
+	"memory": func(*testing.T) eventlog.Store { return memlog.New() },
+}
+
+func eachStore(t *testing.T, test func(t *testing.T, open func(t *testing.T) eventlog.Store)) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+}
+
+// api is a server behind a real gRPC connection.
+type api struct {
+	contextdv1.ContextServiceClient
+	transcripts contextdv1.TranscriptServiceClient
+	compaction  contextdv1.CompactionServiceClient
+	server      *server.Server
+	store       eventlog.Store
+	clock       *fakeClock
+}
+
+// fakeClock moves a second at every look.
+type fakeClock struct{ seconds atomic.Int64 }
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func (c *fakeClock) now() time.Time {
+	return epoch.Add(time.Duration(c.seconds.Add(1)) * time.Second)
+}
+
+type option func(*server.Options)
+
+func serve(t *testing.T, store eventlog.Store, options ...option) *api {
+	t.Helper()
+	models, err := budget.NewModels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	clock := &fakeClock{}
+	var ids atomic.Int64
+	o := server.Options{
+		Store:  store,
+		Gauges: gauges.Open,
+		Models: models,
+		Budget: &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
+		Limits: server.DefaultLimits(),
+		Clock:  clock.now,
+		NewID:  func() (string, error) { return fmt.Sprintf("id-%d", ids.Add(1)), nil },
+		Logger: logger,
+		Engine: assemble.New(store, assemble.Options{Gauges: gauges.Open, Models: models, Clock: clock.now, CacheSessions: 8}),
+	}
+	for _, option := range options {
+		option(&o)
+	}
+	s, err := server.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts, err := transport.ServerOptions(transport.Options{Logger: logger, MaxMessageBytes: o.Limits.MaxBatchBytes, MaxStreams: 128})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer(opts...)
+	s.Register(g)
+	l := bufconn.Listen(1 << 20)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	conn, err := grpc.NewClient("passthrough:///bufconn",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		s.Drain()
+		g.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &api{
+		ContextServiceClient: contextdv1.NewContextServiceClient(conn),
+		transcripts:          contextdv1.NewTranscriptServiceClient(conn),
+		compaction:           contextdv1.NewCompactionServiceClient(conn),
+		server:               s, store: store, clock: clock,
+	}
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// transcripts implements TranscriptService.
+type transcripts struct {
+	contextdv1.UnimplementedTranscriptServiceServer
+	server *Server
+}
+
+type importStream = grpc.ClientStreamingServer[contextdv1.ImportTranscriptRequest, contextdv1.ImportTranscriptResponse]
+
+// ImportTranscript reads a transcript into a session. Conversations of subagents
+// become sessions of their own, named after it. It may be repeated: what is in
+// the log already is not appended again.
+func (t *transcripts) ImportTranscript(stream importStream) error {
+	s := t.server
+	if err := s.refuseDraining(); err != nil {
+		return err
+	}
+	first, err := stream.Recv()
+	if errors.Is(err, io.EOF) || err == nil && first.GetHeader() == nil {
+		return &eventlog.InvalidError{Field: "header", Reason: "must be the first message"}
+	}
+	if err != nil {
+		return err
+	}
+	body := &importReader{stream: stream, limit: s.limits.MaxImportBytes}
+	read, err := harness.Read(body, first.GetHeader().GetHarness())
+	if body.err != nil {
+		// The reader may have wrapped it, or taken a broken file for a short one.
+		return body.err
+	}
+	if err != nil {
+		return err
+	}
+	if err := body.drain(); err != nil {
+		return err
+	}
+	out, err := s.importTranscript(stream.Context(), first.GetHeader().GetSessionId(), read)
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(out)
+}
+
+// importReader reads the file's bytes out of a stream.
+type importReader struct {
+	stream importStream
+	rest   []byte
+	read   uint64
+	limit  uint64
+	err    error // other than io.EOF
+}
+
+func (r *importReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		req, err := r.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return 0, io.EOF
+		}
+		if err == nil && req.GetHeader() != nil {
+			err = &eventlog.InvalidError{Field: "header", Reason: "must come once, before the data"}
+		}
+		if r.read += uint64(len(req.GetData())); err == nil && r.read > r.limit {
+			err = &apierr.LimitError{Field: "data", Setting: "max_import_bytes", Limit: r.limit, Actual: r.read, Unit: "bytes"}
+		}
+		if err != nil {
+			r.err = err
+			return 0, err
+		}
+		r.rest = req.GetData()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// drain reads what the harness's reader left.
+func (r *importReader) drain() error {
+	_, err := io.Copy(io.Discard, r)
+	return err
+}
+
+func (s *Server) importTranscript(ctx context.Context, id string, t harness.Transcript) (*contextdv1.ImportTranscriptResponse, error) {
+	out := &contextdv1.ImportTranscriptResponse{
+		DroppedDuplicates: uint32(t.DroppedDuplicates),
+		RenamedIds:        uint32(t.RenamedIDs),
+	}
+	for _, w := range t.Warnings {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	// Everything is checked before anything is appended.
+	for _, part := range t.Sessions {
+		if err := s.checkImport(partID(id, part.Suffix), part.Events); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range t.Sessions {
+		target := partID(id, part.Suffix)
+		if part.Suffix != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is a conversation of its own and went to session %s", part.Suffix, target))
+		}
+		if err := s.importSession(ctx, target, part, out); err != nil {
+			return nil, err
+		}
+	}
+	session, err := s.store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out.Session, err = wire.SessionToProto(session)
+	return out, err
+}
+
+func partID(id, suffix string) string {
+	if suffix == "" {
+		return id
+	}
+	return id + "/" + suffix
+}
+
+// maxSessionID is the API's limit on a session_id.
+const maxSessionID = 256
+
+func (s *Server) checkImport(target string, events []eventlog.Event) error {
+	if len(target) > maxSessionID {
+		return &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be short enough for %s to have at most %d characters", target, maxSessionID)}
+	}
+	for _, e := range events {
+		if size := eventlog.Size(e); size > s.limits.MaxEventBytes {
+			return s.limits.eventTooLarge("data", size)
+		}
+	}
+	return nil
+}
+
+// importSession makes the session if there is none and appends the events in
+// batches within the limits.
+func (s *Server) importSession(ctx context.Context, id string, part harness.Session, out *contextdv1.ImportTranscriptResponse) error {
+	_, known, err := s.settingsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !known {
+		_, err := s.create(ctx, eventlog.Session{ID: id, CreateTime: s.clock(), Labels: part.Labels})
+		var exists *eventlog.ExistsError
+		if err != nil && !errors.As(err, &exists) {
+			return err
+		}
+	}
+	for events := part.Events; len(events) > 0; {
+		n := s.limits.batchOf(events)
+		batch := append([]eventlog.Event(nil), events[:n]...)
+		events = events[n:]
+		p, err := s.admitEvents(ctx, id, batch, nil)
+		if err != nil {
+			return fmt.Errorf("import into session %q: %w", id, err)
+		}
+		answer, err := s.settle(ctx, p)
+		if err != nil {
+			return err
+		}
+		for i, receipt := range answer.GetReceipts() {
+			if receipt.GetDuplicate() {
+				continue
+			}
+			out.Events++
+			if _, ok := batch[i].Body.(*eventlog.Compaction); ok {
+				out.Compactions++
+			}
+		}
+	}
+	return nil
+}
+
+// importBatchBytes keeps batches of an import small enough to leave room for
+// others.
+const importBatchBytes = 1 << 20
+
+// batchOf is how many of the events go into the next batch: at least one.
+func (l Limits) batchOf(events []eventlog.Event) int {
+	var total uint64
+	for i, e := range events {
+		total += eventlog.Size(e)
+		if i > 0 && (total > min(l.MaxBatchBytes, importBatchBytes) || uint64(i) == l.MaxBatchEvents) {
+			return i
+		}
+	}
+	return len(events)
+}

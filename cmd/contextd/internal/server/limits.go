@@ -1,0 +1,108 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Limits bound what clients may ask for. 0 is no limit where the field says so.
+type Limits struct {
+	// MaxEventBytes is the largest content of an event, by eventlog.Size.
+	MaxEventBytes uint64
+	// MaxBatchEvents and MaxBatchBytes bound one append.
+	MaxBatchEvents uint64
+	MaxBatchBytes  uint64
+	// MaxSessions bounds the sessions of the store; 0 is no limit.
+	MaxSessions uint64
+	// MaxSessionEvents and MaxSessionBytes bound a session's log; 0 is no limit.
+	// They are held against what is durable, so appends that run at the same time
+	// may exceed them by what they hold.
+	MaxSessionEvents uint64
+	MaxSessionBytes  uint64
+	// MaxImportBytes is the largest transcript that is read.
+	MaxImportBytes uint64
+	// StreamWindow is how many appends of one stream may wait to become durable.
+	StreamWindow uint64
+}
+
+// DefaultLimits are the limits of a sidecar.
+func DefaultLimits() Limits {
+	return Limits{
+		MaxEventBytes:    16 << 20,
+		MaxBatchEvents:   10_000,
+		MaxBatchBytes:    32 << 20,
+		MaxSessionEvents: 1_000_000,
+		MaxImportBytes:   512 << 20,
+		StreamWindow:     256,
+	}
+}
+
+// Validate names the first limit that makes no sense.
+func (l Limits) Validate() error {
+	for _, required := range []struct {
+		setting string
+		value   uint64
+	}{
+		{"max_event_bytes", l.MaxEventBytes},
+		{"max_batch_events", l.MaxBatchEvents},
+		{"max_batch_bytes", l.MaxBatchBytes},
+		{"max_import_bytes", l.MaxImportBytes},
+		{"stream_window", l.StreamWindow},
+	} {
+		if required.value == 0 {
+			return fmt.Errorf("%s must be greater than 0", required.setting)
+		}
+	}
+	if l.MaxBatchBytes < l.MaxEventBytes {
+		return fmt.Errorf("max_batch_bytes must be at least max_event_bytes (%d)", l.MaxEventBytes)
+	}
+	const most = 1 << 30
+	if l.MaxBatchBytes > most {
+		return fmt.Errorf("max_batch_bytes must be at most %d", uint64(most))
+	}
+	return nil
+}
+
+// checkBatch holds a batch against the limits and returns its size.
+func (l Limits) checkBatch(events []eventlog.Event) (uint64, error) {
+	if err := l.checkCount(len(events)); err != nil {
+		return 0, err
+	}
+	var total uint64
+	for i, e := range events {
+		size := eventlog.Size(e)
+		if size > l.MaxEventBytes {
+			return 0, l.eventTooLarge(fmt.Sprintf("events[%d]", i), size)
+		}
+		total += size
+	}
+	if total > l.MaxBatchBytes {
+		return 0, &apierr.LimitError{Field: "events", Setting: "max_batch_bytes", Limit: l.MaxBatchBytes, Actual: total, Unit: "bytes"}
+	}
+	return total, nil
+}
+
+func (l Limits) checkCount(events int) error {
+	if uint64(events) > l.MaxBatchEvents {
+		return &apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: l.MaxBatchEvents, Actual: uint64(events), Unit: "events"}
+	}
+	return nil
+}
+
+func (l Limits) eventTooLarge(field string, size uint64) error {
+	return &apierr.LimitError{Field: field, Setting: "max_event_bytes", Limit: l.MaxEventBytes, Actual: size, Unit: "bytes"}
+}
+
+// checkRoom holds a session with so many more events and bytes against the
+// limits.
+func (l Limits) checkRoom(s eventlog.Session, events int, bytes uint64) error {
+	if n := uint64(s.Head) + uint64(events); l.MaxSessionEvents > 0 && n > l.MaxSessionEvents {
+		return &apierr.LimitError{Field: "session_id", Setting: "max_session_events", Limit: l.MaxSessionEvents, Actual: n, Unit: "events in the session"}
+	}
+	if n := s.LogBytes + bytes; l.MaxSessionBytes > 0 && n > l.MaxSessionBytes {
+		return &apierr.LimitError{Field: "session_id", Setting: "max_session_bytes", Limit: l.MaxSessionBytes, Actual: n, Unit: "bytes in the session"}
+	}
+	return nil
+}

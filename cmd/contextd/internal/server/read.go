@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// chunkBytes is how large messages of a stream become, single large parts aside.
+// gRPC's buffers grow in steps of 32 KiB and 1 MiB: above the first, each message
+// takes a buffer of the second.
+const chunkBytes = 31 << 10
+
+// readStream is the server's end of ReadEvents.
+type readStream = grpc.ServerStreamingServer[contextdv1.ReadEventsResponse]
+
+// ReadEvents sends a range of the log, and what is appended later if asked to.
+func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream) error {
+	ctx := stream.Context()
+	id, to := req.GetSessionId(), eventlog.Seq(req.GetToSeq())
+	next := max(eventlog.Seq(req.GetFromSeq()), 1)
+	if req.GetFollow() {
+		if err := s.refuseDraining(); err != nil {
+			return err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = s.untilDrained(ctx)
+		defer cancel()
+	}
+	for {
+		last, err := s.sendRange(ctx, stream, id, next, to)
+		if err != nil {
+			return followEnd(ctx, err)
+		}
+		next = max(next, last+1)
+		if !req.GetFollow() || (to != 0 && next > to) {
+			return nil
+		}
+		if _, err := s.store.WaitPast(ctx, id, next-1); err != nil {
+			return followEnd(ctx, err)
+		}
+	}
+}
+
+// followEnd tells a follower that was cut off by a shutdown so.
+func followEnd(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errDrained) {
+		return apierr.ErrDraining
+	}
+	return err
+}
+
+// sendRange sends what there is from..to and returns the last seq it sent, or 0.
+func (s *Server) sendRange(ctx context.Context, stream readStream, id string, from, to eventlog.Seq) (last eventlog.Seq, err error) {
+	out := &contextdv1.ReadEventsResponse{}
+	size := 0
+	flush := func() error {
+		if len(out.GetEvents()) == 0 {
+			return nil
+		}
+		err := stream.Send(out)
+		out, size = &contextdv1.ReadEventsResponse{}, 0
+		return err
+	}
+	for e, err := range s.store.Read(ctx, id, from, to) {
+		if err != nil {
+			return last, err
+		}
+		converted := wire.EventToProto(e)
+		n := framed(proto.Size(converted))
+		if size > 0 && size+n > chunkBytes {
+			if err := flush(); err != nil {
+				return last, err
+			}
+		}
+		out.Events = append(out.Events, converted)
+		size += n
+		last = e.Seq
+	}
+	return last, flush()
+}
+
+// framed is the size of an embedded message with its tag and length, at most.
+func framed(size int) int { return size + 6 }

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Engine makes contexts; *assemble.Engine is the one there is.
+type Engine interface {
+	Assemble(ctx context.Context, r assemble.Request) (*assemble.Context, error)
+	Project(ctx context.Context, events []eventlog.Event, r assemble.Request) (*assemble.Context, error)
+	Projections(ctx context.Context, sessionID, after string, limit int) ([]projection.Record, string, error)
+	Pointers(ctx context.Context, sessionID string, r projection.Record) ([]assemble.PointerFacts, error)
+	Replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, error)
+	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
+	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
+	Forget(sessionID string)
+}
+
+// Meter is told what the services did. All methods may be called from any
+// goroutine and must not block.
+type Meter interface {
+	// Appended counts a batch that is durable: new events and their content bytes.
+	Appended(ctx context.Context, events int, bytes uint64)
+	// Assembled counts an assembly; c is nil if it failed.
+	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
+}
+
+// Options are what a server is made of. All fields but Meter are required.
+type Options struct {
+	Store  eventlog.Store
+	Engine Engine
+	// Gauges opens the accountant of a tokenizer, or says that there is none.
+	Gauges   func(tokenizer string) (budget.Accountant, error)
+	Models   budget.Models
+	Policies wire.Policies
+	// Budget applies where neither request nor session brings one.
+	Budget *contextdv1.Budget
+	Limits Limits
+	// Clock gives events without a time theirs, and sessions their dates.
+	Clock func() time.Time
+	// NewID gives events without an id theirs.
+	NewID  func() (string, error)
+	Logger *slog.Logger
+	Meter  Meter
+}
+
+// Server implements the services of the API.
+type Server struct {
+	contextdv1.UnimplementedContextServiceServer
+	transcripts transcripts
+	compaction  contextdv1.UnimplementedCompactionServiceServer
+
+	store    eventlog.Store
+	engine   Engine
+	gauges   func(string) (budget.Accountant, error)
+	models   budget.Models
+	policies wire.Policies
+	budget   *contextdv1.Budget
+	limits   Limits
+	clock    func() time.Time
+	newID    func() (string, error)
+	logger   *slog.Logger
+	meter    Meter
+
+	sessions sessionCache
+	quota    sessionQuota
+
+	drainOnce sync.Once
+	draining  chan struct{}
+}
+
+// New returns a server. It takes over nothing: the caller closes the store after
+// the last call has ended.
+func New(ctx context.Context, o Options) (*Server, error) {
+	if err := o.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		store:    o.Store,
+		engine:   o.Engine,
+		gauges:   o.Gauges,
+		models:   o.Models,
+		policies: o.Policies,
+		budget:   o.Budget,
+		limits:   o.Limits,
+		clock:    o.Clock,
+		newID:    o.NewID,
+		logger:   o.Logger,
+		meter:    o.Meter,
+		draining: make(chan struct{}),
+	}
+	if s.meter == nil {
+		s.meter = noMeter{}
+	}
+	s.transcripts.server = s
+	s.sessions.limit = cachedSessions
+	if _, err := s.tokenizer(nil); err != nil {
+		return nil, err
+	}
+	if err := s.quota.start(ctx, o.Store, o.Limits.MaxSessions); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register adds the services to a gRPC server.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	contextdv1.RegisterContextServiceServer(r, s)
+	contextdv1.RegisterTranscriptServiceServer(r, &s.transcripts)
+	contextdv1.RegisterCompactionServiceServer(r, &s.compaction)
+}
+
+// Drain ends the calls that would otherwise never end: those that follow a log,
+// and append streams once what they took in is acknowledged. It may be called
+// more than once.
+func (s *Server) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
+
+// errDrained is the cause of a context that ended because the server drains.
+var errDrained = errors.New("draining")
+
+// untilDrained returns a context that ends with its parent or when the server
+// begins to drain.
+func (s *Server) untilDrained(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-s.draining:
+			cancel(errDrained)
+		case <-stop:
+		case <-ctx.Done():
+		}
+	}()
+	var once sync.Once
+	return ctx, func() {
+		once.Do(func() { close(stop) })
+		cancel(context.Canceled)
+	}
+}
+
+type noMeter struct{}
+
+func (noMeter) Appended(context.Context, int, uint64)                              {}
+func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// defaultPage is the size of a page where a request does not say.
+const defaultPage = 100
+
+// CreateSession makes an empty session with settings of its own.
+func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessionRequest) (*contextdv1.CreateSessionResponse, error) {
+	if err := s.refuseDraining(); err != nil {
+		return nil, err
+	}
+	if err := wire.CheckLabels(req.GetLabels()); err != nil {
+		return nil, err
+	}
+	if _, err := s.policies.Resolve(nil, req.GetPolicy()); err != nil {
+		return nil, err
+	}
+	w := wire.Settings{Policy: req.GetPolicy(), Budget: req.GetBudget()}
+	if _, err := s.newSettings(w); err != nil {
+		return nil, err
+	}
+	encoded, err := w.Encode()
+	if err != nil {
+		return nil, err
+	}
+	session, err := s.create(ctx, eventlog.Session{
+		ID: req.GetSessionId(), CreateTime: s.clock(), Labels: req.GetLabels(), Settings: encoded,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := wire.SessionToProto(session)
+	return &contextdv1.CreateSessionResponse{Session: out}, err
+}
+
+func (s *Server) create(ctx context.Context, session eventlog.Session) (eventlog.Session, error) {
+	var out eventlog.Session
+	err := s.quota.make(func() (err error) {
+		out, err = s.store.CreateSession(ctx, session)
+		return err
+	})
+	return out, err
+}
+
+// GetSession tells what a session is.
+func (s *Server) GetSession(ctx context.Context, req *contextdv1.GetSessionRequest) (*contextdv1.GetSessionResponse, error) {
+	session, err := s.store.Session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	out, err := wire.SessionToProto(session)
+	return &contextdv1.GetSessionResponse{Session: out}, err
+}
+
+// ListSessions lists sessions by id.
+func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsRequest) (*contextdv1.ListSessionsResponse, error) {
+	if err := wire.CheckLabels(req.GetLabels()); err != nil {
+		return nil, err
+	}
+	after, err := decodePageToken(req.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	size := pageSize(req.GetPageSize())
+	// One more than is asked for tells whether there is a next page.
+	sessions, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: size + 1, Labels: req.GetLabels()})
+	if err != nil {
+		return nil, err
+	}
+	out := &contextdv1.ListSessionsResponse{}
+	if len(sessions) > size {
+		sessions = sessions[:size]
+		out.NextPageToken = encodePageToken(sessions[size-1].ID)
+	}
+	for _, session := range sessions {
+		converted, err := wire.SessionToProto(session)
+		if err != nil {
+			return nil, err
+		}
+		out.Sessions = append(out.Sessions, converted)
+	}
+	return out, nil
+}
+
+// ForkSession makes a session that shares another's events up to a point.
+func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionRequest) (*contextdv1.ForkSessionResponse, error) {
+	if err := s.refuseDraining(); err != nil {
+		return nil, err
+	}
+	at := eventlog.Seq(req.GetAtSeq())
+	if at == 0 {
+		parent, err := s.store.Session(ctx, req.GetSessionId())
+		if err != nil {
+			return nil, err
+		}
+		at = parent.Head
+	}
+	var fork eventlog.Session
+	err := s.quota.make(func() (err error) {
+		fork, err = s.store.Fork(ctx, eventlog.ForkRequest{
+			ParentID: req.GetSessionId(), At: at, NewID: req.GetNewSessionId(), Time: s.clock(),
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := wire.SessionToProto(fork)
+	return &contextdv1.ForkSessionResponse{Session: out}, err
+}
+
+// DeleteSession removes a session and everything derived from it.
+func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessionRequest) (*contextdv1.DeleteSessionResponse, error) {
+	if err := s.refuseDraining(); err != nil {
+		return nil, err
+	}
+	id := req.GetSessionId()
+	if err := s.store.DeleteSession(ctx, id); err != nil {
+		return nil, err
+	}
+	s.sessions.forget(id)
+	s.engine.Forget(id)
+	s.quota.deleted()
+	return &contextdv1.DeleteSessionResponse{}, nil
+}
+
+func (s *Server) refuseDraining() error {
+	select {
+	case <-s.draining:
+		return apierr.ErrDraining
+	default:
+		return nil
+	}
+}
+
+func pageSize(asked uint32) int {
+	if asked == 0 {
+		return defaultPage
+	}
+	return int(asked)
+}
+
+// A page token is opaque to clients: the key behind which the page starts.
+func encodePageToken(after string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(after))
+}
+
+func decodePageToken(token string) (string, error) {
+	after, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return "", &eventlog.InvalidError{Field: "page_token", Reason: "must be the next_page_token of an earlier page"}
+	}
+	return string(after), nil
+}

@@ -1,0 +1,3 @@
+// Package transport is what stands between gRPC and the services: the codec, the
+// chain of interceptors and the server's options.
+package transport

@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+)
+
+// panicError is a panic of a handler.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// recovered keeps a panic's value from the client: converting the error hides
+// it.
+func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
+	return func(_ context.Context, p any) error { return &panicError{p, stack()} }
+}
+
+// errorConverter turns errors of handlers into statuses, and hands what clients
+// are not told to those who should know.
+type errorConverter struct {
+	logger *slog.Logger
+	// unavailable is called when a store refuses work; may be nil.
+	unavailable func()
+}
+
+func (c errorConverter) convert(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	st, hidden := apierr.Convert(err)
+	if hidden {
+		c.logger.ErrorContext(ctx, "call failed", "method", method, "code", st.Code().String(), "error", err)
+		if st.Code() == codes.Unavailable && c.unavailable != nil {
+			c.unavailable()
+		}
+	}
+	return st.Err()
+}
+
+func (c errorConverter) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	resp, err := handler(ctx, req)
+	return resp, c.convert(ctx, info.FullMethod, err)
+}
+
+func (c errorConverter) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return c.convert(ss.Context(), info.FullMethod, handler(srv, ss))
+}

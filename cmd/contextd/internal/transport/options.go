@@ -1,0 +1,84 @@
+package transport
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"buf.build/go/protovalidate"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/stats"
+)
+
+// Options say how the server meets its clients.
+type Options struct {
+	Logger *slog.Logger
+	// MaxMessageBytes is the largest request that is read; a larger one is
+	// refused by gRPC itself, without details.
+	MaxMessageBytes uint64
+	// MaxStreams is how many calls one connection may have open at once.
+	MaxStreams uint32
+	// Unavailable is called when a call found that the store has failed. It may
+	// be nil and must not block.
+	Unavailable func()
+	// Telemetry, if set, observes every call.
+	Telemetry stats.Handler
+}
+
+// Telemetry returns the handler that reports calls to OpenTelemetry.
+func Telemetry(opts ...otelgrpc.Option) stats.Handler { return otelgrpc.NewServerHandler(opts...) }
+
+// How connections are kept: clients of a sidecar live as long as it does and are
+// often idle.
+const (
+	pingAfter     = 30 * time.Second
+	pingTimeout   = 10 * time.Second
+	minClientPing = 5 * time.Second
+)
+
+// frameSlack is what a message takes beside its content.
+const frameSlack = 1 << 20
+
+// ServerOptions returns the options of a gRPC server with the chain in its
+// order: logging sees the status that the client sees; recovery is last, so that
+// all others see a panic as an error.
+func ServerOptions(o Options) ([]grpc.ServerOption, error) {
+	validator, err := protovalidate.New()
+	if err != nil {
+		return nil, fmt.Errorf("set up request validation: %w", err)
+	}
+	logger, logOptions := callLogger(o.Logger)
+	convert := errorConverter{o.Logger, o.Unavailable}
+	validate := validation{validator}
+	recoverer := recovery.WithRecoveryHandlerContext(recovered(debug.Stack))
+	opts := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxRecvMsgSize(int(min(o.MaxMessageBytes+frameSlack, math.MaxInt32))),
+		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.MaxConcurrentStreams(o.MaxStreams),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
+		grpc.ChainUnaryInterceptor(
+			logging.UnaryServerInterceptor(logger, logOptions...),
+			convert.unary,
+			validate.unary,
+			recovery.UnaryServerInterceptor(recoverer),
+		),
+		grpc.ChainStreamInterceptor(
+			logging.StreamServerInterceptor(logger, logOptions...),
+			convert.stream,
+			validate.stream,
+			recovery.StreamServerInterceptor(recoverer),
+		),
+	}
+	if o.Telemetry != nil {
+		opts = append(opts, grpc.StatsHandler(o.Telemetry))
+	}
+	return opts, nil
+}

@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// CheckFormat accepts the formats that are rendered.
+func CheckFormat(f contextdv1.Format) error {
+	switch f {
+	case contextdv1.Format_FORMAT_UNSPECIFIED:
+		return nil
+	case contextdv1.Format_FORMAT_ANTHROPIC, contextdv1.Format_FORMAT_OPENAI_CHAT,
+		contextdv1.Format_FORMAT_OPENAI_RESPONSES, contextdv1.Format_FORMAT_GEMINI:
+		return &UnsupportedError{"format", f.String() + " is not built yet; leave the format out for contextd's own messages"}
+	default:
+		return invalid("format", "%d is not a format", f)
+	}
+}
+
+// InjectionsToDomain converts the injections of a request. Errors name the field
+// from "injections[i]" on.
+func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error) {
+	var out []render.Injection
+	for i, in := range all {
+		path := fmt.Sprintf("injections[%d]", i)
+		if err := checkNames(named{path + ".name", in.GetName()}); err != nil {
+			return nil, err
+		}
+		blocks, err := BlocksToDomain(path+".blocks", in.GetBlocks())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, render.Injection{Name: in.GetName(), Blocks: blocks, ReserveTokens: in.GetReserveTokens()})
+	}
+	return out, nil
+}
+
+// HaveToDomain converts what the caller holds; nil is nothing.
+func HaveToDomain(h *contextdv1.Have) assemble.Have {
+	return assemble.Have{MessageCount: int(h.GetMessageCount()), PrefixHash: h.GetPrefixHash()}
+}
+
+// AsOfToDomain converts an optional seq.
+func AsOfToDomain(seq *uint64) *eventlog.Seq {
+	if seq == nil {
+		return nil
+	}
+	out := eventlog.Seq(*seq)
+	return &out
+}
+
+// HeaderToProto converts everything about a context but its messages.
+func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
+	out := &contextdv1.ContextHeader{
+		SessionId:       c.SessionID,
+		AsOfSeq:         uint64(c.AsOf),
+		ProjectionId:    c.Projection.ID,
+		PrefixHash:      c.PrefixHash,
+		ContextHash:     c.ContextHash,
+		MessageCount:    uint32(c.MessageCount),
+		SkippedMessages: uint32(c.Skipped),
+		Projection:      ProjectionToProto(c.Projection, c.Pointers),
+		Budget:          BudgetReportToProto(c.Budget),
+	}
+	if c.Cache != (assemble.CacheReport{}) {
+		out.Cache = &contextdv1.CacheReport{
+			StableMessages: uint32(c.Cache.StableMessages),
+			StableTokens:   c.Cache.StableTokens,
+			BrokenBy:       c.Cache.BrokenBy,
+		}
+	}
+	return out
+}
+
+// TrailerToProto converts what closes a context.
+func TrailerToProto(c *assemble.Context) *contextdv1.ContextTrailer {
+	return &contextdv1.ContextTrailer{MessageCount: uint32(c.MessageCount), ContextHash: c.ContextHash}
+}
+
+var originsToProto = map[render.Origin]contextdv1.Origin{
+	render.Verbatim: contextdv1.Origin_ORIGIN_VERBATIM,
+	render.Stubbed:  contextdv1.Origin_ORIGIN_STUBBED,
+	render.Clipped:  contextdv1.Origin_ORIGIN_CLIPPED,
+	render.Redacted: contextdv1.Origin_ORIGIN_REDACTED,
+	render.Summary:  contextdv1.Origin_ORIGIN_SUMMARY,
+	render.Reminder: contextdv1.Origin_ORIGIN_REMINDER,
+	render.Injected: contextdv1.Origin_ORIGIN_INJECTION,
+}
+
+// RenderedToProto converts the message at a place in the whole context. The
+// result shares m's JSON.
+func RenderedToProto(index int, m assemble.Message) *contextdv1.RenderedMessage {
+	out := &contextdv1.RenderedMessage{
+		Index: uint32(index),
+		Json:  m.JSON,
+		Message: &contextdv1.Message{
+			Role:   rolesToProto[m.Role],
+			Blocks: BlocksToProto(m.Blocks),
+		},
+		Origin: originsToProto[m.Origin],
+		Tokens: uint32(m.Tokens),
+	}
+	for _, seq := range m.Seqs {
+		out.SourceSeqs = append(out.SourceSeqs, uint64(seq))
+	}
+	return out
+}

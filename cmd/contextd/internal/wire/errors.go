@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// UnsupportedError says that a field asks for something that the API describes
+// and this version does not do.
+type UnsupportedError struct{ Field, Reason string }
+
+func (e *UnsupportedError) Error() string { return e.Field + ": " + e.Reason }
+
+// Under returns err as seen from the message that holds the one it speaks of:
+// where err names a field, the path before it is added.
+func Under(path string, err error) error {
+	var invalid *eventlog.InvalidError
+	if errors.As(err, &invalid) {
+		return &eventlog.InvalidError{Field: path + "." + invalid.Field, Reason: invalid.Reason}
+	}
+	var unsupported *UnsupportedError
+	if errors.As(err, &unsupported) {
+		return &UnsupportedError{Field: path + "." + unsupported.Field, Reason: unsupported.Reason}
+	}
+	return err
+}
+
+func invalid(field, format string, args ...any) error {
+	return &eventlog.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// named is a field that identifies something: it is shown in tables, compared
+// and used in keys, where a NUL is never meant.
+type named struct{ field, value string }
+
+func checkNames(all ...named) error {
+	for _, n := range all {
+		if strings.IndexByte(n.value, 0) >= 0 {
+			return invalid(n.field, "must not contain NUL")
+		}
+	}
+	return nil
+}
+
+func checkNameList(field string, all []string) error {
+	for i, s := range all {
+		if err := checkNames(named{fmt.Sprintf("%s[%d]", field, i), s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkJSON accepts nothing or one JSON value in UTF-8. The bytes are carried as
+// they are, so this is the last time that anybody can refuse them.
+func checkJSON(field string, b []byte) error {
+	switch {
+	case len(b) == 0:
+		return nil
+	case !utf8.Valid(b):
+		return invalid(field, "must be UTF-8")
+	case !json.Valid(b):
+		return invalid(field, "must be valid JSON")
+	default:
+		return nil
+	}
+}

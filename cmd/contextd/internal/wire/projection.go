@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/projection"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// ProjectionToProto converts a record and the facts of its pointers.
+func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *contextdv1.Projection {
+	out := &contextdv1.Projection{
+		ProjectionId:    r.ID,
+		Policy:          r.Policy,
+		Reason:          r.Reason,
+		PrefixHash:      r.PrefixHash,
+		AsOfSeq:         uint64(r.AsOf),
+		KeptSeqs:        seqs(r.Kept),
+		DroppedSeqs:     seqs(r.Dropped),
+		RedactedSeqs:    seqs(r.Redacted),
+		ReclaimedTokens: r.ReclaimedTokens,
+		ReclaimedChars:  r.ReclaimedChars,
+		// The raw policy, the only one there is, leaves signed groups alone.
+		RespectsProviderSignatures: true,
+		PolicyFingerprint:          r.Fingerprint,
+		Time:                       timeToProto(r.Time),
+	}
+	out.KeptCount = uint32(len(out.GetKeptSeqs()))
+	out.DroppedCount = uint32(len(out.GetDroppedSeqs()))
+	out.RedactedCount = uint32(len(out.GetRedactedSeqs()))
+	for _, p := range pointers {
+		out.RedactionPointers = append(out.RedactionPointers, &contextdv1.RedactionPointer{
+			Pointer:         p.Name,
+			Policy:          p.Reducer,
+			SourceSeq:       uint64(p.Seq),
+			SourceBlock:     uint32(p.Block),
+			ContentHash:     p.ContentHash,
+			ContentChars:    uint64(p.Chars),
+			ReclaimedTokens: p.Reclaimed,
+			CallId:          p.CallID,
+			ToolName:        p.ToolName,
+			Reason:          p.Reason,
+		})
+	}
+	for _, s := range r.Steps {
+		out.Steps = append(out.Steps, &contextdv1.ReducerStep{
+			Reducer:      s.Reducer,
+			TokensBefore: s.TokensBefore,
+			TokensAfter:  s.TokensAfter,
+			Touched:      uint32(s.Touched),
+			Note:         s.Note,
+		})
+	}
+	return out
+}
+
+func seqs(ranges []projection.Range) []uint64 {
+	n := 0
+	for _, r := range ranges {
+		n += int(r.To - r.From + 1)
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]uint64, 0, n)
+	for _, r := range ranges {
+		for seq := r.From; seq <= r.To; seq++ {
+			out = append(out, uint64(seq))
+		}
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Settings are what a session is made with beside its labels. Both may be nil.
+type Settings struct {
+	Policy *contextdv1.Policy
+	Budget *contextdv1.Budget
+}
+
+// Encode returns the bytes that the log keeps with the session. They are the
+// policy and budget of a CreateSessionRequest, so that what could be asked for
+// can be kept; nothing compares or hashes them.
+func (s Settings) Encode() ([]byte, error) {
+	if s.Policy == nil && s.Budget == nil {
+		return nil, nil
+	}
+	b, err := proto.Marshal(&contextdv1.CreateSessionRequest{Policy: s.Policy, Budget: s.Budget})
+	if err != nil {
+		return nil, fmt.Errorf("encode session settings: %w", err)
+	}
+	return b, nil
+}
+
+// DecodeSettings is the inverse of Encode.
+func DecodeSettings(b []byte) (Settings, error) {
+	if len(b) == 0 {
+		return Settings{}, nil
+	}
+	var m contextdv1.CreateSessionRequest
+	if err := proto.Unmarshal(b, &m); err != nil {
+		return Settings{}, fmt.Errorf("decode session settings: %w", err)
+	}
+	return Settings{Policy: m.GetPolicy(), Budget: m.GetBudget()}, nil
+}
+
+// CheckLabels refuses labels that no session can carry.
+func CheckLabels(labels map[string]string) error { return checkLabels(labels) }
+
+// SessionToProto converts a session with its settings.
+func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
+	settings, err := DecodeSettings(s.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("session %q: %w", s.ID, err)
+	}
+	return &contextdv1.Session{
+		SessionId:       s.ID,
+		HeadSeq:         uint64(s.Head),
+		Turns:           s.Turns,
+		CreateTime:      timeToProto(s.CreateTime),
+		UpdateTime:      timeToProto(s.UpdateTime),
+		Labels:          s.Labels,
+		Policy:          settings.Policy,
+		ParentSessionId: s.ParentID,
+		ForkSeq:         uint64(s.ForkSeq),
+		LogBytes:        s.LogBytes,
+		Budget:          settings.Budget,
+	}, nil
+}
