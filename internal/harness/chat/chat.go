@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -50,7 +51,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
 	}
 	if oneALine(start) {
-		err = transcript.ReadLines(buffered, r.out.Warn, func(rec transcript.Record) { r.element(rec.JSON, rec.Line) })
+		err = transcript.ReadLines(buffered, r.out.Warn, r.record)
 	} else {
 		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
 	}
@@ -75,17 +76,26 @@ func oneALine(start []byte) bool {
 	return ok
 }
 
+func (r *reader) record(line transcript.Record) error {
+	var whole struct{}
+	if err := line.Decode(&whole); transcript.Malformed(err) {
+		return err //nolint:wrapcheck // for ReadLines, which knows it
+	}
+	r.element(line.JSON, line.Line)
+	return nil
+}
+
 // document reads values that may be large, one message at a time.
 func (r *reader) document(doc *transcript.Document) error {
 	for {
-		delim, _, err := doc.Open()
+		kind, err := doc.Open()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
-		case delim == '[':
-			err = list(doc, r.element)
-		case delim == '{':
+		case kind == '[':
+			err = doc.Rest(r.element)
+		case kind == '{':
 			err = r.object(doc)
 		default:
 			r.out.Warn(doc.Line(), "neither an object nor a list; not read")
@@ -93,50 +103,37 @@ func (r *reader) document(doc *transcript.Document) error {
 		if err == nil {
 			continue
 		}
+		if !transcript.Damaged(err) {
+			return fmt.Errorf("read transcript: %w", err)
+		}
 		// What came before the damage has been read.
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			r.out.Warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
-			return nil
-		}
-		return fmt.Errorf("read transcript: %w", err)
+		r.out.Warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
+		return nil
 	}
-}
-
-// list calls element for each element of the list that has been opened.
-func list(doc *transcript.Document, element func(json.RawMessage, int)) error {
-	for doc.More() {
-		raw, line, err := doc.Value()
-		if err != nil {
-			return fmt.Errorf("list: %w", err)
-		}
-		element(raw, line)
-	}
-	if err := doc.Close(); err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	return nil
 }
 
 // element is a message, or an object that holds messages.
 func (r *reader) element(raw json.RawMessage, line int) {
 	var kind struct {
-		Role     string          `json:"role"`
+		Role     json.RawMessage `json:"role"`
 		Messages json.RawMessage `json:"messages"`
 		Traj     json.RawMessage `json:"traj"`
 		History  json.RawMessage `json:"history"`
 	}
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		r.out.Warn(line, "not a message and not read: %v", err)
-		return
+	if raw[0] == '{' {
+		if err := transcript.Decode(raw, &kind); err != nil {
+			r.out.Warn(line, "not a message and not read: %v", err)
+			return
+		}
 	}
-	if kind.Role == "" && len(kind.Messages)+len(kind.Traj)+len(kind.History) > 0 {
+	if len(kind.Role) == 0 && len(kind.Messages)+len(kind.Traj)+len(kind.History) > 0 {
 		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
-		if _, _, err := inner.Open(); err == nil {
+		_, err := inner.Open()
+		if err == nil {
 			err = r.object(inner)
-			if err != nil {
-				r.out.Warn(line, "object with messages could not be read: %v", err)
-			}
+		}
+		if err != nil {
+			r.out.Warn(line, "object with messages could not be read: %v", err)
 		}
 		return
 	}
@@ -169,7 +166,7 @@ func (r *reader) conversation() *conversation {
 	r.sessions++
 	suffix := ""
 	if r.sessions > 1 {
-		suffix = fmt.Sprint(r.sessions)
+		suffix = strconv.Itoa(r.sessions)
 	}
 	return &conversation{out: r.out, session: r.out.Session(suffix)}
 }

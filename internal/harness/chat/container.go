@@ -35,25 +35,13 @@ func (c *container) member(doc *transcript.Document) error {
 		return err
 	}
 	if key == inMessages || key == inTraj || key == inHistory {
-		delim, _, err := doc.Open()
-		if err != nil || delim == 0 {
-			return err
-		}
-		if delim == '[' {
+		ok, err := doc.List(func(raw json.RawMessage, line int) {
+			c.messages = append(c.messages, element{raw, line})
+		})
+		if ok {
 			c.in = key
-			return list(doc, func(raw json.RawMessage, line int) {
-				c.messages = append(c.messages, element{raw, line})
-			})
 		}
-		for doc.More() { // an object under that name holds no messages
-			if _, err := doc.Key(); err != nil {
-				return err
-			}
-			if _, _, err := doc.Value(); err != nil {
-				return err
-			}
-		}
-		return doc.Close()
+		return err //nolint:wrapcheck // the caller wraps it
 	}
 	raw, line, err := doc.Value()
 	if err != nil {
@@ -65,7 +53,7 @@ func (c *container) member(doc *transcript.Document) error {
 
 func (c *container) field(key string, value element) {
 	var text string
-	isText := json.Unmarshal(value.raw, &text) == nil
+	isText := transcript.Decode(value.raw, &text) == nil
 	switch {
 	case key == "system":
 		c.system = value
@@ -104,6 +92,7 @@ func (c *container) emit(to *conversation, out *transcript.Builder) {
 	if to.dialect != "" {
 		to.session.Label(transcript.LabelHarness, to.dialect)
 	}
+	to.session.Label(transcript.LabelHarness, Name)
 	to.session.Label(transcript.LabelSessionID, c.id)
 	for _, name := range c.fields {
 		out.Skip("member " + name)

@@ -33,7 +33,7 @@ func (c *conversation) add(raw json.RawMessage, line int) {
 	c.count++
 	entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
 	var m message
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := transcript.Decode(raw, &m); err != nil {
 		c.unreadable(entry, err)
 		return
 	}

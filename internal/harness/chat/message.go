@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -69,11 +68,11 @@ type extra struct {
 }
 
 type usage struct {
-	Prompt     uint64 `json:"prompt_tokens"`
-	Completion uint64 `json:"completion_tokens"`
-	CacheHit   uint64 `json:"prompt_cache_hit_tokens"`
+	Prompt     transcript.Count `json:"prompt_tokens"`
+	Completion transcript.Count `json:"completion_tokens"`
+	CacheHit   transcript.Count `json:"prompt_cache_hit_tokens"`
 	Details    *struct {
-		Cached uint64 `json:"cached_tokens"`
+		Cached transcript.Count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 
@@ -92,18 +91,14 @@ func (m *message) model() string {
 }
 
 func (u *usage) labels() map[string]string {
-	if u == nil || u.Prompt+u.Completion == 0 {
+	if u == nil {
 		return nil
 	}
 	cached := u.CacheHit
 	if cached == 0 && u.Details != nil {
 		cached = u.Details.Cached
 	}
-	return map[string]string{
-		transcript.LabelPromptTokens:    strconv.FormatUint(u.Prompt, 10),
-		transcript.LabelCacheReadTokens: strconv.FormatUint(cached, 10),
-		transcript.LabelOutputTokens:    strconv.FormatUint(u.Completion, 10),
-	}
+	return transcript.Usage{Prompt: u.Prompt, CacheRead: cached, Output: u.Completion}.Labels()
 }
 
 // call gives the call and whether its arguments were JSON.
@@ -115,23 +110,8 @@ func (c *toolCall) call() (eventlog.ToolCall, bool) {
 	case c.Custom != nil:
 		return eventlog.ToolCall{CallID: c.ID, Name: c.Custom.Name, Arguments: transcript.Wrap("input", c.Custom.Input)}, true
 	}
-	text, ok := argumentsOf(arguments)
+	text, ok := transcript.RawArguments(arguments)
 	return eventlog.ToolCall{CallID: c.ID, Name: name, Arguments: text}, ok
-}
-
-// argumentsOf reads arguments that are a string of JSON, or JSON themselves.
-func argumentsOf(raw json.RawMessage) (string, bool) {
-	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return "{}", true
-	}
-	if raw[0] != '"' {
-		return transcript.Compact(raw), true
-	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return "{}", false
-	}
-	return transcript.Arguments(text)
 }
 
 func (m *message) reasoning() string {
@@ -139,7 +119,7 @@ func (m *message) reasoning() string {
 		return m.ReasoningContent
 	}
 	var text string
-	if len(m.Reasoning) > 0 && json.Unmarshal(m.Reasoning, &text) != nil {
+	if len(m.Reasoning) > 0 && transcript.Decode(m.Reasoning, &text) != nil {
 		return ""
 	}
 	return text
@@ -160,7 +140,7 @@ func (m *message) time() time.Time {
 // seconds or milliseconds of the epoch; the zero time if it is none of these.
 func parseTime(raw json.RawMessage) time.Time {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if transcript.Decode(raw, &text) == nil {
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
 			if t, err := time.Parse(layout, text); err == nil {
 				return t.UTC()
@@ -169,7 +149,7 @@ func parseTime(raw json.RawMessage) time.Time {
 		return time.Time{}
 	}
 	var seconds float64
-	if json.Unmarshal(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {
+	if transcript.Decode(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {
 		return time.Time{}
 	}
 	if seconds > 1e11 {

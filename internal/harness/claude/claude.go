@@ -3,7 +3,6 @@
 package claude
 
 import (
-	"encoding/json"
 	"io"
 
 	"github.com/contextd/contextd/internal/harness/content"
@@ -58,15 +57,17 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return t, nil
 }
 
-func (r *reader) record(line transcript.Record) {
+func (r *reader) record(line transcript.Record) error {
 	var rec record
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON}
-	if err := json.Unmarshal(line.JSON, &rec); err != nil {
+	if err := line.Decode(&rec); transcript.Malformed(err) {
+		return err
+	} else if err != nil {
 		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
 		r.custom(r.main, entry, line, "unreadable")
-		return
+		return nil
 	}
-	entry.ID, entry.Time = rec.UUID, parseTime(rec.Timestamp)
+	entry.ID, entry.Time = rec.UUID, transcript.ParseTime(rec.Timestamp)
 	if entry.ID == "" {
 		entry.ID = transcript.PositionID(line)
 	}
@@ -91,6 +92,7 @@ func (r *reader) record(line transcript.Record) {
 		}
 		r.custom(r.session(&rec), entry, line, rec.Type+subtype(rec.Subtype))
 	}
+	return nil
 }
 
 func subtype(s string) string {

@@ -2,8 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"strconv"
-	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -39,10 +37,10 @@ type message struct {
 }
 
 type usage struct {
-	Input      uint64 `json:"input_tokens"`
-	CacheWrite uint64 `json:"cache_creation_input_tokens"`
-	CacheRead  uint64 `json:"cache_read_input_tokens"`
-	Output     uint64 `json:"output_tokens"`
+	Input      transcript.Count `json:"input_tokens"`
+	CacheWrite transcript.Count `json:"cache_creation_input_tokens"`
+	CacheRead  transcript.Count `json:"cache_read_input_tokens"`
+	Output     transcript.Count `json:"output_tokens"`
 }
 
 type compact struct {
@@ -66,22 +64,10 @@ type agentProgress struct {
 }
 
 func (u *usage) labels() map[string]string {
-	if u == nil || *u == (usage{}) {
+	if u == nil {
 		return nil
 	}
-	return map[string]string{
-		transcript.LabelPromptTokens:     strconv.FormatUint(u.Input+u.CacheWrite+u.CacheRead, 10),
-		transcript.LabelCacheReadTokens:  strconv.FormatUint(u.CacheRead, 10),
-		transcript.LabelCacheWriteTokens: strconv.FormatUint(u.CacheWrite, 10),
-		transcript.LabelOutputTokens:     strconv.FormatUint(u.Output, 10),
-	}
-}
-
-// parseTime returns the zero time for a time that is absent or not RFC 3339.
-func parseTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
+	return transcript.Usage{
+		Prompt: u.Input + u.CacheWrite + u.CacheRead, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
+	}.Labels()
 }

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -56,7 +55,7 @@ func (c *sidechains) note(rec *record, main bool, blocks []eventlog.Block) {
 				var input struct {
 					Prompt string `json:"prompt"`
 				}
-				if json.Unmarshal([]byte(b.Arguments), &input) == nil && input.Prompt != "" {
+				if transcript.Decode([]byte(b.Arguments), &input) == nil && input.Prompt != "" {
 					c.calls[input.Prompt] = b.CallID
 				}
 			}
@@ -79,7 +78,7 @@ func (c *sidechains) noteResult(rec *record, call string) {
 	if len(c.byKey) == 0 || len(rec.ToolUseResult) == 0 || rec.ToolUseResult[0] != '{' {
 		return
 	}
-	if json.Unmarshal(rec.ToolUseResult, &result) == nil && result.AgentID != "" {
+	if transcript.Decode(rec.ToolUseResult, &result) == nil && result.AgentID != "" {
 		if s := c.byKey[result.AgentID]; s != nil {
 			s.SetParentCall(call)
 		}
@@ -96,7 +95,7 @@ func (c *sidechains) link(rec *record, call string) {
 // reports whether it did.
 func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	var data agentProgress
-	if json.Unmarshal(rec.Data, &data) != nil || data.Type != "agent_progress" || data.Message == nil {
+	if transcript.Decode(rec.Data, &data) != nil || data.Type != "agent_progress" || data.Message == nil {
 		return false
 	}
 	inner := data.Message
@@ -116,7 +115,7 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	if inner.UUID != "" {
 		entry.ID = inner.UUID
 	}
-	if t := parseTime(inner.Timestamp); !t.IsZero() {
+	if t := transcript.ParseTime(inner.Timestamp); !t.IsZero() {
 		entry.Time = t
 	}
 	session := r.session(&carried)

@@ -49,14 +49,16 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return t, nil
 }
 
-func (r *reader) record(line transcript.Record) {
+func (r *reader) record(line transcript.Record) error {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	if err := json.Unmarshal(line.JSON, &rec); err != nil {
+	if err := line.Decode(&rec); transcript.Malformed(err) {
+		return err
+	} else if err != nil {
 		r.unreadable(entry, err)
-		return
+		return nil
 	}
-	entry.Time = parseTime(rec.Timestamp)
+	entry.Time = transcript.ParseTime(rec.Timestamp)
 	if len(rec.Payload) == 0 {
 		rec.Payload = line.JSON
 		if rec.Type != "" {
@@ -71,7 +73,7 @@ func (r *reader) record(line transcript.Record) {
 		err = r.meta(entry, rec.Payload)
 	case "turn_context":
 		var c turnContext
-		if err = json.Unmarshal(rec.Payload, &c); err == nil && c.Model != "" {
+		if err = transcript.Decode(rec.Payload, &c); err == nil && c.Model != "" {
 			r.model = c.Model
 		}
 		r.out.Skip(rec.Type)
@@ -85,6 +87,7 @@ func (r *reader) record(line transcript.Record) {
 	if err != nil {
 		r.unreadable(entry, err)
 	}
+	return nil
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {
@@ -95,7 +98,7 @@ func (r *reader) unreadable(entry transcript.Entry, err error) {
 // meta begins the session, once; a resumed rollout repeats it.
 func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	var m sessionMeta
-	if err := json.Unmarshal(payload, &m); err != nil {
+	if err := transcript.Decode(payload, &m); err != nil {
 		return err //nolint:wrapcheck // the caller says where
 	}
 	r.session.Label(transcript.LabelSessionID, m.ID)
@@ -117,7 +120,7 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 // response items say.
 func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
-	if err := json.Unmarshal(payload, &e); err != nil {
+	if err := transcript.Decode(payload, &e); err != nil {
 		return err //nolint:wrapcheck // the caller says where
 	}
 	switch e.Type {
@@ -142,13 +145,13 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 // be the provider's secret; then only the marker holds it.
 func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage) error {
 	var c compacted
-	if err := json.Unmarshal(payload, &c); err != nil {
+	if err := transcript.Decode(payload, &c); err != nil {
 		return err //nolint:wrapcheck // the caller says where
 	}
 	body := &eventlog.Compaction{Summary: c.Message, NativeJSON: transcript.Compact(entry.Native)}
 	for _, raw := range c.ReplacementHistory {
 		var it item
-		if json.Unmarshal(raw, &it) != nil || it.Type != "message" {
+		if transcript.Decode(raw, &it) != nil || it.Type != "message" {
 			continue
 		}
 		if id := r.users[it.Role+"\n"+textOf(it.Content)]; id != "" {

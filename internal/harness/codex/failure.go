@@ -1,8 +1,9 @@
 package codex
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
 // statusLines are how the tools write a command's exit code at the head of their
@@ -21,7 +22,7 @@ func exitedWithError(output string) bool {
 				ExitCode int `json:"exit_code"`
 			} `json:"metadata"`
 		}
-		return json.Unmarshal([]byte(output), &o) == nil && o.Metadata.ExitCode != 0
+		return transcript.Decode([]byte(output), &o) == nil && o.Metadata.ExitCode != 0
 	}
 	if strings.HasPrefix(output, "apply_patch verification failed") {
 		return true

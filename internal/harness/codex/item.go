@@ -15,7 +15,7 @@ const labelItemID = "codex.item_id"
 
 func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage) error {
 	var it item
-	if err := json.Unmarshal(payload, &it); err != nil {
+	if err := transcript.Decode(payload, &it); err != nil {
 		return err //nolint:wrapcheck // the caller says where
 	}
 	if it.ID != "" {
@@ -63,11 +63,7 @@ func (r *reader) fromModel(entry transcript.Entry, b eventlog.Block) {
 }
 
 func (r *reader) call(entry transcript.Entry, it *item) error {
-	var text string
-	if err := json.Unmarshal(it.Arguments, &text); err != nil {
-		text = transcript.Compact(it.Arguments)
-	}
-	arguments, ok := transcript.Arguments(text)
+	arguments, ok := transcript.RawArguments(it.Arguments)
 	if !ok {
 		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", it.CallID)
 	}
@@ -111,7 +107,7 @@ func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage
 		Content json.RawMessage `json:"content"`
 		Success *bool           `json:"success"`
 	}
-	if len(output) > 0 && output[0] == '{' && json.Unmarshal(output, &object) == nil && len(object.Content) > 0 {
+	if len(output) > 0 && output[0] == '{' && transcript.Decode(output, &object) == nil && len(object.Content) > 0 {
 		output = object.Content
 		failed = object.Success != nil && !*object.Success
 	}
@@ -148,12 +144,14 @@ func textOf(raw json.RawMessage) string {
 		Text string `json:"text"`
 	}
 	var text string
-	if json.Unmarshal(raw, &text) == nil || json.Unmarshal(raw, &parts) != nil {
+	if transcript.Decode(raw, &text) == nil || transcript.Decode(raw, &parts) != nil {
 		return text
 	}
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		texts[i] = p.Text
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
 	}
 	return strings.Join(texts, "\n")
 }

@@ -3,7 +3,6 @@ package codex
 import (
 	"encoding/json"
 	"strings"
-	"time"
 )
 
 // record is one line of a rollout. Rollouts of early versions hold the items
@@ -57,14 +56,6 @@ type compacted struct {
 type eventMessage struct {
 	Type string          `json:"type"`
 	Info json.RawMessage `json:"info"`
-}
-
-func parseTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 // injected are the beginnings of user messages that the harness writes itself.

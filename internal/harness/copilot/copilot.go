@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -50,14 +49,15 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return t, nil
 }
 
-func (r *reader) record(line transcript.Record) {
+func (r *reader) record(line transcript.Record) error {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	err := json.Unmarshal(line.JSON, &rec)
+	err := line.Decode(&rec)
+	if transcript.Malformed(err) {
+		return err
+	}
 	if err == nil {
-		if t, bad := time.Parse(time.RFC3339Nano, rec.Timestamp); bad == nil {
-			entry.Time = t.UTC()
-		}
+		entry.Time = transcript.ParseTime(rec.Timestamp)
 		if rec.ID != "" && rec.ID != "REDACTED" {
 			entry.ID = rec.ID
 		}
@@ -67,6 +67,7 @@ func (r *reader) record(line transcript.Record) {
 		r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
 		r.main.Custom(entry, "unreadable")
 	}
+	return nil
 }
 
 func (r *reader) event(entry transcript.Entry, rec *record) error {
@@ -99,7 +100,7 @@ func (r *reader) start(data json.RawMessage) error {
 		SessionID      string `json:"sessionId"`
 		CopilotVersion string `json:"copilotVersion"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	r.main.Label(transcript.LabelSessionID, d.SessionID)
@@ -128,7 +129,7 @@ func (r *reader) compaction(entry transcript.Entry, data json.RawMessage) error 
 		Summary   string  `json:"summaryContent"`
 		PreTokens *uint64 `json:"preCompactionTokens"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	if d.Success != nil && !*d.Success {

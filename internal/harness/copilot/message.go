@@ -17,7 +17,7 @@ func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlo
 		Attachments []json.RawMessage `json:"attachments"`
 		ParentCall  string            `json:"parentToolCallId"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	text := d.Transformed
@@ -35,21 +35,21 @@ func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlo
 
 func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 	var d struct {
-		MessageID       string `json:"messageId"`
-		Model           string `json:"model"`
-		Content         string `json:"content"`
-		ReasoningText   string `json:"reasoningText"`
-		ReasoningOpaque string `json:"reasoningOpaque"`
-		EncryptedText   string `json:"encryptedContent"`
-		OutputTokens    uint64 `json:"outputTokens"`
-		ParentCall      string `json:"parentToolCallId"`
+		MessageID       string           `json:"messageId"`
+		Model           string           `json:"model"`
+		Content         string           `json:"content"`
+		ReasoningText   string           `json:"reasoningText"`
+		ReasoningOpaque string           `json:"reasoningOpaque"`
+		EncryptedText   string           `json:"encryptedContent"`
+		OutputTokens    transcript.Count `json:"outputTokens"`
+		ParentCall      string           `json:"parentToolCallId"`
 		ToolRequests    []struct {
 			ToolCallID string          `json:"toolCallId"`
 			Name       string          `json:"name"`
 			Arguments  json.RawMessage `json:"arguments"`
 		} `json:"toolRequests"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: d.MessageID, Model: d.Model}
@@ -60,7 +60,7 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 		m.Blocks = append(m.Blocks, eventlog.Text{Text: d.Content})
 	}
 	for _, c := range d.ToolRequests {
-		arguments, ok := argumentsOf(c.Arguments)
+		arguments, ok := transcript.RawArguments(c.Arguments)
 		if !ok {
 			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", c.ToolCallID)
 		}
@@ -79,15 +79,6 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 	return nil
 }
 
-// argumentsOf reads arguments: JSON, or free text of a tool that takes it.
-func argumentsOf(raw json.RawMessage) (string, bool) {
-	var text string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
-		return transcript.Compact(raw), true
-	}
-	return transcript.Arguments(text)
-}
-
 func (r *reader) result(entry transcript.Entry, data json.RawMessage) error {
 	var d struct {
 		ToolCallID string `json:"toolCallId"`
@@ -100,7 +91,7 @@ func (r *reader) result(entry transcript.Entry, data json.RawMessage) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	result := eventlog.ToolResult{CallID: d.ToolCallID, IsError: !d.Success}

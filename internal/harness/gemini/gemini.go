@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -38,10 +37,10 @@ type thought struct {
 }
 
 type tokens struct {
-	Input    uint64 `json:"input"`
-	Output   uint64 `json:"output"`
-	Cached   uint64 `json:"cached"`
-	Thoughts uint64 `json:"thoughts"`
+	Input    transcript.Count `json:"input"`
+	Output   transcript.Count `json:"output"`
+	Cached   transcript.Count `json:"cached"`
+	Thoughts transcript.Count `json:"thoughts"`
 }
 
 func (t *tokens) labels() map[string]string {
@@ -74,7 +73,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 
 func (r *reader) field(name string, value json.RawMessage, _ int) {
 	var text string
-	if name == "sessionId" && json.Unmarshal(value, &text) == nil {
+	if name == "sessionId" && transcript.Decode(value, &text) == nil {
 		r.session.Label(transcript.LabelSessionID, text)
 		return
 	}
@@ -85,14 +84,14 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var m message
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := transcript.Decode(raw, &m); err != nil {
 		r.unreadable(entry, err)
 		return
 	}
 	if m.ID != "" && m.ID != "REDACTED" {
 		entry.ID = m.ID
 	}
-	entry.Time = parseTime(m.Timestamp)
+	entry.Time = transcript.ParseTime(m.Timestamp)
 	blocks, err := parts(m.Content)
 	if err != nil {
 		r.unreadable(entry, err)
@@ -141,7 +140,7 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 		}
 		answer := entry
 		answer.ID = entry.ID + "/result-" + strconv.Itoa(i+1)
-		if t := parseTime(c.Timestamp); !t.IsZero() {
+		if t := transcript.ParseTime(c.Timestamp); !t.IsZero() {
 			answer.Time = t
 		}
 		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
@@ -149,12 +148,4 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 		}}}
 		r.session.Append(answer)
 	}
-}
-
-func parseTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -29,7 +29,7 @@ func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 				Response json.RawMessage `json:"response"`
 			} `json:"functionResponse"`
 		}
-		if json.Unmarshal(raw, &p) == nil && p.FunctionResponse != nil {
+		if transcript.Decode(raw, &p) == nil && p.FunctionResponse != nil {
 			blocks = append(blocks, response(p.FunctionResponse.Response)...)
 			continue
 		}
@@ -44,10 +44,10 @@ func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 // output or error, else its JSON.
 func response(raw json.RawMessage) []eventlog.Block {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) == nil && len(members) == 1 {
+	if transcript.Decode(raw, &members) == nil && len(members) == 1 {
 		for _, name := range []string{"output", "error"} {
 			var text string
-			if value, has := members[name]; has && json.Unmarshal(value, &text) == nil {
+			if value, has := members[name]; has && transcript.Decode(value, &text) == nil {
 				if text == "" {
 					return nil
 				}
@@ -75,7 +75,7 @@ func parts(raw json.RawMessage) ([]eventlog.Block, error) {
 		return []eventlog.Block{b}, err
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	blocks := make([]eventlog.Block, 0, len(list))
@@ -92,7 +92,7 @@ func parts(raw json.RawMessage) ([]eventlog.Block, error) {
 func part(raw json.RawMessage) (eventlog.Block, error) {
 	var text string
 	if len(raw) > 0 && raw[0] == '"' {
-		err := json.Unmarshal(raw, &text)
+		err := transcript.Decode(raw, &text)
 		return eventlog.Text{Text: text}, err //nolint:wrapcheck // cannot fail on a valid string
 	}
 	var p struct {
@@ -106,7 +106,7 @@ func part(raw json.RawMessage) (eventlog.Block, error) {
 			URI      string `json:"fileUri"`
 		} `json:"fileData"`
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := transcript.Decode(raw, &p); err != nil {
 		return nil, fmt.Errorf("part: %w", err)
 	}
 	switch {

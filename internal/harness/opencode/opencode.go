@@ -59,7 +59,7 @@ func (r *reader) field(name string, value json.RawMessage, _ int) {
 		ID      string `json:"id"`
 		Version string `json:"version"`
 	}
-	if json.Unmarshal(value, &session) == nil {
+	if transcript.Decode(value, &session) == nil {
 		r.session.Label(transcript.LabelSessionID, session.ID)
 		r.session.Label(transcript.LabelVersion, session.Version)
 	}
@@ -69,7 +69,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var rec record
-	if err := json.Unmarshal(raw, &rec); err != nil {
+	if err := transcript.Decode(raw, &rec); err != nil {
 		r.unreadable(entry, err)
 		return
 	}
@@ -80,7 +80,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.prune(rec.Info.Time.Created)
 	parts := make([]part, len(rec.Parts))
 	for i, p := range rec.Parts {
-		if err := json.Unmarshal(p, &parts[i]); err != nil {
+		if err := transcript.Decode(p, &parts[i]); err != nil {
 			r.unreadable(entry, err)
 			return
 		}

@@ -57,7 +57,7 @@ func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 		ReasoningEncryptedContent string `json:"reasoningEncryptedContent"`
 		RedactedData              string `json:"redactedData"`
 	}
-	if json.Unmarshal(raw, &provider) == nil {
+	if transcript.Decode(raw, &provider) == nil {
 		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData}
 	}
 	return nil
@@ -83,11 +83,11 @@ type attachment struct {
 }
 
 type tokens struct {
-	Input  uint64 `json:"input"`
-	Output uint64 `json:"output"`
+	Input  transcript.Count `json:"input"`
+	Output transcript.Count `json:"output"`
 	Cache  struct {
-		Read  uint64 `json:"read"`
-		Write uint64 `json:"write"`
+		Read  transcript.Count `json:"read"`
+		Write transcript.Count `json:"write"`
 	} `json:"cache"`
 }
 
@@ -109,7 +109,7 @@ func (s *state) failed() bool {
 	var m struct {
 		Exit *int `json:"exit"`
 	}
-	return s.Status == "error" || (json.Unmarshal(s.Metadata, &m) == nil && m.Exit != nil && *m.Exit != 0)
+	return s.Status == "error" || (transcript.Decode(s.Metadata, &m) == nil && m.Exit != nil && *m.Exit != 0)
 }
 
 func (p *part) thinking() eventlog.Thinking {

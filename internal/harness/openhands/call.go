@@ -42,11 +42,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 }
 
 func (c *conversation) arguments(entry transcript.Entry, raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return transcript.Compact(raw)
-	}
-	arguments, ok := transcript.Arguments(text)
+	arguments, ok := transcript.RawArguments(raw)
 	if !ok {
 		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as raw_arguments")
 	}
@@ -56,8 +52,8 @@ func (c *conversation) arguments(entry transcript.Entry, raw json.RawMessage) st
 // action appends an action of an agent that calls no functions: the action itself
 // is the call.
 func (c *conversation) action(entry transcript.Entry, e *event) {
-	id := c.session.ReserveCallID("action-" + e.ID.String())
-	c.calls[e.ID.String()] = id
+	id := c.session.ReserveCallID("action-" + string(e.ID))
+	c.calls[string(e.ID)] = id
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{
 		eventlog.ToolCall{CallID: id, Name: e.Action, Arguments: transcript.Compact(e.Args)},
 	}}
@@ -65,7 +61,7 @@ func (c *conversation) action(entry transcript.Entry, e *event) {
 }
 
 func (c *conversation) observation(entry transcript.Entry, e *event) {
-	id := c.calls[e.Cause.String()]
+	id := c.calls[string(e.Cause)]
 	if e.ToolCall != nil {
 		id = e.ToolCall.ToolCallID
 	}

@@ -3,7 +3,6 @@
 package openhands
 
 import (
-	"encoding/json"
 	"io"
 	"strconv"
 
@@ -45,11 +44,13 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return t, nil
 }
 
-func (r *reader) record(line transcript.Record) {
+func (r *reader) record(line transcript.Record) error {
 	var one run
-	if err := json.Unmarshal(line.JSON, &one); err != nil || len(one.History) == 0 {
+	if err := line.Decode(&one); transcript.Malformed(err) {
+		return err
+	} else if err != nil || len(one.History) == 0 {
 		r.out.Warn(line.Line, "a run without a history was not read")
-		return
+		return nil
 	}
 	r.runs++
 	suffix := ""
@@ -62,9 +63,9 @@ func (r *reader) record(line transcript.Record) {
 	for i, raw := range one.History {
 		entry := transcript.Entry{Line: line.Line, ID: "event-" + strconv.Itoa(i+1), Native: raw}
 		var e event
-		err := json.Unmarshal(raw, &e)
+		err := transcript.Decode(raw, &e)
 		if err == nil {
-			entry.Time = parseTime(e.Timestamp)
+			entry.Time = transcript.ParseTime(e.Timestamp)
 			err = c.event(entry, &e)
 		}
 		if err != nil {
@@ -72,6 +73,7 @@ func (r *reader) record(line transcript.Record) {
 			c.session.Custom(entry, "unreadable")
 		}
 	}
+	return nil
 }
 
 func (c *conversation) event(entry transcript.Entry, e *event) error {
@@ -87,7 +89,7 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 		Summary string `json:"summary"`
 	}
 	if len(e.Args) > 0 {
-		if err := json.Unmarshal(e.Args, &args); err != nil {
+		if err := transcript.Decode(e.Args, &args); err != nil {
 			return err //nolint:wrapcheck // the caller says where
 		}
 	}

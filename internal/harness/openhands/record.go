@@ -2,7 +2,6 @@ package openhands
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -15,13 +14,13 @@ type run struct {
 
 // event is an action or an observation of a run.
 type event struct {
-	ID          json.Number     `json:"id"`
+	ID          json.RawMessage `json:"id"`
 	Timestamp   string          `json:"timestamp"`
 	Source      string          `json:"source"`
 	Action      string          `json:"action"`
 	Observation string          `json:"observation"`
 	Content     string          `json:"content"`
-	Cause       json.Number     `json:"cause"`
+	Cause       json.RawMessage `json:"cause"`
 	Args        json.RawMessage `json:"args"`
 	Extras      *struct {
 		Metadata json.RawMessage `json:"metadata"`
@@ -54,10 +53,10 @@ type reply struct {
 		} `json:"message"`
 	} `json:"choices"`
 	Usage struct {
-		Prompt     uint64 `json:"prompt_tokens"`
-		Completion uint64 `json:"completion_tokens"`
+		Prompt     transcript.Count `json:"prompt_tokens"`
+		Completion transcript.Count `json:"completion_tokens"`
 		Details    *struct {
-			Cached uint64 `json:"cached_tokens"`
+			Cached transcript.Count `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
 }
@@ -81,15 +80,5 @@ func (e *event) failed() bool {
 	var m struct {
 		ExitCode int `json:"exit_code"`
 	}
-	return e.Extras != nil && json.Unmarshal(e.Extras.Metadata, &m) == nil && m.ExitCode != 0
-}
-
-// parseTime reads a time without a zone as UTC.
-func parseTime(s string) time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC()
-		}
-	}
-	return time.Time{}
+	return e.Extras != nil && transcript.Decode(e.Extras.Metadata, &m) == nil && m.ExitCode != 0
 }

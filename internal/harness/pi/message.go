@@ -99,14 +99,14 @@ func (m *message) bash() string {
 
 func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
 	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+	if len(raw) == 0 || transcript.Decode(raw, &text) == nil {
 		if text == "" {
 			return nil, nil
 		}
 		return []eventlog.Block{eventlog.Text{Text: text}}, nil
 	}
 	var list []block
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	blocks := make([]eventlog.Block, 0, len(list))
@@ -140,7 +140,7 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 		}
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(whole, &list); err != nil {
+	if err := transcript.Decode(whole, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	return []eventlog.Block{eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(list[i])}}, nil

@@ -3,7 +3,6 @@
 package pi
 
 import (
-	"encoding/json"
 	"io"
 	"strconv"
 
@@ -53,16 +52,24 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return t, nil
 }
 
-func (r *reader) record(line transcript.Record) {
+func (r *reader) record(line transcript.Record) error {
 	index := r.count
 	r.count++
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	if err := json.Unmarshal(line.JSON, &rec); err != nil {
+	if err := line.Decode(&rec); transcript.Malformed(err) {
+		r.count = index
+		return err
+	} else if err != nil {
 		r.unreadable(entry, err)
-		return
+		return nil
 	}
-	entry.Time = parseTime(rec.Timestamp)
+	r.line(index, entry, &rec)
+	return nil
+}
+
+func (r *reader) line(index int, entry transcript.Entry, rec *record) {
+	entry.Time = transcript.ParseTime(rec.Timestamp)
 	if rec.ID != "" && rec.ID != redacted && rec.Type != "session" {
 		entry.ID = rec.ID
 	}
@@ -90,7 +97,7 @@ func (r *reader) record(line transcript.Record) {
 		}
 		r.sent = append(r.sent, sent{index, entry.ID})
 	case "compaction":
-		r.compaction(entry, &rec)
+		r.compaction(entry, rec)
 	case "model_change", "thinking_level_change", "label", "session_info":
 		r.out.Skip(rec.Type)
 	default:

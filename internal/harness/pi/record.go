@@ -3,7 +3,6 @@ package pi
 import (
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -45,10 +44,10 @@ type message struct {
 }
 
 type usage struct {
-	Input      uint64 `json:"input"`
-	Output     uint64 `json:"output"`
-	CacheRead  uint64 `json:"cacheRead"`
-	CacheWrite uint64 `json:"cacheWrite"`
+	Input      transcript.Count `json:"input"`
+	Output     transcript.Count `json:"output"`
+	CacheRead  transcript.Count `json:"cacheRead"`
+	CacheWrite transcript.Count `json:"cacheWrite"`
 }
 
 func (u *usage) labels() map[string]string {
@@ -84,16 +83,8 @@ func (b *block) thinking() eventlog.Thinking {
 	case b.Redacted:
 		return eventlog.Thinking{RedactedData: b.ThinkingSignature}
 	case strings.HasPrefix(b.ThinkingSignature, "{") &&
-		json.Unmarshal([]byte(b.ThinkingSignature), &item) == nil && item.EncryptedContent != "":
+		transcript.Decode([]byte(b.ThinkingSignature), &item) == nil && item.EncryptedContent != "":
 		return eventlog.Thinking{Text: b.Thinking, EncryptedContent: item.EncryptedContent}
 	}
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
-}
-
-func parseTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -13,26 +13,67 @@ func Compact(value []byte) string {
 	if len(value) == 0 {
 		return "{}"
 	}
-	var out bytes.Buffer
-	out.Grow(len(value))
-	if err := json.Compact(&out, value); err != nil {
+	if bytes.IndexByte(value, ' ') < 0 && bytes.IndexByte(value, '\n') < 0 &&
+		bytes.IndexByte(value, '\t') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return string(value)
 	}
+	var out strings.Builder
+	out.Grow(len(value))
+	for i := 0; i < len(value); {
+		switch value[i] {
+		case ' ', '\n', '\t', '\r':
+			i++
+		case '"':
+			end := i + stringEnd(value[i:])
+			out.Write(value[i:end])
+			i = end
+		default:
+			out.WriteByte(value[i])
+			i++
+		}
+	}
 	return out.String()
+}
+
+// stringEnd is the length of the JSON string that value begins with.
+func stringEnd(value []byte) int {
+	for i := 1; i < len(value); {
+		at := bytes.IndexAny(value[i:], `"\`)
+		if at < 0 {
+			break
+		}
+		i += at
+		if value[i] == '"' {
+			return i + 1
+		}
+		i += 2
+	}
+	return len(value)
 }
 
 // Arguments returns the arguments that a harness holds as a string. If it is JSON
 // it stays as the model wrote it; an empty one is an empty object. Anything else
 // is wrapped as {"raw_arguments": "…"}, and ok is false.
 func Arguments(text string) (arguments string, ok bool) {
-	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
+	switch trimmed := strings.TrimSpace(text); {
+	case trimmed == "":
 		return "{}", true
-	case json.Valid([]byte(text)):
-		return text, true
+	case Valid([]byte(trimmed)):
+		return trimmed, true
 	}
 	return Wrap("raw_arguments", text), false
+}
+
+// RawArguments returns the arguments that a harness holds as a string of JSON or
+// as JSON; see Arguments.
+func RawArguments(value json.RawMessage) (arguments string, ok bool) {
+	if text, isText := Text(value); isText {
+		return Arguments(text)
+	}
+	if string(value) == "null" {
+		return "{}", true
+	}
+	return Compact(value), true
 }
 
 // Wrap returns a JSON object with one string member.

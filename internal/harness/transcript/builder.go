@@ -35,7 +35,7 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 	s := &SessionBuilder{
 		builder: b,
 		session: Session{Suffix: suffix, Labels: map[string]string{}},
-		ids:     map[string][]digest{},
+		ids:     map[string][]eventlog.Body{},
 		calls:   map[string]int{},
 		taken:   map[string]bool{},
 	}
@@ -77,8 +77,6 @@ type Entry struct {
 	Native []byte
 }
 
-type digest [32]byte
-
 type openCall struct {
 	original, final, group string
 	event                  int // which event of the session made it
@@ -88,12 +86,12 @@ type openCall struct {
 type SessionBuilder struct {
 	builder *Builder
 	session Session
-	ids     map[string][]digest // the contents seen under each entry id
-	taken   map[string]bool     // every event id given
-	open    []openCall          // oldest first
-	calls   map[string]int      // how often each original call id was used
-	callIDs map[string]bool     // every final call id given
-	held    map[string]bool     // final call ids reserved but not used yet
+	ids     map[string][]eventlog.Body // the contents seen under each entry id
+	taken   map[string]bool            // every event id given
+	open    []openCall                 // oldest first
+	calls   map[string]int             // how often each original call id was used
+	callIDs map[string]bool            // every final call id given
+	held    map[string]bool            // final call ids reserved but not used yet
 }
 
 // Label sets a label of the session unless the value is empty or the label is set.
@@ -171,16 +169,13 @@ func (s *SessionBuilder) keep(e Entry, kind string) {
 // eventID returns the id for the entry, and false if the same entry was there
 // before.
 func (s *SessionBuilder) eventID(e Entry) (string, bool) {
-	// Labels take no part: a reply that is written again with another count of its
-	// tokens is the same reply.
-	d := digest(eventlog.Digest(eventlog.Event{Body: e.Body}))
 	seen := s.ids[e.ID]
 	for _, have := range seen {
-		if have == d {
+		if same(have, e.Body) {
 			return "", false
 		}
 	}
-	s.ids[e.ID] = append(seen, d)
+	s.ids[e.ID] = append(seen, e.Body)
 	n := len(seen) + 1
 	id := e.ID
 	if n > 1 {
@@ -195,4 +190,10 @@ func (s *SessionBuilder) eventID(e Entry) (string, bool) {
 	}
 	s.taken[id] = true
 	return id, true
+}
+
+// same compares what entries say. Labels take no part: a reply that is written
+// again with another count of its tokens is the same reply.
+func same(a, b eventlog.Body) bool {
+	return eventlog.Digest(eventlog.Event{Body: a}) == eventlog.Digest(eventlog.Event{Body: b})
 }

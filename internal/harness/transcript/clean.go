@@ -22,7 +22,7 @@ func Clean(s string) string {
 
 // cleanRecord makes a record valid UTF-8 and warns if it was not, or if decoding
 // its strings will replace half surrogate pairs.
-func cleanRecord(record []byte, line int, warn func(int, string, ...any)) []byte {
+func cleanRecord(record []byte, line int, warn Warn) []byte {
 	if !utf8.Valid(record) {
 		warn(line, "invalid UTF-8 replaced by U+FFFD")
 		record = bytes.ToValidUTF8(record, []byte(replacement))
@@ -36,6 +36,9 @@ func cleanRecord(record []byte, line int, warn func(int, string, ...any)) []byte
 // halfSurrogate reports whether a \u escape in the JSON is one half of a pair
 // without the other.
 func halfSurrogate(record []byte) bool {
+	if !bytes.Contains(record, []byte(`\ud`)) && !bytes.Contains(record, []byte(`\uD`)) {
+		return false
+	}
 	for i := 0; ; {
 		at := bytes.IndexByte(record[i:], '\\')
 		if at < 0 || i+at+1 >= len(record) {

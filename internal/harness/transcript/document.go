@@ -1,26 +1,28 @@
 package transcript
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Document reads JSON values from a stream and knows their lines. Unlike
 // ReadLines it does not mind where a value's lines break.
 type Document struct {
-	dec   *json.Decoder
+	dec   *jsontext.Decoder
 	lines lineIndex
-	warn  func(int, string, ...any)
+	warn  Warn
 }
 
 // NewDocument reads from r.
-func NewDocument(r io.Reader, warn func(line int, format string, args ...any)) *Document {
+func NewDocument(r io.Reader, warn Warn) *Document {
 	d := &Document{lines: lineIndex{in: r}, warn: warn}
-	d.dec = json.NewDecoder(&d.lines)
-	d.dec.UseNumber()
+	d.dec = jsontext.NewDecoder(&d.lines, lenient)
 	return d
 }
 
@@ -32,45 +34,46 @@ func (d *Document) StartingAt(line int) *Document {
 }
 
 // Open reads the beginning of the next value and returns '{' or '[' if it is an
-// object or a list, or else 0 and the value; io.EOF behind the last value.
-func (d *Document) Open() (json.Delim, json.Token, error) {
-	t, err := d.dec.Token()
+// object or a list; any other value it reads whole and returns its kind. io.EOF
+// comes behind the last value.
+func (d *Document) Open() (byte, error) {
+	t, err := d.dec.ReadToken()
 	if err != nil {
-		return 0, nil, d.failed(err)
+		return 0, d.failed(err)
 	}
-	if delim, ok := t.(json.Delim); ok {
-		return delim, nil, nil
-	}
-	return 0, t, nil
+	return byte(t.Kind()), nil
 }
 
-// More reports whether the open object or list has another member.
-func (d *Document) More() bool { return d.dec.More() }
+// More reports whether the open object or list has another member. It is false
+// where the input is cut off or damaged; Close then says so.
+func (d *Document) More() bool {
+	k := d.dec.PeekKind()
+	return k != '}' && k != ']' && k != jsontext.KindInvalid
+}
 
 // Key reads the name of an object's next member.
 func (d *Document) Key() (string, error) {
-	t, err := d.dec.Token()
+	t, err := d.dec.ReadToken()
 	if err != nil {
 		return "", d.failed(err)
 	}
-	key, _ := t.(string)
-	return key, nil
+	return t.String(), nil
 }
 
 // Value reads a whole value as it stands and the line it begins in. The bytes are
-// the caller's, valid JSON and valid UTF-8.
+// the caller's, and valid UTF-8.
 func (d *Document) Value() (json.RawMessage, int, error) {
-	var raw json.RawMessage
-	if err := d.dec.Decode(&raw); err != nil {
+	value, err := d.dec.ReadValue()
+	if err != nil {
 		return nil, d.Line(), d.failed(err)
 	}
-	line := d.lines.at(d.dec.InputOffset() - int64(len(raw)))
-	return cleanRecord(raw, line, d.warn), line, nil
+	line := d.lines.at(d.dec.InputOffset() - int64(len(value)))
+	return cleanRecord(bytes.Clone(value), line, d.warn), line, nil
 }
 
 // Close reads the end of the open object or list.
 func (d *Document) Close() error {
-	_, err := d.dec.Token()
+	_, err := d.dec.ReadToken()
 	return d.failed(err)
 }
 
@@ -78,10 +81,16 @@ func (d *Document) Close() error {
 func (d *Document) Line() int { return d.lines.at(d.dec.InputOffset()) }
 
 func (d *Document) failed(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
+	if err == nil || err == io.EOF { //nolint:errorlint // the decoder wraps it where more was expected
 		return err
 	}
 	return fmt.Errorf("line %d: %w", d.Line(), err)
+}
+
+// Damaged reports whether an error of a Document is the input's damage, such as
+// that it was cut off, rather than a failure to read it.
+func Damaged(err error) bool {
+	return Malformed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // lineIndex notes where lines begin as they pass.
@@ -95,10 +104,13 @@ type lineIndex struct {
 
 func (l *lineIndex) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
-	for i, c := range p[:n] {
-		if c == '\n' {
-			l.ends = append(l.ends, l.off+int64(i))
+	for i := 0; i < n; {
+		at := bytes.IndexByte(p[i:n], '\n')
+		if at < 0 {
+			break
 		}
+		i += at + 1
+		l.ends = append(l.ends, l.off+int64(i)-1)
 	}
 	l.off += int64(n)
 	return n, err //nolint:wrapcheck // a reader passes its source's error on

@@ -2,8 +2,9 @@ package transcript
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Probe is what the beginning of a file shows of its shape, for readers to
@@ -27,8 +28,7 @@ const (
 func NewProbe(prefix []byte) Probe {
 	var p Probe
 	tokens := probeTokens
-	dec := json.NewDecoder(bytes.NewReader(prefix))
-	dec.UseNumber()
+	dec := jsontext.NewDecoder(bytes.NewReader(prefix), lenient)
 	for tokens > 0 && len(p.Records) < probeRecords {
 		w := walker{dec: dec, paths: map[string]string{}, tokens: &tokens}
 		whole := w.value("", 0)
@@ -76,49 +76,51 @@ func (p Probe) Is(path string, values ...string) bool {
 
 // walker collects paths from one JSON value, which may be cut off.
 type walker struct {
-	dec    *json.Decoder
+	dec    *jsontext.Decoder
 	paths  map[string]string
 	tokens *int
 }
 
-func (w *walker) token() (json.Token, bool) {
+func (w *walker) token() (kind jsontext.Kind, text string, ok bool) {
 	*w.tokens--
 	if *w.tokens < 0 {
-		return nil, false
+		return 0, "", false
 	}
-	t, err := w.dec.Token()
-	return t, err == nil
+	t, err := w.dec.ReadToken()
+	if err != nil {
+		return 0, "", false
+	}
+	switch t.Kind() {
+	case '"', '0', 't', 'f':
+		return t.Kind(), t.String(), true
+	}
+	return t.Kind(), "", true
 }
 
 // value reads one value and reports whether it was there whole.
 func (w *walker) value(path string, depth int) bool {
-	t, ok := w.token()
+	if depth > probeDepth {
+		return w.dec.SkipValue() == nil
+	}
+	kind, text, ok := w.token()
 	if !ok {
 		return false
 	}
-	return w.rest(t, path, depth)
-}
-
-func (w *walker) rest(t json.Token, path string, depth int) bool {
-	if depth <= probeDepth && path != "" {
+	if path != "" {
 		if _, seen := w.paths[path]; !seen {
-			w.paths[path] = scalar(t)
+			w.paths[path] = text
 		}
 	}
-	switch t {
-	case json.Delim('{'):
-		for w.dec.More() {
-			key, ok := w.token()
-			if !ok {
-				return false
-			}
-			name, _ := key.(string)
-			if !w.value(strings.TrimPrefix(path+"."+name, "."), depth+1) {
+	switch kind {
+	case '{':
+		for w.more() {
+			_, name, ok := w.token()
+			if !ok || !w.value(strings.TrimPrefix(path+"."+name, "."), depth+1) {
 				return false
 			}
 		}
-	case json.Delim('['):
-		for w.dec.More() {
+	case '[':
+		for w.more() {
 			if !w.value(path+"[]", depth+1) {
 				return false
 			}
@@ -126,21 +128,11 @@ func (w *walker) rest(t json.Token, path string, depth int) bool {
 	default:
 		return true
 	}
-	_, ok := w.token()
+	_, _, ok = w.token()
 	return ok
 }
 
-func scalar(t json.Token) string {
-	switch t := t.(type) {
-	case string:
-		return t
-	case json.Number:
-		return t.String()
-	case bool:
-		if t {
-			return "true"
-		}
-		return "false"
-	}
-	return ""
+func (w *walker) more() bool {
+	k := w.dec.PeekKind()
+	return k != '}' && k != ']' && k != jsontext.KindInvalid
 }

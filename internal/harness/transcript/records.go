@@ -3,10 +3,11 @@ package transcript
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Record is one JSON value of a file. Its bytes are the reader's to read until
@@ -18,12 +19,27 @@ type Record struct {
 	JSON  []byte
 }
 
+// PositionID names a record that has no id of its own.
+func PositionID(r Record) string {
+	if r.Index > 0 {
+		return fmt.Sprintf("line-%d.%d", r.Line, r.Index)
+	}
+	return fmt.Sprintf("line-%d", r.Line)
+}
+
+// Warn takes a warning about a line.
+type Warn func(line int, format string, args ...any)
+
 // ReadLines calls record for every JSON value of a JSON Lines file, in order. A
 // line may hold several values; each is reported. What is not JSON is warned of
 // and skipped, a last line that was cut off included. The bytes given to record
-// are valid UTF-8 and valid JSON.
-func ReadLines(r io.Reader, warn func(line int, format string, args ...any), record func(Record)) error {
-	in := bufio.NewReaderSize(r, 256<<10)
+// are valid UTF-8.
+//
+// record decodes the bytes first of all and returns the error of that, before it
+// does anything else: so ReadLines learns that a line is not one JSON value
+// without reading it twice.
+func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	for line := 1; ; line++ {
 		chunk, err := in.ReadSlice('\n')
@@ -46,25 +62,28 @@ func ReadLines(r io.Reader, warn func(line int, format string, args ...any), rec
 	}
 }
 
-func readLine(text []byte, line int, last bool, warn func(int, string, ...any), record func(Record)) {
+func readLine(text []byte, line int, last bool, warn Warn, record func(Record) error) {
 	text = cleanRecord(text, line, warn)
-	if json.Valid(text) {
-		record(Record{Line: line, JSON: text})
+	err := record(Record{Line: line, JSON: text})
+	if err == nil {
 		return
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
+	if !Malformed(err) {
+		warn(line, "has an unexpected shape and was not read: %v", err)
+		return
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient)
 	for index := 0; ; index++ {
 		start := dec.InputOffset()
-		var value json.RawMessage
-		err := dec.Decode(&value)
+		value, err := dec.ReadValue()
 		switch {
 		case err == nil:
-			record(Record{Line: line, Index: index, JSON: value})
-			continue
-		case errors.Is(err, io.EOF):
-			if index > 1 {
-				warn(line, "the line holds %d records; all were read", index)
+			if err := record(Record{Line: line, Index: index, JSON: value}); err != nil {
+				warn(line, "record %d has an unexpected shape and was not read: %v", index+1, err)
 			}
+			continue
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			warn(line, "the line holds %d records; all were read", index)
 		case errors.Is(err, io.ErrUnexpectedEOF) && last:
 			warn(line, "the last line is cut off: %d bytes were not read", int64(len(text))-start)
 		default:
@@ -72,12 +91,4 @@ func readLine(text []byte, line int, last bool, warn func(int, string, ...any), 
 		}
 		return
 	}
-}
-
-// PositionID names a record that has no id of its own.
-func PositionID(r Record) string {
-	if r.Index > 0 {
-		return fmt.Sprintf("line-%d.%d", r.Line, r.Index)
-	}
-	return fmt.Sprintf("line-%d", r.Line)
 }

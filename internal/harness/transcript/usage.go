@@ -1,11 +1,9 @@
 package transcript
 
-import "strconv"
-
 // Usage is what a provider counted for one request.
 type Usage struct {
 	// Prompt is the whole prompt, the cached part included.
-	Prompt, CacheRead, CacheWrite, Output uint64
+	Prompt, CacheRead, CacheWrite, Output Count
 }
 
 // Labels gives the usage labels, or nil if nothing was counted.
@@ -14,12 +12,12 @@ func (u Usage) Labels() map[string]string {
 		return nil
 	}
 	labels := map[string]string{
-		LabelPromptTokens:    strconv.FormatUint(u.Prompt, 10),
-		LabelCacheReadTokens: strconv.FormatUint(u.CacheRead, 10),
-		LabelOutputTokens:    strconv.FormatUint(u.Output, 10),
+		LabelPromptTokens:    u.Prompt.String(),
+		LabelCacheReadTokens: u.CacheRead.String(),
+		LabelOutputTokens:    u.Output.String(),
 	}
 	if u.CacheWrite > 0 {
-		labels[LabelCacheWriteTokens] = strconv.FormatUint(u.CacheWrite, 10)
+		labels[LabelCacheWriteTokens] = u.CacheWrite.String()
 	}
 	return labels
 }

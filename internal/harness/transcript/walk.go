@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -11,13 +10,12 @@ import (
 // is given to element as it is read, and every other member to field. A file that
 // is cut off or damaged is read up to there and warned of. The bytes given are the
 // callee's.
-func ReadObject(r io.Reader, warn func(line int, format string, args ...any), list string,
+func ReadObject(r io.Reader, warn Warn, list string,
 	field func(name string, value json.RawMessage, line int), element func(value json.RawMessage, line int),
 ) error {
 	doc := NewDocument(r, warn)
 	err := doc.object(list, field, element)
-	var syntax *json.SyntaxError
-	if err != nil && (errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+	if err != nil && Damaged(err) {
 		warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
 		return nil
 	}
@@ -25,11 +23,11 @@ func ReadObject(r io.Reader, warn func(line int, format string, args ...any), li
 }
 
 func (d *Document) object(list string, field func(string, json.RawMessage, int), element func(json.RawMessage, int)) error {
-	delim, _, err := d.Open()
+	kind, err := d.Open()
 	if err != nil {
 		return err
 	}
-	if delim != '{' {
+	if kind != '{' {
 		d.warn(d.Line(), "the file does not hold an object")
 		return nil
 	}
@@ -39,7 +37,7 @@ func (d *Document) object(list string, field func(string, json.RawMessage, int),
 			return err
 		}
 		if name == list {
-			err = d.elements(element)
+			_, err = d.List(element)
 		} else {
 			var value json.RawMessage
 			var line int
@@ -54,27 +52,25 @@ func (d *Document) object(list string, field func(string, json.RawMessage, int),
 	return d.Close()
 }
 
-// elements reads a list; anything else in its place is warned of.
-func (d *Document) elements(element func(json.RawMessage, int)) error {
-	delim, _, err := d.Open()
-	if err != nil {
-		return err
-	}
-	if delim != '[' {
-		d.warn(d.Line(), "a list was expected")
-		for delim == '{' && d.More() {
-			if _, err := d.Key(); err != nil {
-				return err
-			}
-			if _, _, err := d.Value(); err != nil {
-				return err
-			}
+// List reads a list and gives element each of its elements. Another value in its
+// place is read and warned of, and ok is false; null is no list and no warning.
+func (d *Document) List(element func(value json.RawMessage, line int)) (ok bool, err error) {
+	if kind := d.dec.PeekKind(); kind != '[' {
+		value, line, err := d.Value()
+		if err == nil && string(value) != "null" {
+			d.warn(line, "a list was expected and something else found, which was not read")
 		}
-		if delim == '{' {
-			return d.Close()
-		}
-		return nil
+		return false, err
 	}
+	if _, err := d.Open(); err != nil {
+		return false, err
+	}
+	return true, d.Rest(element)
+}
+
+// Rest gives element each further element of the list that is open, and reads its
+// end.
+func (d *Document) Rest(element func(value json.RawMessage, line int)) error {
 	for d.More() {
 		value, line, err := d.Value()
 		if err != nil {

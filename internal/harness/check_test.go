@@ -1,0 +1,132 @@
+package harness_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// checkTranscript holds a transcript to what every one must be: admitted by the
+// log in batches of any size, with ids that are unique, strings that the wire can
+// carry and JSON that is JSON.
+func checkTranscript(t *testing.T, tr harness.Transcript) {
+	t.Helper()
+	suffixes := map[string]bool{}
+	for i, s := range tr.Sessions {
+		if suffixes[s.Suffix] {
+			t.Errorf("two sessions have the suffix %q", s.Suffix)
+		}
+		suffixes[s.Suffix] = true
+		if i == 0 && s.Suffix != "" {
+			t.Errorf("the first session has the suffix %q", s.Suffix)
+		}
+		checkEvents(t, s)
+		for _, size := range []int{1, 3, 64, len(s.Events)} {
+			if err := admit(s.Events, size); err != nil {
+				t.Errorf("session %q in batches of %d: %v", s.Suffix, size, err)
+			}
+		}
+	}
+	for _, w := range tr.Warnings {
+		checkString(t, "warning", w.Message)
+	}
+}
+
+func admit(events []eventlog.Event, size int) error {
+	var head eventlog.Head
+	for start := 0; start < len(events); start += size {
+		end := min(start+size, len(events))
+		next, _, err := head.Admit(events[start:end])
+		if err != nil {
+			return fmt.Errorf("batch at %d: %w", start, err)
+		}
+		head = next
+	}
+	return nil
+}
+
+func checkEvents(t *testing.T, s harness.Session) {
+	t.Helper()
+	ids := map[string]bool{}
+	if len(s.Events) == 0 {
+		t.Errorf("session %q is empty", s.Suffix)
+	}
+	for k, v := range maps.All(s.Labels) {
+		checkString(t, "label", k+v)
+	}
+	for i, e := range s.Events {
+		at := fmt.Sprintf("events[%d] %s", i, e.ID)
+		if e.ID == "" || ids[e.ID] {
+			t.Errorf("%s: the id is empty or not unique", at)
+		}
+		ids[e.ID] = true
+		checkString(t, at, e.ID)
+		for k, v := range maps.All(e.Labels) {
+			checkString(t, at, k+v)
+		}
+		switch b := e.Body.(type) {
+		case *eventlog.Message:
+			checkString(t, at, b.GroupID+b.Model)
+			checkBlocks(t, at, b.Blocks)
+		case *eventlog.Compaction:
+			checkString(t, at, b.Summary+strings.Join(b.KeptEventIDs, ""))
+			checkJSON(t, at, b.NativeJSON)
+			for _, id := range b.KeptEventIDs {
+				if !ids[id] {
+					t.Errorf("%s keeps %q, which does not stand before it", at, id)
+				}
+			}
+		case *eventlog.Custom:
+			checkString(t, at, b.Type)
+			checkJSON(t, at, b.JSON)
+		default:
+			t.Errorf("%s: unexpected body %T", at, b)
+		}
+	}
+}
+
+func checkBlocks(t *testing.T, at string, blocks []eventlog.Block) {
+	t.Helper()
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.Text:
+			checkString(t, at, b.Text)
+		case eventlog.Thinking:
+			checkString(t, at, b.Text+b.Signature+b.EncryptedContent)
+		case eventlog.ToolCall:
+			checkString(t, at, b.CallID+b.Name)
+			checkJSON(t, at, b.Arguments)
+		case eventlog.ToolResult:
+			checkString(t, at, b.CallID+b.ToolName)
+			checkBlocks(t, at, b.Content)
+		case eventlog.Media:
+			checkString(t, at, b.MIMEType+b.URI)
+			if (b.Data == "") == (b.URI == "") {
+				t.Errorf("%s: media has both data and uri, or neither", at)
+			}
+		case eventlog.ProviderBlock:
+			checkString(t, at, b.Provider)
+			checkJSON(t, at, b.JSON)
+		}
+	}
+}
+
+func checkString(t *testing.T, at, s string) {
+	t.Helper()
+	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+		t.Errorf("%s: %q is not UTF-8 or holds NUL", at, s)
+	}
+}
+
+func checkJSON(t *testing.T, at, s string) {
+	t.Helper()
+	if s != "" && (!json.Valid([]byte(s)) || !utf8.ValidString(s)) {
+		t.Errorf("%s: %.200q is not JSON", at, s)
+	}
+}

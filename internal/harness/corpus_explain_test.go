@@ -1,0 +1,165 @@
+package harness_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// explain adds to the counts of a session what the index counts otherwise, each with
+// its reason. What is not explained here must be equal.
+func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
+	s := tr.Sessions[0]
+	switch x.Format {
+	case "claude-code":
+		// The index counts the text that replaced the conversation as a user's message.
+		c.User += c.Compactions
+		// A result without its call is kept, but is no result.
+		orphans := customsOf(s, "orphan-result")
+		c.Results += len(orphans)
+		for _, o := range orphans {
+			if strings.Contains(o, `"is_error":true`) {
+				c.Errors++
+			}
+		}
+	case "codex-rollout":
+		c.explainCodex(s)
+	case "copilot-cli":
+		// A reply that says nothing is not a message.
+		c.Assistant += customs(s, "empty-reply")
+	case "opencode":
+		c.explainOpenCode(x, s)
+	case "pi":
+		// A turn that was cut off before it said anything is not a message, and a
+		// command of the user is.
+		c.Assistant += customs(s, "aborted-reply") + customs(s, "error-reply")
+		for _, e := range s.Events {
+			if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleUser {
+				if t, ok := m.Blocks[0].(eventlog.Text); ok && strings.HasPrefix(t.Text, "Ran `") {
+					c.User--
+				}
+			}
+		}
+	case "swe-agent":
+		// The older style: the index counts observations as users' messages and as
+		// results, and takes the last result from another list.
+		if x.ToolResults == c.Results+1 {
+			c.Results++
+			c.User += c.Results - 1
+		}
+	case "tau2-bench":
+		c.explainTau2(s)
+	case "openhands":
+		// The index does not take an edit that reports ERROR for one; and it counts no
+		// usage.
+		c.Errors--
+		c.User -= injected(s)
+		c.Prompt, c.Cached = 0, 0
+	case "gemini-cli", "mini-swe-agent", "tau-bench":
+	}
+	return c
+}
+
+func injected(s harness.Session) int {
+	n := 0
+	for _, e := range s.Events {
+		if e.Labels["harness.injected"] == "true" {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *counts) explainCodex(s harness.Session) {
+	c.Assistant = 0
+	for _, e := range s.Events {
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok || m.Role != eventlog.RoleAssistant {
+			continue
+		}
+		switch m.Blocks[0].(type) {
+		case eventlog.Text: // every item is an event; only these are messages
+			c.Assistant++
+		case eventlog.ProviderBlock: // the provider's own search
+			c.Calls++
+		}
+	}
+	c.Thinking += customs(s, "empty-reasoning")
+	for _, raw := range customsOf(s, "token-count") {
+		var info struct {
+			Last struct {
+				Input  uint64 `json:"input_tokens"`
+				Cached uint64 `json:"cached_input_tokens"`
+			} `json:"last_token_usage"`
+		}
+		if json.Unmarshal([]byte(raw), &info) == nil {
+			c.Prompt += info.Last.Input
+			c.Cached += info.Last.Cached
+		}
+	}
+}
+
+func (c *counts) explainOpenCode(x corpusEntry, s harness.Session) {
+	for _, e := range s.Events {
+		if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && strings.Contains(e.ID, "/step-") {
+			c.Assistant-- // further requests of one message
+		}
+	}
+	// The two messages of a compaction are one event, the thinking for the summary is
+	// not kept, a message that only starts a subtask is no message, and a reply that
+	// failed is none either.
+	c.User += c.Compactions + customs(s, "part-subtask")
+	c.Assistant += c.Compactions + customs(s, "failed-reply")
+	if x.Compactions > 0 {
+		c.Thinking += c.Compactions
+	}
+}
+
+// explainTau2 counts the simulated user's own tools, which the agent does not see.
+func (c *counts) explainTau2(s harness.Session) {
+	for _, raw := range customsOf(s, "user-tools") {
+		var m toolMessage
+		if json.Unmarshal([]byte(raw), &m) != nil {
+			continue
+		}
+		if m.Role == "tool" {
+			c.Results++
+			continue
+		}
+		c.Calls += len(m.ToolCalls)
+		if m.Content == nil || *m.Content == "" {
+			c.User++
+		}
+	}
+}
+
+// TestExplainIsNeeded: each explanation stands for a real difference, so that none
+// hides a reader's mistake once the difference is gone.
+func TestExplainIsNeeded(t *testing.T) {
+	needed := map[string]bool{}
+	for _, x := range corpus(t) {
+		if _, ok := readerOf[x.Format]; !ok {
+			continue
+		}
+		tr, err := harness.Read(strings.NewReader(string(corpusFile(t, x.File))), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count(tr.Sessions[0]) != indexCounts(x) {
+			needed[x.Format] = true
+		}
+	}
+	for _, format := range []string{"gemini-cli", "mini-swe-agent", "tau-bench"} {
+		if needed[format] {
+			t.Errorf("%s differs from the index and is not explained", format)
+		}
+	}
+	for _, format := range []string{"claude-code", "codex-rollout", "copilot-cli", "opencode", "pi", "swe-agent", "tau2-bench", "openhands"} {
+		if !needed[format] {
+			t.Errorf("the explanation for %s is not needed", format)
+		}
+	}
+}

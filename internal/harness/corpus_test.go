@@ -1,0 +1,67 @@
+package harness_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// corpusDir holds real sessions beside the repository; they are not part of it.
+const corpusDir = "../../../shared/corpus"
+
+// corpusEntry is what the corpus' index says of a file.
+type corpusEntry struct {
+	File         string `json:"file"`
+	Kind         string `json:"kind"`
+	Format       string `json:"format"`
+	User         int    `json:"user"`
+	Assistant    int    `json:"assistant"`
+	ToolCalls    int    `json:"tool_calls"`
+	ToolResults  int    `json:"tool_results"`
+	Errors       int    `json:"errors"`
+	Thinking     int    `json:"thinking"`
+	Signed       int    `json:"signed_thinking"`
+	Compactions  int    `json:"compactions"`
+	Images       int    `json:"images"`
+	PromptTokens uint64 `json:"recorded_prompt_tokens"`
+	CachedTokens uint64 `json:"recorded_cached_tokens"`
+	Models       []string
+}
+
+// corpus returns the index, or skips the test where there is no corpus.
+func corpus(tb testing.TB) []corpusEntry {
+	tb.Helper()
+	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
+	if err != nil {
+		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+	}
+	var entries []corpusEntry
+	if err := json.Unmarshal(raw, &entries); err != nil {
+		tb.Fatal(err)
+	}
+	return entries
+}
+
+func corpusFile(tb testing.TB, name string) []byte {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(corpusDir, name))
+	if err != nil {
+		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,82 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// lenient takes what harnesses write: names that stand twice, of which the last
+// counts, and strings that are not UTF-8, which are replaced.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Decode reads a JSON value. Unlike encoding/json it reads the input once, and
+// matches names exactly.
+func Decode(value []byte, into any) error {
+	return jsonv2.Unmarshal(value, into, lenient) //nolint:wrapcheck // the caller says what it read
+}
+
+// Valid reports whether text is one JSON value.
+func Valid(text []byte) bool { return jsontext.Value(text).IsValid(lenient) }
+
+// Malformed reports whether a decoding error means that the input is no JSON,
+// rather than other JSON than expected.
+func Malformed(err error) bool {
+	var syntax *jsontext.SyntacticError
+	return errors.As(err, &syntax)
+}
+
+// ParseTime reads a time in RFC 3339, with or without a zone (then it is UTC). The
+// zero time stands for one that is absent or written otherwise.
+func ParseTime(s string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// Text reads a value that is a string.
+func Text(value json.RawMessage) (string, bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	var s string
+	err := Decode(value, &s)
+	return s, err == nil
+}
+
+// Decode reads the record. Its error is what ReadLines wants of its callee if
+// Malformed says so; any other means that the record is JSON of a shape that was
+// not expected.
+func (r Record) Decode(into any) error {
+	err := Decode(r.JSON, into)
+	if err != nil && !Malformed(err) && !Valid(r.JSON) {
+		return &jsontext.SyntacticError{Err: err}
+	}
+	return err
+}
+
+// Count is a number of tokens. What is not a whole number in the file does not
+// make the rest of its record unreadable: a fraction is cut off, and anything else
+// counts as 0.
+type Count uint64
+
+// UnmarshalJSON never fails.
+func (c *Count) UnmarshalJSON(value []byte) error {
+	*c = 0
+	if n, err := strconv.ParseUint(string(value), 10, 64); err == nil {
+		*c = Count(n)
+	} else if f, err := strconv.ParseFloat(string(value), 64); err == nil && f >= 0 && f < 1<<53 {
+		*c = Count(f)
+	}
+	return nil
+}
+
+// String writes the number in decimal.
+func (c Count) String() string { return strconv.FormatUint(uint64(c), 10) }
