@@ -46,6 +46,9 @@ func Prepare(b Batch) (PreparedBatch, error) {
 	return p, nil
 }
 
+// Events are the batch's events as they will be stored, Seq and Turn aside.
+func (p PreparedBatch) Events() []Event { return p.events }
+
 // Admission is what a batch does to a log.
 type Admission struct {
 	// Fresh are the events that the log does not hold yet, in order.

@@ -68,3 +68,12 @@ func (e *UnavailableError) Error() string { return fmt.Sprintf("store has failed
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// CorruptError says that a store's medium gave back something other than what
+// the store wrote. The reason is for the daemon's own diagnostics.
+type CorruptError struct {
+	What   string // what was being read
+	Reason string
+}
+
+func (e *CorruptError) Error() string { return fmt.Sprintf("%s is corrupt: %s", e.What, e.Reason) }

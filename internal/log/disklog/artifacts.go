@@ -1,0 +1,157 @@
+package disklog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// PutArtifact stores a copy of the artifact.
+func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	sl, target, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	defer s.release(sl)
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	c, err := s.put(sl, target, a)
+	if err != nil {
+		return err
+	}
+	return c.wait(ctx)
+}
+
+func (s *Store) put(sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.session.Load() != target {
+		return nil, noSession(sl.id)
+	}
+	own := target.own()
+	batch := s.db.NewBatch()
+	replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
+	switch {
+	case errors.Is(err, errNoVersion):
+	case err != nil:
+		return nil, err
+	case replaced > target.frozen:
+		if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
+			return nil, err
+		}
+	}
+	put := target.puts + 1
+	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put)
+	value, err := encode(key, keyArtifact, &storagev1.Artifact{Value: a.Value})
+	if err != nil {
+		return nil, err
+	}
+	if err := batch.Set(key, value, nil); err != nil {
+		return nil, err
+	}
+	if err := putPuts(batch, own.segment, put, target.frozen); err != nil {
+		return nil, err
+	}
+	target.puts = put
+	target.last = s.submit(sl, batch, func() {}, target.lastPut.Store)
+	return target.last, nil
+}
+
+// settled waits until every artifact that can be read is durable. An iterator
+// that is to be trusted must have been opened before.
+func (s *session) settled(ctx context.Context) error { return s.lastPut.Load().wait(ctx) }
+
+// Artifact returns one artifact.
+func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (eventlog.Artifact, error) {
+	if err := s.enter(ctx); err != nil {
+		return eventlog.Artifact{}, err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return eventlog.Artifact{}, err
+	}
+	defer s.release(sl)
+	for _, l := range slices.Backward(found.links) {
+		if seq > l.upTo {
+			continue
+		}
+		_, value, err := s.version(l, kind, seq, artifactID)
+		if errors.Is(err, errNoVersion) {
+			continue
+		}
+		if err == nil {
+			err = found.settled(ctx)
+		}
+		return eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: value}, err
+	}
+	return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: fmt.Sprintf("%s/%d/%s", kind, seq, artifactID)}
+}
+
+var errNoVersion = errors.New("the link shows no version of the artifact")
+
+// version returns the newest version of an artifact that the link shows, with
+// its put number, or errNoVersion.
+func (s *Store) version(l link, kind string, seq eventlog.Seq, id string) (put uint64, value []byte, err error) {
+	prefix := artifactPrefix(l.segment, kind, seq, id)
+	upper := prefixEnd(prefix)
+	if l.puts < unbounded {
+		upper = artifactKey(l.segment, kind, seq, id, l.puts+1)
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upper})
+	if err != nil {
+		return 0, nil, s.fail("artifacts", err)
+	}
+	defer it.Close()
+	if !it.Last() {
+		if err := it.Error(); err != nil {
+			return 0, nil, s.fail("artifacts", err)
+		}
+		return 0, nil, errNoVersion
+	}
+	name, value, err := s.artifactUnder(it)
+	return name.put, value, err
+}
+
+// artifactUnder decodes what an iterator over artifacts stands on.
+func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error) {
+	name, ok := parseArtifactKey(it.Key())
+	if !ok {
+		return name, nil, &eventlog.CorruptError{What: describeKey(it.Key()), Reason: "it is no artifact's key"}
+	}
+	stored, err := it.ValueAndErr()
+	if err != nil {
+		return name, nil, s.fail(describeKey(it.Key()), err)
+	}
+	var m storagev1.Artifact
+	if err := decode(it.Key(), keyArtifact, stored, &m); err != nil {
+		return name, nil, err
+	}
+	return name, m.GetValue(), nil
+}
+
+// loadPuts reads a segment's counters of artifacts.
+func (s *Store) loadPuts(segment segmentID) (last, frozen uint64, err error) {
+	key := putsKey(segment)
+	value, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return 0, 0, nil
+	case err != nil:
+		return 0, 0, s.fail(describeKey(key), err)
+	}
+	defer closer.Close()
+	var m storagev1.Puts
+	err = decode(key, keyPuts, value, &m)
+	return m.GetLast(), m.GetFrozen(), err
+}

@@ -1,0 +1,70 @@
+package disklog
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// CreateSession makes an empty session.
+func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (eventlog.Session, error) {
+	if err := from.Validate(); err != nil {
+		return eventlog.Session{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.leave()
+	sl, err := s.acquire(from.ID)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.release(sl)
+	sl.mu.Lock()
+	c, err := s.create(sl, eventlog.Session{
+		ID:         from.ID,
+		CreateTime: from.CreateTime,
+		Labels:     from.Labels,
+		Settings:   from.Settings,
+	}, nil, state{}, nil)
+	made := sl.session.Load()
+	sl.mu.Unlock()
+	return s.created(ctx, made, c, err)
+}
+
+// create makes a session behind the links. The slot's mu is held. If there is a
+// session already the error is *ExistsError and the commit its newest. also, if
+// not nil, adds to the batch.
+func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state, also func(*pebble.Batch) error) (*commit, error) {
+	if there := sl.session.Load(); there != nil {
+		return there.last, &eventlog.ExistsError{Kind: "session", Name: sl.id}
+	}
+	own := link{segment: segmentID(s.lastSegment.Add(1)), base: at.head.Seq, upTo: unbounded, puts: unbounded}
+	made := newSession(newRecord(from, append(shared, own)), at)
+	made.at.update = made.info.CreateTime
+	batch := s.db.NewBatch()
+	if err := putSession(batch, made.record); err != nil {
+		return nil, err
+	}
+	if also != nil {
+		if err := also(batch); err != nil {
+			return nil, err
+		}
+	}
+	shown := made.at
+	made.last = s.submit(sl, batch, func() { made.publish(shown) }, nil)
+	sl.session.Store(made)
+	return made.last, nil
+}
+
+// created waits for what create began.
+func (s *Store) created(ctx context.Context, made *session, c *commit, err error) (eventlog.Session, error) {
+	if waitErr := c.wait(ctx); waitErr != nil {
+		return eventlog.Session{}, waitErr
+	}
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	return made.describe(), nil
+}

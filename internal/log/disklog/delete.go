@@ -1,0 +1,205 @@
+package disklog
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// DeleteSession removes a session and what no fork shares of it. Once the
+// session is gone for its clients, the call goes on until its data is gone from
+// the disk, even if the context ends meanwhile.
+func (s *Store) DeleteSession(ctx context.Context, id string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	sl, target, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	defer s.release(sl)
+	if err := s.forget(sl, target); err != nil {
+		return err
+	}
+	return s.scrub(target.own().segment, target.segments())
+}
+
+// forget removes a session from the database.
+func (s *Store) forget(sl *slot, target *session) error {
+	s.deleting.Lock()
+	defer s.deleting.Unlock()
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.session.Load() != target {
+		return noSession(sl.id)
+	}
+	batch := s.db.NewBatch()
+	if err := batch.Delete(sessionKey(sl.id), nil); err != nil {
+		return err
+	}
+	for _, l := range target.links {
+		if err := s.unshare(batch, l.segment, sl.id); err != nil {
+			return err
+		}
+	}
+	if err := putDeletion(batch, target.own().segment, target.segments()); err != nil {
+		return err
+	}
+	target.dying.Store(true)
+	c := s.submit(sl, batch, target.end, nil)
+	if err := c.wait(context.Background()); err != nil {
+		return err
+	}
+	sl.session.Store(nil)
+	return nil
+}
+
+// segments lists the segments of the session's log.
+func (r *record) segments() []segmentID {
+	all := make([]segmentID, len(r.links))
+	for i, l := range r.links {
+		all[i] = l.segment
+	}
+	return all
+}
+
+// putDeletion notes which segments are to be scrubbed of a deleted session.
+func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error {
+	m := &storagev1.Deletion{}
+	for _, segment := range segments {
+		m.Segments = append(m.Segments, uint64(segment))
+	}
+	key := deletionKey(own)
+	value, err := encode(key, keyDeletion, m)
+	if err != nil {
+		return err
+	}
+	return batch.Set(key, value, nil)
+}
+
+// unshare takes a session's share in a segment away, with all that no other
+// session shows.
+func (s *Store) unshare(batch *pebble.Batch, segment segmentID, session string) error {
+	shares, err := s.shares(segment, session)
+	if err != nil {
+		return err
+	}
+	lower, upper := segmentSpan(segment)
+	if len(shares) == 0 {
+		return batch.DeleteRange(lower, upper, nil)
+	}
+	if err := batch.Delete(referenceKey(segment, session), nil); err != nil {
+		return err
+	}
+	var upTo eventlog.Seq
+	for _, l := range shares {
+		upTo = max(upTo, l.upTo)
+	}
+	if upTo < unbounded {
+		if err := s.truncate(batch, segment, upTo); err != nil {
+			return err
+		}
+	}
+	return s.pruneArtifacts(batch, segment, shares)
+}
+
+// shares lists the links of all sessions but one to a segment.
+func (s *Store) shares(segment segmentID, but string) ([]link, error) {
+	prefix := kindPrefix(segment, keyReference)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
+	if err != nil {
+		return nil, s.fail("references", err)
+	}
+	defer it.Close()
+	var shares []link
+	for ok := it.First(); ok; ok = it.Next() {
+		if string(it.Key()[len(prefix):]) == but {
+			continue
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, s.fail(describeKey(it.Key()), err)
+		}
+		l, err := decodeReference(it.Key(), value)
+		if err != nil {
+			return nil, err
+		}
+		shares = append(shares, l)
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.fail("references", err)
+	}
+	return shares, nil
+}
+
+// truncate removes a segment's events after seq.
+func (s *Store) truncate(batch *pebble.Batch, segment segmentID, seq eventlog.Seq) error {
+	after, end := headKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyHead))
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: after, UpperBound: end})
+	if err != nil {
+		return s.fail("heads", err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		m, err := s.headUnder(it)
+		if err != nil {
+			return err
+		}
+		if err := batch.Delete(indexKey(segment, m.GetEventIdHash()), nil); err != nil {
+			return err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return s.fail("heads", err)
+	}
+	if err := batch.DeleteRange(after, end, nil); err != nil {
+		return err
+	}
+	return batch.DeleteRange(eventKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyEvent)), nil)
+}
+
+// pruneArtifacts removes the versions of a segment's artifacts that none of the
+// shares shows.
+func (s *Store) pruneArtifacts(batch *pebble.Batch, segment segmentID, shares []link) error {
+	prefix := kindPrefix(segment, keyArtifact)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
+	if err != nil {
+		return s.fail("artifacts", err)
+	}
+	defer it.Close()
+	var newer artifactName // the version after the one at hand, if of the same artifact
+	for ok := it.Last(); ok; ok = it.Prev() {
+		name, ok := parseArtifactKey(it.Key())
+		if !ok {
+			return &eventlog.CorruptError{What: describeKey(it.Key()), Reason: "it is no artifact's key"}
+		}
+		until := uint64(unbounded)
+		if newer.kind == name.kind && newer.seq == name.seq && newer.id == name.id && newer.put > 0 {
+			until = newer.put - 1
+		}
+		if !anyShows(shares, name, until) {
+			if err := batch.Delete(it.Key(), nil); err != nil {
+				return err
+			}
+		}
+		newer = name
+	}
+	if err := it.Error(); err != nil {
+		return s.fail("artifacts", err)
+	}
+	return nil
+}
+
+// anyShows reports whether a share ends within the puts name.put..until, in which
+// this version is the newest.
+func anyShows(shares []link, name artifactName, until uint64) bool {
+	for _, l := range shares {
+		if name.seq <= l.upTo && name.put <= l.puts && l.puts <= until {
+			return true
+		}
+	}
+	return false
+}

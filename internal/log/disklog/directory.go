@@ -1,0 +1,165 @@
+package disklog
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	formatFile = "FORMAT"
+	lockFile   = "LOCK"
+	ownerFile  = "OWNER"
+	dataDir    = "db"
+
+	formatMagic   = "contextd-log"
+	formatVersion = 1
+)
+
+// LockedError says that another process has the directory open.
+type LockedError struct {
+	Dir string
+	// Owner says which, as far as it is known; empty if it is not.
+	Owner string
+	Cause error
+}
+
+func (e *LockedError) Error() string {
+	owner := e.Owner
+	if owner == "" {
+		owner = "another process"
+	}
+	return fmt.Sprintf("%s is in use by %s: %v", e.Dir, owner, e.Cause)
+}
+
+// Unwrap returns what the lock's attempt ended in.
+func (e *LockedError) Unwrap() error { return e.Cause }
+
+// FormatError says that a directory is none that this program can open. Nothing
+// in it was changed.
+type FormatError struct {
+	Dir    string
+	Reason string
+	// Version is the directory's format version where it is known and not ours.
+	Version int
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Reason) }
+
+// lockDirectory takes the directory for this process.
+func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
+	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
+	if err != nil {
+		owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile))
+		return nil, &LockedError{Dir: dir, Owner: strings.TrimSpace(owner), Cause: err}
+	}
+	host, _ := os.Hostname()
+	// For the message above only: neither synced nor missed.
+	_ = writeFile(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
+	return lock, nil
+}
+
+// checkFormat reads the directory's format, or writes it into an empty one.
+func checkFormat(fs vfs.FS, dir string) error {
+	text, err := readFile(fs, fs.PathJoin(dir, formatFile))
+	switch {
+	case err == nil:
+		return parseFormat(dir, text)
+	case !oserror.IsNotExist(err):
+		return fmt.Errorf("read %s: %w", formatFile, err)
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		switch fs.PathBase(name) {
+		case lockFile, ownerFile, formatFile + ".tmp":
+		default:
+			return &FormatError{Dir: dir, Reason: fmt.Sprintf("it is not empty (%s) and holds no event log", name)}
+		}
+	}
+	temporary := fs.PathJoin(dir, formatFile+".tmp")
+	if err := writeFile(fs, temporary, formatText(), true); err != nil {
+		return err
+	}
+	if err := fs.Rename(temporary, fs.PathJoin(dir, formatFile)); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+func formatText() string {
+	text := fmt.Sprintf("%s\nversion %d\n", formatMagic, formatVersion)
+	return text + fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(text), castagnoli))
+}
+
+// parseFormat checks the magic, then the version, then the checksum, so that a
+// later version is told from damage.
+func parseFormat(dir, text string) error {
+	lines := strings.SplitAfter(text, "\n")
+	if strings.TrimSuffix(lines[0], "\n") != formatMagic {
+		return &FormatError{Dir: dir, Reason: "it holds something other than an event log"}
+	}
+	damaged := &FormatError{Dir: dir, Reason: formatFile + " is damaged"}
+	if len(lines) < 3 {
+		return damaged
+	}
+	number, found := strings.CutPrefix(strings.TrimSuffix(lines[1], "\n"), "version ")
+	version, err := strconv.Atoi(number)
+	switch {
+	case !found || err != nil || version < 1:
+		return damaged
+	case version != formatVersion:
+		return &FormatError{Dir: dir, Version: version, Reason: fmt.Sprintf(
+			"its format is version %d and this program knows version %d: use the program that wrote it, or a newer one",
+			version, formatVersion)}
+	case text != formatText():
+		return damaged
+	}
+	return nil
+}
+
+func readFile(fs vfs.FS, name string) (string, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	// The files that are read this way have three short lines.
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	return string(text), err
+}
+
+func writeFile(fs vfs.FS, name, text string, sync bool) error {
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(text))
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package disklog
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// Fork makes a session that shares its parent's segments.
+func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Session, error) {
+	if err := s.enter(ctx); err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.leave()
+	parentSlot, parent, err := s.find(r.ParentID)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.release(parentSlot)
+	if err := r.Validate(parent.head()); err != nil {
+		return eventlog.Session{}, err
+	}
+	if r.NewID == r.ParentID {
+		return eventlog.Session{}, &eventlog.ExistsError{Kind: "session", Name: r.NewID}
+	}
+	childSlot, err := s.acquire(r.NewID)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.release(childSlot)
+	c, err := s.fork(parentSlot, childSlot, parent, r)
+	return s.created(ctx, childSlot.session.Load(), c, err)
+}
+
+func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.ForkRequest) (*commit, error) {
+	first, second := parentSlot, childSlot
+	if second.id < first.id {
+		first, second = second, first
+	}
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	if parentSlot.session.Load() != parent {
+		return nil, noSession(r.ParentID)
+	}
+	at, err := s.forkPoint(parent, r.At)
+	if err != nil {
+		return nil, err
+	}
+	from := parent.info
+	from.ID, from.ParentID, from.ForkSeq, from.CreateTime = r.NewID, r.ParentID, r.At, r.Time
+	return s.create(childSlot, from, parent.share(r.At), at, func(batch *pebble.Batch) error {
+		return parent.freeze(batch)
+	})
+}
+
+// forkPoint is the state behind an event. The slot's mu is held.
+func (s *Store) forkPoint(parent *session, at eventlog.Seq) (state, error) {
+	if at == parent.at.head.Seq {
+		return parent.at, nil
+	}
+	return s.stateAt(parent.links, at)
+}
+
+// share returns the links of a fork at seq.
+func (s *session) share(at eventlog.Seq) []link {
+	if at == 0 {
+		return nil
+	}
+	var shared []link
+	for _, l := range s.links {
+		if l.owned() {
+			l.puts = s.puts
+		}
+		l.upTo = min(l.upTo, at)
+		if l.upTo > l.base || l.puts > 0 {
+			shared = append(shared, l)
+		}
+	}
+	return shared
+}
+
+// freeze keeps the artifacts that a fork now shares from being replaced.
+func (s *session) freeze(batch *pebble.Batch) error {
+	if s.frozen == s.puts {
+		return nil
+	}
+	s.frozen = s.puts
+	return putPuts(batch, s.own().segment, s.puts, s.frozen)
+}
+
+func putPuts(batch *pebble.Batch, segment segmentID, last, frozen uint64) error {
+	key := putsKey(segment)
+	value, err := encode(key, keyPuts, &storagev1.Puts{Last: last, Frozen: frozen})
+	if err != nil {
+		return err
+	}
+	return batch.Set(key, value, nil)
+}

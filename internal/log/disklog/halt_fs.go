@@ -1,0 +1,199 @@
+package disklog
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// haltFS is the disk as Pebble sees it. It passes everything through until a
+// change of the disk fails. From that moment on nothing reaches the disk any
+// more: changes go to memory and are reported as done. So the disk stays as it
+// was at the failure, as after a crash, while Pebble, which has no orderly way
+// to go on after a failed write, neither panics nor does harm until it is
+// closed. Whoever is told that a write succeeded must therefore ask cause
+// before believing it: it is set before the first false report.
+type haltFS struct {
+	vfs.FS
+	// fresh, while not 0, keeps log files from being written over older ones.
+	fresh atomic.Int32
+
+	once   sync.Once
+	err    error
+	halted chan struct{}
+	// shadow takes the place of the disk once halted.
+	shadow *vfs.MemFS
+}
+
+func newHaltFS(disk vfs.FS) *haltFS {
+	return &haltFS{FS: disk, halted: make(chan struct{}), shadow: vfs.NewMem()}
+}
+
+// noRecycling adds to the number of those who want log files to be new.
+func (fs *haltFS) noRecycling(n int32) { fs.fresh.Add(n) }
+
+// halt cuts the disk off. Only the first cause counts.
+func (fs *haltFS) halt(cause error) {
+	fs.once.Do(func() {
+		fs.err = cause
+		close(fs.halted)
+	})
+}
+
+// cause is why the disk was cut off; nil while it is not.
+func (fs *haltFS) cause() error {
+	select {
+	case <-fs.halted:
+		return fs.err
+	default:
+		return nil
+	}
+}
+
+// check passes a change's outcome on: an error halts and is reported as success.
+func (fs *haltFS) check(what, name string, err error) {
+	if err != nil {
+		fs.halt(fmt.Errorf("%s %s: %w", what, name, err))
+	}
+}
+
+// shadowDir makes sure that a file can be made in memory.
+func (fs *haltFS) shadowDir(name string) { _ = fs.shadow.MkdirAll(fs.PathDir(name), 0o755) }
+
+func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	fs.shadowDir(name)
+	return fs.shadow.Create(name, category)
+}
+
+// Create makes a file.
+func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if fs.cause() == nil {
+		f, err := fs.FS.Create(name, category)
+		if err == nil {
+			return &haltFile{File: f, fs: fs, name: name}, nil
+		}
+		fs.check("create", name, err)
+	}
+	return fs.shadowCreate(name, category)
+}
+
+// ReuseForWrite renames a log file and opens it for writing over what it holds,
+// or makes a new file in its place where old content must not stay.
+func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if fs.cause() != nil {
+		return fs.shadowCreate(newname, category)
+	}
+	if fs.fresh.Load() == 0 {
+		f, err := fs.FS.ReuseForWrite(oldname, newname, category)
+		if err == nil {
+			return &haltFile{File: f, fs: fs, name: newname}, nil
+		}
+		if !oserror.IsNotExist(err) {
+			fs.check("reuse", oldname, err)
+			return fs.shadowCreate(newname, category)
+		}
+		// A deletion removed it meanwhile.
+	}
+	if err := fs.Remove(oldname); err != nil && !oserror.IsNotExist(err) {
+		return nil, err
+	}
+	return fs.Create(newname, category)
+}
+
+// OpenReadWrite opens a file for reading and writing.
+func (fs *haltFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if fs.cause() == nil {
+		f, err := fs.FS.OpenReadWrite(name, category, opts...)
+		if err == nil {
+			return &haltFile{File: f, fs: fs, name: name}, nil
+		}
+		fs.check("open", name, err)
+	}
+	fs.shadowDir(name)
+	return fs.shadow.OpenReadWrite(name, category, opts...)
+}
+
+// Open opens a file for reading.
+func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if fs.cause() != nil {
+		if f, err := fs.shadow.Open(name, opts...); err == nil {
+			return f, nil
+		}
+	}
+	return fs.FS.Open(name, opts...)
+}
+
+// OpenDir opens a directory for syncing.
+func (fs *haltFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &haltFile{File: f, fs: fs, name: name}, nil
+}
+
+// Link makes a hard link.
+func (fs *haltFS) Link(oldname, newname string) error {
+	if fs.cause() == nil {
+		fs.check("link", oldname, fs.FS.Link(oldname, newname))
+	}
+	return nil
+}
+
+// Remove removes a file. That there is none is an error, but no reason to halt.
+func (fs *haltFS) Remove(name string) error {
+	if fs.cause() == nil {
+		err := fs.FS.Remove(name)
+		if oserror.IsNotExist(err) {
+			return err
+		}
+		fs.check("remove", name, err)
+		return nil
+	}
+	_ = fs.shadow.Remove(name)
+	return nil
+}
+
+// RemoveAll removes a directory and what is in it.
+func (fs *haltFS) RemoveAll(name string) error {
+	if fs.cause() == nil {
+		fs.check("remove", name, fs.FS.RemoveAll(name))
+	}
+	return nil
+}
+
+// Rename renames a file.
+func (fs *haltFS) Rename(oldname, newname string) error {
+	if fs.cause() == nil {
+		fs.check("rename", oldname, fs.FS.Rename(oldname, newname))
+		return nil
+	}
+	fs.shadowDir(newname)
+	_ = fs.shadow.Rename(oldname, newname)
+	return nil
+}
+
+// MkdirAll makes a directory.
+func (fs *haltFS) MkdirAll(dir string, perm os.FileMode) error {
+	if fs.cause() == nil {
+		fs.check("make directory", dir, fs.FS.MkdirAll(dir, perm))
+	}
+	return nil
+}
+
+// Stat describes a file.
+func (fs *haltFS) Stat(name string) (vfs.FileInfo, error) {
+	if fs.cause() != nil {
+		if info, err := fs.shadow.Stat(name); err == nil {
+			return info, nil
+		}
+	}
+	return fs.FS.Stat(name)
+}
+
+// Unwrap returns the disk.
+func (fs *haltFS) Unwrap() vfs.FS { return fs.FS }

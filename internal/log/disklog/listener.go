@@ -1,0 +1,48 @@
+package disklog
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// pebbleLogger is Pebble's logger. Pebble expects Fatalf not to return; here it
+// halts the disk, after which Pebble may do what it likes.
+type pebbleLogger struct {
+	logger *slog.Logger
+	disk   *haltFS
+}
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	l.logger.Debug(fmt.Sprintf(format, args...), "component", "pebble")
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.logger.Error(fmt.Sprintf(format, args...), "component", "pebble")
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.logger.Error("event log has failed", "component", "pebble", "error", err)
+	l.disk.halt(err)
+}
+
+func (s *Store) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			if s.disk.cause() == nil {
+				s.logger.Error("event log has failed", "error", err)
+			}
+			s.disk.halt(fmt.Errorf("in the background: %w", err))
+		},
+		ManifestCreated: func(info pebble.ManifestCreateInfo) {
+			if info.Err == nil {
+				s.manifest.Store(uint64(info.FileNum))
+			}
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			s.logger.Debug("writes wait for the disk", "reason", info.Reason)
+		},
+	}
+}

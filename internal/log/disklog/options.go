@@ -1,0 +1,51 @@
+package disklog
+
+import (
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options are the store's settings. The zero value is good for a daemon beside
+// one agent; it keeps the store's memory at about 64 MiB.
+type Options struct {
+	// Logger gets the store's diagnostics; nil discards them.
+	Logger *slog.Logger
+	// FS is the file system; nil is the machine's. Tests give another.
+	FS vfs.FS
+	// CacheBytes is the size of the cache of uncompressed blocks; 0 is 16 MiB.
+	CacheBytes int64
+	// MemTableBytes is how much is gathered in memory before it is written out as
+	// a table. Up to three such buffers exist at once; 0 is 16 MiB.
+	MemTableBytes uint64
+	// SeparateBytes is the size from which values are kept apart from their keys,
+	// where compactions do not rewrite them; 0 is 512 bytes.
+	SeparateBytes int
+	// DisableValueSeparation keeps all values beside their keys.
+	DisableValueSeparation bool
+	// IdleSessions is how many sessions that nobody uses are remembered; 0 is
+	// 1024.
+	IdleSessions int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 16 << 20
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 16 << 20
+	}
+	if o.SeparateBytes == 0 {
+		o.SeparateBytes = 512
+	}
+	if o.IdleSessions == 0 {
+		o.IdleSessions = 1024
+	}
+	return o
+}

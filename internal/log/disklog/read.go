@@ -1,0 +1,160 @@
+package disklog
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// A page is what is read at once. Between pages nothing of the database is held:
+// a slow reader keeps no file from being removed. Pages grow, so that who wants
+// one event does not read a hundred.
+const (
+	firstPage = 8
+	lastPage  = 512
+	pageBytes = 1 << 20
+)
+
+// Read yields events.
+func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		from, to := max(from, 1), to
+		for size := firstPage; ; size = min(2*size, lastPage) {
+			page, head, err := s.readPage(ctx, id, from, to, size)
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			// The log may grow while it is read; the end stays where it was.
+			to = head
+			from += eventlog.Seq(len(page))
+			if from > to {
+				return
+			}
+		}
+	}
+}
+
+// readPage returns up to size events from..to and where to ends. A page ends
+// early at a link's end and when it is big.
+func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, size int) ([]eventlog.Event, eventlog.Seq, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer s.release(sl)
+	if head := found.head(); to == 0 || to > head {
+		to = head
+	}
+	if from > to {
+		return nil, to, nil
+	}
+	for _, l := range found.links {
+		if from > l.base && from <= l.upTo {
+			page, err := s.readLink(l, from, min(to, l.upTo), size)
+			if err != nil && found.dying.Load() {
+				err = noSession(id)
+			}
+			return page, to, err
+		}
+	}
+	return nil, to, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
+}
+
+// readLink reads up to size events from..to, which the link holds all.
+func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Event, error) {
+	last := min(to, from+eventlog.Seq(size)-1)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, from), UpperBound: eventKey(l.segment, last+1)})
+	if err != nil {
+		return nil, s.fail("events", err)
+	}
+	defer it.Close()
+	page := make([]eventlog.Event, 0, last-from+1)
+	next, read := from, 0
+	for ok := it.First(); ok && read < pageBytes; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return page, s.fail(describeKey(it.Key()), err)
+		}
+		if keySeq(it.Key()) != next {
+			break
+		}
+		e, err := decodeEvent(it.Key(), value)
+		if err != nil {
+			return page, err
+		}
+		page = append(page, e)
+		next++
+		read += len(value)
+	}
+	if err := it.Error(); err != nil {
+		return page, s.fail("events", err)
+	}
+	if next <= last && read < pageBytes {
+		return page, missing(l, next)
+	}
+	return page, nil
+}
+
+func missing(l link, seq eventlog.Seq) error {
+	return &eventlog.CorruptError{What: describeKey(eventKey(l.segment, seq)), Reason: "it is missing"}
+}
+
+// event reads one event.
+func (s *Store) event(l link, seq eventlog.Seq) (eventlog.Event, error) {
+	key := eventKey(l.segment, seq)
+	value, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return eventlog.Event{}, missing(l, seq)
+	case err != nil:
+		return eventlog.Event{}, s.fail(describeKey(key), err)
+	}
+	defer closer.Close()
+	return decodeEvent(key, value)
+}
+
+// WaitPast waits until the head is greater than seq.
+func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	sl, found, err := s.find(id)
+	s.leave()
+	if err != nil {
+		return 0, err
+	}
+	defer s.release(sl)
+	for {
+		found.mu.Lock()
+		head, gone, moved := found.seen.head.Seq, found.gone, found.moved
+		found.mu.Unlock()
+		switch {
+		case gone:
+			return 0, noSession(id)
+		case head > seq:
+			return head, nil
+		}
+		select {
+		case <-moved:
+		case <-s.closing:
+			return 0, eventlog.ErrClosed
+		case <-s.disk.halted:
+			return 0, s.failure()
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package disklog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// scrubPoll is how often a scrub looks whether Pebble has caught up.
+const scrubPoll = 2 * time.Millisecond
+
+// scrub makes sure that what a deletion removed from the segments is in no file
+// any more, and then removes the deletion's own record.
+func (s *Store) scrub(own segmentID, segments []segmentID) error {
+	s.scrubbing.Add(1)
+	defer s.scrubbing.Add(-1)
+
+	// Log files made from here on hold nothing old; the ones before go.
+	s.disk.noRecycling(1)
+	defer s.disk.noRecycling(-1)
+	lastLog, err := s.newestFile(".log")
+	if err != nil {
+		return err
+	}
+	manifest := s.manifest.Load()
+	for _, segment := range segments {
+		lower, upper := segmentSpan(segment)
+		if err := s.compact(lower, upper); err != nil {
+			return err
+		}
+	}
+	if err := s.compact([]byte{keySession}, []byte{keySession + 1}); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	for !s.scrubbed(manifest) {
+		// Flushes roll the manifest and make Pebble look for files to rewrite.
+		if err := s.nudge(); err != nil {
+			return err
+		}
+	}
+	if err := s.removeFiles(".log", lastLog+1); err != nil {
+		return err
+	}
+	if err := s.removeFiles("MANIFEST-", s.manifest.Load()); err != nil {
+		return err
+	}
+	if err := s.db.Delete(deletionKey(own), pebble.Sync); err != nil {
+		s.disk.halt(err)
+	}
+	return s.failure()
+}
+
+// scrubbed reports whether no file holds values that nothing refers to, and
+// whether the manifest is newer than the one of that number.
+func (s *Store) scrubbed(manifest uint64) bool {
+	m := s.db.Metrics()
+	return s.manifest.Load() > manifest &&
+		m.BlobFiles.ValueSize == m.BlobFiles.ReferencedValueSize &&
+		m.Table.ObsoleteCount == 0 && m.Table.ZombieCount == 0 &&
+		m.BlobFiles.ObsoleteCount == 0 && m.BlobFiles.ZombieCount == 0
+}
+
+func (s *Store) compact(lower, upper []byte) error {
+	if err := s.db.Compact(context.Background(), lower, upper, false); err != nil {
+		return s.fail("a deleted span", err)
+	}
+	return s.failure()
+}
+
+func (s *Store) nudge() error {
+	if err := s.db.Set([]byte{keyNudge}, nil, pebble.NoSync); err != nil {
+		s.disk.halt(err)
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	pause := time.NewTimer(scrubPoll)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-s.disk.halted:
+		return s.failure()
+	}
+}
+
+// flush writes the memtable out.
+func (s *Store) flush() error {
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return s.fail("the memtable", err)
+	}
+	select {
+	case <-flushed:
+	case <-s.disk.halted:
+	}
+	return s.failure()
+}
+
+// newestFile returns the greatest number of the files of a kind.
+func (s *Store) newestFile(kind string) (newest uint64, err error) {
+	err = s.eachFile(kind, func(_ string, number uint64) { newest = max(newest, number) })
+	return newest, err
+}
+
+// removeFiles removes the files of a kind with a number less than before.
+func (s *Store) removeFiles(kind string, before uint64) error {
+	return s.eachFile(kind, func(path string, number uint64) {
+		if number >= before {
+			return
+		}
+		// Pebble may have been faster.
+		if err := s.disk.Remove(path); err != nil && !oserror.IsNotExist(err) {
+			s.disk.halt(err)
+		}
+	})
+}
+
+// eachFile calls f for the files whose name is a number with the kind before or
+// behind it.
+func (s *Store) eachFile(kind string, f func(path string, number uint64)) error {
+	names, err := s.disk.List(s.dir)
+	if err != nil {
+		s.disk.halt(fmt.Errorf("list %s: %w", s.dir, err))
+		return s.failure()
+	}
+	for _, name := range names {
+		digits, found := strings.CutPrefix(name, kind)
+		if !found {
+			digits, found = strings.CutSuffix(name, kind)
+		}
+		if number, err := strconv.ParseUint(digits, 10, 64); found && err == nil {
+			f(s.disk.PathJoin(s.dir, name), number)
+		}
+	}
+	return s.failure()
+}
+
+// finishDeletions does what a crash kept a deletion from doing.
+func (s *Store) finishDeletions() error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyDeletion}, UpperBound: []byte{keyDeletion + 1}})
+	if err != nil {
+		return s.fail("deletions", err)
+	}
+	pending := map[segmentID][]segmentID{}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var value []byte
+		if value, err = it.ValueAndErr(); err != nil {
+			break
+		}
+		var m storagev1.Deletion
+		if err = decode(it.Key(), keyDeletion, value, &m); err != nil {
+			break
+		}
+		own := deletionSegment(it.Key())
+		pending[own] = nil
+		for _, segment := range m.GetSegments() {
+			pending[own] = append(pending[own], segmentID(segment))
+		}
+	}
+	if closeErr := it.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return s.fail("deletions", err)
+	}
+	for _, own := range slices.Sorted(maps.Keys(pending)) {
+		s.logger.Info("finishing an interrupted deletion", "segments", len(pending[own]))
+		if err := s.scrub(own, pending[own]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

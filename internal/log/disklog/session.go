@@ -1,0 +1,84 @@
+package disklog
+
+import (
+	"sync"
+	"sync/atomic"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// session is a session from its creation or loading to its deletion.
+type session struct {
+	*record
+
+	// What has been admitted; guarded by the slot's mu.
+	at     state
+	puts   uint64 // artifacts put into the own segment
+	frozen uint64 // of which so many may be shared by forks
+	last   *commit
+
+	// lastPut is the newest commit of an artifact. It is set before the artifact
+	// can be read.
+	lastPut atomic.Pointer[commit]
+	// dying is set before the session's data goes away.
+	dying atomic.Bool
+
+	// What is durable.
+	mu    sync.Mutex
+	shown bool
+	gone  bool
+	seen  state         // without open calls
+	moved chan struct{} // closed, and replaced, when any of these changes
+}
+
+func newSession(r *record, at state) *session {
+	return &session{record: r, at: at, moved: make(chan struct{})}
+}
+
+// publish shows the log up to a state that is durable.
+func (s *session) publish(at state) {
+	at.head.OpenCalls = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown, s.seen = true, at
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// end tells everyone that the session is deleted.
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// visible reports whether there is a session that is durable and not deleted.
+func (s *session) visible() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown && !s.gone
+}
+
+// head is the newest durable event.
+func (s *session) head() eventlog.Seq {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen.head.Seq
+}
+
+func (s *session) describe() eventlog.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.describe(s.seen)
+}
+
+func (r *record) describe(at state) eventlog.Session {
+	d := r.info
+	d.Head, d.Turns, d.LogBytes, d.UpdateTime = at.head.Seq, at.head.Turns, at.bytes, at.update
+	return d
+}

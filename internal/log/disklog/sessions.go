@@ -1,0 +1,74 @@
+package disklog
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// ListSessions returns sessions in the order of their ids.
+func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	lower := sessionKey(q.After)
+	if q.After != "" {
+		lower = append(lower, 0)
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: []byte{keySession + 1}})
+	if err != nil {
+		return nil, s.fail("sessions", err)
+	}
+	defer it.Close()
+	var page []eventlog.Session
+	for ok := it.First(); ok && (q.Limit == 0 || len(page) < q.Limit); ok = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, s.fail(describeKey(it.Key()), err)
+		}
+		r, err := decodeSession(it.Key(), value)
+		if err != nil {
+			return nil, err
+		}
+		if !r.info.Matches(q.Labels) {
+			continue
+		}
+		described, shown, err := s.describeListed(r)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			page = append(page, described)
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.fail("sessions", err)
+	}
+	return page, nil
+}
+
+// describeListed describes a session whose record was found. It does not fill
+// the memory with sessions that nobody uses.
+func (s *Store) describeListed(r *record) (d eventlog.Session, shown bool, err error) {
+	s.mu.Lock()
+	sl := s.slots[r.info.ID]
+	s.mu.Unlock()
+	if sl != nil && sl.loaded.Load() {
+		found := sl.session.Load()
+		if !found.visible() {
+			return d, false, nil
+		}
+		return found.describe(), true, nil
+	}
+	// Nobody writes it now, so what is on disk is durable.
+	at, err := s.newestState(r)
+	return r.describe(at), err == nil, err
+}

@@ -1,0 +1,145 @@
+package disklog
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// slot is the place of a session id, whether or not there is a session.
+type slot struct {
+	id string
+	// mu is held by whoever changes the session. Waiting for the disk is allowed
+	// under it.
+	mu     sync.Mutex
+	loaded atomic.Bool
+	// session is nil if there is none. Set under mu.
+	session atomic.Pointer[session]
+
+	users int           // guarded by Store.mu
+	idle  *list.Element // guarded by Store.mu; nil while there are users
+}
+
+// acquire returns the slot of an id, loaded. It is the caller's to release.
+func (s *Store) acquire(id string) (*slot, error) {
+	s.mu.Lock()
+	sl := s.slots[id]
+	if sl == nil {
+		sl = &slot{id: id}
+		s.slots[id] = sl
+	}
+	if sl.idle != nil {
+		s.idle.Remove(sl.idle)
+		sl.idle = nil
+	}
+	sl.users++
+	s.mu.Unlock()
+
+	if sl.loaded.Load() {
+		return sl, nil
+	}
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.loaded.Load() {
+		return sl, nil
+	}
+	found, err := s.load(id)
+	if err != nil {
+		s.release(sl)
+		return nil, err
+	}
+	sl.session.Store(found)
+	sl.loaded.Store(true)
+	return sl, nil
+}
+
+// retain adds a user to a slot that has one.
+func (s *Store) retain(sl *slot) {
+	s.mu.Lock()
+	sl.users++
+	s.mu.Unlock()
+}
+
+// release gives a slot back. What nobody uses is forgotten some time: it can be
+// loaded again.
+func (s *Store) release(sl *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sl.users--; sl.users > 0 {
+		return
+	}
+	if sl.session.Load() == nil {
+		delete(s.slots, sl.id)
+		return
+	}
+	sl.idle = s.idle.PushBack(sl)
+	if s.idle.Len() > s.opts.IdleSessions {
+		oldest := s.idle.Remove(s.idle.Front()).(*slot)
+		oldest.idle = nil
+		delete(s.slots, oldest.id)
+	}
+}
+
+// find returns a session that can be seen, with its slot, which is the caller's
+// to release.
+func (s *Store) find(id string) (*slot, *session, error) {
+	sl, err := s.acquire(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found := sl.session.Load(); found.visible() {
+		return sl, found, nil
+	}
+	s.release(sl)
+	return nil, nil, noSession(id)
+}
+
+func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
+
+// load reads a session from disk. It returns nil if there is none.
+func (s *Store) load(id string) (*session, error) {
+	key := sessionKey(id)
+	value, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, s.fail(describeKey(key), err)
+	}
+	r, err := decodeSession(key, value)
+	closer.Close()
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.newestState(r)
+	if err != nil {
+		return nil, err
+	}
+	puts, frozen, err := s.loadPuts(r.own().segment)
+	if err != nil {
+		return nil, err
+	}
+	found := newSession(r, at)
+	found.puts, found.frozen = puts, frozen
+	found.publish(at)
+	return found, nil
+}
+
+// described is the session as it is to be shown.
+func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {
+	if err := s.enter(ctx); err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.release(sl)
+	return found.describe(), nil
+}

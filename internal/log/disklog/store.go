@@ -1,0 +1,128 @@
+package disklog
+
+import (
+	"container/list"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Store is an eventlog.Store on disk.
+//
+// Locks are taken in this order: open, deleting, a slot's mu (two slots in the
+// order of their ids), mu, a session's mu.
+type Store struct {
+	opts   Options
+	dir    string // where the data is
+	disk   *haltFS
+	db     *pebble.DB
+	lock   io.Closer
+	logger *slog.Logger
+
+	// open is held, shared, by every call while it uses the database.
+	open    sync.RWMutex
+	closed  bool          // guarded by open
+	closing chan struct{} // closed when Close begins
+	drained chan struct{} // closed when the last commit is settled
+
+	// commits are what was handed to Pebble and is not yet known to be durable.
+	commits     chan *commit
+	lastSegment atomic.Uint64
+
+	mu    sync.Mutex
+	slots map[string]*slot
+	idle  *list.List // of slots without users, the least recently used in front
+
+	// deleting serialises deletions, which look at who shares a segment.
+	deleting sync.Mutex
+	// scrubbing, while not 0, makes Pebble rewrite every file with garbage.
+	scrubbing atomic.Int32
+	// manifest is the number of the newest manifest that is in force.
+	manifest atomic.Uint64
+}
+
+var _ eventlog.Store = (*Store)(nil)
+
+// enter begins a call that uses the database; leave ends it.
+func (s *Store) enter(ctx context.Context) error {
+	s.open.RLock()
+	err := s.usable()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		s.open.RUnlock()
+	}
+	return err
+}
+
+func (s *Store) leave() { s.open.RUnlock() }
+
+// usable returns why no call is served. open is held.
+func (s *Store) usable() error {
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	return s.failure()
+}
+
+// failure returns the *UnavailableError of a halted store, or nil.
+func (s *Store) failure() error {
+	if cause := s.disk.cause(); cause != nil {
+		return &eventlog.UnavailableError{Cause: cause}
+	}
+	return nil
+}
+
+// fail turns an error of Pebble into one of eventlog. What is corrupt is the
+// caller's to know; any other error means that the database cannot be used.
+func (s *Store) fail(what string, err error) error {
+	if pebble.IsCorruptionError(err) {
+		return &eventlog.CorruptError{What: what, Reason: err.Error()}
+	}
+	s.disk.halt(err)
+	return s.failure()
+}
+
+// Healthy returns nil while the store takes work.
+func (s *Store) Healthy() error {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	return s.usable()
+}
+
+// Close waits for the calls and commits under way and releases the directory.
+func (s *Store) Close() error {
+	s.open.Lock()
+	if s.closed {
+		s.open.Unlock()
+		return eventlog.ErrClosed
+	}
+	s.closed = true
+	close(s.closing)
+	s.open.Unlock()
+
+	close(s.commits)
+	<-s.drained
+	failure := s.failure()
+	if failure == nil {
+		// Only so that the next opening has nothing to replay.
+		if err := s.db.Flush(); err != nil {
+			s.logger.Warn("event log was not flushed on closing", "error", err)
+		}
+		failure = s.failure()
+	}
+	err := s.db.Close()
+	if closeErr := s.lock.Close(); err == nil {
+		err = closeErr
+	}
+	if failure != nil {
+		return failure
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package disklog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// Verify reads a session's whole log, as it is durable at the call, and checks
+// everything that is derivable: seqs are dense, the chain holds, the events pass
+// the rules of admission again, and every head and index record says what
+// follows from the events. It returns nil or a *CorruptError that names the first
+// record at fault.
+func (s *Store) Verify(ctx context.Context, id string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	defer s.release(sl)
+	head := found.head()
+	var at state
+	for _, l := range found.links {
+		if at, err = s.verifyLink(ctx, l, at, min(head, l.upTo)); err != nil {
+			if found.dying.Load() {
+				return noSession(id)
+			}
+			return err
+		}
+	}
+	if at.head.Seq != head {
+		return missing(found.own(), at.head.Seq+1)
+	}
+	return nil
+}
+
+// verifyLink checks a link's events up to seq to and returns the state behind
+// them; at is the state before.
+func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Seq) (state, error) {
+	if at.head.Seq < min(l.base, to) {
+		return at, missing(l, at.head.Seq+1)
+	}
+	if to <= l.base {
+		return at, nil
+	}
+	lower, upper := eventKey(l.segment, l.base+1), eventKey(l.segment, to+1)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return at, s.fail("events", err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return at, err
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return at, s.fail(describeKey(it.Key()), err)
+		}
+		if keySeq(it.Key()) != at.head.Seq+1 {
+			return at, missing(l, at.head.Seq+1)
+		}
+		if at, err = s.verifyEvent(l, at, it.Key(), value); err != nil {
+			return at, err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return at, s.fail("events", err)
+	}
+	if at.head.Seq != to {
+		return at, missing(l, at.head.Seq+1)
+	}
+	return at, nil
+}
+
+func (s *Store) verifyEvent(l link, at state, key, value []byte) (state, error) {
+	corrupt := func(key []byte, reason string) (state, error) {
+		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
+	}
+	e, err := decodeEvent(key, value)
+	if err != nil {
+		return at, err
+	}
+	next := at
+	head, admitted, err := at.head.Admit([]eventlog.Event{e})
+	if err != nil {
+		return corrupt(key, fmt.Sprintf("it breaks the rules of admission: %v", err))
+	}
+	if admitted[0].Turn != e.Turn {
+		return corrupt(key, fmt.Sprintf("it says turn %d where turn %d follows from the log", e.Turn, admitted[0].Turn))
+	}
+	next.head = head
+	next.bytes += eventlog.Size(e)
+	next.chain = chainOver(at.chain, value)
+
+	stored, found, err := s.stateIn(l, e.Seq)
+	hk := headKey(l.segment, e.Seq)
+	switch {
+	case err != nil:
+		return at, err
+	case !found || stored.head.Seq != e.Seq:
+		return corrupt(hk, "it is missing")
+	case stored.chain != next.chain:
+		return corrupt(key, "the hash chain breaks here: it, or an event before it, is not what was written")
+	case stored.head.Turns != head.Turns || stored.head.LastGroup != head.LastGroup ||
+		stored.bytes != next.bytes || !slices.Equal(stored.head.OpenCalls, head.OpenCalls):
+		return corrupt(hk, "it does not follow from the events")
+	}
+	return next, s.verifyIndex(l, e)
+}
+
+func (s *Store) verifyIndex(l link, e eventlog.Event) error {
+	key := indexKey(l.segment, eventIDHash(e.ID))
+	value, closer, err := s.db.Get(key)
+	if err != nil {
+		return &eventlog.CorruptError{What: "index of " + describeKey(eventKey(l.segment, e.Seq)), Reason: err.Error()}
+	}
+	defer closer.Close()
+	var m storagev1.Index
+	if err := decode(key, keyIndex, value, &m); err != nil {
+		return err
+	}
+	digest := eventlog.Digest(e)
+	if eventlog.Seq(m.GetSeq()) != e.Seq || !bytes.Equal(m.GetDigest(), digest[:]) {
+		return &eventlog.CorruptError{What: "index of " + describeKey(eventKey(l.segment, e.Seq)), Reason: "it does not follow from the event"}
+	}
+	return nil
+}
