@@ -1,0 +1,186 @@
+package budget
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The tokenizers that a model or a budget may name. The first two are exact and
+// come from the package bpe; the heuristic stands for all that are not public.
+const (
+	TokenizerO200K     = "o200k_base"
+	TokenizerCL100K    = "cl100k_base"
+	TokenizerHeuristic = "heuristic"
+)
+
+// Tokenizers lists the names of all tokenizers.
+func Tokenizers() []string {
+	return []string{TokenizerO200K, TokenizerCL100K, TokenizerHeuristic}
+}
+
+// Model is what is known of a model, or of a family of them.
+type Model struct {
+	// Name is a model's name, or a prefix of names followed by "*". Case does not
+	// matter.
+	Name     string
+	Provider string
+	// Window is how many tokens a request and its answer may hold together.
+	Window    uint64
+	Tokenizer string
+	// Margin is the fraction of the window that is kept free because counts may
+	// be too low: at least 0, less than 1.
+	Margin float64
+}
+
+// Override adds a model to the registry or changes one. What is zero or nil is
+// taken from the entry that the name would have matched without the override.
+type Override struct {
+	Name      string
+	Provider  string
+	Window    uint64
+	Tokenizer string
+	Margin    *float64
+}
+
+// ModelError says which field of an override is wrong and why.
+type ModelError struct {
+	Field  string // a path such as models[1].margin
+	Reason string
+}
+
+func (e *ModelError) Error() string { return e.Field + ": " + e.Reason }
+
+// Models is the registry of models. It is immutable; the zero value knows no
+// model at all, NewModels makes a useful one.
+type Models struct {
+	overrides, builtin table
+}
+
+// NewModels returns the built-in registry with the overrides in front of it, or
+// a *ModelError for the first of them that is not valid.
+func NewModels(overrides ...Override) (Models, error) {
+	m := Models{builtin: newTable(builtinModels)}
+	merged := make([]Model, 0, len(overrides))
+	for i, o := range overrides {
+		model, err := m.apply(o)
+		if err != nil {
+			err.Field = fmt.Sprintf("models[%d].%s", i, err.Field)
+			return Models{}, err
+		}
+		if slices.ContainsFunc(merged, func(other Model) bool { return strings.EqualFold(other.Name, model.Name) }) {
+			return Models{}, &ModelError{fmt.Sprintf("models[%d].name", i), fmt.Sprintf("%q stands twice", model.Name)}
+		}
+		merged = append(merged, model)
+	}
+	m.overrides = newTable(merged)
+	return m, nil
+}
+
+// Lookup finds the entry for a model: among the overrides first, then among the
+// built-in ones; in each an exact name goes before a prefix, and a longer prefix
+// before a shorter one. The path that routers put before a name
+// ("anthropic/claude-…") counts only for entries that have a slash themselves. If
+// nothing matches, Lookup returns the entry named DefaultModel and false.
+func (m Models) Lookup(name string) (Model, bool) {
+	if model, ok := m.find(strings.ToLower(name)); ok {
+		return model, true
+	}
+	model, _ := m.find(DefaultModel)
+	return model, false
+}
+
+// All lists the registry's entries, overrides in place of what they replace, by
+// name.
+func (m Models) All() []Model {
+	byName := maps.Clone(m.builtin.byName)
+	maps.Copy(byName, m.overrides.byName)
+	return slices.SortedFunc(maps.Values(byName), func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (m Models) find(name string) (Model, bool) {
+	if model, ok := m.overrides.find(name); ok {
+		return model, true
+	}
+	return m.builtin.find(name)
+}
+
+// apply completes an override from the registry and validates it.
+func (m Models) apply(o Override) (Model, *ModelError) {
+	stem := strings.TrimSuffix(o.Name, "*")
+	if o.Name == "" || strings.Contains(stem, "*") {
+		return Model{}, &ModelError{"name", fmt.Sprintf("%q must be a name, or a prefix with one * at its end", o.Name)}
+	}
+	base, _ := m.Lookup(stem)
+	model := Model{
+		Name:      o.Name,
+		Provider:  cmp.Or(o.Provider, base.Provider),
+		Window:    cmp.Or(o.Window, base.Window),
+		Tokenizer: cmp.Or(o.Tokenizer, base.Tokenizer),
+		Margin:    base.Margin,
+	}
+	if o.Margin != nil {
+		model.Margin = *o.Margin
+	} else if o.Tokenizer != "" && o.Tokenizer != base.Tokenizer {
+		model.Margin = defaultMargin(o.Tokenizer)
+	}
+	return model, model.Validate()
+}
+
+// Validate returns a *ModelError whose Field is the name of the field at fault,
+// or nil.
+func (m Model) Validate() *ModelError {
+	switch {
+	case m.Name == "" || strings.Contains(strings.TrimSuffix(m.Name, "*"), "*"):
+		return &ModelError{"name", fmt.Sprintf("%q must be a name, or a prefix with one * at its end", m.Name)}
+	case m.Window == 0:
+		return &ModelError{"window", "must be the number of tokens the model can hold"}
+	case !slices.Contains(Tokenizers(), m.Tokenizer):
+		return &ModelError{"tokenizer", fmt.Sprintf("%q is none of %s", m.Tokenizer, strings.Join(Tokenizers(), ", "))}
+	case !(m.Margin >= 0 && m.Margin < 1):
+		return &ModelError{"margin", "must be at least 0 and less than 1"}
+	}
+	return nil
+}
+
+// table finds models by exact name and by longest prefix.
+type table struct {
+	byName   map[string]Model // in lower case, prefixes with their "*"
+	prefixes []string         // without "*", longest first
+}
+
+func newTable(models []Model) table {
+	t := table{byName: make(map[string]Model, len(models))}
+	for _, m := range models {
+		name := strings.ToLower(m.Name)
+		t.byName[name] = m
+		if prefix, ok := strings.CutSuffix(name, "*"); ok {
+			t.prefixes = append(t.prefixes, prefix)
+		}
+	}
+	slices.SortFunc(t.prefixes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
+	return t
+}
+
+func (t table) find(name string) (Model, bool) {
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	for _, exact := range []string{name, base} {
+		if m, ok := t.byName[exact]; ok {
+			return m, true
+		}
+	}
+	for _, prefix := range t.prefixes {
+		matched := base
+		if strings.Contains(prefix, "/") {
+			matched = name
+		}
+		if strings.HasPrefix(matched, prefix) {
+			return t.byName[prefix+"*"], true
+		}
+	}
+	return Model{}, false
+}

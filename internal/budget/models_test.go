@@ -1,0 +1,144 @@
+package budget
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func newModels(t *testing.T, overrides ...Override) Models {
+	t.Helper()
+	models, err := NewModels(overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+func TestLookupBuiltin(t *testing.T) {
+	models := newModels(t)
+	for name, want := range map[string]struct {
+		entry, tokenizer string
+		window           uint64
+	}{
+		"gpt-4o":                            {"gpt-4o*", TokenizerO200K, 128_000},
+		"gpt-4o-mini-2024-07-18":            {"gpt-4o*", TokenizerO200K, 128_000},
+		"GPT-4.1-nano":                      {"gpt-4.1*", TokenizerO200K, 1_047_576},
+		"gpt-5-codex":                       {"gpt-5*", TokenizerO200K, 400_000},
+		"o3-mini":                           {"o3*", TokenizerO200K, 200_000},
+		"o1-mini-2024-09-12":                {"o1-mini*", TokenizerO200K, 128_000},
+		"gpt-4":                             {"gpt-4", TokenizerCL100K, 8_192},
+		"gpt-4-0613":                        {"gpt-4-*", TokenizerCL100K, 8_192},
+		"gpt-4-32k-0613":                    {"gpt-4-32k*", TokenizerCL100K, 32_768},
+		"gpt-3.5-turbo-0125":                {"gpt-3.5-turbo*", TokenizerCL100K, 16_385},
+		"claude-3-5-sonnet-20241022":        {"claude-*", TokenizerHeuristic, 200_000},
+		"anthropic/claude-opus-4.1":         {"claude-*", TokenizerHeuristic, 200_000},
+		"us.anthropic.claude-sonnet-4-v1:0": {"us.anthropic.claude-*", TokenizerHeuristic, 200_000},
+		"gemini-2.5-pro":                    {"gemini-*", TokenizerHeuristic, 1_048_576},
+		"openrouter/deepseek/deepseek-chat": {"deepseek-*", TokenizerHeuristic, 131_072},
+		"Qwen/Qwen3-Coder-480B-A35B":        {"qwen3-coder*", TokenizerHeuristic, 262_144},
+		"meta-llama/Llama-3.3-70B-Instruct": {"llama-3.3*", TokenizerHeuristic, 131_072},
+		"mistral-large-2411":                {"mistral-large*", TokenizerHeuristic, 131_072},
+		"glm-4.6":                           {"glm-4.6*", TokenizerHeuristic, 204_800},
+		"moonshotai/kimi-k2-0905-preview":   {"kimi-k2-0905*", TokenizerHeuristic, 262_144},
+		"grok-4-fast-reasoning":             {"grok-4-fast*", TokenizerHeuristic, 2_000_000},
+		DefaultModel:                        {DefaultModel, TokenizerHeuristic, 128_000},
+	} {
+		got, ok := models.Lookup(name)
+		if !ok || got.Name != want.entry || got.Tokenizer != want.tokenizer || got.Window != want.window {
+			t.Errorf("%s: %+v (%v), want %+v", name, got, ok, want)
+		}
+	}
+	for _, unknown := range []string{"", "gpt", "my-model", "vendor/", "claude", "gpt-4x"} {
+		got, ok := models.Lookup(unknown)
+		if ok || got.Name != DefaultModel {
+			t.Errorf("%q: %+v, %v; want the default and false", unknown, got, ok)
+		}
+	}
+}
+
+func TestBuiltinModelsAreValid(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range builtinModels {
+		if err := m.Validate(); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		if names[m.Name] || m.Name != strings.ToLower(m.Name) {
+			t.Errorf("%s stands twice or is not in lower case", m.Name)
+		}
+		names[m.Name] = true
+	}
+	all := newModels(t).All()
+	if len(all) != len(builtinModels) || !slices.IsSortedFunc(all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Errorf("All lists %d of %d models, or not by name", len(all), len(builtinModels))
+	}
+}
+
+func TestOverridesWin(t *testing.T) {
+	none := 0.0
+	models := newModels(t,
+		Override{Name: "gpt-4o*", Window: 64_000},
+		Override{Name: "GPT-4o-mini", Margin: &none, Provider: "azure"},
+		Override{Name: "local/*", Window: 16_000, Tokenizer: TokenizerCL100K},
+		Override{Name: "claude-*", Window: 1_000_000},
+		Override{Name: "claude-opus-*", Tokenizer: TokenizerO200K},
+		Override{Name: "default", Window: 32_000},
+	)
+	for name, want := range map[string]Model{
+		"gpt-4o":        {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin},
+		"gpt-4o-mini":   {"GPT-4o-mini", "azure", 128_000, TokenizerO200K, 0},
+		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin},
+		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin},
+		// An override goes before a longer built-in prefix.
+		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, heuristicMargin},
+		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin},
+		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin},
+	} {
+		if got, ok := models.Lookup(name); !ok || got != want {
+			t.Errorf("%s: %+v (%v), want %+v", name, got, ok, want)
+		}
+	}
+	if got, ok := models.Lookup("unheard-of"); ok || got.Window != 32_000 {
+		t.Errorf("unheard-of: %+v, %v; want the overridden default", got, ok)
+	}
+	// Three of the six are new names.
+	if got, want := len(models.All()), len(builtinModels)+3; got != want {
+		t.Errorf("All lists %d models, want %d", got, want)
+	}
+}
+
+func TestBadOverridesNameTheField(t *testing.T) {
+	negative, one := -0.1, 1.0
+	nan := negative - negative
+	nan /= nan
+	for _, c := range []struct {
+		field     string
+		overrides []Override
+	}{
+		{"models[0].name", []Override{{Window: 5}}},
+		{"models[1].name", []Override{{Name: "a"}, {Name: "a*b"}}},
+		{"models[0].name", []Override{{Name: "a**"}}},
+		{"models[1].name", []Override{{Name: "a"}, {Name: "A"}}},
+		{"models[0].tokenizer", []Override{{Name: "a", Tokenizer: "p50k_base"}}},
+		{"models[0].margin", []Override{{Name: "a", Margin: &negative}}},
+		{"models[0].margin", []Override{{Name: "a", Margin: &one}}},
+		{"models[2].margin", []Override{{Name: "a"}, {Name: "b"}, {Name: "c", Margin: &nan}}},
+	} {
+		_, err := NewModels(c.overrides...)
+		var bad *ModelError
+		if !errors.As(err, &bad) || bad.Field != c.field || !strings.HasPrefix(err.Error(), c.field+": ") {
+			t.Errorf("%+v: %v, want an error of %s", c.overrides, err, c.field)
+		}
+	}
+	for field, m := range map[string]Model{
+		"name":      {"", "", 1, TokenizerHeuristic, 0},
+		"window":    {"a", "", 0, TokenizerHeuristic, 0},
+		"tokenizer": {"a", "", 1, "", 0},
+		"margin":    {"a", "", 1, TokenizerHeuristic, 1.5},
+	} {
+		if err := m.Validate(); err == nil || err.Field != field {
+			t.Errorf("%+v: %v, want an error of %s", m, err, field)
+		}
+	}
+}
