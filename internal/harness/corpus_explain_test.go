@@ -88,16 +88,17 @@ func (c *counts) explainCodex(s harness.Session) {
 		}
 	}
 	c.Thinking += customs(s, "empty-reasoning")
+	// The index takes the last running total of a rollout; where that is greater, a
+	// request was made of which the file has no count of its own.
+	var total struct {
+		Usage struct {
+			Input  uint64 `json:"input_tokens"`
+			Cached uint64 `json:"cached_input_tokens"`
+		} `json:"total_token_usage"`
+	}
 	for _, raw := range customsOf(s, "token-count") {
-		var info struct {
-			Last struct {
-				Input  uint64 `json:"input_tokens"`
-				Cached uint64 `json:"cached_input_tokens"`
-			} `json:"last_token_usage"`
-		}
-		if json.Unmarshal([]byte(raw), &info) == nil {
-			c.Prompt += info.Last.Input
-			c.Cached += info.Last.Cached
+		if json.Unmarshal([]byte(raw), &total) == nil {
+			c.Prompt, c.Cached = total.Usage.Input, total.Usage.Cached
 		}
 	}
 }

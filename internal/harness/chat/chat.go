@@ -58,11 +58,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err != nil {
 		return transcript.Transcript{}, err
 	}
-	t := r.out.Finish()
-	if len(t.Sessions) == 0 {
-		return t, &transcript.FormatError{Harness: Name, Reason: "no messages in it"}
-	}
-	return t, nil
+	return r.out.Finish() //nolint:wrapcheck // a *FormatError
 }
 
 // oneALine reports whether the file begins with a message rather than with a list
@@ -100,15 +96,9 @@ func (r *reader) document(doc *transcript.Document) error {
 		default:
 			r.out.Warn(doc.Line(), "neither an object nor a list; not read")
 		}
-		if err == nil {
-			continue
+		if err != nil {
+			return doc.Settle(err) //nolint:wrapcheck // says what failed
 		}
-		if !transcript.Damaged(err) {
-			return fmt.Errorf("read transcript: %w", err)
-		}
-		// What came before the damage has been read.
-		r.out.Warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
-		return nil
 	}
 }
 

@@ -20,7 +20,7 @@ func Detect(p transcript.Probe) bool {
 	if p.Is("type", "session_meta", "response_item", "event_msg", "turn_context", "compacted") && p.Has("type", "payload") {
 		return true
 	}
-	return p.Is("type", "function_call", "function_call_output") && p.Has("type", "call_id")
+	return p.Has("id", "timestamp", "instructions") || (p.Is("type", "function_call", "function_call_output") && p.Has("type", "call_id"))
 }
 
 type reader struct {
@@ -42,11 +42,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	t := out.Finish()
-	if len(t.Sessions) == 0 {
-		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
-	}
-	return t, nil
+	return out.Finish() //nolint:wrapcheck // a *FormatError
 }
 
 func (r *reader) record(line transcript.Record) error {

@@ -64,11 +64,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
 		return transcript.Transcript{}, err
 	}
-	t := out.Finish()
-	if len(t.Sessions) == 0 {
-		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
-	}
-	return t, nil
+	return out.Finish() //nolint:wrapcheck // a *FormatError
 }
 
 func (r *reader) field(name string, value json.RawMessage, _ int) {

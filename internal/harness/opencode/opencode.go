@@ -43,11 +43,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	}
 	r.flush()
 	r.prune(0)
-	t := out.Finish()
-	if len(t.Sessions) == 0 {
-		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
-	}
-	return t, nil
+	return out.Finish() //nolint:wrapcheck // a *FormatError
 }
 
 func (r *reader) field(name string, value json.RawMessage, _ int) {

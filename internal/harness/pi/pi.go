@@ -45,11 +45,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	t := out.Finish()
-	if len(t.Sessions) == 0 {
-		return t, &transcript.FormatError{Harness: Name, Reason: "no conversation in it"}
-	}
-	return t, nil
+	return out.Finish() //nolint:wrapcheck // a *FormatError
 }
 
 func (r *reader) record(line transcript.Record) error {

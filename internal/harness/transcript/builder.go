@@ -44,24 +44,28 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 }
 
 // Finish returns the transcript, without sessions that stayed empty. If the main
-// session is among those, the first other one takes its place. The builder must
-// not be used afterwards.
-func (b *Builder) Finish() Transcript {
+// session is among those, the first other one takes its place. It is a *FormatError
+// if no session has a message or a compaction: then the input was no transcript of
+// this harness. The builder must not be used afterwards.
+func (b *Builder) Finish() (Transcript, error) {
+	conversation := false
 	for _, s := range b.sessions {
 		if len(s.session.Events) > 0 {
 			b.t.Sessions = append(b.t.Sessions, s.session)
 		}
+		conversation = conversation || s.speaks
 	}
-	if len(b.t.Sessions) > 0 && b.t.Sessions[0].Suffix != "" {
-		b.t.Sessions[0].Suffix = ""
+	if !conversation {
+		return Transcript{}, &FormatError{Harness: b.t.Harness, Reason: "there is no conversation in it"}
 	}
+	b.t.Sessions[0].Suffix = ""
 	if len(b.skipped) > 0 {
 		b.Warn(0, "left out as bookkeeping of the harness: %s", b.skipped)
 	}
 	if len(b.kept) > 0 {
 		b.Warn(0, "kept as custom events: %s", b.kept)
 	}
-	return b.t
+	return b.t, nil
 }
 
 // Entry is one entry of a transcript on its way to become an event.
@@ -91,6 +95,7 @@ type SessionBuilder struct {
 	open    []openCall                 // oldest first
 	calls   map[string]int             // how often each original call id was used
 	callIDs map[string]bool            // every final call id given
+	speaks  bool                       // it has a message or a compaction
 	held    map[string]bool            // final call ids reserved but not used yet
 }
 
@@ -147,6 +152,9 @@ func (s *SessionBuilder) Keep(e Entry, kind string) {
 }
 
 func (s *SessionBuilder) push(e Entry) {
+	if _, custom := e.Body.(*eventlog.Custom); !custom {
+		s.speaks = true
+	}
 	s.session.Events = append(s.session.Events, eventlog.Event{ID: e.ID, Time: e.Time.UTC(), Labels: e.Labels, Body: e.Body})
 	if extra := len(s.open) - eventlog.MaxOpenCalls; extra > 0 {
 		s.open = append([]openCall(nil), s.open[extra:]...)

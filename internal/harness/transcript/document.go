@@ -17,6 +17,8 @@ type Document struct {
 	dec   *jsontext.Decoder
 	lines lineIndex
 	warn  Warn
+	// damaged is where the input stopped to be JSON.
+	damaged int64
 }
 
 // NewDocument reads from r.
@@ -77,20 +79,33 @@ func (d *Document) Close() error {
 	return d.failed(err)
 }
 
-// Line is the line that has been read up to.
-func (d *Document) Line() int { return d.lines.at(d.dec.InputOffset()) }
+// Line is the line that has been read up to, or the one that is damaged.
+func (d *Document) Line() int { return d.lines.at(max(d.dec.InputOffset(), d.damaged)) }
 
 func (d *Document) failed(err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // the decoder wraps it where more was expected
 		return err
 	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		d.damaged = syntax.ByteOffset
+	}
 	return fmt.Errorf("line %d: %w", d.Line(), err)
 }
 
-// Damaged reports whether an error of a Document is the input's damage, such as
-// that it was cut off, rather than a failure to read it.
-func Damaged(err error) bool {
-	return Malformed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+// Settle tells damage of the input, such as that it was cut off, from a failure to
+// read it: it warns of the first and returns nil, and returns the second.
+func (d *Document) Settle(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case d.lines.err != nil:
+		return fmt.Errorf("read transcript: %w", d.lines.err)
+	case Malformed(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		d.warn(d.Line(), "the rest is cut off or not JSON and was not read: %v", err)
+		return nil
+	}
+	return err
 }
 
 // lineIndex notes where lines begin as they pass.
@@ -100,6 +115,7 @@ type lineIndex struct {
 	ends []int64 // offsets of newlines
 	// before is how many lines came before the first.
 	before int
+	err    error // of the source, other than its end
 }
 
 func (l *lineIndex) Read(p []byte) (int, error) {
@@ -113,6 +129,9 @@ func (l *lineIndex) Read(p []byte) (int, error) {
 		l.ends = append(l.ends, l.off+int64(i)-1)
 	}
 	l.off += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		l.err = err
+	}
 	return n, err //nolint:wrapcheck // a reader passes its source's error on
 }
 

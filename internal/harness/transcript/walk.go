@@ -14,12 +14,7 @@ func ReadObject(r io.Reader, warn Warn, list string,
 	field func(name string, value json.RawMessage, line int), element func(value json.RawMessage, line int),
 ) error {
 	doc := NewDocument(r, warn)
-	err := doc.object(list, field, element)
-	if err != nil && Damaged(err) {
-		warn(doc.Line(), "the rest is cut off or not JSON and was not read: %v", err)
-		return nil
-	}
-	return err
+	return doc.Settle(doc.object(list, field, element))
 }
 
 func (d *Document) object(list string, field func(string, json.RawMessage, int), element func(json.RawMessage, int)) error {

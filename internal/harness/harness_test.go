@@ -1,0 +1,99 @@
+package harness_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/contextd/contextd/internal/harness"
+)
+
+func TestNames(t *testing.T) {
+	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "chat"}
+	if got := harness.Names(); !slices.Equal(got, want) {
+		t.Errorf("Names() = %q, want %q", got, want)
+	}
+}
+
+func TestReadByName(t *testing.T) {
+	const list = `[{"role":"user","content":"hi"}]`
+	for _, name := range []string{"chat", "openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", ""} {
+		tr, err := harness.Read(strings.NewReader(list), name)
+		if err != nil || tr.Harness != "chat" || len(tr.Sessions) != 1 {
+			t.Errorf("Read as %q: %+v, %v", name, tr, err)
+		}
+	}
+	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "nobody"} {
+		_, err := harness.Read(strings.NewReader(list), name)
+		var format *harness.FormatError
+		if !errors.As(err, &format) {
+			t.Errorf("a chat list read as %q gives %v", name, err)
+		}
+	}
+	for _, in := range []string{"", "# Markdown", "{}", "[]", `{"a":1}`, "\xff\xfe"} {
+		_, err := harness.Read(strings.NewReader(in), "")
+		var format *harness.FormatError
+		if !errors.As(err, &format) {
+			t.Errorf("%q gives %v", in, err)
+		}
+	}
+}
+
+// TestReadStreams: how the input comes makes no difference, nor does a byte order
+// mark; and an error of the input is not taken for its end.
+func TestReadStreams(t *testing.T) {
+	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken pipe")
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := harness.Read(bytes.NewReader(data), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := harness.Read(iotest.OneByteReader(bytes.NewReader(data)), "")
+		if err != nil || !reflect.DeepEqual(want, got) {
+			t.Errorf("%s read byte by byte differs: %v", input, err)
+		}
+		got, err = harness.Read(io.MultiReader(strings.NewReader("\xEF\xBB\xBF"), bytes.NewReader(data)), "")
+		if err != nil || !reflect.DeepEqual(want, got) {
+			t.Errorf("%s with a byte order mark differs: %v", input, err)
+		}
+		half := io.MultiReader(bytes.NewReader(data[:len(data)/2]), iotest.ErrReader(broken))
+		if _, err := harness.Read(half, want.Harness); !errors.Is(err, broken) {
+			t.Errorf("%s from a reader that fails gives %v", input, err)
+		}
+	}
+}
+
+// TestDetectEarly: half of a file, cut anywhere, is enough to recognise it.
+func TestDetectEarly(t *testing.T) {
+	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := filepath.Dir(filepath.Dir(input))
+		for _, n := range []int{len(data), len(data) * 3 / 4, len(data) / 2} {
+			if got, ok := harness.Detect(data[:n]); !ok || got != want {
+				t.Errorf("%d bytes of %s are taken for %q", n, input, got)
+			}
+		}
+	}
+}

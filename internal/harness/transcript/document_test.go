@@ -1,0 +1,71 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+func readObject(r io.Reader) (got []string, err error) {
+	warn := func(line int, format string, args ...any) {
+		got = append(got, fmt.Sprintf("%d warning: "+format, append([]any{line}, args...)...))
+	}
+	err = transcript.ReadObject(r, warn, "list",
+		func(name string, value json.RawMessage, line int) {
+			got = append(got, fmt.Sprintf("%d %s=%s", line, name, value))
+		},
+		func(value json.RawMessage, line int) { got = append(got, fmt.Sprintf("%d element %s", line, value)) })
+	return got, err
+}
+
+func TestReadObject(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []string // a warning's beginning
+	}{
+		{
+			"lines of members and elements", "{\n \"a\": [1,\n 2],\n\n \"list\": [\n  {\"x\":\n   1},\n\n  3\n ],\n \"b\": null }\n",
+			[]string{"2 a=[1,\n 2]", "6 element {\"x\":\n   1}", "9 element 3", "11 b=null"},
+		},
+		{"cut off in an element", "{\"list\": [1,\n2,\n{\"x\": ", []string{"1 element 1", "2 element 2", "3 warning: the rest is cut off"}},
+		{"cut off between elements", `{"list": [1`, []string{"1 element 1", "1 warning: the rest is cut off"}},
+		{"cut off in a member", `{"a": 1, "b`, []string{"1 a=1", "1 warning: the rest is cut off"}},
+		{"damaged", "{\"list\": [1,\n oops]}", []string{"1 element 1", "2 warning: the rest is cut off or not JSON"}},
+		{"another value for the list", `{"list": {"a": 1}, "b": 2}`, []string{"1 warning: a list was expected", "1 b=2"}},
+		{"no list", `{"list": null}`, nil},
+		{"no object", `[1]`, []string{"1 warning: the file does not hold an object"}},
+		{"empty", ``, []string{"1 warning: the rest is cut off"}},
+		{"invalid UTF-8", "{\"a\": \"\xff\"}", []string{"1 warning: invalid UTF-8", "1 a=\"\uFFFD\""}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := readObject(iotest.OneByteReader(strings.NewReader(tt.in)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range min(len(got), len(tt.want)) {
+				if strings.Contains(tt.want[i], "warning") {
+					got[i] = got[i][:min(len(got[i]), len(tt.want[i]))]
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadObjectFails(t *testing.T) {
+	broken := errors.New("broken pipe")
+	if _, err := readObject(io.MultiReader(strings.NewReader(`{"list": [1,`), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the reader's error", err)
+	}
+}
