@@ -16,6 +16,8 @@ type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
+	// Commands are added to those of this package.
+	Commands []*cobra.Command
 }
 
 // OS is the program as the operating system started it.
@@ -26,29 +28,61 @@ func OS(version string) Program {
 // Run executes the command line and returns the exit code. It reports errors
 // itself.
 func (p Program) Run(ctx context.Context, args []string) int {
+	started := false
 	root := p.newRoot()
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
 	}
-	return p.report(err)
+	if !started {
+		// Whatever fails before a command runs is the command line's fault.
+		err = usageError{err}
+	}
+	return p.report(cmd, err)
 }
 
 func (p Program) newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "contextd",
-		Short:         "Assemble LLM contexts from an immutable event log",
+		Use:   "contextd",
+		Short: "Assemble LLM contexts from an immutable event log",
+		Long: `contextd keeps the log of what happened in an agent's session and assembles
+from it the context of the next model call, within a token budget.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
+4 over budget or another precondition, 5 daemon or store not available.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(p.newServe())
+	root.AddGroup(
+		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
+		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},
+	)
+	for _, cmd := range []*cobra.Command{p.newServe()} {
+		cmd.GroupID = groupDaemon
+		root.AddCommand(cmd)
+	}
+	for _, make := range []func(*client) *cobra.Command{
+		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens,
+	} {
+		c := &client{program: p}
+		cmd := make(c)
+		cmd.GroupID = groupClient
+		c.bind(cmd.PersistentFlags())
+		root.AddCommand(cmd)
+	}
+	root.AddCommand(p.newVersion())
+	root.AddCommand(p.Commands...)
 	return root
 }
+
+const (
+	groupDaemon = "daemon"
+	groupClient = "client"
+)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -29,18 +28,15 @@ func exitCode(err error) int {
 		return ExitUsage
 	}
 	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange:
+		return ExitUsage
 	case codes.NotFound:
 		return ExitNotFound
-	case codes.FailedPrecondition, codes.Aborted:
+	case codes.FailedPrecondition, codes.Aborted, codes.AlreadyExists:
 		return ExitPrecondition
 	case codes.Unavailable:
 		return ExitUnavailable
 	default:
 		return ExitFailure
 	}
-}
-
-func (p Program) report(err error) int {
-	fmt.Fprintf(p.Stderr, "contextd: %v\n", err)
-	return exitCode(err)
 }

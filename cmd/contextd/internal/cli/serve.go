@@ -30,7 +30,9 @@ Flags go before the environment, and that before the file.`,
 		if err := c.Load(cmd.Flags(), p.LookupEnv); err != nil {
 			return usageError{fmt.Errorf("configuration: %w", err)}
 		}
-		d, err := daemon.Build(cmd.Context(), daemon.Options{Config: c, Logger: daemon.NewLogger(c, p.Stderr)})
+		d, err := daemon.Build(cmd.Context(), daemon.Options{
+			Config: c, Logger: daemon.NewLogger(c, p.Stderr), LookupEnv: p.LookupEnv, Version: p.Version,
+		})
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func Default() Config {
 		Listen:          "127.0.0.1:7171",
 		Store:           StoreDisk,
 		DataDir:         "contextd-data",
-		DiskCacheBytes:  64 << 20,
+		DiskCacheBytes:  16 << 20,
 		LogLevel:        slog.LevelInfo,
 		LogFormat:       LogText,
 		ShutdownTimeout: 20 * time.Second,

@@ -55,12 +55,8 @@ type budgetValue struct{ budget **contextdv1.Budget }
 
 // Set implements pflag.Value.
 func (v budgetValue) Set(text string) error {
-	var value map[string]any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		return err
-	}
 	b := &contextdv1.Budget{}
-	if err := parseMessage(value, b); err != nil {
+	if err := ParseMessage(text, b); err != nil {
 		return err
 	}
 	*v.budget = b
@@ -169,3 +165,13 @@ func (v modelsValue) String() string {
 
 // Type implements pflag.Value.
 func (modelsValue) Type() string { return "yaml" }
+
+// ParseMessage fills m from YAML or JSON text, by the names that the API's
+// fields have, and holds it to the API's rules.
+func ParseMessage(text string, m proto.Message) error {
+	var value map[string]any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		return err
+	}
+	return parseMessage(value, m)
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -33,6 +34,9 @@ type Options struct {
 	Listeners []net.Listener
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
+	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
+	LookupEnv func(string) (string, bool)
+	Version   string
 }
 
 // Daemon is a built daemon. Run must be called once, even if only to release
@@ -41,6 +45,8 @@ type Daemon struct {
 	logger    *slog.Logger
 	stopAfter time.Duration
 
+	telemetry *telemetry.Telemetry
+	metrics   *metricsServer // nil if there is no endpoint
 	store     eventlog.Store
 	service   *server.Server
 	grpc      *grpc.Server
@@ -63,10 +69,16 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	d.telemetry, err = telemetry.Setup(ctx, telemetry.Options{
+		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv,
+	})
+	if err != nil {
+		return nil, err
+	}
 	if d.store, err = openStore(o.Config, o.Logger); err != nil {
 		return nil, err
 	}
-	if d.service, err = buildService(ctx, d.store, o); err != nil {
+	if d.service, err = d.buildService(ctx, o); err != nil {
 		return nil, err
 	}
 	if err = d.buildGRPC(o); err != nil {
@@ -74,10 +86,16 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	opened, err := listen(o.Config)
 	d.listeners = append(d.listeners, opened...)
+	if err != nil {
+		return nil, err
+	}
+	if o.Config.MetricsListen != "" {
+		d.metrics, err = newMetricsServer(o.Config.MetricsListen, d.telemetry.MetricsHandler())
+	}
 	return d, err
 }
 
-func buildService(ctx context.Context, store eventlog.Store, o Options) (*server.Server, error) {
+func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, error) {
 	models, err := o.Config.Registry()
 	if err != nil {
 		return nil, err
@@ -86,14 +104,22 @@ func buildService(ctx context.Context, store eventlog.Store, o Options) (*server
 	if err != nil {
 		return nil, err
 	}
-	engine := assemble.New(store, assemble.Options{
+	meter, err := d.telemetry.NewMeter()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.telemetry.ObserveStore(d.store.Healthy); err != nil {
+		return nil, err
+	}
+	engine := assemble.New(d.store, assemble.Options{
 		Gauges:        gauges.Open,
 		Models:        models,
 		Clock:         o.Clock,
 		CacheSessions: int(o.Config.CacheSessions),
+		Observer:      d.telemetry.NewObserver(),
 	})
 	return server.New(ctx, server.Options{
-		Store:    store,
+		Store:    d.store,
 		Engine:   engine,
 		Gauges:   gauges.Open,
 		Models:   models,
@@ -103,6 +129,7 @@ func buildService(ctx context.Context, store eventlog.Store, o Options) (*server
 		Clock:    o.Clock,
 		NewID:    newID,
 		Logger:   o.Logger,
+		Meter:    meter,
 	})
 }
 
@@ -121,7 +148,7 @@ func (d *Daemon) buildGRPC(o Options) error {
 		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
 		MaxStreams:      uint32(o.Config.MaxStreams),
 		Unavailable:     d.wake,
-		Telemetry:       transport.Telemetry(),
+		Telemetry:       d.telemetry.ServerHandler(),
 	})
 	if err != nil {
 		return err
@@ -144,6 +171,9 @@ func (d *Daemon) Addresses() []string {
 	return out
 }
 
+// flushTime bounds the export of what telemetry has left when the daemon stops.
+const flushTime = 5 * time.Second
+
 // release closes what Build opened, for when nothing is served any more.
 func (d *Daemon) release() error {
 	var errs []error
@@ -156,6 +186,16 @@ func (d *Daemon) release() error {
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close the store: %w", err))
+		}
+	}
+	if d.metrics != nil {
+		errs = append(errs, d.metrics.close())
+	}
+	if d.telemetry != nil {
+		flush, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		if err := d.telemetry.Shutdown(flush); err != nil {
+			errs = append(errs, fmt.Errorf("flush telemetry: %w", err))
 		}
 	}
 	return errors.Join(errs...)

@@ -22,10 +22,14 @@ func (d *Daemon) Run(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
 	var work sync.WaitGroup
-	failed := make(chan error, len(d.listeners))
+	failed := make(chan error, len(d.listeners)+1)
 	for _, l := range d.listeners {
 		d.logger.InfoContext(ctx, "listening", "address", target(l.Addr()))
 		work.Go(func() { failed <- d.serve(l) })
+	}
+	if d.metrics != nil {
+		d.logger.InfoContext(ctx, "serving metrics", "address", d.metrics.listener.Addr().String())
+		work.Go(func() { failed <- d.metrics.serve() })
 	}
 	work.Go(func() { d.watch(background) })
 
@@ -39,6 +43,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.service.Drain()
 	d.stopServing()
 	stopBackground()
+	if d.metrics != nil {
+		err = errors.Join(err, d.metrics.close())
+	}
 	work.Wait()
 	err = errors.Join(err, d.release())
 	d.logger.InfoContext(ctx, "stopped")

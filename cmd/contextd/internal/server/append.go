@@ -3,8 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -25,6 +24,7 @@ func (s *Server) AppendEvents(ctx context.Context, req *contextdv1.AppendEventsR
 type pendingAppend struct {
 	sessionID string
 	commit    eventlog.Commit
+	admitted  time.Time
 	sizes     []uint64 // of the events, in bytes
 }
 
@@ -58,11 +58,11 @@ func (s *Server) admitEvents(ctx context.Context, id string, events []eventlog.E
 	if err != nil {
 		return pendingAppend{}, err
 	}
-	p := pendingAppend{sessionID: id, sizes: make([]uint64, len(events))}
-	if err := s.complete(events, known.settings.tokenizer, p.sizes); err != nil {
+	p := pendingAppend{sessionID: id, admitted: s.clock(), sizes: make([]uint64, len(events))}
+	if err := s.complete(events, known.settings.tokenizer, p); err != nil {
 		return pendingAppend{}, err
 	}
-	batch := eventlog.Batch{Events: events, ExpectedHead: expected, Time: s.clock()}
+	batch := eventlog.Batch{Events: events, ExpectedHead: expected, Time: p.admitted}
 	push := func() (err error) {
 		p.commit, err = s.store.Append(ctx, id, batch)
 		return err
@@ -97,22 +97,21 @@ func (s *Server) checkSession(ctx context.Context, id string, events int, bytes 
 }
 
 // complete gives the events what only the edge can give, and measures them.
-func (s *Server) complete(events []eventlog.Event, tokenizer string, sizes []uint64) error {
+func (s *Server) complete(events []eventlog.Event, tokenizer string, p pendingAppend) error {
 	gauge, err := s.gauges(tokenizer)
 	if err != nil {
 		return err
 	}
-	now := timestamppb.New(s.clock()).AsTime()
 	for i := range events {
 		e := &events[i]
-		sizes[i] = eventlog.Size(*e)
+		p.sizes[i] = eventlog.Size(*e)
 		if e.ID == "" {
 			if e.ID, err = s.newID(); err != nil {
 				return fmt.Errorf("make an event_id: %w", err)
 			}
 		}
 		if e.Time.IsZero() {
-			e.Time = now
+			e.Time = p.admitted
 		}
 		e.Tokens = gauge.CountEvent(*e)
 	}
@@ -141,7 +140,7 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		fresh++
 		bytes += p.sizes[i]
 	}
-	s.meter.Appended(ctx, fresh, bytes)
+	s.meter.Appended(ctx, s.clock().Sub(p.admitted), fresh, bytes)
 	report, ok, err := s.engine.Estimate(ctx, p.sessionID)
 	switch {
 	case err != nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -26,6 +27,13 @@ import (
 // stores are the backends that every test runs over.
 var stores = map[string]func(t *testing.T) eventlog.Store{
 	"memory": func(*testing.T) eventlog.Store { return memlog.New() },
+	"disk": func(t *testing.T) eventlog.Store {
+		store, err := disklog.Open(t.TempDir(), disklog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	},
 }
 
 func eachStore(t *testing.T, test func(t *testing.T, open func(t *testing.T) eventlog.Store)) {

@@ -32,8 +32,9 @@ type Engine interface {
 // Meter is told what the services did. All methods may be called from any
 // goroutine and must not block.
 type Meter interface {
-	// Appended counts a batch that is durable: new events and their content bytes.
-	Appended(ctx context.Context, events int, bytes uint64)
+	// Appended counts a batch that is durable: since its admission, its new events
+	// and their content bytes.
+	Appended(ctx context.Context, took time.Duration, events int, bytes uint64)
 	// Assembled counts an assembly; c is nil if it failed.
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 }
@@ -153,5 +154,5 @@ func (s *Server) untilDrained(parent context.Context) (context.Context, context.
 
 type noMeter struct{}
 
-func (noMeter) Appended(context.Context, int, uint64)                              {}
+func (noMeter) Appended(context.Context, time.Duration, int, uint64)               {}
 func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}

@@ -10,7 +10,6 @@ import (
 	"buf.build/go/protovalidate"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/stats"
@@ -30,9 +29,6 @@ type Options struct {
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
 }
-
-// Telemetry returns the handler that reports calls to OpenTelemetry.
-func Telemetry(opts ...otelgrpc.Option) stats.Handler { return otelgrpc.NewServerHandler(opts...) }
 
 // How connections are kept: clients of a sidecar live as long as it does and are
 // often idle.

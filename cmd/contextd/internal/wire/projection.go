@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -14,7 +16,8 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 		Reason:          r.Reason,
 		PrefixHash:      r.PrefixHash,
 		AsOfSeq:         uint64(r.AsOf),
-		KeptSeqs:        seqs(r.Kept),
+		// In the record, what is shown in part is not kept; in the API it is.
+		KeptSeqs:        merged(seqs(r.Kept), seqs(r.Redacted)),
 		DroppedSeqs:     seqs(r.Dropped),
 		RedactedSeqs:    seqs(r.Redacted),
 		ReclaimedTokens: r.ReclaimedTokens,
@@ -67,5 +70,15 @@ func seqs(ranges []projection.Range) []uint64 {
 			out = append(out, uint64(seq))
 		}
 	}
+	return out
+}
+
+// merged merges two ascending lists.
+func merged(a, b []uint64) []uint64 {
+	if len(b) == 0 {
+		return a
+	}
+	out := append(a, b...)
+	slices.Sort(out)
 	return out
 }

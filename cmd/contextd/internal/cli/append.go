@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func newAppend(c *client) *cobra.Command {
+	atomic := false
+	var expected uint64
+	cmd := &cobra.Command{
+		Use:   "append SESSION",
+		Short: "Append events from stdin, one JSON object per line",
+		Long: `Append events from stdin, one JSON object per line: contextd.v1.Event in
+protobuf's JSON form, as "contextd log --json" writes it. seq and turn are
+ignored.
+
+Each event is appended as it is read, so that another program may feed a pipe;
+with --atomic all of them are one batch, whole or not at all.`,
+		Example: `  contextd log old --json | contextd append new
+  echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		lines := newEventReader(cmd.InOrStdin())
+		sum := &appendSum{client: c, cmd: cmd}
+		req := &contextdv1.AppendEventsRequest{SessionId: args[0]}
+		if cmd.Flags().Changed("expected-head") {
+			req.ExpectedHead = &expected
+		}
+		var err error
+		if atomic {
+			err = appendAll(cmd, api, req, lines, sum)
+		} else {
+			err = appendEach(cmd, api, req, lines, sum)
+		}
+		// What was acknowledged is in the log, whatever came after it.
+		return errors.Join(sum.write(), err)
+	})
+	cmd.Flags().BoolVar(&atomic, "atomic", false, "append all events as one batch")
+	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "append only if the newest `event` is this one; 0 for an empty session")
+	return cmd
+}
+
+func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest, lines *eventReader, sum *appendSum) error {
+	for {
+		e, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		req.Events = append(req.Events, e)
+	}
+	resp, err := api.AppendEvents(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	return sum.add(resp)
+}
+
+// appendEach sends while answers come in.
+func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsRequest, lines *eventReader, sum *appendSum) error {
+	stream, err := api.AppendEventStream(cmd.Context())
+	if err != nil {
+		return err
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- sendEach(stream, first, lines) }()
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return <-sent
+		}
+		if err != nil {
+			return err
+		}
+		if err := sum.add(resp.GetAppended()); err != nil {
+			return err
+		}
+	}
+}
+
+// sendEach returns what was wrong with the input; what is wrong with the stream
+// its receiver learns.
+func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *contextdv1.AppendEventsRequest, lines *eventReader) error {
+	expected := first.ExpectedHead
+	for {
+		e, err := lines.next()
+		if err != nil {
+			if closeErr := stream.CloseSend(); errors.Is(err, io.EOF) {
+				return closeErr
+			}
+			return err
+		}
+		req := &contextdv1.AppendEventsRequest{SessionId: first.GetSessionId(), Events: []*contextdv1.Event{e}, ExpectedHead: expected}
+		if err := stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}); err != nil {
+			return nil
+		}
+		// The first append holds the session; the others follow it.
+		expected = nil
+	}
+}
+
+// eventReader reads JSON lines.
+type eventReader struct {
+	in   *bufio.Reader
+	line int
+}
+
+func newEventReader(r io.Reader) *eventReader {
+	return &eventReader{in: bufio.NewReaderSize(r, 1<<16)}
+}
+
+func (r *eventReader) next() (*contextdv1.Event, error) {
+	for {
+		text, err := r.in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		r.line++
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
+			if err != nil {
+				return nil, io.EOF
+			}
+			continue
+		}
+		e := &contextdv1.Event{}
+		if err := protojson.Unmarshal(text, e); err != nil {
+			return nil, usageError{fmt.Errorf("stdin: line %d: %w", r.line, err)}
+		}
+		return e, nil
+	}
+}
+
+// appendSum adds up what was appended.
+type appendSum struct {
+	client            *client
+	cmd               *cobra.Command
+	fresh, duplicates int
+	first, last       uint64
+}
+
+func (s *appendSum) add(resp *contextdv1.AppendEventsResponse) error {
+	for _, r := range resp.GetReceipts() {
+		switch {
+		case r.GetDuplicate():
+			s.duplicates++
+		case s.fresh == 0:
+			s.first = r.GetSeq()
+			fallthrough
+		default:
+			s.fresh++
+			s.last = r.GetSeq()
+		}
+		if s.client.json {
+			if err := writeJSON(s.cmd.OutOrStdout(), r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *appendSum) write() error {
+	if s.client.json {
+		return nil
+	}
+	text := fmt.Sprintf("%d events appended", s.fresh)
+	if s.fresh > 0 {
+		text += fmt.Sprintf(", %d to %d", s.first, s.last)
+	}
+	if s.duplicates > 0 {
+		text += fmt.Sprintf("; %d were there already", s.duplicates)
+	}
+	_, err := fmt.Fprintln(s.cmd.OutOrStdout(), text)
+	return err
+}

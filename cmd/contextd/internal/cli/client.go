@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// AddrEnv is the variable that says where the daemon is.
+const AddrEnv = config.EnvPrefix + "ADDR"
+
+// client is what the commands share that talk to a daemon.
+type client struct {
+	program  Program
+	addr     string
+	embedded string
+	json     bool
+}
+
+func (c *client) bind(f *pflag.FlagSet) {
+	addr := config.Default().Listen
+	if fromEnv, ok := c.program.LookupEnv(AddrEnv); ok && fromEnv != "" {
+		addr = fromEnv
+	}
+	f.StringVar(&c.addr, "addr", addr, "`address` of the daemon, host:port or unix:///path; also "+AddrEnv)
+	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
+	f.BoolVar(&c.json, "json", false, "write JSON, one value per line")
+}
+
+// api is an open connection.
+type api struct {
+	contextdv1.ContextServiceClient
+	transcripts contextdv1.TranscriptServiceClient
+}
+
+// run makes the body of a command: it connects, runs f and disconnects.
+func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		conn, closeConn, err := c.connect(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeConn()) }()
+		return f(cmd, api{
+			ContextServiceClient: contextdv1.NewContextServiceClient(conn),
+			transcripts:          contextdv1.NewTranscriptServiceClient(conn),
+		}, args)
+	}
+}
+
+func (c *client) connect(ctx context.Context) (*grpc.ClientConn, func() error, error) {
+	if c.embedded != "" {
+		return c.embed(ctx)
+	}
+	conn, err := dial(grpcTarget(c.addr))
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("--addr: %w", err)}
+	}
+	return conn, conn.Close, nil
+}
+
+// dial connects without transport security: the daemon listens on loopback or a
+// unix socket, and has none.
+func dial(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(target, append(opts,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// An event, and so a message, may be larger than gRPC's default of 4 MiB.
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+	)...)
+}
+
+// grpcTarget lets a socket be named by its path alone.
+func grpcTarget(addr string) string {
+	if strings.HasPrefix(addr, "/") {
+		return "unix://" + addr
+	}
+	return addr
+}

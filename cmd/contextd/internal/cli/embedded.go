@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
+)
+
+// embed runs a daemon within the process for as long as a command takes. Its
+// settings are those of the environment, except where it listens and stores.
+func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
+	settings := config.Default()
+	flags := pflag.NewFlagSet("embedded", pflag.ContinueOnError)
+	settings.Bind(flags)
+	if err := settings.Load(flags, c.program.LookupEnv); err != nil {
+		return nil, nil, usageError{fmt.Errorf("configuration: %w", err)}
+	}
+	settings.Listen, settings.UnixSocket, settings.MetricsListen = "", "", ""
+	settings.Store, settings.DataDir = config.StoreDisk, c.embedded
+	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
+
+	listener := bufconn.Listen(1 << 20)
+	d, err := daemon.Build(ctx, daemon.Options{
+		Config: settings, Logger: daemon.NewLogger(settings, c.program.Stderr),
+		Listeners: []net.Listener{listener}, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// The daemon outlives a command that is interrupted, so that it stops in order.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(running) }()
+	conn, err := dial("passthrough:///embedded", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return listener.DialContext(ctx)
+	}))
+	if err != nil {
+		stop()
+		return nil, nil, errors.Join(err, <-ended)
+	}
+	return conn, func() error {
+		err := conn.Close()
+		stop()
+		return errors.Join(err, <-ended)
+	}, nil
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func newProjections(c *client) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "projections",
+		Aliases: []string{"projection"},
+		Short:   "List recorded contexts and make them again",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newListProjections(), c.newReplay())
+	return cmd
+}
+
+func (c *client) newListProjections() *cobra.Command {
+	limit := 0
+	cmd := &cobra.Command{
+		Use:     "list SESSION",
+		Short:   "List the recorded projections of a session",
+		Example: "  contextd projections list my-session --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			req := &contextdv1.ListProjectionsRequest{SessionId: args[0]}
+			var t table
+			if !c.json {
+				t = newTable(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
+			}
+			for n := 0; ; {
+				page, err := api.ListProjections(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				for _, p := range page.GetProjections() {
+					if limit > 0 && n == limit {
+						break
+					}
+					n++
+					if c.json {
+						if err := writeJSON(cmd.OutOrStdout(), p); err != nil {
+							return err
+						}
+						continue
+					}
+					t.row(p.GetProjectionId(), p.GetAsOfSeq(), p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount(), p.GetReclaimedTokens(), when(p.GetTime()), p.GetPrefixHash())
+				}
+				req.PageToken = page.GetNextPageToken()
+				if req.GetPageToken() == "" || limit > 0 && n == limit {
+					break
+				}
+			}
+			if c.json {
+				return nil
+			}
+			return t.flush()
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "list at most so many; 0 for all")
+	return cmd
+}
+
+func (c *client) newReplay() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay SESSION PROJECTION",
+		Short: "Make a recorded projection again from the log and compare",
+		Long: `Make a recorded projection again from the log and compare. The exit code is 0
+where the hash is the same and 1 where it is not.`,
+		Example: "  contextd projections replay my-session p42-0001",
+		Args:    cobra.ExactArgs(2),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			resp, err := api.ReplayProjection(cmd.Context(), &contextdv1.ReplayProjectionRequest{SessionId: args[0], ProjectionId: args[1]})
+			if err != nil {
+				return err
+			}
+			if c.json {
+				err = writeJSON(cmd.OutOrStdout(), resp)
+			} else {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "recorded %s\nreplayed %s\n", resp.GetRecorded().GetPrefixHash(), resp.GetReplayed().GetPrefixHash())
+			}
+			if err == nil && !resp.GetSame() {
+				err = fmt.Errorf("projection %s is not what it was: %s", args[1], resp.GetDifference())
+			}
+			return err
+		}),
+	}
+}

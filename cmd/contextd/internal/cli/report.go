@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// report writes an error and what to do about it, and returns the exit code.
+func (p Program) report(cmd *cobra.Command, err error) int {
+	text, hint := explainError(cmd, err)
+	fmt.Fprintf(p.Stderr, "contextd: %s\n", text)
+	if hint != "" {
+		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+	}
+	return exitCode(err)
+}
+
+func explainError(cmd *cobra.Command, err error) (text, hint string) {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return err.Error(), fmt.Sprintf("%q tells more", cmd.CommandPath()+" --help")
+	}
+	st, ok := status.FromError(err)
+	if !ok {
+		return err.Error(), ""
+	}
+	return statusText(st), statusHint(cmd, st)
+}
+
+func statusText(st *status.Status) string {
+	lines := []string{st.Message()}
+	for _, detail := range st.Details() {
+		if over, ok := detail.(*contextdv1.BudgetExceeded); ok {
+			lines[0] = fmt.Sprintf("the context needs at least %d tokens and may have %d", over.GetNeededTokens(), over.GetTargetTokens())
+			for _, part := range over.GetParts() {
+				lines = append(lines, fmt.Sprintf("  %8d tokens  %s%s", part.GetTokens(), part.GetWhat(), atEvent(part.GetSeq())))
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func atEvent(seq uint64) string {
+	if seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (event %d)", seq)
+}
+
+// statusHint says what helps, where it is not in the message already.
+func statusHint(cmd *cobra.Command, st *status.Status) string {
+	switch reason(st) {
+	case apierr.ReasonSessionNotFound:
+		return `"contextd sessions list" shows the sessions there are`
+	case apierr.ReasonHeadMismatch:
+		return "somebody else appended; read the log and append again"
+	case apierr.ReasonBudgetExceeded:
+		return "raise --max-tokens, or pin less"
+	case apierr.ReasonStoreFailed, apierr.ReasonDraining:
+		return ""
+	}
+	if st.Code() == codes.Unavailable {
+		address, _ := cmd.Flags().GetString("addr")
+		return fmt.Sprintf("is a daemon running at %s? \"contextd serve\" starts one, --embedded DIR does without", address)
+	}
+	return ""
+}
+
+// reason is the stable reason of a status; empty if a daemon did not make it.
+func reason(st *status.Status) string {
+	for _, detail := range st.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == apierr.Domain {
+			return info.GetReason()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func newSessions(c *client) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "sessions",
+		Aliases: []string{"session"},
+		Short:   "List, create, fork and delete sessions",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newList(), c.newGet(), c.newCreate(), c.newFork(), c.newDelete())
+	return cmd
+}
+
+func (c *client) newList() *cobra.Command {
+	req := &contextdv1.ListSessionsRequest{}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List sessions by id",
+		Example: `  contextd sessions list
+  contextd sessions list --label agent=coder --json`,
+		Args: cobra.NoArgs,
+		RunE: c.run(func(cmd *cobra.Command, api api, _ []string) error {
+			var t table
+			if !c.json {
+				t = newTable(cmd, "SESSION", "EVENTS", "TURNS", "BYTES", "UPDATED", "LABELS")
+			}
+			for {
+				page, err := api.ListSessions(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				for _, s := range page.GetSessions() {
+					if c.json {
+						if err := writeJSON(cmd.OutOrStdout(), s); err != nil {
+							return err
+						}
+						continue
+					}
+					t.row(s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels()))
+				}
+				if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+					break
+				}
+			}
+			if c.json {
+				return nil
+			}
+			return t.flush()
+		}),
+	}
+	cmd.Flags().StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
+	return cmd
+}
+
+func (c *client) newGet() *cobra.Command {
+	return &cobra.Command{
+		Use:     "get SESSION",
+		Short:   "Show a session",
+		Example: "  contextd sessions get my-session",
+		Args:    cobra.ExactArgs(1),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			resp, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: args[0]})
+			if err != nil {
+				return err
+			}
+			return c.writeSession(cmd, resp.GetSession())
+		}),
+	}
+}
+
+func (c *client) newCreate() *cobra.Command {
+	req := &contextdv1.CreateSessionRequest{}
+	var settings requestSettings
+	cmd := &cobra.Command{
+		Use:   "create SESSION",
+		Short: "Create an empty session with settings of its own",
+		Long: `Create an empty session with settings of its own.
+
+Appending to a session that does not exist creates it too, with the daemon's
+settings.`,
+		Example: `  contextd sessions create my-session --label agent=coder --max-tokens 32000
+  contextd sessions create my-session --policy '{tool_results: {default: {turns: 2}}}'`,
+		Args: cobra.ExactArgs(1),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) (err error) {
+			req.SessionId = args[0]
+			if req.Budget, req.Policy, err = settings.resolve(); err != nil {
+				return err
+			}
+			resp, err := api.CreateSession(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			return c.writeSession(cmd, resp.GetSession())
+		}),
+	}
+	cmd.Flags().StringToStringVar(&req.Labels, "label", nil, "a label, as `key=value`; may be repeated")
+	settings.bind(cmd.Flags())
+	return cmd
+}
+
+func (c *client) newFork() *cobra.Command {
+	req := &contextdv1.ForkSessionRequest{}
+	cmd := &cobra.Command{
+		Use:     "fork SESSION NEW-SESSION",
+		Short:   "Make a session that shares another's events up to a point",
+		Example: "  contextd sessions fork my-session what-if --at 12",
+		Args:    cobra.ExactArgs(2),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			req.SessionId, req.NewSessionId = args[0], args[1]
+			resp, err := api.ForkSession(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			return c.writeSession(cmd, resp.GetSession())
+		}),
+	}
+	cmd.Flags().Uint64Var(&req.AtSeq, "at", 0, "last `event` that is shared; 0 for the newest")
+	return cmd
+}
+
+func (c *client) newDelete() *cobra.Command {
+	return &cobra.Command{
+		Use:     "delete SESSION...",
+		Short:   "Delete sessions and everything derived from them; forks stay whole",
+		Example: "  contextd sessions delete my-session",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			for _, id := range args {
+				if _, err := api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: id}); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "deleted %s\n", id)
+			}
+			return nil
+		}),
+	}
+}
+
+func (c *client) writeSession(cmd *cobra.Command, s *contextdv1.Session) error {
+	if c.json {
+		return writeJSON(cmd.OutOrStdout(), s)
+	}
+	t := newTable(cmd, "session", s.GetSessionId())
+	t.row("events", s.GetHeadSeq())
+	t.row("turns", s.GetTurns())
+	t.row("bytes", s.GetLogBytes())
+	t.row("created", when(s.GetCreateTime()))
+	t.row("updated", when(s.GetUpdateTime()))
+	t.row("labels", labels(s.GetLabels()))
+	if s.GetParentSessionId() != "" {
+		t.row("forked from", fmt.Sprintf("%s at event %d", s.GetParentSessionId(), s.GetForkSeq()))
+	}
+	if s.GetBudget() != nil {
+		t.row("budget", compactJSON(s.GetBudget()))
+	}
+	if s.GetPolicy() != nil {
+		t.row("policy", compactJSON(s.GetPolicy()))
+	}
+	return t.flush()
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// requestSettings are the flags for a budget and a policy.
+type requestSettings struct {
+	budget, policy   string
+	model, tokenizer string
+	maxTokens        string
+}
+
+func (r *requestSettings) bind(f *pflag.FlagSet) {
+	f.StringVar(&r.maxTokens, "max-tokens", "", "hard ceiling in `tokens`, such as 32000 or 32k")
+	f.StringVar(&r.model, "model", "", "`name` of the model, which picks window, tokenizer and margin")
+	f.StringVar(&r.tokenizer, "tokenizer", "", "`name` of the tokenizer: o200k_base, cl100k_base or heuristic")
+	f.StringVar(&r.budget, "budget", "", "tokens, or a `YAML` map of contextd.v1.Budget's fields")
+	f.StringVar(&r.policy, "policy", "", "name of a policy of the daemon, or a `YAML` map of contextd.v1.Policy's fields")
+}
+
+// resolve returns what the flags say; nil where they say nothing.
+func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, error) {
+	b := &contextdv1.Budget{}
+	if r.budget != "" {
+		if tokens, err := parseTokens(r.budget); err == nil {
+			b.MaxTokens = tokens
+		} else if err := config.ParseMessage(r.budget, b); err != nil {
+			return nil, nil, usageError{fmt.Errorf("--budget: %w", err)}
+		}
+	}
+	if r.maxTokens != "" {
+		tokens, err := parseTokens(r.maxTokens)
+		if err != nil {
+			return nil, nil, usageError{fmt.Errorf("--max-tokens: %w", err)}
+		}
+		b.MaxTokens = tokens
+	}
+	if r.model != "" {
+		b.Model = r.model
+	}
+	if r.tokenizer != "" {
+		b.Tokenizer = r.tokenizer
+	}
+	if proto.Equal(b, &contextdv1.Budget{}) {
+		b = nil
+	}
+	p, err := parsePolicy(r.policy)
+	return b, p, err
+}
+
+// parsePolicy takes a name or a map. A name holds no brace, colon or newline.
+func parsePolicy(text string) (*contextdv1.Policy, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if !strings.ContainsAny(text, "{:\n") {
+		return &contextdv1.Policy{Name: text}, nil
+	}
+	p := &contextdv1.Policy{}
+	if err := config.ParseMessage(text, p); err != nil {
+		return nil, usageError{fmt.Errorf("--policy: %w", err)}
+	}
+	return p, nil
+}
+
+// parseTokens takes 32000 or 32k.
+func parseTokens(text string) (uint64, error) {
+	digits, thousands := strings.CutSuffix(strings.ToLower(text), "k")
+	n, err := strconv.ParseUint(digits, 10, 50)
+	if err != nil {
+		return 0, fmt.Errorf("%q must be a number of tokens such as 32000 or 32k", text)
+	}
+	if thousands {
+		n *= 1000
+	}
+	return n, nil
+}
+
+func compactJSON(m proto.Message) string {
+	var b bytes.Buffer
+	if err := writeJSON(&b, m); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

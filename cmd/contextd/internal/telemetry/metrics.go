@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+)
+
+// Meter records what the services do; it is a server.Meter.
+type Meter struct {
+	batches, events, bytes metric.Int64Counter
+	appendTime             metric.Float64Histogram
+
+	assemblies                metric.Int64Counter
+	assemblyTime              metric.Float64Histogram
+	raw, projected, reclaimed metric.Int64Counter
+	breaks                    metric.Int64Counter
+}
+
+// latency are the bounds of durations, in seconds: a sync of a good disk takes a
+// millisecond, one of a bad disk a second.
+var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
+
+// NewMeter makes the instruments.
+func (t *Telemetry) NewMeter() (*Meter, error) {
+	b := builder{meter: t.metrics.Meter(scope)}
+	m := &Meter{
+		batches:      b.counter("contextd.append.batches", "{batch}", "Batches that became durable."),
+		events:       b.counter("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
+		bytes:        b.counter("contextd.append.bytes", "By", "Content of these events."),
+		appendTime:   b.histogram("contextd.append.duration", "From a batch's admission until it is durable."),
+		assemblies:   b.counter("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed."),
+		assemblyTime: b.histogram("contextd.assembly.duration", "Time to make a context, sending it not counted."),
+		raw:          b.counter("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
+		projected:    b.counter("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
+		reclaimed:    b.counter("contextd.assembly.tokens.reclaimed", "{token}", "Tokens that reduction saved."),
+		breaks:       b.counter("contextd.prefix.breaks", "{break}", "Contexts whose prefix differs from that of the one before, by the reducer that caused it."),
+	}
+	return m, errors.Join(b.errs...)
+}
+
+// ObserveStore reports whether the store takes work.
+func (t *Telemetry) ObserveStore(healthy func() error) error {
+	_, err := t.metrics.Meter(scope).Int64ObservableGauge("contextd.store.healthy",
+		metric.WithDescription("1 while the store takes work, 0 once it has failed."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			value := int64(1)
+			if healthy() != nil {
+				value = 0
+			}
+			o.Observe(value)
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("store gauge: %w", err)
+	}
+	return nil
+}
+
+// Appended implements server.Meter.
+func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, bytes uint64) {
+	m.batches.Add(ctx, 1)
+	m.events.Add(ctx, int64(events))
+	m.bytes.Add(ctx, int64(bytes))
+	m.appendTime.Record(ctx, took.Seconds())
+}
+
+// Assembled implements server.Meter.
+func (m *Meter) Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error) {
+	m.assemblies.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", outcome(err))))
+	m.assemblyTime.Record(ctx, took.Seconds())
+	if c == nil {
+		return
+	}
+	m.raw.Add(ctx, int64(c.Budget.Raw))
+	m.projected.Add(ctx, int64(c.Budget.Projected))
+	if c.Projection.ReclaimedTokens > 0 {
+		m.reclaimed.Add(ctx, c.Projection.ReclaimedTokens)
+	}
+	if c.Cache.BrokenBy != "" {
+		m.breaks.Add(ctx, 1, metric.WithAttributes(attribute.String("cause", c.Cache.BrokenBy)))
+	}
+}
+
+func outcome(err error) string {
+	var over *assemble.BudgetError
+	var injection *assemble.InjectionError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &over):
+		return "over_budget"
+	case errors.As(err, &injection):
+		return "injection_over_reserve"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "canceled"
+	default:
+		return "failed"
+	}
+}
+
+// builder makes instruments and collects what went wrong.
+type builder struct {
+	meter metric.Meter
+	errs  []error
+}
+
+func (b *builder) counter(name, unit, description string) metric.Int64Counter {
+	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	b.errs = append(b.errs, err)
+	return c
+}
+
+func (b *builder) histogram(name, description string) metric.Float64Histogram {
+	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), latency)
+	b.errs = append(b.errs, err)
+	return h
+}

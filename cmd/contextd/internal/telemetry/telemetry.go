@@ -1,0 +1,178 @@
+// Package telemetry sets up OpenTelemetry from its standard OTEL_* variables and
+// records what the daemon does. Nothing is exported, and nearly nothing is
+// measured, unless a variable or a Prometheus address asks for it.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	promclient "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/stats"
+)
+
+// scope names the instruments and spans of this daemon.
+const scope = "github.com/contextd/contextd"
+
+// Options say what is recorded.
+type Options struct {
+	Version string
+	// Prometheus adds a reader that MetricsHandler serves.
+	Prometheus bool
+	LookupEnv  func(string) (string, bool)
+	// SpanProcessor and MetricReader, if set, take part whatever the environment
+	// says.
+	SpanProcessor sdktrace.SpanProcessor
+	MetricReader  sdkmetric.Reader
+}
+
+// Telemetry is what was set up.
+type Telemetry struct {
+	traces   trace.TracerProvider
+	metrics  metric.MeterProvider
+	registry *promclient.Registry
+	enabled  bool
+	shutdown []func(context.Context) error
+}
+
+// Setup reads the environment and starts what it asks for.
+func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
+	t := &Telemetry{traces: tracenoop.NewTracerProvider(), metrics: metricnoop.NewMeterProvider()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Shutdown(ctx))
+		}
+	}()
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("contextd"), semconv.ServiceVersion(o.Version)),
+		resource.WithFromEnv(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("telemetry resource: %w", err)
+	}
+	if err := t.setupTraces(ctx, o, res); err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	if err := t.setupMetrics(ctx, o, res); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return t, nil
+}
+
+// wanted reports whether the environment turns a signal on.
+func wanted(lookup func(string) (string, bool), signal string) bool {
+	if lookup == nil {
+		return false
+	}
+	if off, _ := lookup("OTEL_SDK_DISABLED"); strings.EqualFold(off, "true") {
+		return false
+	}
+	if exporter, ok := lookup("OTEL_" + signal + "_EXPORTER"); ok && exporter != "" {
+		return exporter != "none"
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"} {
+		if endpoint, ok := lookup(name); ok && endpoint != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Telemetry) setupTraces(ctx context.Context, o Options, res *resource.Resource) error {
+	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	if o.SpanProcessor != nil {
+		opts = append(opts, sdktrace.WithSpanProcessor(o.SpanProcessor))
+	}
+	if wanted(o.LookupEnv, "TRACES") {
+		exporter, err := autoexport.NewSpanExporter(ctx)
+		if err != nil {
+			return err
+		}
+		opts = append(opts, sdktrace.WithBatcher(exporter))
+	}
+	if len(opts) == 1 {
+		return nil
+	}
+	provider := sdktrace.NewTracerProvider(opts...)
+	t.traces, t.enabled = provider, true
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	return nil
+}
+
+func (t *Telemetry) setupMetrics(ctx context.Context, o Options, res *resource.Resource) error {
+	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	if o.MetricReader != nil {
+		opts = append(opts, sdkmetric.WithReader(o.MetricReader))
+	}
+	if wanted(o.LookupEnv, "METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return err
+		}
+		opts = append(opts, sdkmetric.WithReader(reader))
+	}
+	if o.Prometheus {
+		t.registry = promclient.NewRegistry()
+		t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		reader, err := prometheus.New(prometheus.WithRegisterer(t.registry))
+		if err != nil {
+			return err
+		}
+		opts = append(opts, sdkmetric.WithReader(reader))
+	}
+	if len(opts) == 1 {
+		return nil
+	}
+	provider := sdkmetric.NewMeterProvider(opts...)
+	t.metrics, t.enabled = provider, true
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	return nil
+}
+
+// ServerHandler observes every call, or is nil where nothing is recorded.
+func (t *Telemetry) ServerHandler() stats.Handler {
+	if !t.enabled {
+		return nil
+	}
+	return otelgrpc.NewServerHandler(
+		otelgrpc.WithTracerProvider(t.traces),
+		otelgrpc.WithMeterProvider(t.metrics),
+		otelgrpc.WithPropagators(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
+	)
+}
+
+// MetricsHandler serves Prometheus; nil if that was not asked for.
+func (t *Telemetry) MetricsHandler() http.Handler {
+	if t.registry == nil {
+		return nil
+	}
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
+}
+
+// Shutdown exports what is left and stops.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	var errs []error
+	for _, stop := range t.shutdown {
+		errs = append(errs, stop(ctx))
+	}
+	t.shutdown = nil
+	return errors.Join(errs...)
+}
