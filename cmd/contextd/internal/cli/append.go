@@ -43,7 +43,10 @@ with --atomic all of them are one batch, whole or not at all.`,
 			err = appendEach(cmd, api, req, lines, sum)
 		}
 		// What was acknowledged is in the log, whatever came after it.
-		return errors.Join(sum.write(), err)
+		if writeErr := sum.write(); err == nil {
+			err = writeErr
+		}
+		return err
 	})
 	cmd.Flags().BoolVar(&atomic, "atomic", false, "append all events as one batch")
 	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "append only if the newest `event` is this one; 0 for an empty session")

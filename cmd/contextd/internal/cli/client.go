@@ -50,7 +50,11 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeConn()) }()
+		defer func() {
+			if closeErr := closeConn(); closeErr != nil {
+				err = errors.Join(err, closeErr)
+			}
+		}()
 		return f(cmd, api{
 			ContextServiceClient: contextdv1.NewContextServiceClient(conn),
 			transcripts:          contextdv1.NewTranscriptServiceClient(conn),

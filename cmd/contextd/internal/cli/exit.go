@@ -27,7 +27,11 @@ func exitCode(err error) int {
 	if errors.As(err, &usage) {
 		return ExitUsage
 	}
-	switch status.Code(err) {
+	st, ok := statusOf(err)
+	if !ok {
+		return ExitFailure
+	}
+	switch st.Code() {
 	case codes.InvalidArgument, codes.OutOfRange:
 		return ExitUsage
 	case codes.NotFound:
@@ -39,4 +43,13 @@ func exitCode(err error) int {
 	default:
 		return ExitFailure
 	}
+}
+
+// statusOf finds the status in an error, with its own message.
+func statusOf(err error) (*status.Status, bool) {
+	var s interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &s) {
+		return nil, false
+	}
+	return s.GRPCStatus(), true
 }

@@ -34,7 +34,10 @@ appended again.`,
 				return err
 			}
 			resp, err := sendTranscript(cmd, api, header, in)
-			if err := errors.Join(err, closeInput()); err != nil {
+			if closeErr := closeInput(); err == nil {
+				err = closeErr
+			}
+			if err != nil {
 				return err
 			}
 			return c.writeImport(cmd, resp)

@@ -29,7 +29,7 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	if errors.As(err, &usage) {
 		return err.Error(), fmt.Sprintf("%q tells more", cmd.CommandPath()+" --help")
 	}
-	st, ok := status.FromError(err)
+	st, ok := statusOf(err)
 	if !ok {
 		return err.Error(), ""
 	}

@@ -144,8 +144,8 @@ func (s *Server) checkImport(target string, events []eventlog.Event) error {
 		return &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be short enough for %s to have at most %d characters", target, maxSessionID)}
 	}
 	for _, e := range events {
-		if size := eventlog.Size(e); size > s.limits.MaxEventBytes {
-			return s.limits.eventTooLarge("data", size)
+		if err := s.limits.checkEvent("data", eventlog.Size(e)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 
 // Limits bound what clients may ask for. 0 is no limit where the field says so.
 type Limits struct {
-	// MaxEventBytes is the largest content of an event, by eventlog.Size.
+	// MaxEventBytes is the largest content of an event, by eventlog.Size. Ids,
+	// names and labels beside the content have an allowance of their own.
 	MaxEventBytes uint64
 	// MaxBatchEvents and MaxBatchBytes bound one append.
 	MaxBatchEvents uint64
@@ -73,8 +74,8 @@ func (l Limits) checkBatch(events []eventlog.Event) (uint64, error) {
 	var total uint64
 	for i, e := range events {
 		size := eventlog.Size(e)
-		if size > l.MaxEventBytes {
-			return 0, l.eventTooLarge(fmt.Sprintf("events[%d]", i), size)
+		if err := l.checkEvent(fmt.Sprintf("events[%d]", i), size); err != nil {
+			return 0, err
 		}
 		total += size
 	}
@@ -91,7 +92,14 @@ func (l Limits) checkCount(events int) error {
 	return nil
 }
 
-func (l Limits) eventTooLarge(field string, size uint64) error {
+// envelopeBytes is what an event may have beside its content.
+const envelopeBytes = 64 << 10
+
+// checkEvent holds an event's size against the limit; field names it.
+func (l Limits) checkEvent(field string, size uint64) error {
+	if size <= l.MaxEventBytes+envelopeBytes {
+		return nil
+	}
 	return &apierr.LimitError{Field: field, Setting: "max_event_bytes", Limit: l.MaxEventBytes, Actual: size, Unit: "bytes"}
 }
 

@@ -38,8 +38,8 @@ const (
 	minClientPing = 5 * time.Second
 )
 
-// frameSlack is what a message takes beside its content.
-const frameSlack = 1 << 20
+// frameSlack is what a message takes beside the content of its events.
+const frameSlack = 4 << 20
 
 // ServerOptions returns the options of a gRPC server with the chain in its
 // order: logging sees the status that the client sees; recovery is last, so that

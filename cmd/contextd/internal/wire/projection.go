@@ -11,11 +11,11 @@ import (
 // ProjectionToProto converts a record and the facts of its pointers.
 func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *contextdv1.Projection {
 	out := &contextdv1.Projection{
-		ProjectionId:    r.ID,
-		Policy:          r.Policy,
-		Reason:          r.Reason,
-		PrefixHash:      r.PrefixHash,
-		AsOfSeq:         uint64(r.AsOf),
+		ProjectionId: r.ID,
+		Policy:       r.Policy,
+		Reason:       r.Reason,
+		PrefixHash:   r.PrefixHash,
+		AsOfSeq:      uint64(r.AsOf),
 		// In the record, what is shown in part is not kept; in the API it is.
 		KeptSeqs:        merged(seqs(r.Kept), seqs(r.Redacted)),
 		DroppedSeqs:     seqs(r.Dropped),
