@@ -54,50 +54,47 @@ func (h Head) Admit(events []Event) (Head, []Event, error) {
 // admitEvent is Admit for one event. The fields of its errors start within the
 // event.
 func (h Head) admitEvent(e Event) (Head, Event, *InvalidError) {
-	if err := validateEnvelope(e); err != nil {
+	if err := validateEvent(e); err != nil {
 		return h, e, err
 	}
+	return h.place(e)
+}
+
+// place admits an event that validateEvent has nothing against.
+func (h Head) place(e Event) (Head, Event, *InvalidError) {
 	next := h
 	e.Seq = h.Seq + 1
 	next.Seq = e.Seq
-	if m, ok := e.Body.(*Message); ok && m != nil {
-		if err := next.admitMessage(m, e.Seq); err != nil {
+	if m, ok := e.Body.(*Message); ok {
+		if err := next.placeMessage(m, e.Seq); err != nil {
 			return h, e, err.in("message")
 		}
-	} else if err := validateBody(e.Body); err != nil {
-		return h, e, err
 	}
 	e.Turn = next.Turns
 	return next, e, nil
 }
 
-func (h *Head) admitMessage(m *Message, seq Seq) *InvalidError {
-	if m.Role == RoleUnspecified || m.Role > RoleTool {
-		return &InvalidError{"role", "must be system, user, assistant or tool"}
-	}
-	if len(m.Blocks) == 0 {
-		return &InvalidError{"blocks", "must not be empty"}
-	}
-	if err := validateTexts(text{"group_id", m.GroupID}, text{"model", m.Model}); err != nil {
-		return err
-	}
+func (h *Head) placeMessage(m *Message, seq Seq) *InvalidError {
 	if m.Role == RoleAssistant {
 		if m.GroupID == "" || m.GroupID != h.LastGroup {
 			h.Turns++
 		}
 		h.LastGroup = m.GroupID
 	}
+	if !slices.ContainsFunc(m.Blocks, isCallOrResult) {
+		return nil
+	}
 	// The list is shared with the heads before this one.
 	h.OpenCalls = slices.Clone(h.OpenCalls)
-	calls := 0
 	for i, b := range m.Blocks {
-		if _, ok := b.(ToolCall); ok {
-			calls++
+		var err *InvalidError
+		switch b := b.(type) {
+		case ToolCall:
+			err = h.openCall(m, b, seq)
+		case ToolResult:
+			err = h.answerCall(b)
 		}
-		if calls > MaxOpenCalls {
-			return &InvalidError{"blocks", fmt.Sprintf("must not hold more than %d tool calls", MaxOpenCalls)}
-		}
-		if err := h.admitBlock(m, b, seq); err != nil {
+		if err != nil {
 			return err.in("blocks[%d]", i)
 		}
 	}
@@ -107,32 +104,16 @@ func (h *Head) admitMessage(m *Message, seq Seq) *InvalidError {
 	return nil
 }
 
-func (h *Head) admitBlock(m *Message, b Block, seq Seq) *InvalidError {
-	if _, isResult := b.(ToolResult); m.Role == RoleTool && !isResult {
-		return &InvalidError{"tool_result", "a tool message holds tool results alone"}
+func isCallOrResult(b Block) bool {
+	switch b.(type) {
+	case ToolCall, ToolResult:
+		return true
+	default:
+		return false
 	}
-	if err := validateBlock(b); err != nil {
-		return err
-	}
-	switch b := b.(type) {
-	case ToolCall:
-		return h.openCall(m, b, seq)
-	case ToolResult:
-		return h.answerCall(m, b)
-	}
-	return nil
 }
 
 func (h *Head) openCall(m *Message, c ToolCall, seq Seq) *InvalidError {
-	if m.Role != RoleAssistant {
-		return &InvalidError{"tool_call", "tool calls stand in assistant messages"}
-	}
-	if c.CallID == "" {
-		return &InvalidError{"tool_call.call_id", "must not be empty"}
-	}
-	if c.Name == "" {
-		return &InvalidError{"tool_call.name", "must not be empty"}
-	}
 	at := h.findOpen(c.CallID)
 	if at >= 0 {
 		o := h.OpenCalls[at]
@@ -146,13 +127,7 @@ func (h *Head) openCall(m *Message, c ToolCall, seq Seq) *InvalidError {
 	return nil
 }
 
-func (h *Head) answerCall(m *Message, r ToolResult) *InvalidError {
-	if m.Role != RoleTool && m.Role != RoleUser {
-		return &InvalidError{"tool_result", "tool results stand in tool or user messages"}
-	}
-	if r.CallID == "" {
-		return &InvalidError{"tool_result.call_id", "must not be empty"}
-	}
+func (h *Head) answerCall(r ToolResult) *InvalidError {
 	at := h.findOpen(r.CallID)
 	if at < 0 {
 		return &InvalidError{"tool_result.call_id", fmt.Sprintf("%q answers no open tool call before it", r.CallID)}

@@ -29,15 +29,11 @@ func Prepare(b Batch) (PreparedBatch, error) {
 		expect:  b.ExpectedHead,
 	}
 	for i, e := range b.Events {
-		if err := validateEnvelope(e); err != nil {
-			return PreparedBatch{}, err.in("events[%d]", i)
+		if e.ID == "" {
+			return PreparedBatch{}, (&InvalidError{"event_id", "must not be empty"}).in("events[%d]", i)
 		}
-		if m, ok := e.Body.(*Message); ok && m == nil {
-			return PreparedBatch{}, (&InvalidError{"kind", "must be set"}).in("events[%d]", i)
-		} else if !ok {
-			if err := validateBody(e.Body); err != nil {
-				return PreparedBatch{}, err.in("events[%d]", i)
-			}
+		if err := validateEvent(e); err != nil {
+			return PreparedBatch{}, err.in("events[%d]", i)
 		}
 		e.Time = e.Time.UTC().Round(0)
 		p.events[i] = e
@@ -74,10 +70,10 @@ type FreshEvent struct {
 // events that are not durable yet included, knows of an event_id; its error is
 // returned as it is.
 //
-// The checks come in this order: an event_id that is known with other content is
-// an *EventConflictError; a head other than the expected one a
-// *HeadMismatchError, unless every event is a duplicate; then the rules of
-// Head.Admit hold for the events that are left.
+// The checks come in this order, behind those of Prepare: an event_id that is
+// known with other content is an *EventConflictError; a head other than the
+// expected one a *HeadMismatchError, unless every event is a duplicate; then each
+// tool call and result must fit the log.
 func (p PreparedBatch) Admit(h Head, lookup func(eventID string) (Known, bool, error)) (Admission, error) {
 	a := Admission{Receipts: make([]Receipt, len(p.events))}
 	firstAt := make(map[string]int, len(p.events))
@@ -111,7 +107,7 @@ func (p PreparedBatch) Admit(h Head, lookup func(eventID string) (Known, bool, e
 	}
 	a.Fresh = make([]FreshEvent, 0, len(fresh))
 	for _, i := range fresh {
-		next, e, err := h.admitEvent(p.events[i])
+		next, e, err := h.place(p.events[i])
 		if err != nil {
 			return Admission{}, err.in("events[%d]", i)
 		}

@@ -21,9 +21,6 @@ func validateTexts(texts ...text) *InvalidError {
 }
 
 func validateEnvelope(e Event) *InvalidError {
-	if e.ID == "" {
-		return &InvalidError{"event_id", "must not be empty"}
-	}
 	if err := validateTexts(text{"event_id", e.ID}, text{"tokens.tokenizer", e.Tokens.Tokenizer}); err != nil {
 		return err
 	}
@@ -39,27 +36,86 @@ func validateLabels(labels map[string]string) *InvalidError {
 	return nil
 }
 
-// validateBody checks every body but a message, which Head.admitMessage does.
-func validateBody(b Body) *InvalidError {
-	switch b := b.(type) {
+// validateEvent checks what needs no knowledge of the log.
+func validateEvent(e Event) *InvalidError {
+	if err := validateEnvelope(e); err != nil {
+		return err
+	}
+	unset := &InvalidError{"kind", "must be set"}
+	switch b := e.Body.(type) {
+	case *Message:
+		if b == nil {
+			return unset
+		}
+		if err := validateMessage(b); err != nil {
+			return err.in("message")
+		}
+		return nil
 	case *Reminder:
 		if b == nil {
-			return &InvalidError{"kind", "must be set"}
+			return unset
 		}
 		return validateReminder(b)
 	case *Compaction:
 		if b == nil {
-			return &InvalidError{"kind", "must be set"}
+			return unset
 		}
 		return validateCompaction(b)
 	case *Custom:
 		if b == nil {
-			return &InvalidError{"kind", "must be set"}
+			return unset
 		}
 		return validateTexts(text{"custom.type", b.Type})
 	default:
-		return &InvalidError{"kind", "must be set"}
+		return unset
 	}
+}
+
+func validateMessage(m *Message) *InvalidError {
+	if m.Role == RoleUnspecified || m.Role > RoleTool {
+		return &InvalidError{"role", "must be system, user, assistant or tool"}
+	}
+	if len(m.Blocks) == 0 {
+		return &InvalidError{"blocks", "must not be empty"}
+	}
+	if err := validateTexts(text{"group_id", m.GroupID}, text{"model", m.Model}); err != nil {
+		return err
+	}
+	calls := 0
+	for i, b := range m.Blocks {
+		if err := validateBlock(b); err != nil {
+			return err.in("blocks[%d]", i)
+		}
+		if err := validateRole(m.Role, b); err != nil {
+			return err.in("blocks[%d]", i)
+		}
+		if _, ok := b.(ToolCall); ok {
+			calls++
+		}
+	}
+	if calls > MaxOpenCalls {
+		return &InvalidError{"blocks", fmt.Sprintf("must not hold more than %d tool calls", MaxOpenCalls)}
+	}
+	return nil
+}
+
+// validateRole checks that a block may stand in a message of the role.
+func validateRole(r Role, b Block) *InvalidError {
+	switch b.(type) {
+	case ToolCall:
+		if r != RoleAssistant {
+			return &InvalidError{"tool_call", "tool calls stand in assistant messages"}
+		}
+	case ToolResult:
+		if r != RoleTool && r != RoleUser {
+			return &InvalidError{"tool_result", "tool results stand in tool or user messages"}
+		}
+	default:
+		if r == RoleTool {
+			return &InvalidError{"tool_result", "a tool message holds tool results alone"}
+		}
+	}
+	return nil
 }
 
 func validateReminder(r *Reminder) *InvalidError {
@@ -105,8 +161,17 @@ func validateBlock(b Block) *InvalidError {
 		return validateTexts(text{"thinking.text", b.Text}, text{"thinking.signature", b.Signature},
 			text{"thinking.encrypted_content", b.EncryptedContent})
 	case ToolCall:
+		if b.CallID == "" {
+			return &InvalidError{"tool_call.call_id", "must not be empty"}
+		}
+		if b.Name == "" {
+			return &InvalidError{"tool_call.name", "must not be empty"}
+		}
 		return validateTexts(text{"tool_call.call_id", b.CallID}, text{"tool_call.name", b.Name})
 	case ToolResult:
+		if b.CallID == "" {
+			return &InvalidError{"tool_result.call_id", "must not be empty"}
+		}
 		if err := validateTexts(text{"tool_result.call_id", b.CallID}, text{"tool_result.tool_name", b.ToolName}); err != nil {
 			return err
 		}

@@ -1,0 +1,81 @@
+package disklog_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, dir string, opts disklog.Options) *disklog.Store {
+	t.Helper()
+	s, err := disklog.Open(dir, opts)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}
+
+// stores opens stores on file systems of their own and reopens each on the same.
+type stores struct {
+	opts   disklog.Options
+	opened map[eventlog.Store]func(t testing.TB) eventlog.Store
+}
+
+func (st *stores) open(dir string, opts disklog.Options) func(t testing.TB) eventlog.Store {
+	return func(t testing.TB) eventlog.Store {
+		s := open(t, dir, opts)
+		st.opened[s] = st.open(dir, opts)
+		return s
+	}
+}
+
+func (st *stores) inMemory(t testing.TB) eventlog.Store {
+	opts := st.opts
+	opts.FS = vfs.NewMem()
+	return st.open("data/log", opts)(t)
+}
+
+func (st *stores) onDisk(t testing.TB) eventlog.Store {
+	return st.open(t.TempDir(), st.opts)(t)
+}
+
+func (st *stores) reopen(t testing.TB, s eventlog.Store) eventlog.Store {
+	t.Helper()
+	if err := s.Close(); err != nil && !errors.Is(err, eventlog.ErrClosed) {
+		t.Fatalf("close: %v", err)
+	}
+	return st.opened[s](t)
+}
+
+func newStores(opts disklog.Options) *stores {
+	return &stores{opts: opts, opened: map[eventlog.Store]func(testing.TB) eventlog.Store{}}
+}
+
+func TestConformance(t *testing.T) {
+	st := newStores(disklog.Options{})
+	logtest.Run(t, st.onDisk, logtest.Durable(st.reopen))
+}
+
+// Small limits, so that sessions are forgotten and loaded again all the time and
+// tables and logs change often.
+func TestConformanceSmall(t *testing.T) {
+	st := newStores(disklog.Options{IdleSessions: 1, MemTableBytes: 64 << 10, SeparateBytes: 16, CacheBytes: 1 << 20})
+	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen))
+}
+
+func TestConformanceWithoutValueSeparation(t *testing.T) {
+	st := newStores(disklog.Options{DisableValueSeparation: true})
+	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen))
+}
+
+func TestModel(t *testing.T) {
+	st := newStores(disklog.Options{IdleSessions: 1, MemTableBytes: 64 << 10, SeparateBytes: 16, CacheBytes: 1 << 20})
+	logtest.RunModel(t, st.inMemory, logtest.Durable(st.reopen))
+}

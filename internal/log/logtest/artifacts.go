@@ -1,0 +1,184 @@
+package logtest
+
+import (
+	"fmt"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func artifact(kind string, seq eventlog.Seq, id, value string) eventlog.Artifact {
+	return eventlog.Artifact{Kind: kind, Seq: seq, ID: id, Value: []byte(value)}
+}
+
+func (h *harness) put(session string, all ...eventlog.Artifact) {
+	h.Helper()
+	for _, a := range all {
+		h.ok(h.s.PutArtifact(h.Context(), session, a))
+	}
+}
+
+// artifacts lists what a query yields as "seq/id=value".
+func (h *harness) artifacts(session string, q eventlog.ArtifactQuery) []string {
+	h.Helper()
+	all, err := Collect(h.s.Artifacts(h.Context(), session, q))
+	h.ok(err)
+	var got []string
+	for _, a := range all {
+		if a.Kind != q.Kind {
+			h.Fatalf("got kind %q, want %q", a.Kind, q.Kind)
+		}
+		got = append(got, fmt.Sprintf("%d/%s=%s", a.Seq, a.ID, a.Value))
+	}
+	return got
+}
+
+var artifactCases = []testCase{
+	{name: "an artifact is stored, read and replaced", run: func(h *harness) {
+		h.append("s", Say("a"))
+		value := []byte{0, 0xff}
+		h.put("s", eventlog.Artifact{Kind: "k", Seq: 1, ID: "i", Value: value})
+		value[0] = 9
+		get := func() eventlog.Artifact {
+			a, err := h.s.Artifact(h.Context(), "s", "k", 1, "i")
+			h.ok(err)
+			return a
+		}
+		h.same("artifact", get(), eventlog.Artifact{Kind: "k", Seq: 1, ID: "i", Value: []byte{0, 0xff}})
+		h.put("s", artifact("k", 1, "i", "second"), artifact("k", 1, "i", "third"))
+		h.same("replaced", get(), artifact("k", 1, "i", "third"))
+		h.same("all", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=third"})
+		if h.o.reopen != nil {
+			h.reopen()
+			h.same("after a restart", get(), artifact("k", 1, "i", "third"))
+			h.put("s", artifact("k", 1, "i", "fourth"))
+			h.same("replaced again", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=fourth"})
+		}
+	}},
+	{name: "an artifact moves neither head nor time", run: func(h *harness) {
+		h.append("s", Say("a"))
+		before := h.session("s")
+		h.put("s", artifact("k", 1, "i", "v"))
+		h.same("session", h.session("s"), before)
+	}},
+	{name: "what is not there", run: func(h *harness) {
+		h.fails(h.s.PutArtifact(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))
+		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
+		h.fails(err, noSession("s"))
+		_, err = Collect(h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k"}))
+		h.fails(err, noSession("s"))
+		h.append("s", Say("a"))
+		h.failsOn(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{ID: "i"}), "artifact.kind")
+		_, err = h.s.Artifact(h.Context(), "s", "k", 3, "i")
+		h.fails(err, &eventlog.NotFoundError{Kind: "artifact", Name: "k/3/i"})
+		h.same("none", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string(nil))
+	}},
+	{name: "artifacts are ordered by seq, then id, and queried by range", run: func(h *harness) {
+		h.append("s", Say("a"))
+		for _, seq := range []eventlog.Seq{300, 2, 0, 255, 256, 1} {
+			h.put("s", artifact("k", seq, "b", ""), artifact("k", seq, "a", ""), artifact("kk", seq, "x", ""))
+		}
+		list := func(from, to eventlog.Seq, reverse bool) []string {
+			return h.artifacts("s", eventlog.ArtifactQuery{Kind: "k", From: from, To: to, Reverse: reverse})
+		}
+		h.same("all", list(0, 0, false), []string{
+			"0/a=", "0/b=", "1/a=", "1/b=", "2/a=", "2/b=", "255/a=", "255/b=", "256/a=", "256/b=", "300/a=", "300/b="})
+		h.same("2..255", list(2, 255, false), []string{"2/a=", "2/b=", "255/a=", "255/b="})
+		h.same("256.. in reverse", list(256, 0, true), []string{"300/b=", "300/a=", "256/b=", "256/a="})
+		h.same("3..254", list(3, 254, false), []string(nil))
+		h.same("9..2", list(9, 2, true), []string(nil))
+	}},
+	{name: "any strings are kinds and ids", run: func(h *harness) {
+		h.append("s", Say("a"))
+		h.put("s", artifact("k", 0, "", "1"), artifact("k", 0, "\x00", "2"), artifact("k", 0, "\x00\x01", "3"),
+			artifact("k", 0, "\x01", "4"), artifact("k", 0, "a", "5"), artifact("k", 0, "a\x00b", "6"), artifact("k", 0, "a\xff", "7"),
+			artifact("k\x00", 0, "a", "8"), artifact("\xff", 0, "\xff", "9"))
+		h.same("order", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}),
+			[]string{"0/=1", "0/\x00=2", "0/\x00\x01=3", "0/\x01=4", "0/a=5", "0/a\x00b=6", "0/a\xff=7"})
+		h.same("k NUL", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k\x00"}), []string{"0/a=8"})
+		h.same("0xff", h.artifacts("s", eventlog.ArtifactQuery{Kind: "\xff"}), []string{"0/\xff=9"})
+	}},
+	{name: "many and large artifacts", run: func(h *harness) {
+		h.append("s", Say("a"))
+		var want []string
+		for i := range 60 {
+			value := strings.Repeat(string(rune('a'+i%26)), i*1500)
+			h.put("s", artifact("k", eventlog.Seq(i/4), fmt.Sprintf("%02d", i), value))
+			want = append(want, fmt.Sprintf("%d/%02d=%s", i/4, i, value))
+		}
+		h.same("forward", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), want)
+		got := h.artifacts("s", eventlog.ArtifactQuery{Kind: "k", Reverse: true})
+		for i := range want {
+			if got[i] != want[len(want)-1-i] {
+				h.Fatalf("item %d of the reverse is %.20q, want %.20q", i, got[i], want[len(want)-1-i])
+			}
+		}
+		n := 0
+		for a, err := range h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k", Reverse: true}) {
+			h.ok(err)
+			h.same("newest", a.ID, "59")
+			n++
+			break
+		}
+		h.same("read", n, 1)
+	}},
+	{name: "the store is free while artifacts are read", run: func(h *harness) {
+		h.append("s", Say("a"))
+		for i := range 30 {
+			h.put("s", artifact("k", 0, fmt.Sprintf("%02d", i), ""))
+		}
+		seen := map[string]int{}
+		for a, err := range h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k"}) {
+			h.ok(err)
+			seen[a.ID]++
+			h.put("s", artifact("k", 0, a.ID, "new"))
+		}
+		if len(seen) != 30 {
+			h.Fatalf("saw %d artifacts, want 30", len(seen))
+		}
+		for id, n := range seen {
+			h.same(id, n, 1)
+		}
+	}},
+	{name: "a fork shares artifacts up to its seq, as they stood", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"), Say("c"))
+		h.put("s", artifact("k", 0, "zero", "s"), artifact("k", 1, "old", "s"), artifact("k", 2, "x", "s"), artifact("k", 3, "late", "s"))
+		h.fork("s", 2, "t")
+		all := eventlog.ArtifactQuery{Kind: "k"}
+		shared := []string{"0/zero=s", "1/old=s", "2/x=s"}
+		h.same("shared", h.artifacts("t", all), shared)
+
+		// Neither sees what the other puts from then on.
+		h.put("s", artifact("k", 1, "new", "s"), artifact("k", 2, "x", "s2"), artifact("k", 2, "x", "s3"))
+		h.same("fork", h.artifacts("t", all), shared)
+		h.put("t", artifact("k", 1, "mine", "t"), artifact("k", 1, "old", "t"), artifact("k", 5, "ahead", "t"))
+		check := func() {
+			h.same("parent", h.artifacts("s", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3", "3/late=s"})
+			h.same("fork", h.artifacts("t", all), []string{"0/zero=s", "1/mine=t", "1/old=t", "2/x=s", "5/ahead=t"})
+			h.same("fork in reverse", h.artifacts("t", eventlog.ArtifactQuery{Kind: "k", From: 1, To: 2, Reverse: true}),
+				[]string{"2/x=s", "1/old=t", "1/mine=t"})
+			a, err := h.s.Artifact(h.Context(), "t", "k", 2, "x")
+			h.ok(err)
+			h.same("value", string(a.Value), "s")
+			_, err = h.s.Artifact(h.Context(), "t", "k", 3, "late")
+			h.fails(err, &eventlog.NotFoundError{Kind: "artifact", Name: "k/3/late"})
+		}
+		check()
+		if h.o.reopen != nil {
+			h.reopen()
+			check()
+		}
+		// A second fork sees the parent as it is now; its own fork what it sees.
+		h.fork("s", 2, "u")
+		h.fork("t", 1, "v")
+		h.put("s", artifact("k", 2, "x", "s4"))
+		h.same("u", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
+		h.same("v", h.artifacts("v", all), []string{"0/zero=s", "1/mine=t", "1/old=t"})
+		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.same("fork without parent", h.artifacts("t", all), []string{"0/zero=s", "1/mine=t", "1/old=t", "2/x=s", "5/ahead=t"})
+		h.same("u without parent", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
+		h.ok(h.s.DeleteSession(h.Context(), "t"))
+		h.same("v without parents", h.artifacts("v", all), []string{"0/zero=s", "1/mine=t", "1/old=t"})
+		h.same("u still", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
+	}},
+}

@@ -1,0 +1,127 @@
+package logtest
+
+import (
+	"context"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+var readCases = []testCase{
+	{name: "ranges are what they say", run: func(h *harness) {
+		const n = 700 // more than a store is likely to read at once
+		var all []string
+		var batch []eventlog.Event
+		for i := range n {
+			id := fmt.Sprintf("e%d", i+1)
+			all, batch = append(all, id), append(batch, Say(id))
+		}
+		h.append("s", batch...)
+		check := func() {
+			h.same("all", h.ids("s", 0, 0), all)
+			h.same("all from 1", h.ids("s", 1, 0), all)
+			for _, from := range []eventlog.Seq{0, 1, 2, 5, 8, 9, 255, 699, 700, 701, 9999} {
+				for _, to := range []eventlog.Seq{0, 1, 2, 8, 9, 300, 699, 700, 701, 9999} {
+					first, last := max(from, 1), to
+					if last == 0 || last > n {
+						last = n
+					}
+					var want []string
+					if first <= last {
+						want = all[first-1 : last]
+					}
+					h.same(fmt.Sprintf("%d..%d", from, to), h.ids("s", from, to), want)
+				}
+			}
+		}
+		check()
+		if h.o.reopen != nil {
+			h.reopen()
+			check()
+		}
+	}},
+	{name: "an empty log yields nothing", run: func(h *harness) {
+		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
+		h.ok(err)
+		h.same("events", h.ids("s", 1, 0), []string(nil))
+	}},
+	{name: "an unknown session is an error, once", run: func(h *harness) {
+		var errs []error
+		for _, err := range h.s.Read(h.Context(), "s", 1, 0) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 1 {
+			h.Fatalf("got %d items, want one error", len(errs))
+		}
+		h.fails(errs[0], noSession("s"))
+	}},
+	{name: "a reader may stop at any event", run: func(h *harness) {
+		h.fill("s", 30)
+		for stop := 1; stop <= 30; stop++ {
+			n := 0
+			for e, err := range h.s.Read(h.Context(), "s", 1, 0) {
+				h.ok(err)
+				if n++; e.Seq == eventlog.Seq(stop) {
+					break
+				}
+			}
+			h.same("events seen", n, stop)
+		}
+	}},
+	{name: "a sequence may be read twice", run: func(h *harness) {
+		h.fill("s", 3)
+		seq := h.s.Read(h.Context(), "s", 2, 0)
+		first, err := Collect(seq)
+		h.ok(err)
+		h.append("s", Say("e4"))
+		second, err := Collect(seq)
+		h.ok(err)
+		h.same("lengths", []int{len(first), len(second)}, []int{2, 3})
+	}},
+	{name: "a range ends where the head was, and the store is free meanwhile", run: func(h *harness) {
+		h.fill("s", 40)
+		n := 0
+		for e, err := range h.s.Read(h.Context(), "s", 1, 0) {
+			h.ok(err)
+			n++
+			// A reader that held the store would wait for itself here.
+			h.append("s", Say(fmt.Sprintf("more %d", e.Seq)))
+		}
+		h.same("events seen", n, 40)
+		h.same("head", h.session("s").Head, eventlog.Seq(80))
+	}},
+	{name: "a cancelled context ends the reading", run: func(h *harness) {
+		h.fill("s", 20)
+		ctx, cancel := context.WithCancel(h.Context())
+		defer cancel()
+		var last error
+		n := 0
+		for _, err := range h.s.Read(ctx, "s", 1, 0) {
+			if last = err; err != nil {
+				break
+			}
+			n++
+			cancel()
+		}
+		if n == 20 {
+			h.Fatal("all events came after the context was cancelled")
+		}
+		h.fails(last, context.Canceled)
+		_, err := Collect(h.s.Read(ctx, "s", 1, 0))
+		h.fails(err, context.Canceled)
+	}},
+	{name: "turns are counted by model calls", run: func(h *harness) {
+		part := func(id, group string) eventlog.Event {
+			e := Call(id)
+			e.Body.(*eventlog.Message).GroupID = group
+			return e
+		}
+		h.append("s", Say("u"), part("a1", "g"), part("a2", "g"))
+		h.append("s", Say("v"), part("a3", "g"), Call("b"), Call("c"), part("d", "g"))
+		var turns []uint32
+		for _, e := range h.read("s", 1, 0) {
+			turns = append(turns, e.Turn)
+		}
+		h.same("turns", turns, []uint32{0, 1, 1, 1, 1, 2, 3, 4})
+	}},
+}

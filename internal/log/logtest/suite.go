@@ -1,0 +1,211 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"testing"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// Opener makes an empty store. The suite closes it.
+type Opener func(t testing.TB) eventlog.Store
+
+// Option changes what Run asks of a store.
+type Option func(*options)
+
+type options struct {
+	reopen func(testing.TB, eventlog.Store) eventlog.Store
+}
+
+// Durable says that the store outlives its process: reopen closes a store and
+// opens it again on what it left behind.
+func Durable(reopen func(testing.TB, eventlog.Store) eventlog.Store) Option {
+	return func(o *options) { o.reopen = reopen }
+}
+
+// Run holds a store to every sentence of eventlog.Store's contract.
+func Run(t *testing.T, open Opener, opts ...Option) {
+	t.Helper()
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	groups := []struct {
+		name  string
+		cases []testCase
+	}{
+		{"sessions", sessionCases},
+		{"append", appendCases},
+		{"idempotency", idempotencyCases},
+		{"read", readCases},
+		{"fork", forkCases},
+		{"delete", deleteCases},
+		{"artifacts", artifactCases},
+		{"wait", waitCases},
+		{"concurrency", concurrencyCases},
+		{"lifecycle", lifecycleCases},
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.cases {
+				t.Run(c.name, func(t *testing.T) {
+					if c.durable && o.reopen == nil {
+						t.Skip("the store is not durable")
+					}
+					h := &harness{T: t, s: open(t), o: o, closes: !c.closes}
+					defer h.close()
+					c.run(h)
+				})
+			}
+		})
+	}
+}
+
+// testCase is one sentence of the contract.
+type testCase struct {
+	name string
+	run  func(h *harness)
+	// closes is set where the case closes the store itself.
+	closes bool
+	// durable is set where the case needs a store that can be reopened.
+	durable bool
+}
+
+// harness is a store under test with what fails the test at the first surprise.
+type harness struct {
+	*testing.T
+	s      eventlog.Store
+	o      options
+	closes bool
+}
+
+func (h *harness) close() {
+	if h.closes {
+		h.ok(h.s.Close())
+	}
+}
+
+// reopen goes on with what a restart finds.
+func (h *harness) reopen() { h.s = h.o.reopen(h.T, h.s) }
+
+// epoch is when the tests take place.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
+
+func (h *harness) ok(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// same fails unless got is what was wanted, empty and absent being the same.
+func (h *harness) same(what string, got, want any) {
+	h.Helper()
+	if diff := Diff(want, got); diff != "" {
+		h.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Diff compares values of the event log as the contract does: empty and absent
+// are the same.
+func Diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
+
+// fails fails unless the error has the type of want and says the same.
+func (h *harness) fails(got, want error) {
+	h.Helper()
+	if got == nil || reflect.TypeOf(got) != reflect.TypeOf(want) || got.Error() != want.Error() {
+		h.Fatalf("got error %T %q, want %T %q", got, fmt.Sprint(got), want, want)
+	}
+}
+
+// failsOn fails unless the error is an *InvalidError for this field.
+func (h *harness) failsOn(got error, field string) {
+	h.Helper()
+	var invalid *eventlog.InvalidError
+	if !errors.As(got, &invalid) || invalid.Field != field {
+		h.Fatalf("got error %v, want an invalid %s", got, field)
+	}
+}
+
+func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
+
+// append appends and waits.
+func (h *harness) append(id string, events ...eventlog.Event) []eventlog.Receipt {
+	h.Helper()
+	receipts, err := h.tryAppend(id, eventlog.Batch{Events: events, Time: epoch})
+	h.ok(err)
+	return receipts
+}
+
+func (h *harness) tryAppend(id string, b eventlog.Batch) ([]eventlog.Receipt, error) {
+	return appendAndWait(h.Context(), h.s, id, b)
+}
+
+func appendAndWait(ctx context.Context, s eventlog.Store, id string, b eventlog.Batch) ([]eventlog.Receipt, error) {
+	c, err := s.Append(ctx, id, b)
+	if err != nil {
+		return nil, err
+	}
+	return c.Wait(ctx)
+}
+
+// fill appends n small messages, one per batch, named e1, e2, ….
+func (h *harness) fill(id string, n int) {
+	h.Helper()
+	for i := range n {
+		h.append(id, Say(fmt.Sprintf("e%d", i+1)))
+	}
+}
+
+func (h *harness) session(id string) eventlog.Session {
+	h.Helper()
+	s, err := h.s.Session(h.Context(), id)
+	h.ok(err)
+	return s
+}
+
+func (h *harness) read(id string, from, to eventlog.Seq) []eventlog.Event {
+	h.Helper()
+	events, err := Collect(h.s.Read(h.Context(), id, from, to))
+	h.ok(err)
+	return events
+}
+
+// ids are the event_ids of from..to.
+func (h *harness) ids(id string, from, to eventlog.Seq) []string {
+	h.Helper()
+	var ids []string
+	for i, e := range h.read(id, from, to) {
+		if want := max(from, 1) + eventlog.Seq(i); e.Seq != want {
+			h.Fatalf("event %d of the range has seq %d, want %d", i, e.Seq, want)
+		}
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func (h *harness) fork(parent string, at eventlog.Seq, id string) eventlog.Session {
+	h.Helper()
+	s, err := h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: parent, At: at, NewID: id, Time: epoch.Add(time.Hour)})
+	h.ok(err)
+	return s
+}
+
+// Collect gathers a sequence up to its first error.
+func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for v, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}

@@ -1,0 +1,79 @@
+package logtest
+
+import (
+	"context"
+	"sync"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// waiting starts a WaitPast and returns what it will end in.
+func (h *harness) waiting(ctx context.Context, id string, seq eventlog.Seq) func() (eventlog.Seq, error) {
+	var (
+		wg   sync.WaitGroup
+		head eventlog.Seq
+		err  error
+	)
+	wg.Go(func() { head, err = h.s.WaitPast(ctx, id, seq) })
+	return func() (eventlog.Seq, error) {
+		wg.Wait()
+		return head, err
+	}
+}
+
+var waitCases = []testCase{
+	{name: "a head that is past is returned at once", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"))
+		for seq := range eventlog.Seq(2) {
+			head, err := h.s.WaitPast(h.Context(), "s", seq)
+			h.ok(err)
+			h.same("head", head, eventlog.Seq(2))
+		}
+	}},
+	{name: "a waiter learns of an append", run: func(h *harness) {
+		h.append("s", Say("a"))
+		one, two := h.waiting(h.Context(), "s", 1), h.waiting(h.Context(), "s", 2)
+		h.append("s", Say("b"))
+		head, err := one()
+		h.ok(err)
+		if head < 2 {
+			h.Fatalf("got head %d, want at least 2", head)
+		}
+		h.append("s", Say("c"))
+		head, err = two()
+		h.ok(err)
+		h.same("head", head, eventlog.Seq(3))
+	}},
+	{name: "a waiter learns of an append that nobody waits for", run: func(h *harness) {
+		h.append("s", Say("a"))
+		past := h.waiting(h.Context(), "s", 1)
+		_, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
+		h.ok(err)
+		head, err := past()
+		h.ok(err)
+		h.same("head", head, eventlog.Seq(2))
+		h.same("ids", h.ids("s", 1, 0), []string{"a", "b"})
+	}},
+	{name: "an unknown session is not found", run: func(h *harness) {
+		_, err := h.s.WaitPast(h.Context(), "s", 0)
+		h.fails(err, noSession("s"))
+	}},
+	{name: "a waiter learns of a deletion, even if the id is used again", run: func(h *harness) {
+		h.append("s", Say("a"))
+		past := h.waiting(h.Context(), "s", 5)
+		// Whether the waiter has begun or not, it ends in the same way.
+		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		_, err := past()
+		h.fails(err, noSession("s"))
+		h.append("s", Say("b"))
+		h.same("head", h.session("s").Head, eventlog.Seq(1))
+	}},
+	{name: "a context ends the wait", run: func(h *harness) {
+		h.append("s", Say("a"))
+		ctx, cancel := context.WithCancel(h.Context())
+		past := h.waiting(ctx, "s", 1)
+		cancel()
+		_, err := past()
+		h.fails(err, context.Canceled)
+	}},
+}

@@ -1,0 +1,16 @@
+package memlog_test
+
+import (
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	logtest.Run(t, func(testing.TB) eventlog.Store { return memlog.New() })
+}
