@@ -1,0 +1,229 @@
+package wire_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func turns(n uint32) *contextdv1.Retention {
+	return &contextdv1.Retention{Keep: &contextdv1.Retention_Turns{Turns: n}}
+}
+
+// TestOverlay changes one part at a time and expects all others as they were.
+func TestOverlay(t *testing.T) {
+	base := assemble.Policy{Reduction: reduce.DefaultPolicy()}
+	d := reduce.DefaultPolicy()
+	tests := map[string]struct {
+		policy *contextdv1.Policy
+		want   func(p *assemble.Policy)
+	}{
+		"nothing": {nil, func(*assemble.Policy) {}},
+		"empty":   {&contextdv1.Policy{}, func(*assemble.Policy) {}},
+		"retention takes the whole part": {
+			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{EvictErrors: true}},
+			func(p *assemble.Policy) {
+				p.Reduction.ToolResults = reduce.ToolResults{Default: d.ToolResults.Default, EvictErrors: true}
+			},
+		},
+		"turns after its own": {
+			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{Default: turns(3), OutlineTokens: 7}},
+			func(p *assemble.Policy) {
+				p.Reduction.ToolResults = reduce.ToolResults{Default: reduce.Retention{Turns: 4}, OutlineTokens: 7}
+			},
+		},
+		"as many turns as there can be": {
+			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{Default: turns(math.MaxUint32)}},
+			func(p *assemble.Policy) {
+				p.Reduction.ToolResults = reduce.ToolResults{Default: reduce.Retention{Turns: math.MaxUint32}}
+			},
+		},
+		"by tool": {
+			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{
+				Default: turns(1),
+				ByTool: map[string]*contextdv1.Retention{
+					"read_*": {Keep: &contextdv1.Retention_Last{Last: 5}, MinTokens: 9},
+					"plan":   {Keep: &contextdv1.Retention_NeverEvict{NeverEvict: true}},
+					"once":   {Keep: &contextdv1.Retention_Last{Last: 0}},
+					"same":   {MinTokens: 3},
+				},
+			}},
+			func(p *assemble.Policy) {
+				p.Reduction.ToolResults = reduce.ToolResults{
+					Default: reduce.Retention{Turns: 2},
+					ByTool: map[string]reduce.Retention{
+						"read_*": {Last: 5, MinTokens: 9},
+						"plan":   {Never: true},
+						"once":   {Turns: 1},
+						"same":   {Turns: 2, MinTokens: 3},
+					},
+				}
+			},
+		},
+		"duplicates off": {
+			&contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}},
+			func(p *assemble.Policy) { p.Reduction.Duplicates = false },
+		},
+		"clipping": {
+			&contextdv1.Policy{Clipping: &contextdv1.ResultClipping{MaxTokens: 10, HeadTokens: 3, TailTokens: 2}},
+			func(p *assemble.Policy) {
+				p.Reduction.Clipping = reduce.Clipping{MaxTokens: 10, HeadTokens: 3, TailTokens: 2}
+			},
+		},
+		"thinking for ever": {
+			&contextdv1.Policy{Thinking: &contextdv1.ThinkingRetention{}},
+			func(p *assemble.Policy) { p.Reduction.Thinking = reduce.Thinking{} },
+		},
+		"thinking for its own turn": {
+			&contextdv1.Policy{Thinking: &contextdv1.ThinkingRetention{KeepTurns: proto.Uint32(0)}},
+			func(p *assemble.Policy) { p.Reduction.Thinking.KeepTurns = proto.Uint32(1) },
+		},
+		"window": {
+			&contextdv1.Policy{Window: &contextdv1.DialogueWindow{MaxTurns: 4, MaxTokens: 5, StrictAnchor: true}},
+			func(p *assemble.Policy) {
+				p.Reduction.Window = reduce.Window{MaxTurns: 4, MaxTokens: 5, StrictAnchor: true}
+			},
+		},
+		"collapse, the rest by default": {
+			&contextdv1.Policy{Summarization: &contextdv1.Summarization{CollapseTo: 0.25, LedgerShare: 0.05}},
+			func(p *assemble.Policy) { p.Reduction.Collapse.To, p.Reduction.Collapse.LedgerShare = 0.25, 0.05 },
+		},
+		"cache": {
+			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{EvictEveryTurns: 3, CacheTtl: durationpb.New(time.Hour), PaybackTurns: proto.Uint32(6)}},
+			func(p *assemble.Policy) {
+				p.Reduction.Cache.EvictEveryTurns, p.Reduction.Cache.TTL, p.Reduction.Cache.PaybackTurns = 3, time.Hour, 6
+			},
+		},
+		"no payback at all": {
+			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0)}},
+			func(p *assemble.Policy) {
+				c := &p.Reduction.Cache
+				c.EvictEveryTurns, c.ClearAtLeastTokens, c.PaybackTurns = 0, 0, 0
+			},
+		},
+		"raw, with a reason": {
+			&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "raw", Reason: "r"}},
+			func(p *assemble.Policy) { p.Projection, p.Reason = "raw", "r" },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := wire.Policies{}.Resolve(nil, test.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := base
+			test.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("policy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusedPolicies(t *testing.T) {
+	tests := map[string]struct {
+		policy      *contextdv1.Policy
+		field       string
+		unsupported bool
+	}{
+		"unknown name":       {&contextdv1.Policy{Name: "lean"}, "policy.name", false},
+		"a broken glob":      {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool", false},
+		"unknown summarizer": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer", false},
+		"summaries":          {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true}}, "policy.summarization.enabled", true},
+		"waiting":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Wait: durationpb.New(1)}}, "policy.summarization.wait", true},
+		"projection":         {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc"}}, "policy.projection.policy", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := wire.Policies{}.Resolve(nil, test.policy)
+			checkField(t, err, test.field, test.unsupported)
+		})
+	}
+}
+
+func checkField(t *testing.T, err error, field string, unsupported bool) {
+	t.Helper()
+	var u *wire.UnsupportedError
+	var i *eventlog.InvalidError
+	switch {
+	case unsupported && errors.As(err, &u) && u.Field == field:
+	case !unsupported && errors.As(err, &i) && i.Field == field:
+	default:
+		t.Errorf("got %v; want %s named, unsupported %t", err, field, unsupported)
+	}
+}
+
+func TestNamedPolicies(t *testing.T) {
+	set, err := wire.NewPolicies(map[string]*contextdv1.Policy{
+		"lean": {ToolResults: &contextdv1.ToolResultRetention{Default: turns(1)}},
+		"none": {Duplicates: &contextdv1.DuplicateResults{}, Thinking: &contextdv1.ThinkingRetention{}},
+	}, "lean")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(set.Names(), " "); got != "default lean none" {
+		t.Errorf("names are %s", got)
+	}
+	type facts struct {
+		turns      uint32
+		duplicates bool
+	}
+	tests := map[string]struct {
+		session, request *contextdv1.Policy
+		want             facts
+	}{
+		"the daemon's":                    {nil, nil, facts{2, true}},
+		"the built-in one by name":        {nil, &contextdv1.Policy{Name: "default"}, facts{4, true}},
+		"the session's":                   {&contextdv1.Policy{Name: "none"}, nil, facts{4, false}},
+		"the session's over the daemon's": {&contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}}, nil, facts{2, false}},
+		"the request's over the session's": {
+			&contextdv1.Policy{Name: "none"},
+			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{Default: turns(8)}},
+			facts{9, false},
+		},
+		"a request that names one leaves the session's": {&contextdv1.Policy{Name: "none"}, &contextdv1.Policy{Name: "lean"}, facts{2, true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := set.Resolve(test.session, test.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (facts{got.Reduction.ToolResults.Default.Turns, got.Reduction.Duplicates}); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRefusedConfiguration(t *testing.T) {
+	tests := map[string]struct {
+		named    map[string]*contextdv1.Policy
+		fallback string
+		field    string
+	}{
+		"a default that is missing": {nil, "lean", "default_policy"},
+		"a policy that names one":   {map[string]*contextdv1.Policy{"a": {Name: "default"}}, "", `policies["a"].name`},
+		"a policy without a name":   {map[string]*contextdv1.Policy{"": {}}, "", `policies[""]`},
+		"a policy that is wrong":    {map[string]*contextdv1.Policy{"a": {Summarization: &contextdv1.Summarization{Summarizer: "s"}}}, "", `policies["a"].summarization.summarizer`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := wire.NewPolicies(test.named, test.fallback)
+			checkField(t, err, test.field, false)
+		})
+	}
+}
