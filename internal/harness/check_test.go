@@ -5,17 +5,22 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"testing"
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// reporter is a test, or a try of a property test.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // checkTranscript holds a transcript to what every one must be: admitted by the
 // log in batches of any size, with ids that are unique, strings that the wire can
 // carry and JSON that is JSON.
-func checkTranscript(t *testing.T, tr harness.Transcript) {
+func checkTranscript(t reporter, tr harness.Transcript) {
 	t.Helper()
 	suffixes := map[string]bool{}
 	for i, s := range tr.Sessions {
@@ -51,7 +56,7 @@ func admit(events []eventlog.Event, size int) error {
 	return nil
 }
 
-func checkEvents(t *testing.T, s harness.Session) {
+func checkEvents(t reporter, s harness.Session) {
 	t.Helper()
 	ids := map[string]bool{}
 	if len(s.Events) == 0 {
@@ -91,7 +96,7 @@ func checkEvents(t *testing.T, s harness.Session) {
 	}
 }
 
-func checkBlocks(t *testing.T, at string, blocks []eventlog.Block) {
+func checkBlocks(t reporter, at string, blocks []eventlog.Block) {
 	t.Helper()
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -117,14 +122,14 @@ func checkBlocks(t *testing.T, at string, blocks []eventlog.Block) {
 	}
 }
 
-func checkString(t *testing.T, at, s string) {
+func checkString(t reporter, at, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
 		t.Errorf("%s: %q is not UTF-8 or holds NUL", at, s)
 	}
 }
 
-func checkJSON(t *testing.T, at, s string) {
+func checkJSON(t reporter, at, s string) {
 	t.Helper()
 	if s != "" && (!json.Valid([]byte(s)) || !utf8.ValidString(s)) {
 		t.Errorf("%s: %.200q is not JSON", at, s)

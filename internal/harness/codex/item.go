@@ -95,8 +95,9 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 		}
 	}
 	r.reply = ""
-	r.users[it.Role+"\n"+textOf(it.Content)] = entry.ID
-	r.session.Append(entry)
+	if id := r.session.Append(entry); id != "" {
+		r.users[it.Role+"\n"+textOf(it.Content)] = id
+	}
 	return nil
 }
 

@@ -31,14 +31,14 @@ func (r *reader) message(entry transcript.Entry, m *message) error {
 			}
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
-		r.session.Append(entry)
+		r.append(entry)
 	case "bashExecution":
 		if m.Excluded {
 			r.session.Keep(entry, "bash-excluded")
 			return nil
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: m.bash()}}}
-		r.session.Append(entry)
+		r.append(entry)
 	default:
 		r.session.Keep(entry, "role-"+m.Role)
 	}
@@ -54,7 +54,7 @@ func (r *reader) user(entry transcript.Entry, raw json.RawMessage, injected bool
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
-	r.session.Append(entry)
+	r.append(entry)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (r *reader) assistant(entry transcript.Entry, m *message) error {
 		entry.Labels[labelStopReason] = m.StopReason
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Model: m.Model, Blocks: blocks}
-	r.session.Append(entry)
+	r.append(entry)
 	return nil
 }
 
@@ -144,4 +144,11 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	return []eventlog.Block{eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(list[i])}}, nil
+}
+
+// append notes the message for compactions that keep it.
+func (r *reader) append(entry transcript.Entry) {
+	if id := r.session.Append(entry); id != "" {
+		r.sent = append(r.sent, sent{r.count - 1, entry.ID, id})
+	}
 }

@@ -33,8 +33,9 @@ type reader struct {
 
 // sent is a record that became an event, for compactions to name.
 type sent struct {
-	index int
-	id    string
+	index int    // of the record
+	entry string // the record's own id
+	event string
 }
 
 // Read reads a whole session file.
@@ -49,22 +50,21 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 }
 
 func (r *reader) record(line transcript.Record) error {
-	index := r.count
 	r.count++
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
 	if err := line.Decode(&rec); transcript.Malformed(err) {
-		r.count = index
+		r.count--
 		return err
 	} else if err != nil {
 		r.unreadable(entry, err)
 		return nil
 	}
-	r.line(index, entry, &rec)
+	r.line(entry, &rec)
 	return nil
 }
 
-func (r *reader) line(index int, entry transcript.Entry, rec *record) {
+func (r *reader) line(entry transcript.Entry, rec *record) {
 	entry.Time = transcript.ParseTime(rec.Timestamp)
 	if rec.ID != "" && rec.ID != redacted && rec.Type != "session" {
 		entry.ID = rec.ID
@@ -83,15 +83,11 @@ func (r *reader) line(index int, entry transcript.Entry, rec *record) {
 		}
 		if err := r.message(entry, rec.Message); err != nil {
 			r.unreadable(entry, err)
-			return
 		}
-		r.sent = append(r.sent, sent{index, entry.ID})
 	case "custom_message":
 		if err := r.user(entry, rec.Content, true); err != nil {
 			r.unreadable(entry, err)
-			return
 		}
-		r.sent = append(r.sent, sent{index, entry.ID})
 	case "compaction":
 		r.compaction(entry, rec)
 	case "model_change", "thinking_level_change", "label", "session_info":
@@ -110,10 +106,10 @@ func (r *reader) compaction(entry transcript.Entry, rec *record) {
 	body := &eventlog.Compaction{Summary: rec.Summary, PreTokens: rec.TokensBefore, NativeJSON: string(entry.Native)}
 	keeping := false
 	for _, s := range r.sent {
-		keeping = keeping || (rec.FirstKeptID != "" && s.id == rec.FirstKeptID) ||
+		keeping = keeping || (rec.FirstKeptID != "" && s.entry == rec.FirstKeptID) ||
 			(rec.FirstKeptIndex != nil && s.index >= *rec.FirstKeptIndex)
 		if keeping {
-			body.KeptEventIDs = append(body.KeptEventIDs, s.id)
+			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
 		}
 	}
 	entry.Body, entry.Native = body, nil

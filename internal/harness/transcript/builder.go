@@ -118,24 +118,26 @@ func (s *SessionBuilder) Len() int { return len(s.session.Events) }
 // Append makes an event of the entry. What the log would refuse is changed so
 // that it does not, and every such change is counted or warned of: repeated
 // entries are dropped, repeated ids renamed, results without a call and messages
-// without content kept as custom events.
-func (s *SessionBuilder) Append(e Entry) {
+// without content kept as custom events. It returns the id of the event, or "" if
+// the entry was dropped or kept as a custom event instead.
+func (s *SessionBuilder) Append(e Entry) string {
 	s.clean(&e)
 	id, fresh := s.eventID(e)
 	if !fresh {
 		s.builder.t.DroppedDuplicates++
-		return
+		return ""
 	}
 	e.ID = id
 	switch body := e.Body.(type) {
 	case *eventlog.Message:
-		s.appendMessage(e, body)
+		return s.appendMessage(e, body)
 	case *eventlog.Compaction:
 		s.builder.t.Compactions++
 		s.push(e)
 	default:
 		s.push(e)
 	}
+	return id
 }
 
 // Custom keeps the entry's native JSON as a custom event of the type.

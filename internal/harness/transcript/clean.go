@@ -101,6 +101,9 @@ func (s *SessionBuilder) clean(e *Entry) {
 		e.Body = &m
 	case *eventlog.Compaction:
 		b.Summary = c.str(b.Summary)
+		b.Mode = c.str(b.Mode)
+	case *eventlog.Custom:
+		b.Type = c.str(b.Type)
 	}
 	if c.changed {
 		s.builder.Warn(e.Line, "NUL or invalid UTF-8 in a string replaced by U+FFFD")

@@ -18,7 +18,7 @@ func (s *SessionBuilder) ReserveCallID(original string) string {
 	return id
 }
 
-func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) {
+func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) (id string) {
 	blocks := make([]eventlog.Block, 0, len(m.Blocks))
 	var orphan, misplaced bool
 	event := len(s.session.Events)
@@ -67,6 +67,7 @@ func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) {
 		sent.Blocks = blocks
 		e.Body = &sent
 		s.push(e)
+		id = e.ID
 	} else if !orphan && !misplaced {
 		s.builder.Warn(e.Line, "%s message has no content; kept as a custom event", m.Role)
 		s.keep(e, "empty-message")
@@ -77,6 +78,7 @@ func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) {
 	if misplaced {
 		s.keep(e, "misplaced-block")
 	}
+	return id
 }
 
 // blank reports whether the blocks say nothing at all.
