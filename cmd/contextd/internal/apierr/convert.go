@@ -11,7 +11,6 @@ import (
 	"buf.build/go/protovalidate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
@@ -201,17 +200,17 @@ func fromRules(err *protovalidate.ValidationError) *answer {
 	return a
 }
 
-// fieldOf is the path of the field at fault. A rule over a whole message has an
-// id that begins with the field it is about.
+// fieldOf is the path of the field at fault. A rule over a whole message has no
+// field of its own; its id begins with the name of the one it is about.
 func fieldOf(v *protovalidate.Violation) string {
 	path := protovalidate.FieldPathString(v.Proto.GetField())
-	about, _, _ := strings.Cut(v.Proto.GetRuleId(), ".")
-	switch fd := v.FieldDescriptor; {
+	about, _, dotted := strings.Cut(v.Proto.GetRuleId(), ".")
+	switch {
+	case v.FieldDescriptor != nil || len(v.Proto.GetRule().GetElements()) > 0 || !dotted:
+		return path
 	case path == "":
 		return about
-	case fd != nil && fd.Message() != nil && !fd.IsMap() && fd.Message().Fields().ByName(protoreflect.Name(about)) != nil:
-		return path + "." + about
 	default:
-		return path
+		return path + "." + about
 	}
 }

@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -45,7 +48,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		})
 	})
 	if err != nil {
-		return err
+		return asOfError(err, req)
 	}
 	return sendContext(made, contextParts{
 		header: func(h *contextdv1.ContextHeader) error {
@@ -58,6 +61,15 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Trailer{Trailer: t}})
 		},
 	})
+}
+
+// asOfError names the field where the event that it asks for does not exist.
+func asOfError(err error, req *contextdv1.AssembleContextRequest) error {
+	var missing *eventlog.NotFoundError
+	if req.AsOfSeq != nil && errors.As(err, &missing) && missing.Kind == "event" {
+		return &eventlog.InvalidError{Field: "as_of_seq", Reason: fmt.Sprintf("%d is after the log's head", req.GetAsOfSeq())}
+	}
+	return err
 }
 
 // ProjectTranscript sends the context of events that are in no log.

@@ -47,6 +47,7 @@ type api struct {
 	contextdv1.ContextServiceClient
 	transcripts contextdv1.TranscriptServiceClient
 	compaction  contextdv1.CompactionServiceClient
+	conn        *grpc.ClientConn
 	server      *server.Server
 	store       eventlog.Store
 	clock       *fakeClock
@@ -124,6 +125,7 @@ func serve(t *testing.T, store eventlog.Store, options ...option) *api {
 		ContextServiceClient: contextdv1.NewContextServiceClient(conn),
 		transcripts:          contextdv1.NewTranscriptServiceClient(conn),
 		compaction:           contextdv1.NewCompactionServiceClient(conn),
+		conn:                 conn,
 		server:               s, store: store, clock: clock,
 	}
 }
