@@ -49,6 +49,18 @@ func (d *digests) collapse(e *Editor, through eventlog.Seq, target uint64) bool 
 	return e.Collapse(through, keep, text)
 }
 
+// sizeFor is the target whose shares the digest is written for: the budget's, or
+// less where the summary has a cap of its own.
+func (d *digests) sizeFor(b budget.Budget) uint64 {
+	target := b.Target
+	if limit, ok := b.Caps[budget.TierSummary]; ok {
+		if most := d.most(target); most > limit {
+			target = target * limit / most
+		}
+	}
+	return target
+}
+
 // most is the largest size of a digest and of what is kept beside it, in tokens.
 func (d *digests) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
@@ -66,7 +78,7 @@ func (d *digests) write(through eventlog.Seq, target uint64) (string, map[*Group
 	}
 	b := budget.Budget{Target: target}
 	keep := map[*Group]bool{}
-	quoted := d.keepUsers(b.Share(userShare), keep)
+	quoted := d.keepUsers(b, keep)
 	if m.through == through && m.target == target && m.policy == d.policy {
 		return m.text, keep
 	}
@@ -108,16 +120,18 @@ func (m *digestMemo) take(g *Group) {
 	}
 }
 
-// keepUsers marks the newest user messages of the run that fit in limit together
-// and returns the others.
-func (d *digests) keepUsers(limit uint64, keep map[*Group]bool) []*Group {
+// keepUsers marks the user messages of the run that stay verbatim and returns the
+// others: the newest message, unless it alone would take half of the target, and
+// of those before it as many as fit in their share.
+func (d *digests) keepUsers(b budget.Budget, keep map[*Group]bool) []*Group {
 	users := d.memo.users
+	limit := b.Share(userShare)
 	for len(users) > 0 {
 		g := users[len(users)-1]
-		if g.Tokens > limit {
+		if first := len(keep) == 0; g.Tokens > limit && !(first && g.Tokens < b.Target/2) {
 			break
 		}
-		limit -= g.Tokens
+		limit -= min(limit, g.Tokens)
 		keep[g] = true
 		users = users[:len(users)-1]
 	}

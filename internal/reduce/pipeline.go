@@ -13,8 +13,10 @@ type Pipeline struct {
 	policy   Policy
 	conv     *Conversation
 	reducers []Reducer
-	window   window
-	clipping clipping
+	// The reducers that can be asked for more.
+	retention retention
+	clipping  clipping
+	window    window
 }
 
 // NewPipeline returns the pipeline that reduces conv by policy. It shares conv's
@@ -22,10 +24,11 @@ type Pipeline struct {
 func NewPipeline(policy Policy, conv *Conversation) *Pipeline {
 	p := &Pipeline{policy: policy, conv: conv}
 	p.window = window{policy.Window, policy.Collapse, &digests{conv.groups, conv.gauge, policy.Collapse, &conv.digest}}
+	p.retention = retention{policy.ToolResults, policy.Collapse.KeepLastTurns, conv.texts}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.reducers = []Reducer{
 		duplicates{policy.Duplicates, conv.texts},
-		retention{policy.ToolResults, policy.Collapse.KeepLastTurns, conv.texts},
+		p.retention,
 		p.clipping,
 		thinking{policy.Thinking},
 		p.window,
@@ -91,9 +94,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error
 	}
 	r := p.apply(b, s)
 	r = p.batch(b, r)
-	if excess := overCaps(b, r.View); excess > 0 || r.View.Tokens() > b.Target || p.window.overWindow(r.View) > 0 {
-		r = p.relieve(b, r, excess)
-	}
+	r = p.relieve(b, r)
 	if r.View.Tokens() > b.Target {
 		r = p.lastResort(b, r)
 	}
@@ -146,13 +147,10 @@ func (p *Pipeline) apply(b budget.Budget, s State) Result {
 
 // batch moves the rules by age up to the head if that is due.
 func (p *Pipeline) batch(b budget.Budget, r Result) Result {
-	next := p.evictNow(r.State)
-	if next == r.State.EvictedAsOf {
+	if r.State.EvictedAsOf >= p.conv.head {
 		return r
 	}
-	s := r.State
-	s.EvictedAsOf, s.EvictedTurn = next, p.conv.turns
-	candidate := p.apply(b, s)
+	candidate := p.apply(b, p.evict(r.State))
 	due, why := p.policy.Cache.due(r.View, candidate.View, r.State, p.conv.turns, p.conv.lastAt.idle(p.policy.Cache.TTL))
 	if !due {
 		return r
@@ -161,60 +159,93 @@ func (p *Pipeline) batch(b budget.Budget, r Result) Result {
 	return candidate
 }
 
-// evictNow is the event that a batch would evaluate the rules at.
-func (p *Pipeline) evictNow(s State) eventlog.Seq { return max(s.EvictedAsOf, p.conv.head) }
-
-// relieve brings the view down to the fraction of the target that a forced cut
-// leaves. The prefix is written anew in any case, so everything that is due goes
-// with it.
-func (p *Pipeline) relieve(b budget.Budget, r Result, excess uint64) Result {
-	s := r.State
-	s.EvictedAsOf, s.EvictedTurn = p.evictNow(s), p.conv.turns
-	r = p.apply(b, s)
-	goal := min(b.Share(p.policy.Collapse.To), r.View.Tokens()-min(excess, r.View.Tokens()))
-	for i, reducer := range p.reducers {
-		if r.View.Tokens() <= goal {
-			break
-		}
-		if reducer.Name() == p.clipping.Name() {
-			continue // tighter limits are the last resort
-		}
-		b.Excess = r.View.Tokens() - goal
-		_, next, _ := reducer.Reduce(r.View, b, r.State)
-		b.Excess = 0
-		if !next.equal(r.State) {
-			r = p.apply(b, next)
-			r.Steps[i].Note += "; the budget forced it"
-		}
-	}
-	return r
+// evict moves the rules by age up to the head.
+func (p *Pipeline) evict(s State) State {
+	s.EvictedAsOf, s.EvictedTurn = p.conv.head, p.conv.turns
+	return s
 }
 
-// lastResort clips what is left of the newest results.
-func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
-	b.Excess = r.View.Tokens() - b.Target
-	_, s, _ := p.clipping.Reduce(r.View, b, r.State)
-	b.Excess = 0
-	return p.apply(b, s)
+// relieve takes what the budget forces: it brings the view, or the tier that is
+// over its cap, down to the fraction that a forced cut leaves, so that the next is
+// many turns away. The prefix is written anew in any case, so everything that is
+// due goes with it. Where only a cap is exceeded and hardly anything can be done
+// about it, nothing is: rewriting the prefix for that every turn would cost more.
+func (p *Pipeline) relieve(b budget.Budget, r Result) Result {
+	asked := max(p.demand(p.retention, b, r.View, r.View), p.demand(p.window, b, r.View, r.View))
+	if asked == 0 {
+		return r
+	}
+	out := r
+	if out.State.EvictedAsOf < p.conv.head {
+		out = p.apply(b, p.evict(out.State))
+	}
+	for _, reducer := range []Reducer{p.retention, p.window} {
+		out = p.ask(reducer, b, out, p.demand(reducer, b, r.View, out.View))
+	}
+	const leastProgress = 10 // a tenth of what was asked for
+	if r.View.Tokens() <= b.Target && (r.View.Tokens()-out.View.Tokens())*leastProgress < asked {
+		return r
+	}
+	out.note("the budget forced it")
+	return out
 }
 
-// overCaps is by how much tiers exceed their own caps.
-func overCaps(b budget.Budget, v View) uint64 {
-	if len(b.Caps) == 0 {
-		return 0
-	}
+// demand is how many tokens a reducer should free of now: if the view at the start
+// was over the target, or the reducer's own part over its cap, what is above the
+// fraction of it that a forced cut leaves.
+func (p *Pipeline) demand(reducer Reducer, b budget.Budget, start, now View) uint64 {
 	var excess uint64
-	tiers := v.TierTokens()
-	for _, tier := range []budget.Tier{budget.TierToolResults, budget.TierDialogue} {
-		if limit, ok := b.Caps[tier]; ok && tiers[tier] > limit {
-			excess += tiers[tier] - limit
+	over := func(before, used, limit uint64) {
+		if goal := fraction(limit, p.policy.Collapse.To); before > limit && used > goal {
+			excess = max(excess, used-goal)
 		}
+	}
+	over(start.Tokens(), now.Tokens(), b.Target)
+	tier := budget.TierToolResults
+	if reducer.Name() == p.window.Name() {
+		tier = budget.TierDialogue
+		excess = max(excess, p.window.overWindow(now))
+	}
+	if limit, ok := b.Caps[tier]; ok {
+		over(start.TierTokens()[tier], now.TierTokens()[tier], limit)
 	}
 	return excess
 }
 
+// ask has a reducer free excess tokens and applies what it decided.
+func (p *Pipeline) ask(reducer Reducer, b budget.Budget, r Result, excess uint64) Result {
+	if excess == 0 {
+		return r
+	}
+	b.Excess = excess
+	_, s, _ := reducer.Reduce(r.View, b, r.State)
+	b.Excess = 0
+	if s.equal(r.State) {
+		return r
+	}
+	return p.apply(b, s)
+}
+
+// lastResort gives up what a forced cut spares: all turns but the newest, then
+// more of the newest results, then most of the digest.
+func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
+	r = p.ask(p.window, b, r, r.View.Tokens())
+	if r.View.Tokens() > b.Target {
+		r = p.ask(p.clipping, b, r, r.View.Tokens()-b.Target)
+	}
+	const least = 64 // tokens that a digest is written for at the least
+	for r.View.Tokens() > b.Target && r.State.CollapsedFor/4 >= least {
+		s := r.State
+		s.CollapsedFor /= 4
+		r = p.apply(b, s)
+	}
+	r.note("the last resort: only the newest turn was spared")
+	return r
+}
+
 func (r *Result) note(s string) {
 	if len(r.Steps) > 0 {
+		r.Steps = slices.Clone(r.Steps)
 		r.Steps[0].Note = s + "; " + r.Steps[0].Note
 	}
 }

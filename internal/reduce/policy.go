@@ -121,23 +121,23 @@ func DefaultPolicy() Policy {
 	keepThinking := uint32(8)
 	return Policy{
 		ToolResults: ToolResults{
-			Default:       Retention{Turns: 4, MinTokens: 120},
-			OutlineTokens: 96,
+			Default:       Retention{Turns: 4, MinTokens: 600},
+			OutlineTokens: 400,
 		},
 		Duplicates: true,
 		Clipping:   Clipping{MaxTokens: 12_000},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
-			To:            0.5,
-			KeepLastTurns: 3,
-			LedgerShare:   0.1,
+			To:            0.4,
+			KeepLastTurns: 2,
+			LedgerShare:   0.06,
 			IndexShare:    0.1,
 		},
 		Cache: Cache{
 			EvictEveryTurns:    10,
 			ClearAtLeastTokens: 24_000,
 			TTL:                5 * time.Minute,
-			PaybackTurns:       30,
+			PaybackTurns:       4,
 		},
 	}
 }

@@ -5,11 +5,12 @@ import "github.com/contextd/contextd/internal/budget"
 // Reducer makes a view smaller. It is a pure function: no clock, no randomness,
 // no memory of its own.
 //
-// Reduce applies the decisions recorded in s to the view. Where b.Excess is
-// greater than zero it also takes new ones, oldest groups first, until they free
-// so many tokens or nothing is left that it may touch, and returns a state that
-// records them. Applied to the same log, the returned state without an excess
-// gives the returned view again.
+// The view that Reduce returns shows the decisions recorded in s. Where b.Excess
+// is greater than zero Reduce also looks for new ones, oldest groups first, until
+// they would free so many tokens or nothing is left that it may touch, and returns
+// the state that records them; otherwise the state is s. New decisions show when
+// the pipeline runs again from that state, which is how every later run will show
+// them too.
 type Reducer interface {
 	// Name is the reducer's name in steps, reports and metrics.
 	Name() string

@@ -17,23 +17,13 @@ type window struct {
 
 func (window) Name() string { return "dialogue_window" }
 
-// Reduce expects the run recorded in the state to have left the view already:
-// Resume does that, so that what later reducers save in full groups does not
-// change what a digest is measured against.
+// Reduce shows nothing new: Pipeline.Resume let the run of the state leave before
+// any other reducer ran, so that what those save does not change what a digest is
+// measured against.
 func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
-	excess := max(b.Excess, w.overWindow(v))
-	if excess > 0 {
-		if through := w.cut(v, b, excess); through > s.CollapsedThrough {
-			// The shares never grow: what once left with a run stays away.
-			target := b.Target
-			if s.CollapsedFor > 0 {
-				target = min(target, s.CollapsedFor)
-			}
-			e := v.Editor()
-			if w.digests.collapse(e, through, target) {
-				s.CollapsedThrough, s.CollapsedFor = through, target
-				v = e.View()
-			}
+	if b.Excess > 0 {
+		if through := w.cut(v, b); through > s.CollapsedThrough {
+			s.CollapsedThrough, s.CollapsedFor = through, w.digests.sizeFor(b)
 		}
 	}
 	d, _ := v.Digest()
@@ -48,7 +38,7 @@ func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 // forced cut it goes down to a fraction of them, so that the next is turns away.
 func (w window) overWindow(v View) uint64 {
 	if w.policy.MaxTokens > 0 && v.Tokens() > w.policy.MaxTokens {
-		return v.Tokens() - uint64(float64(w.policy.MaxTokens)*w.run.To)
+		return v.Tokens() - fraction(w.policy.MaxTokens, w.run.To)
 	}
 	if w.policy.MaxTurns == 0 {
 		return 0
@@ -62,7 +52,7 @@ func (w window) overWindow(v View) uint64 {
 	if turns <= w.policy.MaxTurns {
 		return 0
 	}
-	surplus := turns - uint32(float64(w.policy.MaxTurns)*w.run.To)
+	surplus := turns - uint32(fraction(uint64(w.policy.MaxTurns), w.run.To))
 	var excess uint64
 	for i := range v.items {
 		if surplus == 0 {
@@ -78,28 +68,31 @@ func (w window) overWindow(v View) uint64 {
 	return excess
 }
 
-// cut finds the event through which groups must leave to free excess tokens,
-// their digest counted at its largest. It spares the newest turns as long as
-// that is enough to come under the target, and the newest group always.
-func (w window) cut(v View, b budget.Budget, excess uint64) eventlog.Seq {
-	need := excess + w.digests.most(b.Target)
-	if d, _ := v.Digest(); need > d.Tokens {
-		need -= d.Tokens
-	}
+// cut finds the event through which groups must leave to free b.Excess tokens,
+// their digest counted at its largest. The newest turns are spared as long as
+// that is enough to come under the target, and the newest group always. An excess
+// of everything there is spares the newest group alone.
+func (w window) cut(v View, b budget.Budget) eventlog.Seq {
+	d, _ := v.Digest()
+	need := b.Excess + w.digests.most(b.Target) - min(d.Tokens, w.digests.most(b.Target))
 	var through eventlog.Seq
 	var freed uint64
-	last := v.Len() - 1
-	for i := 0; i < last && freed < need; i++ {
+	for i := 0; i < v.Len()-1 && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned {
 			continue
 		}
 		recent := v.lastTurn()-it.group.Turn < w.run.KeepLastTurns
-		if over := v.Tokens() > b.Target; recent && (!over || v.Tokens()-freed <= b.Target) {
+		if recent && b.Excess < v.Tokens() && v.Tokens()-freed <= b.Target {
 			break
 		}
 		freed += it.tokens
 		through = max(through, it.group.First)
 	}
 	return through
+}
+
+// fraction is a part of n, rounded down alike on every machine.
+func fraction(n uint64, part float64) uint64 {
+	return budget.Budget{Target: n}.Share(part)
 }
