@@ -52,7 +52,7 @@ func corpusFile(tb testing.TB, name string) []byte {
 	if err != nil {
 		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	var in io.Reader = f
 	if strings.HasSuffix(name, ".gz") {
 		if in, err = gzip.NewReader(f); err != nil {

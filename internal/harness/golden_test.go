@@ -39,7 +39,8 @@ func TestGolden(t *testing.T) {
 				t.Errorf("read by %s instead of %s", tr.Harness, want)
 			}
 			checkTranscript(t, tr)
-			golden := input[:strings.Index(input, ".in.")] + ".golden"
+			base, _, _ := strings.Cut(input, ".in.")
+			golden := base + ".golden"
 			got := dump(tr)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {

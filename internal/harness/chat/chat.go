@@ -58,7 +58,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err != nil {
 		return transcript.Transcript{}, err
 	}
-	return r.out.Finish() //nolint:wrapcheck // a *FormatError
+	return r.out.Finish()
 }
 
 // oneALine reports whether the file begins with a message rather than with a list
@@ -75,7 +75,7 @@ func oneALine(start []byte) bool {
 func (r *reader) record(line transcript.Record) error {
 	var whole struct{}
 	if err := line.Decode(&whole); transcript.Malformed(err) {
-		return err //nolint:wrapcheck // for ReadLines, which knows it
+		return err
 	}
 	r.element(line.JSON, line.Line)
 	return nil
@@ -97,7 +97,7 @@ func (r *reader) document(doc *transcript.Document) error {
 			r.out.Warn(doc.Line(), "neither an object nor a list; not read")
 		}
 		if err != nil {
-			return doc.Settle(err) //nolint:wrapcheck // says what failed
+			return doc.Settle(err)
 		}
 	}
 }

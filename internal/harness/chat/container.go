@@ -41,7 +41,7 @@ func (c *container) member(doc *transcript.Document) error {
 		if ok {
 			c.in = key
 		}
-		return err //nolint:wrapcheck // the caller wraps it
+		return err
 	}
 	raw, line, err := doc.Value()
 	if err != nil {

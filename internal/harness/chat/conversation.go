@@ -67,7 +67,7 @@ func (c *conversation) unreadable(entry transcript.Entry, err error) {
 func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.Role) error {
 	blocks, err := content.ChatBlocks(m.Content)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong with the content
+		return err
 	}
 	if role == eventlog.RoleUser && len(blocks) > 0 && resultsAlone(blocks) {
 		role = eventlog.RoleTool
@@ -110,7 +110,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	c.pending = false
 	blocks, err := content.ChatBlocks(m.Content)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong with the content
+		return err
 	}
 	if thought := m.reasoning(); thought != "" {
 		blocks = append([]eventlog.Block{eventlog.Thinking{Text: thought}}, blocks...)
@@ -162,7 +162,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 	}
 	inner, err := content.ResultContent(m.Content)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong with the content
+		return err
 	}
 	result := eventlog.ToolResult{CallID: m.ToolCallID, ToolName: m.Name, Content: inner, IsError: m.failed()}
 	if result.CallID == "" && c.dialect == tau2Bench {

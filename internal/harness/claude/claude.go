@@ -50,7 +50,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 		return transcript.Transcript{}, err
 	}
 	r.flush()
-	return out.Finish() //nolint:wrapcheck // a *FormatError
+	return out.Finish()
 }
 
 func (r *reader) record(line transcript.Record) error {

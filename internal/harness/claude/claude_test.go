@@ -185,7 +185,7 @@ func TestArgumentsAsTheyStand(t *testing.T) {
 		}
 		tr := read(t, assistant("a", "g", `{"type":"tool_use","id":"c","name":"f","input":`+in+`}`, ""))
 		m, _ := tr.Sessions[0].Events[0].Body.(*eventlog.Message)
-		if got := m.Blocks[0].(eventlog.ToolCall).Arguments; got != want { //nolint:forcetypeassert // a call was read
+		if got := m.Blocks[0].(eventlog.ToolCall).Arguments; got != want {
 			t.Errorf("%s became %s", in, got)
 		}
 	}

@@ -42,7 +42,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	return out.Finish() //nolint:wrapcheck // a *FormatError
+	return out.Finish()
 }
 
 func (r *reader) record(line transcript.Record) error {
@@ -95,7 +95,7 @@ func (r *reader) unreadable(entry transcript.Entry, err error) {
 func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	var m sessionMeta
 	if err := transcript.Decode(payload, &m); err != nil {
-		return err //nolint:wrapcheck // the caller says where
+		return err
 	}
 	r.session.Label(transcript.LabelSessionID, m.ID)
 	r.session.Label(transcript.LabelVersion, m.CLIVersion)
@@ -117,7 +117,7 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
 	if err := transcript.Decode(payload, &e); err != nil {
-		return err //nolint:wrapcheck // the caller says where
+		return err
 	}
 	switch e.Type {
 	case "token_count":
@@ -142,7 +142,7 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage) error {
 	var c compacted
 	if err := transcript.Decode(payload, &c); err != nil {
-		return err //nolint:wrapcheck // the caller says where
+		return err
 	}
 	body := &eventlog.Compaction{Summary: c.Message, NativeJSON: transcript.Compact(entry.Native)}
 	for _, raw := range c.ReplacementHistory {

@@ -16,7 +16,7 @@ const labelItemID = "codex.item_id"
 func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage) error {
 	var it item
 	if err := transcript.Decode(payload, &it); err != nil {
-		return err //nolint:wrapcheck // the caller says where
+		return err
 	}
 	if it.ID != "" {
 		entry.Labels = map[string]string{labelItemID: it.ID}
@@ -74,7 +74,7 @@ func (r *reader) call(entry transcript.Entry, it *item) error {
 func (r *reader) message(entry transcript.Entry, it *item) error {
 	blocks, err := content.ChatBlocks(it.Content)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong with the content
+		return err
 	}
 	m := &eventlog.Message{Blocks: blocks}
 	entry.Body = m
@@ -114,7 +114,7 @@ func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage
 	}
 	blocks, err := content.ResultContent(output)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong with the content
+		return err
 	}
 	if len(blocks) > 0 {
 		if t, ok := blocks[0].(eventlog.Text); ok && exitedWithError(t.Text) {

@@ -42,7 +42,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	return out.Finish() //nolint:wrapcheck // a *FormatError
+	return out.Finish()
 }
 
 func (r *reader) record(line transcript.Record) error {

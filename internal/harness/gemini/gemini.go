@@ -64,7 +64,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
 		return transcript.Transcript{}, err
 	}
-	return out.Finish() //nolint:wrapcheck // a *FormatError
+	return out.Finish()
 }
 
 func (r *reader) field(name string, value json.RawMessage, _ int) {

@@ -93,7 +93,7 @@ func part(raw json.RawMessage) (eventlog.Block, error) {
 	var text string
 	if len(raw) > 0 && raw[0] == '"' {
 		err := transcript.Decode(raw, &text)
-		return eventlog.Text{Text: text}, err //nolint:wrapcheck // cannot fail on a valid string
+		return eventlog.Text{Text: text}, err
 	}
 	var p struct {
 		Text       *string `json:"text"`

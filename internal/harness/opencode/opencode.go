@@ -43,7 +43,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	}
 	r.flush()
 	r.prune(0)
-	return out.Finish() //nolint:wrapcheck // a *FormatError
+	return out.Finish()
 }
 
 func (r *reader) field(name string, value json.RawMessage, _ int) {

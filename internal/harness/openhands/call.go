@@ -22,7 +22,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 			}
 			text, err := content.ChatBlocks(said.Content)
 			if err != nil {
-				return err //nolint:wrapcheck // says what is wrong with the content
+				return err
 			}
 			m.Blocks = append(m.Blocks, text...)
 			entry.Labels = r.labels()

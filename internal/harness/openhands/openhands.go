@@ -37,14 +37,19 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	return r.out.Finish() //nolint:wrapcheck // a *FormatError
+	return r.out.Finish()
 }
 
 func (r *reader) record(line transcript.Record) error {
 	var one run
-	if err := line.Decode(&one); transcript.Malformed(err) {
+	err := line.Decode(&one)
+	if transcript.Malformed(err) {
 		return err
-	} else if err != nil || len(one.History) == 0 {
+	}
+	if err != nil {
+		r.out.Warn(line.Line, "part of the run has an unexpected shape and was not read: %v", err)
+	}
+	if len(one.History) == 0 {
 		r.out.Warn(line.Line, "a run without a history was not read")
 		return nil
 	}
@@ -86,7 +91,7 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 	}
 	if len(e.Args) > 0 {
 		if err := transcript.Decode(e.Args, &args); err != nil {
-			return err //nolint:wrapcheck // the caller says where
+			return err
 		}
 	}
 	switch e.Action {

@@ -17,7 +17,7 @@ var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Al
 // Decode reads a JSON value. Unlike encoding/json it reads the input once, and
 // matches names exactly.
 func Decode(value []byte, into any) error {
-	return jsonv2.Unmarshal(value, into, lenient) //nolint:wrapcheck // the caller says what it read
+	return jsonv2.Unmarshal(value, into, lenient)
 }
 
 // Valid reports whether text is one JSON value.

@@ -132,7 +132,7 @@ func (l *lineIndex) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		l.err = err
 	}
-	return n, err //nolint:wrapcheck // a reader passes its source's error on
+	return n, err
 }
 
 func (l *lineIndex) at(off int64) int {

@@ -50,13 +50,14 @@ func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
 			long = append(long, chunk...)
 			chunk = long
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return fmt.Errorf("read line %d: %w", line, err)
 		}
 		if text := bytes.TrimSpace(chunk); len(text) > 0 {
-			readLine(text, line, err != nil, warn, record)
+			readLine(text, line, last, warn, record)
 		}
-		if err != nil {
+		if last {
 			return nil
 		}
 	}

@@ -21,13 +21,15 @@ func readLines(r io.Reader) (records, warnings []string, err error) {
 		var v struct {
 			N int `json:"n"`
 		}
-		if err := rec.Decode(&v); transcript.Malformed(err) {
+		err := rec.Decode(&v)
+		switch {
+		case transcript.Malformed(err):
 			return err
-		} else if err != nil {
+		case err != nil:
 			records = append(records, transcript.PositionID(rec)+" shape")
-			return nil
+		default:
+			records = append(records, transcript.PositionID(rec)+" "+string(rec.JSON))
 		}
-		records = append(records, transcript.PositionID(rec)+" "+string(rec.JSON))
 		return nil
 	})
 	return records, warnings, err
