@@ -39,7 +39,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return s.engine.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),
 			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
-			Budget:         s.spec(session, req.GetBudget()),
+			Budget:         s.spec(session, req.GetBudget(), injections),
 			Policy:         policy,
 			Injections:     injections,
 			Have:           wire.HaveToDomain(req.GetHave()),
@@ -95,7 +95,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	}
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
-			Budget:     s.spec(settings{}, req.GetBudget()),
+			Budget:     s.spec(settings{}, req.GetBudget(), injections),
 			Policy:     policy,
 			Injections: injections,
 			Preview:    true,

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -71,9 +72,16 @@ func (s *Server) existing(ctx context.Context, id string) (settings, error) {
 	return found, err
 }
 
-// spec is the budget that holds for a request.
-func (s *Server) spec(of settings, request *contextdv1.Budget) budget.Spec {
-	return wire.BudgetToDomain(request, of.budget, s.budget)
+// spec is the budget that holds for a request. Where it reserves nothing for
+// injections, they get what they reserve for themselves.
+func (s *Server) spec(of settings, request *contextdv1.Budget, injections []render.Injection) budget.Spec {
+	spec := wire.BudgetToDomain(request, of.budget, s.budget)
+	if spec.InjectionReserve == 0 {
+		for _, in := range injections {
+			spec.InjectionReserve += in.ReserveTokens
+		}
+	}
+	return spec
 }
 
 // Warm opens the tokenizer that sessions without a budget of their own count by,

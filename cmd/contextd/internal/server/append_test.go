@@ -1,0 +1,152 @@
+package server_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func (a *api) append(t *testing.T, id string, events ...*contextdv1.Event) *contextdv1.AppendEventsResponse {
+	t.Helper()
+	resp, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: id, Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+func TestAppendFillsIn(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		named := user("hello world")
+		named.EventId, named.Seq, named.Turn = "mine", 77, 88
+		resp := a.append(t, "s", user("hello"), named)
+		got := a.read(t, "s")
+		if len(got) != 2 || got[0].GetEventId() != "id-1" || got[1].GetEventId() != "mine" {
+			t.Fatalf("events are %v", got)
+		}
+		for i, e := range got {
+			if e.GetSeq() != uint64(i+1) || e.GetTurn() != 0 {
+				t.Errorf("event %d has seq %d and turn %d", i, e.GetSeq(), e.GetTurn())
+			}
+			if at := e.GetTime().AsTime(); at.Before(epoch) || at.After(epoch.Add(time.Hour)) {
+				t.Errorf("event %d got the time %v, not the clock's", i, at)
+			}
+			r := resp.GetReceipts()[i]
+			if r.GetEventId() != e.GetEventId() || r.GetSeq() != e.GetSeq() || r.GetDuplicate() || r.GetTokens() != uint32(i+1) {
+				t.Errorf("receipt %d is %v", i, r)
+			}
+		}
+		if resp.GetFirstSeq() != 1 || resp.GetLastSeq() != 2 || resp.GetBudget() != nil {
+			t.Errorf("answer is %v", resp)
+		}
+	})
+}
+
+func TestAppendAgain(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		one, two := user("one"), user("two")
+		one.EventId, two.EventId = "1", "2"
+		a.append(t, "s", one)
+		mixed := a.append(t, "s", one, two)
+		if !mixed.GetReceipts()[0].GetDuplicate() || mixed.GetReceipts()[1].GetDuplicate() || mixed.GetFirstSeq() != 2 || mixed.GetLastSeq() != 2 {
+			t.Errorf("half new: %v", mixed)
+		}
+		again := a.append(t, "s", one, two)
+		if again.GetFirstSeq() != 0 || again.GetLastSeq() != 0 || !again.GetReceipts()[1].GetDuplicate() || again.GetReceipts()[1].GetSeq() != 2 {
+			t.Errorf("all known: %v", again)
+		}
+		// A lost answer: the head has moved, yet the repeated call succeeds.
+		_, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{
+			SessionId: "s", Events: []*contextdv1.Event{one}, ExpectedHead: proto.Uint64(0),
+		})
+		if err != nil {
+			t.Errorf("repeated with its expected head: %v", err)
+		}
+		if n := len(a.read(t, "s")); n != 2 {
+			t.Errorf("the log holds %d events", n)
+		}
+	})
+}
+
+func TestAppendReportsTheBudget(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	if got := a.append(t, "s", user("one")).GetBudget(); got != nil {
+		t.Errorf("before the first assembly: %v", got)
+	}
+	budget := &contextdv1.Budget{MaxTokens: 1000, SafetyMargin: proto.Float64(0)}
+	if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: budget}); err != nil {
+		t.Fatal(err)
+	}
+	before := a.append(t, "s", user("two")).GetBudget()
+	after := a.append(t, "s", user(strings.Repeat("word ", 500))).GetBudget()
+	if before.GetTargetTokens() != 1000 || after.GetProjectedTokens() < before.GetProjectedTokens()+500 {
+		t.Errorf("reports are %v, then %v", before, after)
+	}
+}
+
+func TestSessionsTokenizer(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	_, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{
+		SessionId: "s", Budget: &contextdv1.Budget{Tokenizer: "cl100k_base"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two tokens in cl100k_base, one in o200k_base.
+	const word = "конечно"
+	count := func(tokenizer string) uint64 {
+		resp, err := a.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: word, Tokenizer: tokenizer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.GetTokens()
+	}
+	if count("cl100k_base") == count("o200k_base") {
+		t.Fatal("the word tells no difference")
+	}
+	if got := uint64(a.append(t, "s", user(word)).GetReceipts()[0].GetTokens()); got != count("cl100k_base") {
+		t.Errorf("counted %d tokens; cl100k_base has %d", got, count("cl100k_base"))
+	}
+	if got := uint64(a.append(t, "new", user(word)).GetReceipts()[0].GetTokens()); got != count("o200k_base") {
+		t.Errorf("counted %d tokens in a session without settings; o200k_base has %d", got, count("o200k_base"))
+	}
+	// A session that takes the name of a deleted one takes nothing else of it.
+	if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := uint64(a.append(t, "s", user(word)).GetReceipts()[0].GetTokens()); got != count("o200k_base") {
+		t.Errorf("counted %d tokens after the session was made anew; o200k_base has %d", got, count("o200k_base"))
+	}
+}
+
+// TestLargestEvent takes an event as large as the limit there and back.
+func TestLargestEvent(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		large := strings.Repeat("0123456789abcde\n", 1<<20)
+		a.append(t, "s", user("small"), user(large), user("small"))
+		got := a.read(t, "s")
+		if len(got) != 3 || got[1].GetMessage().GetBlocks()[0].GetText().GetText() != large {
+			t.Fatalf("%d events came back, or not what was sent", len(got))
+		}
+	})
+}
+
+func TestFailingIDs(t *testing.T) {
+	a := serve(t, stores["memory"](t), func(o *server.Options) {
+		o.NewID = func() (string, error) { return "", errors.New("no entropy at /dev/random") }
+	})
+	_, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{user("x")}})
+	if err == nil || strings.Contains(err.Error(), "entropy") {
+		t.Errorf("got %v; want an error that keeps the cause to itself", err)
+	}
+}

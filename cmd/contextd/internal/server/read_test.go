@@ -1,0 +1,153 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func seqsOf(events []*contextdv1.Event) string {
+	var out []string
+	for _, e := range events {
+		out = append(out, fmt.Sprint(e.GetSeq()))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestReadRanges(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		a.append(t, "s", user("1"), user("2"), user("3"), user("4"))
+		tests := []struct {
+			from, to uint64
+			want     string
+		}{
+			{0, 0, "1 2 3 4"}, {1, 4, "1 2 3 4"}, {2, 3, "2 3"}, {3, 0, "3 4"}, {4, 99, "4"}, {5, 0, ""}, {99, 0, ""}, {0, 1, "1"},
+		}
+		for _, test := range tests {
+			stream, err := a.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s", FromSeq: test.from, ToSeq: test.to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []*contextdv1.Event
+			for {
+				resp, err := stream.Recv()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, resp.GetEvents()...)
+			}
+			if seqsOf(got) != test.want {
+				t.Errorf("%d to %d gives %s; want %s", test.from, test.to, seqsOf(got), test.want)
+			}
+		}
+	})
+}
+
+// TestReadChunks bounds messages, large events aside, and fills them.
+func TestReadChunks(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	var events []*contextdv1.Event
+	for i := range 300 {
+		size := 100 + i*7%900
+		if i%50 == 49 {
+			size = 100_000
+		}
+		events = append(events, user(strings.Repeat("x", size)))
+	}
+	a.append(t, "s", events...)
+	stream, err := a.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, read := 0, 0
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages++
+		read += len(resp.GetEvents())
+		if size := proto.Size(resp); size > 31<<10 && len(resp.GetEvents()) > 1 {
+			t.Errorf("a message of %d bytes holds %d events", size, len(resp.GetEvents()))
+		}
+	}
+	if read != len(events) {
+		t.Errorf("%d events came", read)
+	}
+	if messages > 30 {
+		t.Errorf("%d messages for 300 events of half a KiB", messages)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		a.append(t, "s", user("1"))
+		stream, err := a.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s", ToSeq: 3, Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i <= 3; i++ {
+			resp, err := stream.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := seqsOf(resp.GetEvents()); got != fmt.Sprint(i) {
+				t.Fatalf("followed to %s; want %d", got, i)
+			}
+			a.append(t, "s", user("next"))
+		}
+		if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("behind to_seq: %v", err)
+		}
+	})
+}
+
+func TestFollowersEnd(t *testing.T) {
+	tests := map[string]struct {
+		end  func(t *testing.T, a *api, cancel context.CancelFunc)
+		want badInput
+	}{
+		"the session goes away": {func(t *testing.T, a *api, _ context.CancelFunc) {
+			if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s"}); err != nil {
+				t.Error(err)
+			}
+		}, badInput{code: codes.NotFound, reason: apierr.ReasonSessionNotFound}},
+		"the daemon stops": {func(_ *testing.T, a *api, _ context.CancelFunc) { a.server.Drain() }, badInput{code: codes.Unavailable, reason: apierr.ReasonDraining}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, stores["memory"](t))
+			a.append(t, "s", user("1"))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			stream, err := a.ReadEvents(ctx, &contextdv1.ReadEventsRequest{SessionId: "s", Follow: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.Recv(); err != nil {
+				t.Fatal(err)
+			}
+			test.end(t, a, cancel)
+			_, err = stream.Recv()
+			checkRefusal(t, err, test.want)
+		})
+	}
+}

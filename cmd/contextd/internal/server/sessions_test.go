@@ -1,0 +1,221 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func TestSessionsKeepTheirSettings(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		req := &contextdv1.CreateSessionRequest{
+			SessionId: "team/agent-1",
+			Policy:    &contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}},
+			Labels:    map[string]string{"team": "a"},
+			Budget:    &contextdv1.Budget{MaxTokens: 9000, SafetyMargin: proto.Float64(0), Tokenizer: "heuristic"},
+		}
+		created, err := a.CreateSession(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "team/agent-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := got.GetSession()
+		if !proto.Equal(s, created.GetSession()) || !proto.Equal(s.GetPolicy(), req.GetPolicy()) || !proto.Equal(s.GetBudget(), req.GetBudget()) || s.GetLabels()["team"] != "a" {
+			t.Errorf("session is %v", s)
+		}
+		a.append(t, "team/agent-1", user("hello"))
+		context, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "team/agent-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := context.header.GetBudget(); b.GetTargetTokens() != 9000 || b.GetTokenizer() != "heuristic" {
+			t.Errorf("assembled under %v, not the session's budget", b)
+		}
+	})
+}
+
+func TestListSessionsPages(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		for i := range 7 {
+			_, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{
+				SessionId: fmt.Sprintf("s%d", i), Labels: map[string]string{"odd": fmt.Sprint(i % 2)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		tests := map[string]struct {
+			req  *contextdv1.ListSessionsRequest
+			want string
+		}{
+			"all":            {&contextdv1.ListSessionsRequest{}, "s0,s1,s2,s3,s4,s5,s6"},
+			"by three":       {&contextdv1.ListSessionsRequest{PageSize: 3}, "s0,s1,s2|s3,s4,s5|s6"},
+			"no empty page":  {&contextdv1.ListSessionsRequest{PageSize: 7}, "s0,s1,s2,s3,s4,s5,s6"},
+			"labelled":       {&contextdv1.ListSessionsRequest{PageSize: 2, Labels: map[string]string{"odd": "1"}}, "s1,s3|s5"},
+			"labelled so no": {&contextdv1.ListSessionsRequest{Labels: map[string]string{"odd": "2"}}, ""},
+		}
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				var pages []string
+				for {
+					page, err := a.ListSessions(t.Context(), test.req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var ids []string
+					for _, s := range page.GetSessions() {
+						ids = append(ids, s.GetSessionId())
+					}
+					pages = append(pages, strings.Join(ids, ","))
+					if test.req.PageToken = page.GetNextPageToken(); test.req.GetPageToken() == "" {
+						break
+					}
+				}
+				if got := strings.Join(pages, "|"); got != test.want {
+					t.Errorf("pages are %s; want %s", got, test.want)
+				}
+			})
+		}
+	})
+}
+
+func TestForks(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		a.append(t, "s", conversation()...)
+		for child, at := range map[string]uint64{"all": 0, "two": 2} {
+			resp, err := a.ForkSession(t.Context(), &contextdv1.ForkSessionRequest{SessionId: "s", NewSessionId: child, AtSeq: at})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := resp.GetSession(); got.GetParentSessionId() != "s" || got.GetHeadSeq() != got.GetForkSeq() {
+				t.Errorf("fork is %v", got)
+			}
+		}
+		if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		a.append(t, "two", user("another way"))
+		if got := seqsOf(a.read(t, "all")); got != "1 2 3 4" {
+			t.Errorf("all holds %s", got)
+		}
+		if got := seqsOf(a.read(t, "two")); got != "1 2 3" {
+			t.Errorf("two holds %s", got)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	limits := func(change func(l *server.Limits)) option {
+		return func(o *server.Options) { change(&o.Limits) }
+	}
+	one := []*contextdv1.Event{user("12345678")}
+	tests := map[string]struct {
+		limits option
+		// fine is sent first.
+		fine, over func(t *testing.T, a *api) error
+		field      string
+	}{
+		"events of a batch": {
+			limits(func(l *server.Limits) { l.MaxBatchEvents = 2 }),
+			try("s", user("1"), user("2")), try("s", user("1"), user("2"), user("3")), "events",
+		},
+		"bytes of an event": {
+			limits(func(l *server.Limits) { l.MaxEventBytes = 10 }),
+			try("s", user("1234567890")), try("s", user("1"), user(strings.Repeat("x", 11+64<<10))), "events[1]",
+		},
+		"bytes of a batch": {
+			limits(func(l *server.Limits) { l.MaxEventBytes, l.MaxBatchBytes = 1000, 1000 }),
+			try("s", user(strings.Repeat("x", 900))), try("s", user(strings.Repeat("x", 600)), user(strings.Repeat("x", 600))), "events",
+		},
+		"events of a session": {
+			limits(func(l *server.Limits) { l.MaxSessionEvents = 3 }),
+			try("s", user("1"), user("2")), try("s", user("3"), user("4")), "session_id",
+		},
+		"bytes of a session": {
+			limits(func(l *server.Limits) { l.MaxSessionBytes = 100 }),
+			try("s", user(strings.Repeat("x", 60))), try("s", user(strings.Repeat("x", 60))), "session_id",
+		},
+		"sessions, by appending": {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), try("t", one...), "session_id"},
+		"sessions, by creating":  {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), create("t"), "session_id"},
+		"sessions, by forking":   {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), fork("s", "t"), "session_id"},
+		"bytes of an import":     {limits(func(l *server.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
+		"an event of an import":  {limits(func(l *server.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
+		"sessions, by an import": {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
+		"events, by an import":   {limits(func(l *server.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("s", transcript("hello")), "session_id"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, stores["memory"](t), test.limits)
+			if err := test.fine(t, a); err != nil {
+				t.Fatalf("within the limit: %v", err)
+			}
+			before := len(a.read(t, "s"))
+			checkRefusal(t, test.over(t, a), badInput{code: codes.ResourceExhausted, reason: apierr.ReasonLimit, field: test.field})
+			if after := len(a.read(t, "s")); after != before {
+				t.Errorf("the log went from %d to %d events", before, after)
+			}
+		})
+	}
+}
+
+func try(id string, events ...*contextdv1.Event) func(*testing.T, *api) error {
+	return func(t *testing.T, a *api) error {
+		_, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: id, Events: events})
+		return err
+	}
+}
+
+func create(id string) func(*testing.T, *api) error {
+	return func(t *testing.T, a *api) error {
+		_, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: id})
+		return err
+	}
+}
+
+func fork(parent, child string) func(*testing.T, *api) error {
+	return func(t *testing.T, a *api) error {
+		return forking(parent, child, 0)(t.Context(), a)
+	}
+}
+
+// TestSessionQuota counts what there is when the daemon starts, and gives places
+// back.
+func TestSessionQuota(t *testing.T) {
+	store := stores["memory"](t)
+	first := serve(t, unclosed{store})
+	first.append(t, "old", user("x"))
+	a := serve(t, store, func(o *server.Options) { o.Limits.MaxSessions = 2 })
+	a.append(t, "new", user("x"))
+	a.append(t, "new", user("y"))
+	refused := badInput{code: codes.ResourceExhausted, reason: apierr.ReasonLimit, field: "session_id"}
+	checkRefusal(t, create("third")(t, a), refused)
+	if err := create("new")(t, a); err == nil {
+		t.Error("a session was made twice")
+	}
+	if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "old"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := create("third")(t, a); err != nil {
+		t.Errorf("with a place free: %v", err)
+	}
+	checkRefusal(t, create("fourth")(t, a), refused)
+}
+
+// unclosed leaves a store open for the next server.
+type unclosed struct{ eventlog.Store }
+
+func (unclosed) Close() error { return nil }
