@@ -1,24 +1,39 @@
 package budget
 
 import (
+	"math"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What a message costs beside its text, in tokens. Providers frame every message
-// with its role and separators; OpenAI's cookbook "How to count tokens with
-// tiktoken" gives 3 per message and 1 for the role.
+// What providers put around messages, calls and results, in tokens. The overhead
+// of a message is what OpenAI's cookbook gives in "How to count tokens with
+// tiktoken": three per message and one for the role. The others are what recorded
+// sessions were billed beyond the text, less that: per tool result 11 to 13 (GPT-5),
+// 15 (DeepSeek), 14 (Gemini 3), 12 to 18 (Claude 4); per tool call 13 (GPT-5),
+// 34 (Gemini 3), 36 (DeepSeek), 60 (Claude 4).
 const (
 	MessageOverhead = 4
-	// CallOverhead is what names and delimits a tool call or a tool result.
-	CallOverhead = 6
-	// ImageTokens is charged for an image whose real price the runtime did not
-	// say: the largest that Anthropic bills for one, (1568 px)² / 750 capped.
+	// ResultOverhead is what delimits a tool result.
+	ResultOverhead = 10
+	// CallOverhead is what names and delimits a tool call for models whose
+	// tokenizer is known, and EstimatedCallOverhead for all others, whose
+	// templates are wordier.
+	CallOverhead          = 10
+	EstimatedCallOverhead = 40
+)
+
+// What is not text is estimated by its size.
+const (
+	// ImageTokens is charged for an image whose price the runtime did not say:
+	// about the most that OpenAI and Anthropic charge for one without being asked
+	// for a higher resolution.
 	ImageTokens = 1600
-	// sealedBytesPerToken sizes signatures and encrypted reasoning: base64, of
-	// which tokenizers make about one token in two to three bytes.
-	sealedBytesPerToken = 3
+	// sealedBytesPerToken sizes signatures and encrypted reasoning in base64. In
+	// recorded sessions of Claude 4 and GPT-5 they have 6 to 8 bytes per token of
+	// the reasoning inside, and a few hundred bytes besides.
+	sealedBytesPerToken = 5
 	// documentBytesPerToken sizes other media, such as PDF files.
 	documentBytesPerToken = 16
 )
@@ -37,33 +52,26 @@ func (a Accountant) Name() string { return a.counter.Name() }
 func (a Accountant) Text(text string) uint64 { return uint64(a.counter.Count(text).Tokens) }
 
 // Block counts the tokens of one block.
-func (a Accountant) Block(b eventlog.Block) uint64 {
-	c := a.CountBlock(b)
-	return uint64(c.Tokens)
-}
+func (a Accountant) Block(b eventlog.Block) uint64 { return uint64(a.CountBlock(b).Tokens) }
 
-// CountBlock counts one block and says whether the count is an estimate.
+// CountBlock counts one block, with what its provider puts around it, and says
+// whether the count is an estimate.
 func (a Accountant) CountBlock(b eventlog.Block) Count {
 	switch b := b.(type) {
 	case eventlog.Text:
 		return a.counter.Count(b.Text)
 	case eventlog.Thinking:
-		c := a.counter.Count(b.Text)
-		if sealed := len(b.Signature) + len(b.RedactedData) + len(b.EncryptedContent); sealed > 0 {
-			c = c.plus(Count{Tokens: (sealed + sealedBytesPerToken - 1) / sealedBytesPerToken, Estimated: true})
-		}
-		return c
+		return a.countThinking(b)
 	case eventlog.ToolCall:
-		c := a.counter.Count(b.Name).plus(a.counter.Count(b.Arguments))
-		return c.plus(Count{Tokens: CallOverhead})
+		return a.callOverhead().plus(a.counter.Count(b.Name)).plus(a.counter.Count(b.Arguments))
 	case eventlog.ToolResult:
-		c := Count{Tokens: CallOverhead}
+		c := Count{Tokens: ResultOverhead}
 		for _, part := range b.Content {
 			c = c.plus(a.CountBlock(part))
 		}
 		return c
 	case eventlog.Media:
-		return mediaCount(b)
+		return a.countMedia(b)
 	case eventlog.ProviderBlock:
 		return a.counter.Count(b.JSON)
 	default:
@@ -76,7 +84,7 @@ func (a Accountant) CountBlock(b eventlog.Block) Count {
 func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	out := eventlog.TokenCounts{Tokenizer: a.counter.Name()}
 	add := func(c Count) {
-		out.Blocks = append(out.Blocks, uint32(c.Tokens))
+		out.Blocks = append(out.Blocks, uint32(min(c.Tokens, math.MaxUint32)))
 		out.Estimated = out.Estimated || c.Estimated
 	}
 	switch b := e.Body.(type) {
@@ -91,17 +99,39 @@ func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	return out
 }
 
-func mediaCount(m eventlog.Media) Count {
+func (a Accountant) callOverhead() Count {
+	if a.counter.Name() == TokenizerHeuristic {
+		return Count{Tokens: EstimatedCallOverhead, Estimated: true}
+	}
+	return Count{Tokens: CallOverhead}
+}
+
+// countThinking counts the text or, where that is more, what is sealed: the
+// provider unseals it and charges for the reasoning inside, of which the text may
+// be a mere summary.
+func (a Accountant) countThinking(t eventlog.Thinking) Count {
+	c := a.counter.Count(t.Text)
+	if !t.Sealed() {
+		return c
+	}
+	base64 := len(t.Signature) + len(t.EncryptedContent) + (len(t.RedactedData)+2)/3*4
+	return Count{Tokens: max(c.Tokens, (base64+sealedBytesPerToken-1)/sealedBytesPerToken), Estimated: true}
+}
+
+func (a Accountant) countMedia(m eventlog.Media) Count {
 	switch {
 	case m.Tokens > 0:
 		return Count{Tokens: int(m.Tokens)}
 	case strings.HasPrefix(m.MIMEType, "image/"):
 		return Count{Tokens: ImageTokens, Estimated: true}
+	case strings.HasPrefix(m.MIMEType, "text/") && m.Data != "":
+		return a.counter.Count(m.Data)
 	default:
 		return Count{Tokens: max(ImageTokens, len(m.Data)/documentBytesPerToken), Estimated: true}
 	}
 }
 
+// plus is the sum of two counts; it is an estimate as soon as either is.
 func (c Count) plus(d Count) Count {
 	return Count{Tokens: c.Tokens + d.Tokens, Estimated: c.Estimated || d.Estimated}
 }

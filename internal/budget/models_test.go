@@ -91,7 +91,7 @@ func TestOverridesWin(t *testing.T) {
 		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin},
 		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin},
 		// An override goes before a longer built-in prefix.
-		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, heuristicMargin},
+		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin},
 		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin},
 		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin},
 	} {

@@ -19,7 +19,7 @@ const benchBytes = 256 << 10
 // library's, prose its comments, JSON its lines as a search tool reports them.
 func benchTexts(b *testing.B) map[string]string {
 	b.Helper()
-	files, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src/net/http/*.go"))
+	files, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", "net", "http", "*.go"))
 	if err != nil || len(files) == 0 {
 		b.Skip("the standard library's source is not at hand")
 	}

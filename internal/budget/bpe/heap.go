@@ -80,7 +80,8 @@ func (l *longParts) consider(m *mergeTable, at int32) {
 }
 
 func (l *longParts) push(entry uint64) {
-	h := append(l.heap, entry)
+	l.heap = append(l.heap, entry)
+	h := l.heap
 	i := len(h) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -91,7 +92,6 @@ func (l *longParts) push(entry uint64) {
 		i = parent
 	}
 	h[i] = entry
-	l.heap = h
 }
 
 func (l *longParts) pop() uint64 {
