@@ -15,9 +15,10 @@ import (
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Decode reads a JSON value. Unlike encoding/json it reads the input once, and
-// matches names exactly.
+// matches names exactly. The error is a *ShapeError, or one for which Malformed is
+// true.
 func Decode(value []byte, into any) error {
-	return jsonv2.Unmarshal(value, into, lenient)
+	return shaped(jsonv2.Unmarshal(value, into, lenient))
 }
 
 // Valid reports whether text is one JSON value.
