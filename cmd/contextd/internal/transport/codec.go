@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"unicode/utf8"
+
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
 	"google.golang.org/grpc/mem"
@@ -44,7 +46,7 @@ func checkDecoded(m proto.Message) error {
 		}
 		if num == noteField && typ == protowire.BytesType {
 			path, _ := protowire.ConsumeString(unknown[n:])
-			if path == "" {
+			if path == "" || !utf8.ValidString(path) {
 				return &eventlog.InvalidError{Field: string(m.ProtoReflect().Descriptor().Name()), Reason: "is not a valid protobuf message"}
 			}
 			return &eventlog.InvalidError{Field: path, Reason: "must be valid UTF-8"}

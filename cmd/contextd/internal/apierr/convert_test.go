@@ -1,0 +1,215 @@
+package apierr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+type conversion struct {
+	err    error
+	code   codes.Code
+	reason string
+	hidden bool
+	// details are the kinds beside ErrorInfo, and what ErrorInfo and they say.
+	details []string
+}
+
+func conversions(t *testing.T) map[string]conversion {
+	rules := protovalidate.Validate(&contextdv1.AppendEventsRequest{SessionId: "s"})
+	if rules == nil {
+		t.Fatal("a request that breaks a rule was found valid")
+	}
+	return map[string]conversion{
+		"rules of the API": {rules, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field events"}},
+		"invalid":          {&eventlog.InvalidError{Field: "a.b", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a.b"}},
+		"invalid, wrapped": {fmt.Errorf("x: %w", &eventlog.InvalidError{Field: "a", Reason: "b"}), codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a"}},
+		"budget":           {&budget.SpecError{Field: "red_at", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field budget.red_at"}},
+		"not built":        {&wire.UnsupportedError{Field: "format", Reason: "later"}, codes.Unimplemented, "NOT_BUILT", false, []string{"field format"}},
+		"generated":        {status.Error(codes.Unimplemented, "method X not implemented"), codes.Unimplemented, "NOT_BUILT", false, nil},
+		"transcript":       {&harness.FormatError{Reason: "no"}, codes.InvalidArgument, "TRANSCRIPT_UNREADABLE", false, []string{"field data"}},
+		"no session":       {&eventlog.NotFoundError{Kind: "session", Name: "s"}, codes.NotFound, "SESSION_NOT_FOUND", false, []string{"resource session s"}},
+		"no pointer":       {&eventlog.NotFoundError{Kind: "pointer", Name: "p"}, codes.NotFound, "NOT_FOUND", false, []string{"resource pointer p"}},
+		"exists":           {&eventlog.ExistsError{Kind: "session", Name: "s"}, codes.AlreadyExists, "SESSION_EXISTS", false, []string{"resource session s"}},
+		"conflict": {
+			&eventlog.EventConflictError{EventID: "e", Index: 3, Seq: 7}, codes.AlreadyExists, "EVENT_ID_CONFLICT", false,
+			[]string{"field events[3].event_id", "event_id=e", "seq=7"},
+		},
+		"head": {
+			&eventlog.HeadMismatchError{Expected: 1, Actual: 2}, codes.Aborted, "HEAD_MISMATCH", false,
+			[]string{"field expected_head", "expected_head=1", "head_seq=2"},
+		},
+		"over budget": {
+			&assemble.BudgetError{Target: 10, Needed: 20, Parts: []assemble.IrreduciblePart{{What: "small", Tokens: 1}, {What: "large", Seq: 4, Tokens: 19}}},
+			codes.FailedPrecondition, "BUDGET_EXCEEDED", false,
+			[]string{"part large 4 19", "part small 0 1", "target_tokens=10", "needed_tokens=20"},
+		},
+		"injection": {
+			&assemble.InjectionError{Name: "now", Tokens: 9, Reserve: 5}, codes.FailedPrecondition, "INJECTION_OVER_RESERVE", false,
+			[]string{"injection=now", "tokens=9", "reserve_tokens=5"},
+		},
+		"limit": {
+			&apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: 1, Actual: 2, Unit: "events"}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
+			[]string{"field events", "setting=max_batch_events", "limit=1", "actual=2"},
+		},
+		"a limit that time lifts": {
+			&apierr.LimitError{Setting: "rate", RetryAfter: time.Minute}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
+			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},
+		},
+		"store failed":  {&eventlog.UnavailableError{Cause: errSecret}, codes.Unavailable, "STORE_FAILED", true, nil},
+		"draining":      {apierr.ErrDraining, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
+		"closed":        {eventlog.ErrClosed, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
+		"canceled":      {context.Canceled, codes.Canceled, "CANCELED", false, nil},
+		"deadline":      {fmt.Errorf("x: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "DEADLINE_EXCEEDED", false, nil},
+		"canceled call": {status.Error(codes.Canceled, "x"), codes.Canceled, "CANCELED", false, nil},
+		"late call":     {status.Error(codes.DeadlineExceeded, "x"), codes.DeadlineExceeded, "DEADLINE_EXCEEDED", false, nil},
+		"too large":     {status.Error(codes.ResourceExhausted, "grpc: received message larger than max"), codes.ResourceExhausted, "TRANSPORT", false, nil},
+		"anything else": {errSecret, codes.Internal, "INTERNAL", true, nil},
+	}
+}
+
+var errSecret = errors.New("pebble: /var/lib/secret is broken")
+
+func TestConvert(t *testing.T) {
+	for name, test := range conversions(t) {
+		t.Run(name, func(t *testing.T) {
+			st, hidden := apierr.Convert(test.err)
+			if st.Code() != test.code || hidden != test.hidden {
+				t.Errorf("got %v, hidden %t; want %v, %t", st.Code(), hidden, test.code, test.hidden)
+			}
+			if strings.Contains(st.String(), "secret") || strings.Contains(fmt.Sprint(st.Details()), "secret") {
+				t.Errorf("the client is told the cause: %v", st)
+			}
+			reason, facts := facts(st)
+			if reason != test.reason {
+				t.Errorf("reason is %s; want %s", reason, test.reason)
+			}
+			for _, want := range test.details {
+				if !strings.Contains(facts, want+"\n") {
+					t.Errorf("details lack %q:\n%s", want, facts)
+				}
+			}
+			if want, got := len(test.details), strings.Count(facts, "\n"); want != got {
+				t.Errorf("%d details; want %d:\n%s", got, want, facts)
+			}
+			if again, _ := apierr.Convert(st.Err()); !proto.Equal(again.Proto(), st.Proto()) {
+				t.Errorf("converted twice: %v", again)
+			}
+		})
+	}
+	if st, hidden := apierr.Convert(nil); st.Code() != codes.OK || hidden {
+		t.Errorf("no error became %v", st)
+	}
+}
+
+// facts writes details down, one per line.
+func facts(st *status.Status) (reason, all string) {
+	var b strings.Builder
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			reason = d.GetReason()
+			for k, v := range d.GetMetadata() {
+				fmt.Fprintf(&b, "%s=%s\n", k, v)
+			}
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				fmt.Fprintf(&b, "field %s\n", v.GetField())
+			}
+		case *errdetails.ResourceInfo:
+			fmt.Fprintf(&b, "resource %s %s\n", d.GetResourceType(), d.GetResourceName())
+		case *errdetails.RetryInfo:
+			fmt.Fprintf(&b, "retry after %s\n", d.GetRetryDelay().AsDuration())
+		case *contextdv1.BudgetExceeded:
+			for _, p := range d.GetParts() {
+				fmt.Fprintf(&b, "part %s %d %d\n", p.GetWhat(), p.GetSeq(), p.GetTokens())
+			}
+		}
+	}
+	return reason, b.String()
+}
+
+// TestStatusesAreSmall keeps a status within what clients accept in headers,
+// whatever the client sent.
+func TestStatusesAreSmall(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	var parts []assemble.IrreduciblePart
+	for range 1000 {
+		parts = append(parts, assemble.IrreduciblePart{What: "first user message", Seq: 1 << 40, Tokens: 1 << 40})
+	}
+	many := &contextdv1.AppendEventsRequest{SessionId: "s"}
+	for range 1000 {
+		many.Events = append(many.Events, &contextdv1.Event{Labels: map[string]string{long: "x"}})
+	}
+	for _, err := range []error{
+		&eventlog.InvalidError{Field: long, Reason: long},
+		&eventlog.NotFoundError{Kind: "session", Name: long},
+		&eventlog.EventConflictError{EventID: long},
+		&assemble.InjectionError{Name: long},
+		&assemble.BudgetError{Parts: parts},
+		protovalidate.Validate(many),
+	} {
+		st, _ := apierr.Convert(err)
+		b, err := proto.Marshal(st.Proto())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Half of 8 KiB: the details travel as base64, beside other headers.
+		if len(b) > 4<<10 {
+			t.Errorf("%T takes %d bytes", err, len(b))
+		}
+		if !utf8.ValidString(st.Message()) || len(st.Details()) == 0 {
+			t.Errorf("%T is cut in the middle of a rune, or has lost its details", err)
+		}
+	}
+}
+
+// TestDocumented holds docs/api-errors.md to what is sent.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/api-errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| `?([A-Za-z_]+)`? \\|").FindAllStringSubmatch(string(page), -1) {
+		documented[row[1]] = row[2]
+	}
+	sent := map[string]bool{}
+	for name, test := range conversions(t) {
+		sent[test.reason] = true
+		code := map[codes.Code]string{
+			codes.InvalidArgument: "INVALID_ARGUMENT", codes.Unimplemented: "UNIMPLEMENTED", codes.NotFound: "NOT_FOUND",
+			codes.AlreadyExists: "ALREADY_EXISTS", codes.Aborted: "ABORTED", codes.FailedPrecondition: "FAILED_PRECONDITION",
+			codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.Unavailable: "UNAVAILABLE", codes.Canceled: "CANCELLED",
+			codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.Internal: "INTERNAL",
+		}[test.code]
+		if got := documented[test.reason]; got != code && got != "any" {
+			t.Errorf("%s: %s is documented as %q; it is %s", name, test.reason, got, code)
+		}
+	}
+	for reason := range documented {
+		if !sent[reason] {
+			t.Errorf("%s is documented and no test sends it", reason)
+		}
+	}
+}

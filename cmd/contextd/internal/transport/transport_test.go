@@ -1,0 +1,160 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service answers every call in the way that the session_id asks for.
+type service struct {
+	contextdv1.UnimplementedContextServiceServer
+}
+
+func (service) behave(how string) error {
+	switch how {
+	case "panic":
+		panic("the secret value")
+	case "fail":
+		return errors.New("the secret cause")
+	case "broken":
+		return &eventlog.UnavailableError{Cause: errors.New("the secret disk")}
+	case "refuse":
+		return &eventlog.InvalidError{Field: "f", Reason: "r"}
+	default:
+		return nil
+	}
+}
+
+func (s service) GetSession(_ context.Context, r *contextdv1.GetSessionRequest) (*contextdv1.GetSessionResponse, error) {
+	return &contextdv1.GetSessionResponse{}, s.behave(r.GetSessionId())
+}
+
+func (s service) ReadEvents(r *contextdv1.ReadEventsRequest, _ grpc.ServerStreamingServer[contextdv1.ReadEventsResponse]) error {
+	return s.behave(r.GetSessionId())
+}
+
+// journal is a log that several goroutines write.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}
+
+func serve(t *testing.T, log io.Writer, unavailable func()) contextdv1.ContextServiceClient {
+	t.Helper()
+	opts, err := transport.ServerOptions(transport.Options{
+		Logger:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		MaxMessageBytes: 1 << 20, MaxStreams: 10, Unavailable: unavailable,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer(opts...)
+	contextdv1.RegisterContextServiceServer(g, service{})
+	l := bufconn.Listen(1 << 16)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		g.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return contextdv1.NewContextServiceClient(conn)
+}
+
+// TestChain calls in every way, unary and streaming: the client learns what it
+// may, the log the rest, and the server goes on.
+func TestChain(t *testing.T) {
+	calls := map[string]func(contextdv1.ContextServiceClient, context.Context, string) error{
+		"unary": func(c contextdv1.ContextServiceClient, ctx context.Context, how string) error {
+			_, err := c.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: how})
+			return err
+		},
+		"stream": func(c contextdv1.ContextServiceClient, ctx context.Context, how string) error {
+			stream, err := c.ReadEvents(ctx, &contextdv1.ReadEventsRequest{SessionId: how})
+			if err != nil {
+				return err
+			}
+			if _, err = stream.Recv(); errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		},
+	}
+	tests := map[string]struct {
+		code   codes.Code
+		logged string
+	}{
+		"ok":     {codes.OK, "level=DEBUG"},
+		"panic":  {codes.Internal, "the secret value"},
+		"fail":   {codes.Internal, "the secret cause"},
+		"broken": {codes.Unavailable, "the secret disk"},
+		"refuse": {codes.InvalidArgument, "level=INFO"},
+		"":       {codes.InvalidArgument, "level=INFO"},
+	}
+	for kind, call := range calls {
+		for how, test := range tests {
+			t.Run(kind+" "+how, func(t *testing.T) {
+				var log journal
+				woken := make(chan struct{}, 1)
+				client := serve(t, &log, func() { woken <- struct{}{} })
+				err := call(client, t.Context(), how)
+				if status.Code(err) != test.code || err != nil && strings.Contains(err.Error(), "secret") {
+					t.Errorf("the client is told %v; want %v and no secret", err, test.code)
+				}
+				if err := call(client, t.Context(), "ok"); err != nil {
+					t.Errorf("the next call: %v", err)
+				}
+				if got := log.String(); !strings.Contains(got, test.logged) {
+					t.Errorf("the log lacks %q:\n%s", test.logged, got)
+				}
+				if how == "panic" && !strings.Contains(log.String(), "transport_test.go") {
+					t.Error("the log lacks the stack")
+				}
+				if (len(woken) > 0) != (how == "broken") {
+					t.Errorf("told of a failed store: %t", len(woken) > 0)
+				}
+			})
+		}
+	}
+}
