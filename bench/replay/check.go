@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// checker holds what a session's contexts must keep of its log.
+type checker struct {
+	anchor []anchored                     // system prompt and first user message
+	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
+	calls  int                            // of the log so far
+	began  bool                           // something but the system prompt was said
+}
+
+// anchored is a message that must stay.
+type anchored struct {
+	seq uint64
+	*contextdv1.Message
+}
+
+func newChecker() *checker {
+	return &checker{sealed: map[uint64]*contextdv1.Message{}}
+}
+
+// observe takes in an event that is appended at seq.
+func (c *checker) observe(seq uint64, e *contextdv1.Event) {
+	m := e.GetMessage()
+	if m == nil {
+		return
+	}
+	c.began = c.began || m.GetRole() != contextdv1.Role_ROLE_SYSTEM
+	switch m.GetRole() {
+	case contextdv1.Role_ROLE_SYSTEM:
+		if !c.began {
+			c.anchor = append(c.anchor, anchored{seq, m})
+		}
+	case contextdv1.Role_ROLE_USER:
+		own := slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetToolResult() == nil })
+		if own && !slices.ContainsFunc(c.anchor, isUser) {
+			c.anchor = append(c.anchor, anchored{seq, m})
+		}
+	case contextdv1.Role_ROLE_ASSISTANT:
+		if len(sealedThinking(m)) > 0 {
+			c.sealed[seq] = m
+		}
+		for _, b := range m.GetBlocks() {
+			if b.GetToolCall() != nil {
+				c.calls++
+			}
+		}
+	}
+}
+
+func isUser(m anchored) bool { return m.GetRole() == contextdv1.Role_ROLE_USER }
+
+// check returns what is wrong with a context, or nil.
+func (c *checker) check(a answer) error {
+	if report := a.header.GetBudget(); report.GetProjectedTokens() > report.GetTargetTokens() {
+		return fmt.Errorf("over budget: %d tokens of %d", report.GetProjectedTokens(), report.GetTargetTokens())
+	}
+	visible := 0
+	for _, m := range a.messages {
+		visible += visibleCalls(m)
+	}
+	if visible != c.calls {
+		return fmt.Errorf("calls: %d of %d are visible", visible, c.calls)
+	}
+	if err := checkPairs(a.messages); err != nil {
+		return err
+	}
+	if err := c.checkAnchor(a.messages); err != nil {
+		return err
+	}
+	return c.checkSealed(a.messages)
+}
+
+// checkPairs holds that every call has its result right behind its message, in
+// the order of the calls, and every result its call.
+func checkPairs(messages []*contextdv1.RenderedMessage) error {
+	var open []string
+	for i, m := range messages {
+		role := m.GetMessage().GetRole()
+		if role != contextdv1.Role_ROLE_TOOL && len(open) > 0 {
+			return fmt.Errorf("orphan: message %d follows calls without results: %s", i, strings.Join(open, ", "))
+		}
+		for _, b := range m.GetMessage().GetBlocks() {
+			if call := b.GetToolCall(); call != nil {
+				open = append(open, call.GetCallId())
+			}
+			if result := b.GetToolResult(); result != nil {
+				if len(open) == 0 || open[0] != result.GetCallId() {
+					return fmt.Errorf("orphan: the result of %q in message %d answers no call before it", result.GetCallId(), i)
+				}
+				open = open[1:]
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("orphan: calls without results at the end: %s", strings.Join(open, ", "))
+	}
+	return nil
+}
+
+func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
+	for _, want := range c.anchor {
+		at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
+			return slices.Contains(m.GetSourceSeqs(), want.seq) && m.GetMessage().GetRole() == want.GetRole()
+		})
+		if at < 0 {
+			return fmt.Errorf("anchor: event %d is missing", want.seq)
+		}
+		if messages[at].GetOrigin() == contextdv1.Origin_ORIGIN_CLIPPED && isUser(want) {
+			continue
+		}
+		if got := texts(messages[at].GetMessage()); !slices.Equal(got, texts(want.Message)) {
+			return fmt.Errorf("anchor: event %d does not stand as in the log", want.seq)
+		}
+	}
+	return nil
+}
+
+func texts(m *contextdv1.Message) []string {
+	var all []string
+	for _, b := range m.GetBlocks() {
+		if t := b.GetText(); t != nil {
+			all = append(all, t.GetText())
+		}
+	}
+	return all
+}
+
+// checkSealed holds that sealed reasoning stands whole or not at all.
+func (c *checker) checkSealed(messages []*contextdv1.RenderedMessage) error {
+	for i, m := range messages {
+		if m.GetMessage().GetRole() != contextdv1.Role_ROLE_ASSISTANT {
+			continue
+		}
+		var want []*contextdv1.Thinking
+		for _, seq := range m.GetSourceSeqs() {
+			if raw := c.sealed[seq]; raw != nil {
+				want = append(want, sealedThinking(raw)...)
+			}
+		}
+		if len(want) == 0 {
+			continue
+		}
+		got := sealedThinking(m.GetMessage())
+		if len(got) > 0 && !slices.EqualFunc(want, got, equalThinking) {
+			return fmt.Errorf("half a signature: message %d", i)
+		}
+	}
+	return nil
+}
+
+func sealedThinking(m *contextdv1.Message) []*contextdv1.Thinking {
+	var all []*contextdv1.Thinking
+	for _, b := range m.GetBlocks() {
+		if t := b.GetThinking(); t.GetSignature() != "" || t.GetEncryptedContent() != "" || len(t.GetRedactedData()) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func equalThinking(a, b *contextdv1.Thinking) bool {
+	return a.GetText() == b.GetText() && a.GetSignature() == b.GetSignature() &&
+		a.GetEncryptedContent() == b.GetEncryptedContent() && bytes.Equal(a.GetRedactedData(), b.GetRedactedData())
+}
+
+var ledgerCount = regexp.MustCompile(`(?m)^Earlier tool calls \((\d+)\)`)
+
+// visibleCalls is how many calls of the log a message shows, in full or counted
+// in a ledger.
+func visibleCalls(m *contextdv1.RenderedMessage) int {
+	n := 0
+	for _, b := range m.GetMessage().GetBlocks() {
+		if b.GetToolCall() != nil {
+			n++
+		}
+		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
+			if found := ledgerCount.FindStringSubmatch(b.GetText().GetText()); found != nil {
+				count, _ := strconv.Atoi(found[1])
+				n += count
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"google.golang.org/grpc/status"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// client is an agent runtime that keeps its messages and asks for what is new.
+type client struct {
+	api       contextdv1.ContextServiceClient
+	sessionID string
+	budget    *contextdv1.Budget
+	held      []*contextdv1.RenderedMessage
+}
+
+// answer is one assembled context as the client holds it afterwards.
+type answer struct {
+	header   *contextdv1.ContextHeader
+	messages []*contextdv1.RenderedMessage
+	// refused is set instead where the budget was exceeded.
+	refused *contextdv1.BudgetExceeded
+}
+
+func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
+	_, err := c.api.AppendEvents(ctx, &contextdv1.AppendEventsRequest{SessionId: c.sessionID, Events: events})
+	return err
+}
+
+// assemble asks for the context behind what the client holds, checks the hash of
+// all of it with its own SHA-256, and holds the result if keep is set.
+func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRequest, keep bool) (answer, error) {
+	req.SessionId, req.Budget = c.sessionID, c.budget
+	if len(c.held) > 0 {
+		req.Have = &contextdv1.Have{MessageCount: uint32(len(c.held)), PrefixHash: hashOf(c.held)}
+	}
+	stream, err := c.api.AssembleContext(ctx, req)
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			for _, d := range status.Convert(err).Details() {
+				if exceeded, ok := d.(*contextdv1.BudgetExceeded); ok {
+					return answer{refused: exceeded}, nil
+				}
+			}
+			return answer{}, err
+		}
+		if h := part.GetHeader(); h != nil {
+			a.header = h
+			a.messages = c.held[:h.GetSkippedMessages():h.GetSkippedMessages()]
+		}
+		a.messages = append(a.messages, part.GetChunk().GetMessages()...)
+	}
+	if got := hashOf(a.messages); got != a.header.GetPrefixHash() {
+		return a, fmt.Errorf("prefix_hash is %s and the client's own is %s", a.header.GetPrefixHash(), got)
+	}
+	if n := int(a.header.GetMessageCount()); n != len(a.messages) {
+		return a, fmt.Errorf("message_count is %d and the client holds %d", n, len(a.messages))
+	}
+	if keep {
+		c.held = a.messages
+	}
+	return a, nil
+}
+
+func hashOf(messages []*contextdv1.RenderedMessage) string {
+	h := sha256.New()
+	for _, m := range messages {
+		writeLine(h, m)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func writeLine(h hash.Hash, m *contextdv1.RenderedMessage) {
+	h.Write(m.GetJson())
+	h.Write([]byte{'\n'})
+}
+
+// rendered is the prompt as the measurements take it.
+func (a answer) rendered() rendered {
+	var json, text bytes.Buffer
+	out := rendered{tokens: a.header.GetBudget().GetProjectedTokens(), cause: a.header.GetCache().GetBrokenBy()}
+	for _, m := range a.messages {
+		json.Write(m.GetJson())
+		json.WriteByte('\n')
+		for _, b := range m.GetMessage().GetBlocks() {
+			writePlain(&text, b)
+			text.WriteByte(0)
+		}
+		out.visible += visibleCalls(m)
+	}
+	out.json, out.text = json.Bytes(), text.String()
+	return out
+}
+
+// writePlain writes what the model reads of a block, as plain does for a block of
+// the log.
+func writePlain(w *bytes.Buffer, b *contextdv1.Block) {
+	switch k := b.GetKind().(type) {
+	case *contextdv1.Block_Text:
+		w.WriteString(k.Text.GetText())
+	case *contextdv1.Block_Thinking:
+		w.WriteString(k.Thinking.GetText())
+	case *contextdv1.Block_ToolCall:
+		w.WriteString(k.ToolCall.GetName())
+		w.WriteByte(0)
+		w.Write(k.ToolCall.GetArgumentsJson())
+	case *contextdv1.Block_ToolResult:
+		for i, c := range k.ToolResult.GetContent() {
+			if i > 0 {
+				w.WriteByte(0)
+			}
+			writePlain(w, c)
+		}
+	case *contextdv1.Block_Provider:
+		w.Write(k.Provider.GetJson())
+	}
+}

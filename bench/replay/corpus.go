@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// corpusFiles lists the files below dir that hold a format which is read, and the
+// number of others.
+func corpusFiles(dir, only string) (files []string, others int, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, only) {
+			return err
+		}
+		data, err := readFile(path)
+		if err != nil {
+			return err
+		}
+		if _, ok := harness.Detect(data); ok {
+			files = append(files, path)
+		} else {
+			others++
+		}
+		return nil
+	})
+	slices.Sort(files)
+	return files, others, err
+}
+
+func readFile(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(path, ".gz") {
+		return data, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return io.ReadAll(z)
+}
+
+// readSessions reads the sessions of one file without a daemon, as the readers
+// give them.
+func readSessions(path string, gauge budget.Accountant) ([]*session, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	transcript, err := harness.Read(bytes.NewReader(data), "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var out []*session
+	for _, part := range transcript.Sessions {
+		_, admitted, err := eventlog.Head{}.Admit(part.Events)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for i := range admitted {
+			admitted[i].Tokens = gauge.CountEvent(admitted[i])
+		}
+		s := newSession(path, transcript.Harness, admitted, gauge)
+		s.suffix = part.Suffix
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// importFile gives a file to the daemon and fills in the sessions' events as the
+// daemon hands them out.
+func importFile(ctx context.Context, d *daemon, id, path string, sessions []*session) error {
+	data, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	stream, err := d.in.ImportTranscript(ctx)
+	if err != nil {
+		return err
+	}
+	send := func(r *contextdv1.ImportTranscriptRequest) error {
+		err := stream.Send(r)
+		if errors.Is(err, io.EOF) {
+			return nil // CloseAndRecv tells why
+		}
+		return err
+	}
+	header := &contextdv1.ImportHeader{SessionId: id}
+	if err := send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: header}}); err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(data, 1<<20) {
+		if err := send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: piece}}); err != nil {
+			return err
+		}
+	}
+	if _, err := stream.CloseAndRecv(); err != nil {
+		return fmt.Errorf("import %s: %w", path, err)
+	}
+	for _, s := range sessions {
+		from := id
+		if s.suffix != "" {
+			from += "/" + s.suffix
+		}
+		if s.protos, err = readEvents(ctx, d, from); err != nil {
+			return fmt.Errorf("read what was imported from %s: %w", path, err)
+		}
+		if len(s.protos) != len(s.events) {
+			return fmt.Errorf("import %s: the log holds %d events of %d", path, len(s.protos), len(s.events))
+		}
+	}
+	return nil
+}
+
+func readEvents(ctx context.Context, d *daemon, id string) ([]*contextdv1.Event, error) {
+	stream, err := d.api.ReadEvents(ctx, &contextdv1.ReadEventsRequest{SessionId: id})
+	if err != nil {
+		return nil, err
+	}
+	var events []*contextdv1.Event
+	for {
+		answer, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range answer.GetEvents() {
+			e.Seq, e.Turn = 0, 0 // given anew by the log that it goes to
+			events = append(events, e)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := replay(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// settings are the command's flags.
+type settings struct {
+	corpus, only string
+	every        int
+	budgets      []uint64
+	direct       bool
+	trace        bool
+}
+
+func parseFlags() (settings, error) {
+	var s settings
+	flag.StringVar(&s.corpus, "corpus", "../shared/corpus", "`folder` of recorded sessions")
+	flag.StringVar(&s.only, "only", "", "take only files whose path holds this `text`")
+	flag.IntVar(&s.every, "every", 1, "take only every `n`th file")
+	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
+	flag.BoolVar(&s.direct, "direct", false, "run the reducers in this process instead of the daemon: no checks, but fast, for tuning")
+	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
+	flag.Parse()
+	for text := range strings.SplitSeq(*budgets, ",") {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n == 0 {
+			return s, fmt.Errorf("-budgets: %q is no number of tokens", text)
+		}
+		s.budgets = append(s.budgets, n)
+	}
+	if s.every < 1 {
+		return s, errors.New("-every: must be at least 1")
+	}
+	return s, nil
+}
+
+func replay(ctx context.Context) error {
+	s, err := parseFlags()
+	if err != nil {
+		return err
+	}
+	encoding, err := bpe.Open(budget.TokenizerO200K)
+	if err != nil {
+		return err
+	}
+	gauge := budget.NewAccountant(encoding)
+	files, sessions, err := load(s, gauge)
+	if err != nil {
+		return err
+	}
+	report := newReport(os.Stdout, gauge, sessions)
+	if s.direct || s.trace {
+		return report.direct(s.budgets)
+	}
+	return report.daemon(ctx, s.budgets, files)
+}
+
+// file is one transcript and its sessions.
+type file struct {
+	path     string
+	sessions []*session
+}
+
+func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
+	if s.trace {
+		trace, err := traceSession(gauge)
+		return nil, []*session{trace}, err
+	}
+	paths, others, err := corpusFiles(s.corpus, s.only)
+	if err != nil {
+		return nil, nil, err
+	}
+	var files []file
+	var sessions []*session
+	for i, path := range paths {
+		if i%s.every != 0 {
+			continue
+		}
+		f := file{path: path}
+		if f.sessions, err = readSessions(path, gauge); err != nil {
+			return nil, nil, err
+		}
+		files = append(files, f)
+		sessions = append(sessions, f.sessions...)
+	}
+	if len(files) == 0 {
+		return nil, nil, fmt.Errorf("no transcripts in %s", s.corpus)
+	}
+	fmt.Printf("%d files of %d, %d sessions; %d files are in no format that is read\n\n", len(files), len(paths), len(sessions), others)
+	return files, sessions, nil
+}
+
+// window is the budget of a run: a window of so many tokens, counted exactly.
+func window(tokens uint64) *contextdv1.Budget {
+	return &contextdv1.Budget{MaxTokens: tokens, Tokenizer: budget.TokenizerO200K}
+}
+
+// resolve gives the same budget to policies that need no daemon.
+func resolve(tokens uint64) (budget.Budget, error) {
+	models, err := budget.NewModels()
+	if err != nil {
+		return budget.Budget{}, err
+	}
+	return budget.Spec{MaxTokens: tokens, Tokenizer: budget.TokenizerO200K}.Resolve(models)
+}

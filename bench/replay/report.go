@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// workers is how many sessions are replayed at once.
+const workers = 2
+
+// report measures sessions and prints the tables.
+type report struct {
+	out      io.Writer
+	gauge    budget.Accountant
+	sessions []*session
+	// everything is what sending everything costs, by session.
+	everything map[*session]figures
+}
+
+func newReport(out io.Writer, gauge budget.Accountant, sessions []*session) *report {
+	return &report{out: out, gauge: gauge, sessions: sessions, everything: map[*session]figures{}}
+}
+
+// simple are the policies that contextd is held against.
+var simple = []struct {
+	name string
+	make func(b budget.Budget) policy
+}{
+	{"last 5 results, each step", func(budget.Budget) policy { return &results{keep: 5} }},
+	{"last 5 results, in batches of 10", func(budget.Budget) policy { return &results{keep: 5, batch: 10} }},
+	{"sliding window at the budget", func(b budget.Budget) policy { return sliding{b.Target} }},
+}
+
+// local measures every session under a policy.
+func (r *report) local(b budget.Budget, newPolicy func() policy) (map[*session]figures, error) {
+	all := make([]figures, len(r.sessions))
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for i, s := range r.sessions {
+		group.Go(func() error {
+			all[i] = measureLocal(s, r.gauge, newPolicy(), b.Target)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	out := map[*session]figures{}
+	for i, s := range r.sessions {
+		out[s] = all[i]
+	}
+	return out, nil
+}
+
+func (r *report) measureEverything() error {
+	var err error
+	r.everything, err = r.local(budget.Budget{Target: 1 << 60}, func() policy { return &results{} })
+	return err
+}
+
+// sum adds figures up, of one format or of all ("").
+func (r *report) sum(of map[*session]figures, format string) figures {
+	var total figures
+	for _, s := range r.sessions {
+		if format == "" || s.format == format {
+			total.add(of[s])
+		}
+	}
+	return total
+}
+
+func (r *report) row(name string, of map[*session]figures, format string) row {
+	return row{name, r.sum(of, format), r.sum(r.everything, format)}
+}
+
+// direct prints the tables with the reducers run in this process.
+func (r *report) direct(windows []uint64) error {
+	if err := r.measureEverything(); err != nil {
+		return err
+	}
+	for _, tokens := range windows {
+		b, err := resolve(tokens)
+		if err != nil {
+			return err
+		}
+		of, err := r.local(b, func() policy { return &contextd{policy: reduce.DefaultPolicy(), budget: b} })
+		if err != nil {
+			return err
+		}
+		if err := r.write(tokens, b, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// daemon prints the tables as the real daemon earns them.
+func (r *report) daemon(ctx context.Context, windows []uint64, files []file) (err error) {
+	if err := r.measureEverything(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "contextd-replay-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := buildDaemon(ctx, dir)
+	if err != nil {
+		return err
+	}
+	disk, err := startDaemon(ctx, binary, "disk", dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disk.close()) }()
+	memory, err := startDaemon(ctx, binary, "memory", dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, memory.close()) }()
+
+	for i, f := range files {
+		if err := importFile(ctx, memory, fmt.Sprintf("import/f%d", i), f.path, f.sessions); err != nil {
+			return err
+		}
+	}
+	faults := 0
+	for _, tokens := range windows {
+		of, err := r.play(ctx, tokens, disk, memory)
+		if err != nil {
+			return err
+		}
+		b, err := resolve(tokens)
+		if err != nil {
+			return err
+		}
+		if err := r.write(tokens, b, of); err != nil {
+			return err
+		}
+		for _, n := range r.sum(of, "").faults {
+			faults += n
+		}
+	}
+	if faults > 0 {
+		return fmt.Errorf("%d contexts broke a rule", faults)
+	}
+	fmt.Fprintln(r.out, "Every context kept its pairs, anchor, signatures, budget and count of calls, hashed to what the client computed, and was the same when assembled again, on the other store and after a restart.")
+	return nil
+}
+
+// play runs every session under one budget, then all of them again behind a
+// restart.
+func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) (map[*session]figures, error) {
+	runs := make([]*run, len(r.sessions))
+	each := func(do func(context.Context, *run) error) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(workers)
+		for _, run := range runs {
+			group.Go(func() error { return do(ctx, run) })
+		}
+		return group.Wait()
+	}
+	for i, s := range r.sessions {
+		runs[i] = &run{session: s, id: fmt.Sprintf("play/%d/s%d", tokens, i), budget: window(tokens)}
+	}
+	if err := each(func(ctx context.Context, run *run) error { return run.play(ctx, disk, memory) }); err != nil {
+		return nil, err
+	}
+	if err := disk.restart(ctx); err != nil {
+		return nil, err
+	}
+	if err := each(func(ctx context.Context, run *run) error { return run.again(ctx, disk) }); err != nil {
+		return nil, err
+	}
+	of := map[*session]figures{}
+	for i, s := range r.sessions {
+		of[s] = runs[i].figures
+	}
+	return of, nil
+}
+
+// write prints the tables of one budget.
+func (r *report) write(tokens uint64, b budget.Budget, of map[*session]figures) error {
+	fmt.Fprintf(r.out, "## %d tokens (target %d)\n\n", tokens, b.Target)
+	var formats []string
+	for _, s := range r.sessions {
+		formats = append(formats, s.format)
+	}
+	slices.Sort(formats)
+	var rows []row
+	for _, format := range slices.Compact(formats) {
+		rows = append(rows, r.row(format, of, format))
+	}
+	rows = append(rows, r.row("all", of, ""))
+	if err := writeTable(r.out, "contextd, by format", rows); err != nil {
+		return err
+	}
+	total := r.sum(of, "")
+	writeCounts(r.out, "prefix changes by cause", total.causes)
+	writeCounts(r.out, "refused because of", total.reasons)
+	writeCounts(r.out, "RULES BROKEN", total.faults)
+	if total.example != "" {
+		fmt.Fprintln(r.out, "for example", total.example)
+	}
+	fmt.Fprintln(r.out)
+
+	rows = []row{r.row("contextd", of, ""), r.row("everything", r.everything, "")}
+	for _, s := range simple {
+		of, err := r.local(b, func() policy { return s.make(b) })
+		if err != nil {
+			return err
+		}
+		rows = append(rows, r.row(s.name, of, ""))
+	}
+	rows[1].figures.over = r.overBudget(b.Target)
+	if err := writeTable(r.out, "policy", rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(r.out)
+	return nil
+}
+
+// overBudget is at how many steps everything is more than the target.
+func (r *report) overBudget(target uint64) int {
+	n := 0
+	for _, s := range r.sessions {
+		conv := reduce.NewConversation(r.gauge)
+		next := 0
+		for _, st := range s.steps {
+			for ; next < st.before; next++ {
+				conv.Append(s.events[next])
+			}
+			if conv.Tokens() > target {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// session is a recorded session and the requests its agent made.
+type session struct {
+	file, format string
+	suffix       string           // of the session's id, for a conversation beside the main one
+	events       []eventlog.Event // admitted
+	protos       []*contextdv1.Event
+	steps        []step
+	texts        []placed
+}
+
+// step is one model call: the log before it, and what the model then asked for.
+type step struct {
+	// before is how many events the log held.
+	before int
+	// wanted are the identifiers in the arguments of the calls that stood earlier
+	// in the log.
+	wanted []string
+	calls  int // in the log before
+}
+
+// placed is a text of the log, for finding where an identifier stood.
+type placed struct {
+	seq  eventlog.Seq
+	text string
+}
+
+// newSession finds the steps of a session.
+func newSession(file, format string, events []eventlog.Event, gauge budget.Accountant) *session {
+	s := &session{file: file, format: format, events: events}
+	conv := reduce.NewConversation(gauge)
+	for _, e := range events {
+		conv.Append(e)
+		if m, ok := e.Body.(*eventlog.Message); ok {
+			for _, b := range m.Blocks {
+				s.texts = append(s.texts, placed{e.Seq, plain(b)})
+			}
+		}
+	}
+	seen := map[string]bool{}
+	next, calls := 0, 0
+	for i, g := range conv.Groups() {
+		if g.Kind != reduce.KindTurn || i == 0 {
+			continue
+		}
+		for next < len(s.texts) && s.texts[next].seq < g.First {
+			text := s.texts[next].text
+			ledger.Identifiers(text, func(a, b int) bool {
+				seen[text[a:b]] = true
+				return true
+			})
+			next++
+		}
+		st := step{before: int(g.First) - 1, calls: calls}
+		once := map[string]bool{}
+		for _, c := range g.Calls {
+			ledger.Identifiers(c.Arguments, func(a, b int) bool {
+				name := c.Arguments[a:b]
+				if seen[name] && !once[name] {
+					once[name] = true
+					st.wanted = append(st.wanted, name)
+				}
+				return true
+			})
+		}
+		calls += len(g.Calls)
+		if st.before > 0 {
+			s.steps = append(s.steps, st)
+		}
+	}
+	return s
+}
+
+// plain is the text of a block as the model reads it.
+func plain(b eventlog.Block) string {
+	switch b := b.(type) {
+	case eventlog.Text:
+		return b.Text
+	case eventlog.Thinking:
+		return b.Text
+	case eventlog.ToolCall:
+		return b.Name + "\x00" + b.Arguments
+	case eventlog.ToolResult:
+		var all []string
+		for _, c := range b.Content {
+			all = append(all, plain(c))
+		}
+		return strings.Join(all, "\x00")
+	case eventlog.ProviderBlock:
+		return b.JSON
+	default:
+		return ""
+	}
+}
+
+// evidenceBytes is how much of the text on either side of an identifier counts
+// as the evidence of where it stood.
+const evidenceBytes = 20
+
+// present reports whether context holds the identifier, and whether it holds it
+// with the text around one of the places where it stood before seq.
+func (s *session) present(context, name string, before int) (recalled, evident bool) {
+	if !strings.Contains(context, name) {
+		return false, false
+	}
+	tried := map[string]bool{}
+	for i := len(s.texts) - 1; i >= 0; i-- {
+		if int(s.texts[i].seq) > before {
+			continue
+		}
+		text := s.texts[i].text
+		for at := 0; ; {
+			k := strings.Index(text[at:], name)
+			if k < 0 {
+				break
+			}
+			from, to := max(at+k-evidenceBytes, 0), min(at+k+len(name)+evidenceBytes, len(text))
+			around := text[from:to]
+			if !tried[around] {
+				tried[around] = true
+				if strings.Contains(context, around) {
+					return true, true
+				}
+			}
+			at += k + len(name)
+			if len(tried) > 300 {
+				return true, false
+			}
+		}
+	}
+	return true, false
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+)
+
+// row is a line of a table.
+type row struct {
+	name     string
+	figures  figures
+	baseline figures // the same steps with everything sent
+}
+
+func ratio(a, b int) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", float64(a)/float64(b))
+}
+
+// writeTable prints rows with a heading for their names.
+func writeTable(w io.Writer, heading string, rows []row) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "%s\tsessions\tsteps\trefused\tover\tchanges\tcost\tcalls\trecall\tevidence\t\n", heading)
+	for _, r := range rows {
+		f := r.figures
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t\n", r.name, f.sessions, f.steps, f.refused, f.over, f.changes,
+			f.cost/r.baseline.cost, ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted))
+	}
+	return t.Flush()
+}
+
+// writeCounts prints a map of counts in one line, the largest first.
+func writeCounts(w io.Writer, title string, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	fmt.Fprintf(w, "%s:", title)
+	for i, k := range keys {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprintf(w, " %s %d", cmp.Or(k, "unnamed"), counts[k])
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// syntheticTrace is the trace by which policies of other projects were compared:
+// 60 tool steps of about 4 KB each behind one user message.
+func syntheticTrace() []eventlog.Event {
+	const steps, bodyBytes = 60, 4096
+	message := func(id string, role eventlog.Role, b eventlog.Block) eventlog.Event {
+		return eventlog.Event{ID: id, Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{b}}}
+	}
+	events := []eventlog.Event{
+		message("system", eventlog.RoleSystem, eventlog.Text{Text: "You are a careful software engineer. Use the tools."}),
+		message("user", eventlog.RoleUser, eventlog.Text{Text: "Find out why the nightly build fails and fix it."}),
+	}
+	for i := range steps {
+		id := fmt.Sprintf("call_%02d", i)
+		var body strings.Builder
+		for line := 1; body.Len() < bodyBytes; line++ {
+			fmt.Fprintf(&body, "%4d\tresult := process(step%dInput, %d) // part %d of the module\n", line, i, line*7, line%9)
+		}
+		events = append(events,
+			message(id+"-call", eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"src/module_%02d.go"}`, i)}),
+			message(id+"-result", eventlog.RoleTool, eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body.String()}}}))
+	}
+	// The request behind the last result is the 60th.
+	return append(events, message("end", eventlog.RoleAssistant, eventlog.Text{Text: "Fixed."}))
+}
+
+func traceSession(gauge budget.Accountant) (*session, error) {
+	_, admitted, err := eventlog.Head{}.Admit(syntheticTrace())
+	if err != nil {
+		return nil, err
+	}
+	return newSession("synthetic trace", "trace", admitted, gauge), nil
+}

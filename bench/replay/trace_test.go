@@ -1,0 +1,69 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// traceWindows are the windows at which the default policy must earn its keep on
+// the synthetic trace: one that holds a third of it, and one that holds all.
+var traceWindows = map[string]uint64{"20k": 20_000, "32k": 32_768, "128k": 131_072, "200k": 200_000}
+
+// traceFigures measures the synthetic trace under a policy; cost is relative to
+// sending everything.
+func traceFigures(tb testing.TB, tokens uint64) (f figures, cost float64) {
+	tb.Helper()
+	encoding, err := bpe.Open(budget.TokenizerO200K)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	gauge := budget.NewAccountant(encoding)
+	s, err := traceSession(gauge)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := resolve(tokens)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := measureLocal(s, gauge, &results{}, 1<<60)
+	f = measureLocal(s, gauge, &contextd{policy: reduce.DefaultPolicy(), budget: b}, b.Target)
+	return f, f.cost / all.cost
+}
+
+// The best of the policies of other projects that were measured on this trace
+// cost 0.64 of sending everything.
+func TestDefaultPolicyBeatsPeersOnTheSyntheticTrace(t *testing.T) {
+	for name, tokens := range traceWindows {
+		t.Run(name, func(t *testing.T) {
+			f, cost := traceFigures(t, tokens)
+			if cost >= 0.64 {
+				t.Errorf("cost is %.3f of sending everything, want less than 0.64", cost)
+			}
+			if f.changes > 6 {
+				t.Errorf("the prefix changed %d times, want at most 6", f.changes)
+			}
+			if f.visible != f.calls {
+				t.Errorf("%d of %d calls were visible", f.visible, f.calls)
+			}
+			if f.over+f.refused > 0 {
+				t.Errorf("%d steps over budget and %d refused", f.over, f.refused)
+			}
+		})
+	}
+}
+
+func BenchmarkSyntheticTrace(b *testing.B) {
+	for name, tokens := range traceWindows {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f, cost := traceFigures(b, tokens)
+				b.ReportMetric(cost, "cost/everything")
+				b.ReportMetric(float64(f.changes), "prefix-changes")
+			}
+		})
+	}
+}
