@@ -1,0 +1,289 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+)
+
+// other has, for every setting, a value that is not its default.
+var other = map[string]string{
+	"listen":             "127.0.0.1:1",
+	"unix-socket":        "/tmp/x.sock",
+	"metrics-listen":     "127.0.0.1:2",
+	"store":              "memory",
+	"data-dir":           "/elsewhere",
+	"disk-cache-bytes":   "3MiB",
+	"log-level":          "debug",
+	"log-format":         "json",
+	"shutdown-timeout":   "3s",
+	"max-streams":        "3",
+	"cache-sessions":     "3",
+	"max-event-bytes":    "1MiB",
+	"max-batch-events":   "3",
+	"max-batch-bytes":    "2MiB",
+	"max-sessions":       "3",
+	"max-session-events": "3",
+	"max-session-bytes":  "3GiB",
+	"max-import-bytes":   "3KiB",
+	"stream-window":      "3",
+	"default-policy":     "lean",
+	"default-budget":     `{"max_tokens":"9000","tokenizer":"heuristic"}`,
+	"policies":           `{"lean":{"duplicates":{}}}`,
+	"models":             `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25}]`,
+}
+
+func load(t *testing.T, env map[string]string, args ...string) (config.Config, error) {
+	t.Helper()
+	c := config.Default()
+	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	c.Bind(f)
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	err := c.Load(f, func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	})
+	return c, err
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "contextd.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// everything returns all other values, in the three forms.
+func everything(t *testing.T) (args []string, env map[string]string, yaml string) {
+	t.Helper()
+	c := config.Default()
+	env = map[string]string{}
+	c.Settings().VisitAll(func(f *pflag.Flag) {
+		value, ok := other[f.Name]
+		if !ok || value == f.DefValue {
+			t.Fatalf("the test has no other value for %s", f.Name)
+		}
+		args = append(args, "--"+f.Name+"="+value)
+		env[config.EnvName(f.Name)] = value
+		yaml += fmt.Sprintf("%s: %s\n", config.FileKey(f.Name), value)
+	})
+	if len(args) != len(other) {
+		t.Fatalf("%d settings and %d values", len(args), len(other))
+	}
+	return args, env, yaml
+}
+
+// TestThreeWays reaches every setting by flag, variable and file, with the same
+// result, and has the same defaults where none of them is used.
+func TestThreeWays(t *testing.T) {
+	args, env, yaml := everything(t)
+	byFlag, err := load(t, nil, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byEnv, err := load(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byFile, err := load(t, nil, "--config", file(t, yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(byFlag, byEnv, protocmp.Transform()); diff != "" {
+		t.Errorf("flags and environment differ:\n%s", diff)
+	}
+	if diff := cmp.Diff(byFlag, byFile, protocmp.Transform()); diff != "" {
+		t.Errorf("flags and file differ:\n%s", diff)
+	}
+	byFlag.Settings().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue != other[f.Name] {
+			t.Errorf("%s became %s; want %s", f.Name, f.DefValue, other[f.Name])
+		}
+	})
+	untouched, err := load(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(), untouched, protocmp.Transform()); diff != "" {
+		t.Errorf("defaults (-Default +loaded):\n%s", diff)
+	}
+	byEmptyFile, err := load(t, nil, "--config", file(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(), byEmptyFile, protocmp.Transform()); diff != "" {
+		t.Errorf("an empty file changes something:\n%s", diff)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	path := file(t, "data_dir: file\nlog_level: warn\nmax_sessions: 1\n")
+	env := map[string]string{"CONTEXTD_CONFIG": path, "CONTEXTD_DATA_DIR": "env", "CONTEXTD_LOG_LEVEL": "error"}
+	c, err := load(t, env, "--data-dir", "flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.DataDir != "flag" || c.LogLevel.String() != "ERROR" || c.Limits.MaxSessions != 1 {
+		t.Errorf("got %s, %s and %d", c.DataDir, c.LogLevel, c.Limits.MaxSessions)
+	}
+	// A flag that says the default still goes before the environment.
+	c, err = load(t, env, "--data-dir", "contextd-data")
+	if err != nil || c.DataDir != "contextd-data" {
+		t.Errorf("got %s, %v", c.DataDir, err)
+	}
+	// An empty variable is a value: it turns TCP off.
+	c, err = load(t, map[string]string{"CONTEXTD_LISTEN": "", "CONTEXTD_UNIX_SOCKET": "/x"})
+	if err != nil || c.Listen != "" {
+		t.Errorf("got %q, %v", c.Listen, err)
+	}
+}
+
+func TestYAML(t *testing.T) {
+	c, err := load(t, nil, "--config", file(t, `
+# Sizes and lists as people write them.
+max_event_bytes: 8MiB
+max_batch_bytes: 16777216
+shutdown_timeout: 1m30s
+default_policy: coder
+default_budget:
+  model: gpt-4o
+  max_tokens: 32000
+  tier_caps: {tool_results: 0.5}
+policies:
+  coder:
+    tool_results:
+      default: {turns: 6, min_tokens: 100}
+      by_tool:
+        "read_*": {last: 5}
+    cache: {cache_ttl: 3600s}
+  plain: {}
+  empty:
+models:
+  - name: house-large
+    window: 64000
+  - {name: "house-*", tokenizer: cl100k_base, margin: 0}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limits.MaxEventBytes != 8<<20 || c.Limits.MaxBatchBytes != 16<<20 || c.ShutdownTimeout.Seconds() != 90 {
+		t.Errorf("limits are %+v, timeout %s", c.Limits, c.ShutdownTimeout)
+	}
+	if c.DefaultBudget.GetTierCaps()["tool_results"] != 0.5 || c.DefaultBudget.GetModel() != "gpt-4o" {
+		t.Errorf("budget is %v", c.DefaultBudget)
+	}
+	set, err := c.PolicySet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := set.Resolve(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := p.Reduction; r.ToolResults.ByTool["read_*"].Last != 5 || r.ToolResults.Default.MinTokens != 100 || r.Cache.TTL.Hours() != 1 {
+		t.Errorf("policy is %+v", r)
+	}
+	if got := strings.Join(set.Names(), " "); got != "coder default empty plain" {
+		t.Errorf("policies are %s", got)
+	}
+	models, err := c.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := models.Lookup("house-large"); m.Window != 64000 {
+		t.Errorf("model is %+v", m)
+	}
+	if m, _ := models.Lookup("house-small"); m.Tokenizer != "cl100k_base" || m.Margin != 0 {
+		t.Errorf("model is %+v", m)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		yaml string
+		// want are parts of the error: what is wrong, and where it stands.
+		want []string
+	}{
+		"no listener":               {args: []string{"--listen="}, want: []string{"listen", "unix_socket"}},
+		"a store that is none":      {yaml: "store: tape", want: []string{"store", "tape"}},
+		"no data_dir":               {args: []string{"--data-dir="}, want: []string{"data_dir"}},
+		"a size that is none":       {env: map[string]string{"CONTEXTD_MAX_EVENT_BYTES": "big"}, want: []string{"CONTEXTD_MAX_EVENT_BYTES", "16MiB"}},
+		"a size beyond all":         {args: []string{"--max-event-bytes=99999999999GiB"}, want: []string{"max-event-bytes"}},
+		"a level that is none":      {yaml: "log_level: loud", want: []string{"log_level", "debug, info"}},
+		"a format that is none":     {yaml: "log_format: xml", want: []string{"log_format", "xml"}},
+		"a negative timeout":        {args: []string{"--shutdown-timeout=-1s"}, want: []string{"shutdown_timeout"}},
+		"no streams":                {args: []string{"--max-streams=0"}, want: []string{"max_streams"}},
+		"no cache":                  {args: []string{"--cache-sessions=0"}, want: []string{"cache_sessions"}},
+		"a cache beyond all":        {args: []string{"--disk-cache-bytes=2048GiB"}, want: []string{"disk_cache_bytes"}},
+		"no window":                 {args: []string{"--stream-window=0"}, want: []string{"stream_window"}},
+		"a batch below an event":    {args: []string{"--max-batch-bytes=1MiB"}, want: []string{"max_batch_bytes", "max_event_bytes"}},
+		"a batch beyond all":        {args: []string{"--max-batch-bytes=2GiB"}, want: []string{"max_batch_bytes"}},
+		"an unknown key":            {yaml: "datadir: x", want: []string{"contextd.yaml", "datadir"}},
+		"a key in the flag's form":  {yaml: "data-dir: x", want: []string{"contextd.yaml", "data-dir"}},
+		"a file that is no YAML":    {yaml: "a: [", want: []string{"contextd.yaml"}},
+		"a file that is missing":    {args: []string{"--config=/does/not/exist"}, want: []string{"/does/not/exist"}},
+		"a default policy missing":  {yaml: "default_policy: lean", want: []string{"default_policy", "lean"}},
+		"a policy's field unknown":  {yaml: "policies: {a: {soup: 1}}", want: []string{"policies", "a:", "soup"}},
+		"a policy's rule broken":    {yaml: "policies: {a: {clipping: {max_tokens: 1, head_tokens: 2}}}", want: []string{"policies", "clipping"}},
+		"a policy that is no map":   {yaml: "policies: [a]", want: []string{"policies"}},
+		"a budget that leaves none": {yaml: "default_budget: {max_tokens: 10, output_reserve: 10}", want: []string{"default_budget"}},
+		"a budget's tokenizer":      {yaml: "default_budget: {safety_margin: 2}", want: []string{"default_budget", "safety_margin"}},
+		"a budget that is no map":   {yaml: "default_budget: 7", want: []string{"default_budget"}},
+		"a model without a name":    {yaml: "models: [{window: 1}]", want: []string{"models", "name"}},
+		"a model's field unknown":   {yaml: "models: [{name: a, windw: 1}]", want: []string{"models", "windw"}},
+		"two at once":               {env: map[string]string{"CONTEXTD_MAX_STREAMS": "x"}, yaml: "log_level: y", want: []string{"CONTEXTD_MAX_STREAMS", "log_level"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.yaml != "" {
+				test.args = append(test.args, "--config="+file(t, test.yaml))
+			}
+			_, err := load(t, test.env, test.args...)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not speak of %s", err, want)
+				}
+			}
+		})
+	}
+}
+
+func FuzzSize(f *testing.F) {
+	for _, s := range []string{"0", "1", "16MiB", "1GiB", "3KiB", "x", "-1", "1 MiB", "18446744073709551615"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parse := func(text string) (string, error) {
+			c := config.Default()
+			flags := pflag.NewFlagSet("fuzz", pflag.ContinueOnError)
+			c.Bind(flags)
+			size := flags.Lookup("max-session-bytes").Value
+			err := size.Set(text)
+			return size.String(), err
+		}
+		shown, err := parse(text)
+		if err != nil {
+			return
+		}
+		if again, err := parse(shown); err != nil || again != shown {
+			t.Errorf("%q is shown as %q, which is %q, %v", text, shown, again, err)
+		}
+	})
+}
