@@ -3,6 +3,7 @@ package disklog
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -30,12 +31,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 
 func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
-		BackgroundError: func(err error) {
-			if s.disk.cause() == nil {
-				s.logger.Error("event log has failed", "error", err)
-			}
-			s.disk.halt(fmt.Errorf("in the background: %w", err))
-		},
+		BackgroundError: s.backgroundError,
 		ManifestCreated: func(info pebble.ManifestCreateInfo) {
 			if info.Err == nil {
 				s.manifest.Store(uint64(info.FileNum))
@@ -44,5 +40,23 @@ func (s *Store) listener() *pebble.EventListener {
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			s.logger.Debug("writes wait for the disk", "reason", info.Reason)
 		},
+	}
+}
+
+// retryPause is how long a failed store keeps Pebble from trying again what can
+// only fail.
+const retryPause = 100 * time.Millisecond
+
+func (s *Store) backgroundError(err error) {
+	if s.disk.cause() == nil {
+		s.logger.Error("event log has failed", "error", err)
+		s.disk.halt(fmt.Errorf("in the background: %w", err))
+		return
+	}
+	pause := time.NewTimer(retryPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-s.closing:
 	}
 }

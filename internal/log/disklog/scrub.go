@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,12 +33,11 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	}
 	manifest := s.manifest.Load()
 	for _, segment := range segments {
-		lower, upper := segmentSpan(segment)
-		if err := s.compact(lower, upper); err != nil {
+		if err := s.rewrite(segmentSpan(segment)); err != nil {
 			return err
 		}
 	}
-	if err := s.compact([]byte{keySession}, []byte{keySession + 1}); err != nil {
+	if err := s.rewrite([]byte{keySession}, []byte{keySession + 1}); err != nil {
 		return err
 	}
 	if err := s.flush(); err != nil {
@@ -71,7 +71,34 @@ func (s *Store) scrubbed(manifest uint64) bool {
 		m.BlobFiles.ObsoleteCount == 0 && m.BlobFiles.ZombieCount == 0
 }
 
+// rewrite makes Pebble write every table anew that has keys in lower..upper, and
+// so leave out what is deleted and the marks that say so, which name the keys.
+func (s *Store) rewrite(lower, upper []byte) error {
+	if err := s.compact(lower, upper); err != nil {
+		return err
+	}
+	// A compaction moves a table that nothing overlaps as it is. Keys around the
+	// span, which nobody reads, overlap all of it.
+	set := s.db.NewBatch()
+	if err := errors.Join(set.Set(lower, nil, nil), set.Set(upper, nil, nil), set.Commit(pebble.NoSync)); err != nil {
+		s.disk.halt(err)
+		return s.failure()
+	}
+	if err := s.compact(lower, upper); err != nil {
+		return err
+	}
+	unset := s.db.NewBatch()
+	if err := errors.Join(unset.Delete(lower, nil), unset.Delete(upper, nil), unset.Commit(pebble.NoSync)); err != nil {
+		s.disk.halt(err)
+	}
+	return s.failure()
+}
+
+// compact writes out and compacts what lies in lower..upper.
 func (s *Store) compact(lower, upper []byte) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
 	if err := s.db.Compact(context.Background(), lower, upper, false); err != nil {
 		return s.fail("a deleted span", err)
 	}

@@ -16,10 +16,8 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		return nil, err
 	}
 	defer s.leave()
-	lower := sessionKey(q.After)
-	if q.After != "" {
-		lower = append(lower, 0)
-	}
+	// No id is empty: this is behind After, and without one before all ids.
+	lower := append(sessionKey(q.After), 0)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: []byte{keySession + 1}})
 	if err != nil {
 		return nil, s.fail("sessions", err)

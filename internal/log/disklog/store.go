@@ -82,6 +82,10 @@ func (s *Store) failure() error {
 // fail turns an error of Pebble into one of eventlog. What is corrupt is the
 // caller's to know; any other error means that the database cannot be used.
 func (s *Store) fail(what string, err error) error {
+	if failure := s.failure(); failure != nil {
+		// Whatever Pebble finds amiss now comes of that.
+		return failure
+	}
 	if pebble.IsCorruptionError(err) {
 		return &eventlog.CorruptError{What: what, Reason: err.Error()}
 	}

@@ -3,6 +3,7 @@ package disklog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,28 +52,38 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	if to <= l.base {
 		return at, nil
 	}
-	lower, upper := eventKey(l.segment, l.base+1), eventKey(l.segment, to+1)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	events, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, l.base+1), UpperBound: eventKey(l.segment, to+1)})
 	if err != nil {
 		return at, s.fail("events", err)
 	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
+	defer events.Close()
+	heads, err := s.db.NewIter(&pebble.IterOptions{LowerBound: headKey(l.segment, l.base+1), UpperBound: headKey(l.segment, to+1)})
+	if err != nil {
+		return at, s.fail("heads", err)
+	}
+	defer heads.Close()
+	heads.First()
+	var open []eventlog.OpenCall
+	for ok := events.First(); ok; ok = events.Next() {
 		if err := ctx.Err(); err != nil {
 			return at, err
 		}
-		value, err := it.ValueAndErr()
+		value, err := events.ValueAndErr()
 		if err != nil {
-			return at, s.fail(describeKey(it.Key()), err)
+			return at, s.fail(describeKey(events.Key()), err)
 		}
-		if keySeq(it.Key()) != at.head.Seq+1 {
+		if keySeq(events.Key()) != at.head.Seq+1 {
 			return at, missing(l, at.head.Seq+1)
 		}
-		if at, err = s.verifyEvent(l, at, it.Key(), value); err != nil {
+		if at, err = s.verifyEvent(l, at, events.Key(), value); err != nil {
 			return at, err
 		}
+		if open, err = s.verifyHead(l, at, open, heads); err != nil {
+			return at, err
+		}
+		heads.Next()
 	}
-	if err := it.Error(); err != nil {
+	if err := errors.Join(events.Error(), heads.Error()); err != nil {
 		return at, s.fail("events", err)
 	}
 	if at.head.Seq != to {
@@ -81,40 +92,54 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
+// verifyEvent checks an event on its own and returns the state behind it.
 func (s *Store) verifyEvent(l link, at state, key, value []byte) (state, error) {
-	corrupt := func(key []byte, reason string) (state, error) {
-		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
-	}
 	e, err := decodeEvent(key, value)
 	if err != nil {
 		return at, err
 	}
-	next := at
 	head, admitted, err := at.head.Admit([]eventlog.Event{e})
 	if err != nil {
-		return corrupt(key, fmt.Sprintf("it breaks the rules of admission: %v", err))
+		return at, &eventlog.CorruptError{What: describeKey(key), Reason: fmt.Sprintf("it breaks the rules of admission: %v", err)}
 	}
 	if admitted[0].Turn != e.Turn {
-		return corrupt(key, fmt.Sprintf("it says turn %d where turn %d follows from the log", e.Turn, admitted[0].Turn))
+		return at, &eventlog.CorruptError{What: describeKey(key), Reason: fmt.Sprintf(
+			"it says turn %d where turn %d follows from the log", e.Turn, admitted[0].Turn)}
 	}
-	next.head = head
-	next.bytes += eventlog.Size(e)
-	next.chain = chainOver(at.chain, value)
+	at.head = head
+	at.bytes += eventlog.Size(e)
+	at.chain = chainOver(at.chain, value)
+	return at, s.verifyIndex(l, e)
+}
 
-	stored, found, err := s.stateIn(l, e.Seq)
-	hk := headKey(l.segment, e.Seq)
-	switch {
-	case err != nil:
-		return at, err
-	case !found || stored.head.Seq != e.Seq:
-		return corrupt(hk, "it is missing")
-	case stored.chain != next.chain:
-		return corrupt(key, "the hash chain breaks here: it, or an event before it, is not what was written")
-	case stored.head.Turns != head.Turns || stored.head.LastGroup != head.LastGroup ||
-		stored.bytes != next.bytes || !slices.Equal(stored.head.OpenCalls, head.OpenCalls):
-		return corrupt(hk, "it does not follow from the events")
+// verifyHead checks the head that an iterator stands on against what follows from
+// the events. open is what the heads before it say of open calls; it returns what
+// they say with this one.
+func (s *Store) verifyHead(l link, at state, open []eventlog.OpenCall, heads *pebble.Iterator) ([]eventlog.OpenCall, error) {
+	key := headKey(l.segment, at.head.Seq)
+	corrupt := func(reason string) ([]eventlog.OpenCall, error) {
+		return nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
 	}
-	return next, s.verifyIndex(l, e)
+	if !heads.Valid() || !bytes.Equal(heads.Key(), key) {
+		return corrupt("it is missing")
+	}
+	m, err := s.headUnder(heads)
+	if err != nil {
+		return nil, err
+	}
+	if at.head.Seq == l.base+1 && !m.GetComplete() {
+		return corrupt("it is the segment's first and not complete")
+	}
+	open = applyHead(open, at.head.Seq, m)
+	stored := stateOf(at.head.Seq, m, open, 0)
+	switch {
+	case stored.chain != at.chain:
+		return corrupt("the hash chain breaks: its event, or one before it, is not what was written")
+	case stored.head.Turns != at.head.Turns || stored.head.LastGroup != at.head.LastGroup ||
+		stored.bytes != at.bytes || !slices.Equal(stored.head.OpenCalls, at.head.OpenCalls):
+		return corrupt("it does not follow from the events")
+	}
+	return open, nil
 }
 
 func (s *Store) verifyIndex(l link, e eventlog.Event) error {

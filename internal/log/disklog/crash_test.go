@@ -1,0 +1,53 @@
+package disklog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/contextd/contextd/internal/log/disklog"
+)
+
+// smallOptions make tables and logs change often.
+func smallOptions(fs vfs.FS) disklog.Options {
+	return disklog.Options{FS: fs, MemTableBytes: 64 << 10, CacheBytes: 1 << 20, IdleSessions: 2, SeparateBytes: 64}
+}
+
+// TestCrash takes the disk away under load, as a power failure does, again and
+// again, and goes on with what is left.
+func TestCrash(t *testing.T) {
+	rounds, seeds := 4, 4
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		for _, unsynced := range []int{0, 50, 100} {
+			t.Run(fmt.Sprintf("seed %d, %d%% unsynced", seed, unsynced), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(seed), uint64(unsynced)))
+				fs := vfs.NewCrashableMem()
+				kept := newPromises()
+				for round := range rounds {
+					s := open(t, "data/log", smallOptions(fs))
+					kept.check(t, s)
+					l := startLoad(t, s, kept.clone(), round, r.Uint64())
+					kept = l.promisesAfter(20 + r.IntN(80))
+					crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(r.Uint64(), 0))})
+					l.stop()
+					if err := s.Close(); err != nil {
+						t.Fatalf("close: %v", err)
+					}
+					fs = crashed
+				}
+				s := open(t, "data/log", smallOptions(fs))
+				kept.check(t, s)
+				if err := s.Close(); err != nil {
+					t.Fatalf("close: %v", err)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}

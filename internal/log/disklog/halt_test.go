@@ -1,0 +1,118 @@
+package disklog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+)
+
+var errInjected = errors.New("injected")
+
+// failing fails one change of the disk, or all from then on.
+type failing struct {
+	armed atomic.Bool
+	// after is how many changes still succeed.
+	after  atomic.Int64
+	sticky bool
+	kinds  map[errorfs.OpKind]bool
+	failed atomic.Bool
+}
+
+func (f *failing) inject(op errorfs.Op) error {
+	if !f.armed.Load() || !f.kinds[op.Kind] {
+		return nil
+	}
+	if n := f.after.Add(-1); n == 0 || (n < 0 && f.sticky) {
+		f.failed.Store(true)
+		return fmt.Errorf("%w: %s", errInjected, op.Path)
+	}
+	return nil
+}
+
+var changes = map[string]map[errorfs.OpKind]bool{
+	"write":  {errorfs.OpFileWrite: true},
+	"sync":   {errorfs.OpFileSync: true, errorfs.OpFileSyncData: true},
+	"create": {errorfs.OpCreate: true, errorfs.OpReuseForWrite: true},
+	"remove": {errorfs.OpRemove: true},
+	"any": {
+		errorfs.OpFileWrite: true, errorfs.OpFileSync: true, errorfs.OpFileSyncData: true, errorfs.OpCreate: true,
+		errorfs.OpReuseForWrite: true, errorfs.OpRemove: true, errorfs.OpRename: true, errorfs.OpFileClose: true,
+	},
+}
+
+// TestFailedChange fails a change of the disk under load: from then on the store
+// refuses everything, and what it had acknowledged is on the disk, whether or not
+// the machine crashes as well.
+func TestFailedChange(t *testing.T) {
+	seeds := 3
+	if testing.Short() {
+		seeds = 1
+	}
+	for kind, kinds := range changes {
+		for _, sticky := range []bool{false, true} {
+			for seed := range seeds {
+				t.Run(fmt.Sprintf("%s, sticky %t, seed %d", kind, sticky, seed), func(t *testing.T) {
+					r := rand.New(rand.NewPCG(uint64(seed), 7))
+					disk := vfs.NewCrashableMem()
+					f := &failing{sticky: sticky, kinds: kinds}
+					s := open(t, "data/log", smallOptions(errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))))
+					l := startLoad(t, s, newPromises(), 0, r.Uint64())
+					l.promisesAfter(10 + r.IntN(50))
+					f.after.Store(1 + int64(r.IntN(30)))
+					f.armed.Store(true)
+					kept := l.promisesAfter(1 << 30)
+					l.stop()
+					refusesEverything(t, s)
+					var unavailable *eventlog.UnavailableError
+					if err := s.Close(); !errors.As(err, &unavailable) || !errors.Is(err, errInjected) {
+						t.Errorf("close: %v", err)
+					}
+					f.armed.Store(false)
+					crashed := disk.CrashClone(vfs.CrashCloneCfg{})
+					for _, fs := range []vfs.FS{disk, crashed} {
+						s := open(t, "data/log", smallOptions(fs))
+						kept.check(t, s)
+						mustAppend(t, s, "after", logtest.Say("x/0/1"))
+						if err := s.Close(); err != nil {
+							t.Errorf("close: %v", err)
+						}
+					}
+				})
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}
+
+// refusesEverything checks that the store has failed and says so to everyone.
+func refusesEverything(t *testing.T, s eventlog.Store) {
+	t.Helper()
+	ctx := context.Background()
+	errs := map[string]error{"Healthy": s.Healthy(), "DeleteSession": s.DeleteSession(ctx, "common")}
+	_, errs["CreateSession"] = s.CreateSession(ctx, eventlog.Session{ID: "new"})
+	_, errs["Session"] = s.Session(ctx, "common")
+	_, errs["ListSessions"] = s.ListSessions(ctx, eventlog.SessionQuery{})
+	_, errs["Fork"] = s.Fork(ctx, eventlog.ForkRequest{ParentID: "common", NewID: "new"})
+	_, errs["Append"] = appendTo(t, s, "common", logtest.Say("late"))
+	_, errs["Read"] = logtest.Collect(s.Read(ctx, "common", 1, 0))
+	_, errs["WaitPast"] = s.WaitPast(ctx, "common", 1<<40)
+	errs["PutArtifact"] = s.PutArtifact(ctx, "common", eventlog.Artifact{Kind: "k"})
+	_, errs["Artifact"] = s.Artifact(ctx, "common", "k", 0, "")
+	_, errs["Artifacts"] = logtest.Collect(s.Artifacts(ctx, "common", eventlog.ArtifactQuery{Kind: "k"}))
+	for what, err := range errs {
+		var unavailable *eventlog.UnavailableError
+		if !errors.As(err, &unavailable) || !errors.Is(err, errInjected) {
+			t.Errorf("%s: got %v, want the store to be unavailable", what, err)
+		}
+	}
+}
