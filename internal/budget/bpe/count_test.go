@@ -205,7 +205,7 @@ func TestCorpusAgreesWithOracle(t *testing.T) {
 	if _, err := os.Stat(corpus); err != nil {
 		t.Skipf("no recorded sessions beside the repository: %v", err)
 	}
-	const sample, perFile = 25, 20_000
+	const sample, perFile = 12, 15_000
 	var files []string
 	err := filepath.WalkDir(corpus, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -47,6 +47,43 @@ func bytesVocabulary(tokens ...string) string {
 	return b.String()
 }
 
+// mergedFirst is a vocabulary in which a token comes before its bytes.
+func mergedFirst() string {
+	var b strings.Builder
+	b.WriteString("YWI= 0\n")
+	for i := range 256 {
+		fmt.Fprintf(&b, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(i)}), i+1)
+	}
+	return b.String()
+}
+
+// TestMergeTableAgreesWithMap looks up every pair that merges, and neighbours of
+// it that mostly do not.
+func TestMergeTableAgreesWithMap(t *testing.T) {
+	eachEncoding(t, func(t *testing.T, enc *Encoding) {
+		reference := map[[2]uint32]uint32{}
+		for _, slot := range enc.merges.slots {
+			if slot != 0 {
+				reference[[2]uint32{uint32(slot >> (2 * tokenBits)), uint32(slot>>tokenBits) & tokenMask}] = uint32(slot & tokenMask)
+			}
+		}
+		if len(reference) < 99_000 {
+			t.Fatalf("only %d pairs", len(reference))
+		}
+		for pair := range reference {
+			for _, probe := range [][2]uint32{pair, {pair[0], pair[1] ^ 1}, {pair[0] ^ 1, pair[1]}, {pair[1], pair[0]}} {
+				want, ok := reference[probe]
+				if !ok {
+					want = noToken
+				}
+				if got := enc.merges.merged(probe[0], probe[1]); got != want {
+					t.Fatalf("%v merge into %d, want %d", probe, got, want)
+				}
+			}
+		}
+	})
+}
+
 func TestParseVocabulary(t *testing.T) {
 	merges, err := parseVocabulary([]byte(bytesVocabulary("bc", "ab", "abc", "abcd")))
 	if err != nil {
@@ -75,7 +112,7 @@ func TestParseVocabulary(t *testing.T) {
 		"token twice":      bytesVocabulary("ab", "ab"),
 		"out of reach":     bytesVocabulary("abc"),
 		"part comes later": bytesVocabulary("abc", "ab"),
-		"merged too early": "YWI= 0\n" + whole,
+		"merged too early": mergedFirst(),
 	} {
 		if _, err := parseVocabulary([]byte(bad)); err == nil {
 			t.Errorf("%s: no error", name)
