@@ -53,7 +53,10 @@ func startDaemon(ctx context.Context, binary, store, dir string) (*daemon, error
 		return nil, err
 	}
 	d.api, d.in = contextdv1.NewContextServiceClient(d.conn), contextdv1.NewTranscriptServiceClient(d.conn)
-	return d, d.start(ctx)
+	if err := d.start(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 func (d *daemon) start(ctx context.Context) error {

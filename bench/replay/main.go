@@ -17,10 +17,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := replay(ctx); err != nil {
+	err := replay(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "replay:", err)
-		stop()
 		os.Exit(1)
 	}
 }

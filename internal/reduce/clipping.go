@@ -71,11 +71,11 @@ func (c clipping) clipAnchor(e *Editor, i int, g *Group, limit uint64) {
 			}
 			before := e.Tokens()
 			e.ClipAnchor(i, m, b, short, c.Name(), "the first user message alone takes more than half of the target")
-			if freed := before - e.Tokens(); freed >= excess {
+			freed := before - e.Tokens()
+			if freed >= excess {
 				return
-			} else {
-				excess -= freed
 			}
+			excess -= freed
 		}
 	}
 }

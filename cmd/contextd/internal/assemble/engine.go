@@ -3,6 +3,7 @@ package assemble
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -161,7 +162,7 @@ func build(s *session, p projected, b budget.Budget, req Request, record project
 		hasher.Add(injected[i].JSON)
 	}
 	out.PrefixHash, out.ContextHash = record.PrefixHash, hasher.Sum()
-	out.Messages = append(messages[out.Skipped:len(messages):len(messages)], injected...)
+	out.Messages = slices.Concat(messages[out.Skipped:], injected)
 	out.Projection, out.Budget = record, report(p, b)
 	out.Pointers = pointerFacts(record.Pointers, p.result.View.Groups())
 	return out, messages, nil
