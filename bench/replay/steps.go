@@ -40,8 +40,10 @@ type placed struct {
 func newSession(file, format string, events []eventlog.Event, gauge budget.Accountant) *session {
 	s := &session{file: file, format: format, events: events}
 	conv := reduce.NewConversation(gauge)
-	for _, e := range events {
+	calls := make([]int, len(events)+1) // before each event
+	for i, e := range events {
 		conv.Append(e)
+		calls[i+1] = calls[i] + callsOf(e)
 		if m, ok := e.Body.(*eventlog.Message); ok {
 			for _, b := range m.Blocks {
 				s.texts = append(s.texts, placed{e.Seq, plain(b)})
@@ -49,7 +51,7 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		}
 	}
 	seen := map[string]bool{}
-	next, calls := 0, 0
+	next := 0
 	for i, g := range conv.Groups() {
 		if g.Kind != reduce.KindTurn || i == 0 {
 			continue
@@ -62,7 +64,7 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 			})
 			next++
 		}
-		st := step{before: int(g.First) - 1, calls: calls}
+		st := step{before: int(g.First) - 1, calls: calls[g.First-1]}
 		once := map[string]bool{}
 		for _, c := range g.Calls {
 			ledger.Identifiers(c.Arguments, func(a, b int) bool {
@@ -74,12 +76,23 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 				return true
 			})
 		}
-		calls += len(g.Calls)
 		if st.before > 0 {
 			s.steps = append(s.steps, st)
 		}
 	}
 	return s
+}
+
+func callsOf(e eventlog.Event) int {
+	n := 0
+	if m, ok := e.Body.(*eventlog.Message); ok {
+		for _, b := range m.Blocks {
+			if _, ok := b.(eventlog.ToolCall); ok {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // plain is the text of a block as the model reads it.
