@@ -22,6 +22,7 @@ type Conversation struct {
 	lastAt  eventTimes
 	turns   uint32
 	tokens  uint64
+	chars   int
 	hasUser bool
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
@@ -61,6 +62,9 @@ func (c *Conversation) Turns() uint32 { return c.turns }
 
 // Tokens is the size of all groups, unreduced.
 func (c *Conversation) Tokens() uint64 { return c.tokens }
+
+// Chars is the length of all groups, unreduced, in runes.
+func (c *Conversation) Chars() int { return c.chars }
 
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
@@ -200,6 +204,7 @@ func (c *Conversation) lookup(groupID string) (int, bool) {
 func (c *Conversation) add(g *Group, groupID string) int {
 	c.groups = append(c.groups, g)
 	c.tokens += g.Tokens
+	c.chars += g.Chars
 	i := len(c.groups) - 1
 	if groupID != "" {
 		c.byGroupID[groupID] = i
@@ -224,6 +229,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 		c.digest = digestMemo{} // it was gathered from the old group
 	}
 	c.tokens += g.Tokens - old.Tokens
+	c.chars += g.Chars - old.Chars
 }
 
 func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.Seq, model string) Message {

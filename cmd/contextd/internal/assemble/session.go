@@ -19,6 +19,7 @@ type session struct {
 	id    string
 	turn  chan struct{} // holds one token while nobody uses the session
 	place *list.Element
+	chars int // counted in sessions.chars
 
 	convs   map[string]*reduce.Conversation // by tokenizer
 	encoded map[*reduce.Group]encodedGroup
@@ -44,12 +45,17 @@ type encodedGroup struct {
 	messages []Message
 }
 
+// maxCachedChars bounds the text of all sessions that stay in memory. What is
+// derived from a text takes about as much again.
+const maxCachedChars = 64 << 20
+
 // sessions holds the sessions used last.
 type sessions struct {
 	mu     sync.Mutex
 	limit  int
 	byID   map[string]*session
 	recent *list.List // newest first
+	chars  int        // of all of them
 }
 
 func newSessions(limit int) *sessions {
@@ -75,10 +81,29 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	all.mu.Unlock()
 	select {
 	case <-s.turn:
-		return s, func() { s.turn <- struct{}{} }, nil
+		return s, func() { all.release(s) }, nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
+}
+
+// release ends the use of a session. Where the texts in memory have become too
+// many, the sessions that were not used for longest give way.
+func (all *sessions) release(s *session) {
+	chars := 0
+	for _, conv := range s.convs {
+		chars += conv.Chars()
+	}
+	all.mu.Lock()
+	if all.byID[s.id] == s {
+		all.chars += chars - s.chars
+		s.chars = chars
+		for all.chars > maxCachedChars && len(all.byID) > 1 {
+			all.drop(all.recent.Back().Value.(*session))
+		}
+	}
+	all.mu.Unlock()
+	s.turn <- struct{}{}
 }
 
 // forget drops a session; whoever holds it now keeps using its own copy.
@@ -93,6 +118,7 @@ func (all *sessions) forget(id string) {
 func (all *sessions) drop(s *session) {
 	all.recent.Remove(s.place)
 	delete(all.byID, s.id)
+	all.chars -= s.chars
 }
 
 func (s *session) reset() {
