@@ -36,11 +36,8 @@ build: ## Build the daemon into bin/contextd, static
 demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
 
-# Sessions to replay: a directory of transcripts.
-CORPUS ?= ../shared/corpus
-
 .PHONY: replay
-replay: ## Replay every session of CORPUS through a daemon and print a table
+replay: ## Replay every session of CORPUS=folder through a daemon and print a table
 	go run ./bench/replay -corpus '$(CORPUS)' $(REPLAY_FLAGS)
 
 .PHONY: image

@@ -36,7 +36,7 @@ type settings struct {
 
 func parseFlags() (settings, error) {
 	var s settings
-	flag.StringVar(&s.corpus, "corpus", "../shared/corpus", "`folder` of recorded sessions")
+	flag.StringVar(&s.corpus, "corpus", "", "`folder` of recorded sessions")
 	flag.StringVar(&s.only, "only", "", "take only files whose path holds this `text`")
 	flag.IntVar(&s.every, "every", 1, "take only every `n`th file")
 	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
@@ -49,6 +49,9 @@ func parseFlags() (settings, error) {
 			return s, fmt.Errorf("-budgets: %q is no number of tokens", text)
 		}
 		s.budgets = append(s.budgets, n)
+	}
+	if s.corpus == "" && !s.trace {
+		return s, errors.New("-corpus: name a folder of recorded sessions")
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")
