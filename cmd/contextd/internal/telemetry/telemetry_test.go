@@ -1,0 +1,249 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+func made() *assemble.Context {
+	return &assemble.Context{
+		SessionID: "s", AsOf: 9, PrefixHash: "sha256:x", MessageCount: 4,
+		Projection: projection.Record{
+			ID: "p9-0001", ReclaimedTokens: 60,
+			Steps: []reduce.Step{
+				{Reducer: "duplicates", TokensBefore: 100, TokensAfter: 90, Touched: 1, Note: "n"},
+				{Reducer: "tool_results", TokensBefore: 90, TokensAfter: 40, Touched: 2},
+			},
+		},
+		Budget: assemble.BudgetReport{Target: 80, Raw: 100, Projected: 40},
+		Cache:  assemble.CacheReport{StableMessages: 2, BrokenBy: "tool_results"},
+	}
+}
+
+func TestSpans(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	tel, err := telemetry.Setup(t.Context(), telemetry.Options{SpanProcessor: spans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tel.ServerHandler() == nil {
+		t.Error("calls are not observed")
+	}
+	observer := tel.NewObserver()
+	_, done := observer.Assembly(t.Context(), "s")
+	done(made(), nil)
+	_, done = observer.Assembly(t.Context(), "t")
+	done(nil, &assemble.BudgetError{})
+	ended := spans.Ended()
+	if len(ended) != 4 {
+		t.Fatalf("%d spans; want two reducers and two assemblies", len(ended))
+	}
+	parent := ended[2]
+	for i, want := range []struct {
+		name          string
+		before, after int64
+	}{{"reduce duplicates", 100, 90}, {"reduce tool_results", 90, 40}} {
+		child := ended[i]
+		if child.Name() != want.name || child.Parent().SpanID() != parent.SpanContext().SpanID() {
+			t.Errorf("span %d is %s under %s", i, child.Name(), child.Parent().SpanID())
+		}
+		got := map[string]int64{}
+		for _, a := range child.Attributes() {
+			got[string(a.Key)] = a.Value.AsInt64()
+		}
+		if got["contextd.tokens.before"] != want.before || got["contextd.tokens.after"] != want.after {
+			t.Errorf("%s has %v", want.name, got)
+		}
+	}
+	if failed := ended[3].Status(); failed.Description != "over_budget" {
+		t.Errorf("a failed assembly is %v", failed)
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMeter(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	tel, err := telemetry.Setup(t.Context(), telemetry.Options{MetricReader: reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := tel.NewMeter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := error(nil)
+	if err := tel.ObserveStore(func() error { return broken }); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	m.Appended(ctx, time.Millisecond, 3, 300)
+	m.Appended(ctx, time.Millisecond, 0, 0)
+	m.Assembled(ctx, time.Second, made(), nil)
+	for _, err := range []error{&assemble.BudgetError{}, &assemble.InjectionError{}, context.Canceled, errors.New("x")} {
+		m.Assembled(ctx, 0, nil, err)
+	}
+	got := collect(t, reader)
+	for name, want := range map[string]int64{
+		"contextd.append.batches": 2, "contextd.append.events": 3, "contextd.append.bytes": 300,
+		"contextd.assembly.count/outcome=ok": 1, "contextd.assembly.count/outcome=over_budget": 1,
+		"contextd.assembly.count/outcome=injection_over_reserve": 1, "contextd.assembly.count/outcome=canceled": 1,
+		"contextd.assembly.count/outcome=failed": 1,
+		"contextd.assembly.tokens.raw":           100, "contextd.assembly.tokens.projected": 40, "contextd.assembly.tokens.reclaimed": 60,
+		"contextd.prefix.breaks/cause=tool_results": 1, "contextd.store.healthy": 1,
+		"contextd.append.duration": 2, "contextd.assembly.duration": 5,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %d; want %d", name, got[name], want)
+		}
+	}
+	broken = errors.New("EIO")
+	if collect(t, reader)["contextd.store.healthy"] != 0 {
+		t.Error("a failed store is reported healthy")
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// collect returns sums, gauges and how often histograms were recorded.
+func collect(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				addPoints(out, m.Name, data.DataPoints)
+			case metricdata.Gauge[int64]:
+				addPoints(out, m.Name, data.DataPoints)
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					out[m.Name] += int64(p.Count)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func addPoints(out map[string]int64, name string, points []metricdata.DataPoint[int64]) {
+	for _, p := range points {
+		key := name
+		for _, a := range p.Attributes.ToSlice() {
+			key += "/" + string(a.Key) + "=" + a.Value.AsString()
+		}
+		out[key] += p.Value
+	}
+}
+
+// collector takes what is exported over HTTP.
+type collector struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{seen: map[string]int{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.seen[r.URL.Path]++
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *collector) count(path string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[path]
+}
+
+// TestEnvironment exports to a real endpoint exactly where the variables ask for
+// it.
+func TestEnvironment(t *testing.T) {
+	tests := map[string]struct {
+		env             map[string]string // ENDPOINT stands for the collector's
+		traces, metrics bool
+	}{
+		"nothing set":       {nil, false, false},
+		"an endpoint":       {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT"}, true, true},
+		"an exporter alone": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "ENDPOINT/v1/traces"}, true, false},
+		"one turned off":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT", "OTEL_METRICS_EXPORTER": "none"}, true, false},
+		"all turned off":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT", "OTEL_SDK_DISABLED": "true"}, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCollector(t)
+			env := map[string]string{}
+			for k, v := range test.env {
+				if len(v) >= 8 && v[:8] == "ENDPOINT" {
+					v = c.URL + v[8:]
+				}
+				env[k] = v
+				t.Setenv(k, v) // the exporters read it themselves
+			}
+			tel, err := telemetry.Setup(t.Context(), telemetry.Options{LookupEnv: func(k string) (string, bool) {
+				v, ok := env[k]
+				return v, ok
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if observed := tel.ServerHandler() != nil; observed != (test.traces || test.metrics) {
+				t.Errorf("calls are observed: %t", observed)
+			}
+			m, err := tel.NewMeter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Appended(t.Context(), 0, 1, 1)
+			_, done := tel.NewObserver().Assembly(t.Context(), "s")
+			done(made(), nil)
+			if err := tel.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := c.count("/v1/traces") > 0; got != test.traces {
+				t.Errorf("traces exported: %t", got)
+			}
+			if got := c.count("/v1/metrics") > 0; got != test.metrics {
+				t.Errorf("metrics exported: %t", got)
+			}
+			http.DefaultClient.CloseIdleConnections()
+		})
+	}
+}
+
+func TestBadEnvironment(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "pigeon")
+	_, err := telemetry.Setup(t.Context(), telemetry.Options{LookupEnv: func(k string) (string, bool) { return "pigeon", k == "OTEL_TRACES_EXPORTER" }})
+	if err == nil {
+		t.Error("an exporter that does not exist was accepted")
+	}
+}
