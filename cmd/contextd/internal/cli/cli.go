@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/demo"
 )
 
 // Program is what the commands need of the process.
@@ -16,8 +18,6 @@ type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
-	// Commands are added to those of this package.
-	Commands []*cobra.Command
 }
 
 // OS is the program as the operating system started it.
@@ -64,7 +64,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
 		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},
 	)
-	for _, cmd := range []*cobra.Command{p.newServe()} {
+	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand()} {
 		cmd.GroupID = groupDaemon
 		root.AddCommand(cmd)
 	}
@@ -78,7 +78,6 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(p.newVersion())
-	root.AddCommand(p.Commands...)
 	return root
 }
 

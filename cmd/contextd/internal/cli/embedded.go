@@ -32,6 +32,7 @@ func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, err
 	d, err := daemon.Build(ctx, daemon.Options{
 		Config: settings, Logger: daemon.NewLogger(settings, c.program.Stderr),
 		Listeners: []net.Listener{listener}, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
+		Lazy: true,
 	})
 	if err != nil {
 		return nil, nil, err

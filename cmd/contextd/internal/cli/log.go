@@ -89,7 +89,7 @@ func (t *eventTable) row(e *contextdv1.Event) {
 		t.header = true
 	}
 	kind, content := describe(e)
-	fmt.Fprintf(t.w, "%d\t%d\t%s\t%-10s\t%s\n", e.GetSeq(), e.GetTurn(), when(e.GetTime()), kind, oneLine(content, contentRunes))
+	fmt.Fprintf(t.w, "%d\t%d\t%s\t%-10s\t%s\n", e.GetSeq(), e.GetTurn(), when(e.GetTime()), kind, strings.TrimSpace(oneLine(content, contentRunes)))
 }
 
 func describe(e *contextdv1.Event) (kind, content string) {

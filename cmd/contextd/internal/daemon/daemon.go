@@ -37,6 +37,9 @@ type Options struct {
 	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
 	LookupEnv func(string) (string, bool)
 	Version   string
+	// Lazy opens the tokenizer when the first call needs it, instead of before the
+	// daemon is ready: for processes that make few calls.
+	Lazy bool
 }
 
 // Daemon is a built daemon. Run must be called once, even if only to release
@@ -44,6 +47,7 @@ type Options struct {
 type Daemon struct {
 	logger    *slog.Logger
 	stopAfter time.Duration
+	lazy      bool
 
 	telemetry *telemetry.Telemetry
 	metrics   *metricsServer // nil if there is no endpoint
@@ -59,7 +63,7 @@ type Daemon struct {
 // Build opens the store, the listeners and everything between. After an error
 // nothing stays open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
-	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, sick: make(chan struct{}, 1)}
+	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
 	d.listeners = append(d.listeners, o.Listeners...)
 	defer func() {
 		if err != nil {

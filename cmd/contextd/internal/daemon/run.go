@@ -80,9 +80,11 @@ func (d *Daemon) stopServing() {
 // watch reports to be ready once the tokenizer is there, and for as long as the
 // store is well. A store that failed stays failed.
 func (d *Daemon) watch(ctx context.Context) {
-	if err := d.service.Warm(); err != nil {
-		d.logger.ErrorContext(ctx, "not ready", "error", err)
-		return
+	if !d.lazy {
+		if err := d.service.Warm(); err != nil {
+			d.logger.ErrorContext(ctx, "not ready", "error", err)
+			return
+		}
 	}
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/contextd/contextd/internal/projection"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the expected output in testdata/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"contextd": main})
+}
+
+// TestScripts runs the program as a user does.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *rewrite,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds:                commands,
+		Setup:               setup,
+	})
+}
+
+func setup(env *testscript.Env) error {
+	// A daemon of the developer's own must not be met by accident.
+	env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
+	env.Setenv("SOCK", env.WorkDir+"/c.sock")
+	return nil
+}
+
+var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"exits":  exits,
+	"ready":  ready,
+	"hashed": hashed,
+	"count":  count,
+}
+
+// exits CODE PROGRAM ARGS... runs a program and expects its exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code is %d; want %d", got, want)
+	}
+}
+
+// ready waits until the daemon at $SOCK reports to be ready.
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	conn, err := grpc.NewClient("unix://"+ts.Getenv("SOCK"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	ts.Check(err)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	ts.Check(err)
+	for {
+		resp, err := watch.Recv()
+		ts.Check(err)
+		if resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING {
+			return
+		}
+	}
+}
+
+// hashed FILE TEXT expects that TEXT holds the prefix hash of the messages in
+// FILE, one per line.
+func hashed(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: hashed FILE TEXT")
+	}
+	h := projection.NewHasher()
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		h.Add([]byte(strings.TrimSuffix(line, "\n")))
+	}
+	if !strings.Contains(ts.ReadFile(args[1]), h.Sum()) {
+		ts.Fatalf("%s does not hold %s, the hash of %s", args[1], h.Sum(), args[0])
+	}
+}
+
+// count N FILE expects a number of lines.
+func count(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: count N FILE")
+	}
+	if got := fmt.Sprint(strings.Count(ts.ReadFile(args[1]), "\n")); got != args[0] {
+		ts.Fatalf("%s has %s lines; want %s", args[1], got, args[0])
+	}
+}
