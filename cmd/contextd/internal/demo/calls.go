@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// callsOf counts the calls that events make.
+func callsOf(events []*contextdv1.Event) int {
+	n := 0
+	for _, e := range events {
+		for _, b := range e.GetMessage().GetBlocks() {
+			if b.GetToolCall() != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// checkPairs reports a call or result that stands alone: a provider refuses such a
+// request. Results follow their calls before anything else is said.
+func checkPairs(messages []*contextdv1.RenderedMessage) error {
+	open := map[string]bool{}
+	var last contextdv1.Role
+	for _, m := range messages {
+		role := m.GetMessage().GetRole()
+		// One answer of the model may be several messages.
+		goesOn := role == last && role == contextdv1.Role_ROLE_ASSISTANT
+		last = role
+		for _, b := range m.GetMessage().GetBlocks() {
+			result := b.GetToolResult()
+			switch {
+			case result != nil && !open[result.GetCallId()]:
+				return fmt.Errorf("message %d answers %s, which is not open", m.GetIndex(), result.GetCallId())
+			case result != nil:
+				delete(open, result.GetCallId())
+			case len(open) > 0 && !goesOn:
+				return fmt.Errorf("message %d comes before the result of %s", m.GetIndex(), anyOf(open))
+			}
+			if call := b.GetToolCall(); call != nil {
+				goesOn = true // parallel calls
+				open[call.GetCallId()] = true
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%s has no result", anyOf(open))
+	}
+	return nil
+}
+
+func anyOf(open map[string]bool) string { return slices.Min(slices.Collect(maps.Keys(open))) }
+
+// visibleCalls counts the calls that a model sees: those in the messages, in full
+// or with a stub for their result, and those that the ledger names.
+func visibleCalls(messages []*contextdv1.RenderedMessage) int {
+	n := 0
+	for _, m := range messages {
+		for _, b := range m.GetMessage().GetBlocks() {
+			if b.GetToolCall() != nil {
+				n++
+			}
+		}
+		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
+			lines, _ := ledgerOf(m.GetMessage())
+			n += lines
+		}
+	}
+	return n
+}
+
+// A ledger's line names one call, or so many that read alike, or sums up a tool.
+var (
+	ledgerLine = regexp.MustCompile(` → (?:ok|error|interrupted)(?: ×(\d+))?(?: (ctx:\d+\.\d+))?$`)
+	ledgerSum  = regexp.MustCompile(`^.* ×(\d+)(?:, \d+ (?:error|interrupted))*$`)
+)
+
+// ledgerOf counts the calls of a digest's ledger and lists its pointers.
+func ledgerOf(m *contextdv1.Message) (calls int, pointers []string) {
+	_, ledger, ok := strings.Cut(m.GetBlocks()[0].GetText().GetText(), "\nEarlier tool calls (")
+	if !ok {
+		return 0, nil
+	}
+	ledger, _, _ = strings.Cut(ledger, "\n\n")
+	_, ledger, _ = strings.Cut(ledger, "\n")
+	for line := range strings.Lines(ledger) {
+		line = strings.TrimSuffix(line, "\n")
+		if found := ledgerLine.FindStringSubmatch(line); found != nil {
+			calls += times(found[1])
+			if found[2] != "" {
+				pointers = append(pointers, found[2])
+			}
+		} else if found := ledgerSum.FindStringSubmatch(line); found != nil {
+			calls += times(found[1])
+		}
+	}
+	return calls, pointers
+}
+
+func times(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 1
+	}
+	return n
+}

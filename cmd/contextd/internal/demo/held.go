@@ -1,0 +1,125 @@
+package demo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// held is a context that a client keeps from one model call to the next, so that
+// it is sent only what is new.
+type held struct {
+	messages []*contextdv1.RenderedMessage
+	hash     string
+}
+
+// received is one answer of AssembleContext, completed from what was held.
+type received struct {
+	header *contextdv1.ContextHeader
+	// messages are the whole context; sent of them came with this answer.
+	messages []*contextdv1.RenderedMessage
+	sent     int
+	// bytes is the size of the context as JSON lines; common of them stood in the
+	// context before, from its first byte on.
+	bytes, common int
+	// stable counts the leading messages that are what they were; before is how
+	// many could have been.
+	stable, before int
+	// hash is what the client computed, hashOK whether the daemon said the same.
+	hash   string
+	hashOK bool
+}
+
+// changed reports whether a message of the context before was rewritten.
+func (r *received) changed() bool { return r.stable < r.before }
+
+// fetch assembles a context. What is held afterwards is what was received.
+func (h *held) fetch(ctx context.Context, api contextdv1.ContextServiceClient, req *contextdv1.AssembleContextRequest) (*received, error) {
+	if len(h.messages) > 0 {
+		req.Have = &contextdv1.Have{MessageCount: uint32(len(h.messages)), PrefixHash: h.hash}
+	}
+	stream, err := api.AssembleContext(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	r := &received{}
+	var trailer *contextdv1.ContextTrailer
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch part := resp.GetPart().(type) {
+		case *contextdv1.AssembleContextResponse_Header:
+			r.header = part.Header
+			if int(part.Header.GetSkippedMessages()) > len(h.messages) {
+				return nil, fmt.Errorf("the daemon skipped %d messages of the %d that were held", part.Header.GetSkippedMessages(), len(h.messages))
+			}
+			r.messages = append(r.messages, h.messages[:part.Header.GetSkippedMessages()]...)
+		case *contextdv1.AssembleContextResponse_Chunk:
+			r.messages = append(r.messages, part.Chunk.GetMessages()...)
+			r.sent += len(part.Chunk.GetMessages())
+		case *contextdv1.AssembleContextResponse_Trailer:
+			trailer = part.Trailer
+		}
+	}
+	if r.header == nil || trailer == nil {
+		return nil, errors.New("the daemon's answer has no header or no trailer")
+	}
+	r.hash = hashOf(r.messages)
+	r.hashOK = r.hash == r.header.GetPrefixHash() && r.hash == trailer.GetContextHash() &&
+		len(r.messages) == int(r.header.GetMessageCount())
+	r.compare(h.messages)
+	h.messages, h.hash = r.messages, r.hash
+	return r, nil
+}
+
+// hashOf is the hash by its definition in docs/format.md.
+func hashOf(messages []*contextdv1.RenderedMessage) string {
+	h := sha256.New()
+	for _, m := range messages {
+		h.Write(m.GetJson())
+		h.Write([]byte("\n"))
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// compare measures what the context shares with the one before it.
+func (r *received) compare(before []*contextdv1.RenderedMessage) {
+	r.before = len(before)
+	// Reminders stand last and give way to what was said since: that is no rewrite.
+	for r.before > 0 && before[r.before-1].GetOrigin() == contextdv1.Origin_ORIGIN_REMINDER {
+		r.before--
+	}
+	same := true
+	for i, m := range r.messages {
+		r.bytes += len(m.GetJson()) + 1
+		if !same || i >= len(before) {
+			continue
+		}
+		n := commonPrefix(before[i].GetJson(), m.GetJson())
+		r.common += n
+		if same = n == len(m.GetJson()) && n == len(before[i].GetJson()); same {
+			r.common++ // the line feed
+			r.stable++
+		}
+	}
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
