@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,12 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextd/contextd/internal/projection"
 )
@@ -76,17 +73,7 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	conn, err := grpc.NewClient("unix://"+ts.Getenv("SOCK"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	ts.Check(err)
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
-	ts.Check(err)
-	for {
-		resp, err := watch.Recv()
-		ts.Check(err)
-		if resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING {
-			return
-		}
-	}
+	ts.Check(awaitReady(conn))
 }
 
 // hashed FILE TEXT expects that TEXT holds the prefix hash of the messages in

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// knowledge is what the clients know of the log.
+type knowledge struct {
+	mu sync.Mutex
+	// acked holds the seq of every acknowledged event, by session and event_id.
+	acked map[string]map[string]uint64
+	// lost holds batches that were sent and not answered, by session.
+	lost map[string][]*contextdv1.AppendEventsRequest
+}
+
+func newKnowledge() *knowledge {
+	return &knowledge{acked: map[string]map[string]uint64{}, lost: map[string][]*contextdv1.AppendEventsRequest{}}
+}
+
+func (k *knowledge) acknowledged() int {
+	n := 0
+	for _, session := range k.acked {
+		n += len(session)
+	}
+	return n
+}
+
+func (k *knowledge) ack(session string, resp *contextdv1.AppendEventsResponse) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.acked[session] == nil {
+		k.acked[session] = map[string]uint64{}
+	}
+	for _, r := range resp.GetReceipts() {
+		k.acked[session][r.GetEventId()] = r.GetSeq()
+	}
+}
+
+func (k *knowledge) lose(requests ...*contextdv1.AppendEventsRequest) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range requests {
+		k.lost[r.GetSessionId()] = append(k.lost[r.GetSessionId()], r)
+	}
+}
+
+// verify reads every session, then repeats what was not answered.
+func (k *knowledge) verify(t *testing.T, client contextdv1.ContextServiceClient) {
+	t.Helper()
+	for session, acked := range k.acked {
+		events := readAll(t, client, session)
+		checkDense(t, session, events)
+		for id, seq := range acked {
+			if seq == 0 || seq > uint64(len(events)) || events[seq-1].GetEventId() != id {
+				t.Fatalf("%s: %s was acknowledged as event %d and is not there", session, id, seq)
+			}
+		}
+	}
+	for session, requests := range k.lost {
+		for _, r := range requests {
+			resp, err := client.AppendEvents(t.Context(), r)
+			if err != nil {
+				t.Fatalf("%s: repeating a lost append: %v", session, err)
+			}
+			first := resp.GetReceipts()[0].GetDuplicate()
+			for i, receipt := range resp.GetReceipts() {
+				if receipt.GetDuplicate() != first {
+					t.Fatalf("%s: half of a batch was stored: event %d of %v", session, i, resp.GetReceipts())
+				}
+			}
+			k.ack(session, resp)
+		}
+	}
+	clear(k.lost)
+}
+
+func readAll(t *testing.T, client contextdv1.ContextServiceClient, session string) []*contextdv1.Event {
+	t.Helper()
+	stream, err := client.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*contextdv1.Event
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("read %s: %v", session, err)
+		}
+		out = append(out, resp.GetEvents()...)
+	}
+}
+
+// checkDense finds gaps, batches that are not whole, and events that are not
+// what was sent.
+func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
+	t.Helper()
+	for i, e := range events {
+		if e.GetSeq() != uint64(i+1) {
+			t.Fatalf("%s: event %d stands at %d", session, e.GetSeq(), i+1)
+		}
+		batch, place, of := parseID(t, e.GetEventId())
+		if got := e.GetMessage().GetBlocks()[0].GetText().GetText(); got != content(e.GetEventId()) {
+			t.Fatalf("%s: %s is not what was sent", session, e.GetEventId())
+		}
+		// Where the first of a batch stands, the others must follow.
+		if place > 0 {
+			before, at, _ := parseID(t, events[max(i-1, 0)].GetEventId())
+			if i == 0 || before != batch || at != place-1 {
+				t.Fatalf("%s: %s stands behind another batch", session, e.GetEventId())
+			}
+		}
+		if place < of-1 && i == len(events)-1 {
+			t.Fatalf("%s: the log ends within batch %s", session, batch)
+		}
+	}
+}
+
+func eventID(batch string, place, of int) string { return fmt.Sprintf("%s/%d/%d", batch, place, of) }
+
+func parseID(t *testing.T, id string) (batch string, place, of int) {
+	t.Helper()
+	parts := strings.Split(id, "/")
+	if len(parts) != 3 {
+		t.Fatalf("%s is nobody's event_id", id)
+	}
+	if _, err := fmt.Sscan(parts[1], &place); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(parts[2], &of); err != nil {
+		t.Fatal(err)
+	}
+	return parts[0], place, of
+}
+
+// content is the text of an event: of many sizes, and told by its id.
+func content(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	repeat := 1 + int(sum[0])
+	if sum[1] == 0 {
+		repeat *= 64
+	}
+	return strings.Repeat(hex.EncodeToString(sum[:8])+" ", repeat)
+}
+
+// killWriter appends batches until the daemon is gone.
+type killWriter struct {
+	client        contextdv1.ContextServiceClient
+	know          *knowledge
+	acked         func()
+	session, name string
+	rng           *rand.Rand
+	batches       int
+}
+
+func (w *killWriter) next() *contextdv1.AppendEventsRequest {
+	w.batches++
+	batch := fmt.Sprintf("%s-b%d", w.name, w.batches)
+	of := 1 + w.rng.IntN(5)
+	req := &contextdv1.AppendEventsRequest{SessionId: w.session}
+	for place := range of {
+		id := eventID(batch, place, of)
+		req.Events = append(req.Events, &contextdv1.Event{EventId: id, Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{
+			Role:   contextdv1.Role_ROLE_USER,
+			Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: content(id)}}}},
+		}}})
+	}
+	return req
+}
+
+func (w *killWriter) unary(t *testing.T) {
+	for {
+		req := w.next()
+		resp, err := w.client.AppendEvents(context.Background(), req)
+		if err != nil {
+			w.know.lose(req)
+			expectGone(t, err)
+			return
+		}
+		w.know.ack(w.session, resp)
+		w.acked()
+	}
+}
+
+// stream keeps appends on their way while answers come in.
+func (w *killWriter) stream(t *testing.T) {
+	stream, err := w.client.AppendEventStream(context.Background())
+	if err != nil {
+		expectGone(t, err)
+		return
+	}
+	sent := make(chan *contextdv1.AppendEventsRequest, 32)
+	broken := make(chan struct{})
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		defer close(sent)
+		for {
+			req := w.next()
+			select {
+			case sent <- req:
+			case <-broken:
+				return
+			}
+			if stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}) != nil {
+				return
+			}
+		}
+	})
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			expectGone(t, err)
+			break
+		}
+		<-sent
+		w.know.ack(w.session, resp.GetAppended())
+		w.acked()
+	}
+	close(broken)
+	for req := range sent {
+		w.know.lose(req)
+	}
+	sender.Wait()
+}
+
+// expectGone accepts that the daemon vanished and nothing else.
+func expectGone(t *testing.T, err error) {
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("a writer was told %v", err)
+	}
+}
