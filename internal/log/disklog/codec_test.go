@@ -1,0 +1,296 @@
+package disklog
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+)
+
+// storedEvent is what putEvent stores of an event.
+func storedEvent(t testing.TB, key []byte, e eventlog.Event) []byte {
+	t.Helper()
+	value, err := appendEvent(make([]byte, frameSize), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(value) + turnSize(e.Turn); size != len(appendTurn(value, e.Turn)) {
+		t.Fatalf("turnSize says %d bytes in all, they are %d", size, len(appendTurn(value, e.Turn)))
+	}
+	value = appendTurn(value, e.Turn)
+	putFrame(key, keyEvent, value)
+	return value
+}
+
+func TestEventsSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		for _, e := range logtest.GenLog(1, 8).Draw(rt, "log") {
+			key := eventKey(segmentID(rapid.Uint64Min(1).Draw(rt, "segment")), e.Seq)
+			value := storedEvent(t, key, e)
+			got, err := decodeEvent(key, value)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if diff := logtest.Diff(e, got); diff != "" {
+				rt.Fatalf("(-want +got):\n%s", diff)
+			}
+			if !bytes.Equal(value, storedEvent(t, key, got)) {
+				rt.Fatal("the same event is encoded in two ways")
+			}
+		}
+	})
+}
+
+func TestTurnIsTheLastField(t *testing.T) {
+	e := logtest.Say("a")
+	e.Turn = 1 << 31
+	value := storedEvent(t, eventKey(1, 1), e)
+	e.Turn = 0
+	without := storedEvent(t, eventKey(1, 1), e)
+	if !bytes.HasPrefix(value[frameSize:], without[frameSize:]) || len(value) != len(without)+turnSize(1<<31) {
+		t.Error("the turn changes more than the end of the record")
+	}
+}
+
+// Heads written one after the other are read back at every seq, however many
+// calls are open.
+func TestHeadsSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		before := state{head: eventlog.Head{Seq: eventlog.Seq(rapid.Uint64Range(0, 99).Draw(rt, "base"))}}
+		var open []eventlog.OpenCall
+		partial := 0
+		for i := range rapid.IntRange(1, 80).Draw(rt, "events") {
+			next := before
+			next.head.Seq++
+			next.head.OpenCalls = slices.Clone(before.head.OpenCalls)
+			for len(next.head.OpenCalls) > 0 && rapid.IntRange(0, 2).Draw(rt, "close") == 0 {
+				at := rapid.IntRange(0, len(next.head.OpenCalls)-1).Draw(rt, "which")
+				next.head.OpenCalls = slices.Delete(next.head.OpenCalls, at, at+1)
+			}
+			for j := range rapid.IntRange(0, 3).Draw(rt, "open") {
+				id := string(rune('a'+i%26)) + string(rune('a'+i/26)) + string(rune('0'+j))
+				if rapid.IntRange(0, 5).Draw(rt, "reuse") == 0 && len(next.head.OpenCalls) > 0 && next.head.OpenCalls[0].Seq < next.head.Seq {
+					// An interrupted call's id is used again.
+					id = next.head.OpenCalls[0].CallID
+					next.head.OpenCalls = slices.Delete(next.head.OpenCalls, 0, 1)
+				}
+				next.head.OpenCalls = append(next.head.OpenCalls, eventlog.OpenCall{CallID: id, Seq: next.head.Seq, GroupID: rapid.SampledFrom([]string{"", "g"}).Draw(rt, "group")})
+			}
+			next.bytes += rapid.Uint64Range(0, 1<<40).Draw(rt, "bytes")
+			next.update = logtest.GenTime().Draw(rt, "time")
+			copy(next.chain[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "chain"))
+
+			key := headKey(1, next.head.Seq)
+			value, err := encode(key, keyHead, headRecord(before.head, &next, eventIDHash("x"), i == 0))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			m, err := decodeHead(key, value)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if partial++; m.GetComplete() {
+				partial = 0
+			}
+			if partial >= completeEvery {
+				rt.Fatalf("%d heads in a row are partial", partial)
+			}
+			open = applyHead(open, next.head.Seq, m)
+			got := stateOf(next.head.Seq, m, open, partial)
+			if got.bytes != next.bytes || got.chain != next.chain || !got.update.Equal(next.update) || got.partial != next.partial ||
+				got.head.Seq != next.head.Seq || !slices.Equal(got.head.OpenCalls, next.head.OpenCalls) {
+				rt.Fatalf("got %+v, want %+v", got, next)
+			}
+			before = next
+		}
+	})
+}
+
+func TestSessionsSurviveEncoding(t *testing.T) {
+	for _, want := range []*record{
+		newRecord(eventlog.Session{ID: "s", CreateTime: time.Unix(1, 2)}, []link{{segment: 3, upTo: unbounded, puts: unbounded}}),
+		newRecord(eventlog.Session{
+			ID: "a\x00", CreateTime: time.Time{}, Labels: map[string]string{"": "v"}, Settings: []byte{0xff}, ParentID: "p", ForkSeq: 7,
+		}, []link{{segment: 1, upTo: 5}, {segment: 2, base: 5, upTo: 7, puts: 9}, {segment: 1 << 63, base: 7, upTo: unbounded, puts: unbounded}}),
+	} {
+		key := sessionKey(want.info.ID)
+		value, err := encodeSession(key, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeSession(key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := logtest.Diff(want.info, got.info); diff != "" || !slices.Equal(got.links, want.links) {
+			t.Errorf("got %+v, want %+v\n%s", got, want, diff)
+		}
+	}
+}
+
+func TestFramesAreCheckedInOrder(t *testing.T) {
+	key := eventKey(7, 9)
+	good := storedEvent(t, key, logtest.Say("a"))
+	cases := map[string]struct {
+		damage func(v []byte) []byte
+		want   string
+	}{
+		"short":            {func(v []byte) []byte { return v[:frameSize-1] }, "shorter than a frame"},
+		"magic":            {func(v []byte) []byte { v[0]++; return v }, "the magic"},
+		"letter":           {func(v []byte) []byte { v[1] = keyHead; return v }, "the magic"},
+		"version":          {func(v []byte) []byte { v[2] = 2; return v }, "version 2, this program knows 1"},
+		"version and more": {func(v []byte) []byte { v[2] = 9; return append(v, "unknown"...) }, "version 9"},
+		"checksum":         {func(v []byte) []byte { v[3]++; return v }, "checksum"},
+		"body":             {func(v []byte) []byte { v[len(v)-1]++; return v }, "checksum"},
+		"cut":              {func(v []byte) []byte { return v[:len(v)-1] }, "checksum"},
+		"longer":           {func(v []byte) []byte { return append(v, 0) }, "checksum"},
+	}
+	for name, c := range cases {
+		_, err := decodeEvent(key, c.damage(slices.Clone(good)))
+		var corrupt *eventlog.CorruptError
+		if !errors.As(err, &corrupt) || !strings.Contains(corrupt.Reason, c.want) || corrupt.What != "event 9 of segment 7" {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := decodeEvent(eventKey(7, 8), good); err == nil {
+		t.Error("a record passes under another's key")
+	}
+}
+
+// A record that holds a kind of content which is not known here is
+// damaged, not empty.
+func TestUnknownContentIsCorrupt(t *testing.T) {
+	text := &storagev1.Block{Kind: &storagev1.Block_Text{Text: &storagev1.Text{}}}
+	message := func(m *storagev1.Message) *storagev1.Event {
+		return &storagev1.Event{Kind: &storagev1.Event_Message{Message: m}}
+	}
+	for name, m := range map[string]*storagev1.Event{
+		"no kind":       {},
+		"no block kind": message(&storagev1.Message{Blocks: []*storagev1.Block{text, {}}}),
+		"no result kind": message(&storagev1.Message{Blocks: []*storagev1.Block{{Kind: &storagev1.Block_ToolResult{
+			ToolResult: &storagev1.ToolResult{Content: []*storagev1.Block{{}}},
+		}}}}),
+		"role":    message(&storagev1.Message{Role: 99, Blocks: []*storagev1.Block{text}}),
+		"hint":    {Kind: &storagev1.Event_Reminder{Reminder: &storagev1.Reminder{RoleHint: -1}}},
+		"trigger": {Kind: &storagev1.Event_Compaction{Compaction: &storagev1.Compaction{Trigger: 77}}},
+	} {
+		key := eventKey(1, 1)
+		value, err := encode(key, keyEvent, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = decodeEvent(key, value)
+		if !errors.As(err, new(*eventlog.CorruptError)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := encode(eventKey(1, 1), keyEvent, &storagev1.Event{EventId: "\xff"}); err == nil {
+		t.Error("a record that cannot be read again was encoded")
+	}
+	if err := decode(eventKey(1, 1), keyEvent, nil, &storagev1.Event{}); err == nil {
+		t.Error("nothing was decoded")
+	}
+}
+
+func fuzzDecode(f *testing.F, letter byte, key []byte, decodeBody func(value []byte) error, seeds ...proto.Message) {
+	for _, m := range seeds {
+		body, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		// With a good frame, so that the fuzzer gets behind the checksum.
+		value := append(make([]byte, frameSize), body...)
+		putFrame(key, letter, value)
+		err := decodeBody(value)
+		if err != nil && !errors.As(err, new(*eventlog.CorruptError)) {
+			t.Fatalf("got %T %v", err, err)
+		}
+		if err := decodeBody(body); err != nil && !errors.As(err, new(*eventlog.CorruptError)) {
+			t.Fatalf("without a frame: got %T %v", err, err)
+		}
+	})
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	var seeds []proto.Message
+	for _, e := range logtest.Kinds() {
+		body, err := appendEvent(nil, e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var m storagev1.Event
+		if err := proto.Unmarshal(body, &m); err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, &m)
+	}
+	key := eventKey(1, 1)
+	fuzzDecode(f, keyEvent, key, func(value []byte) error {
+		e, err := decodeEvent(key, value)
+		if err == nil {
+			// What is decoded can be stored again.
+			_, err = appendEvent(nil, e)
+		}
+		return err
+	}, seeds...)
+}
+
+func FuzzDecodeHead(f *testing.F) {
+	key := headKey(1, 5)
+	fuzzDecode(f, keyHead, key, func(value []byte) error {
+		m, err := decodeHead(key, value)
+		if err == nil {
+			stateOf(5, m, applyHead([]eventlog.OpenCall{{CallID: "c"}}, 5, m), 0)
+		}
+		return err
+	}, &storagev1.Head{Chain: make([]byte, 32), EventIdHash: make([]byte, 16), Opened: []*storagev1.OpenCall{{CallId: "c", Seq: 2}}, Closed: []string{"c"}})
+}
+
+func FuzzDecodeSession(f *testing.F) {
+	key := sessionKey("s")
+	up := uint64(3)
+	fuzzDecode(f, keySession, key, func(value []byte) error {
+		_, err := decodeSession(key, value)
+		return err
+	}, &storagev1.Session{Labels: map[string]string{"k": "v"}, Links: []*storagev1.Link{{Segment: 1, UpTo: &up, Puts: &up}, {Segment: 2}}})
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add(artifactKey(1, "k\x00", 3, "id\x00\xff", 4))
+	f.Add(eventKey(1, 2))
+	f.Add([]byte("g"))
+	f.Fuzz(func(t *testing.T, key []byte) {
+		_ = describeKey(key)
+		_ = keySeq(key)
+		_ = deletionSegment(key)
+		if n, ok := parseArtifactKey(key); ok && !bytes.Equal(artifactKey(keySegmentID(key), n.kind, n.seq, n.id, n.put), key) {
+			t.Fatalf("key %x reads as %+v, which is another key", key, n)
+		}
+	})
+}
+
+func FuzzParseFormat(f *testing.F) {
+	f.Add(formatText())
+	f.Add("contextd-log\nversion 9\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := parseFormat("dir", text)
+		if (err == nil) != (text == formatText()) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if err != nil && !errors.As(err, new(*FormatError)) {
+			t.Fatalf("got %T", err)
+		}
+	})
+}

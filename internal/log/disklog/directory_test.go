@@ -1,0 +1,281 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+)
+
+func TestDirectoryIsMadeAndLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir, Options{})
+	var locked *LockedError
+	if !errors.As(err, &locked) {
+		t.Fatalf("the second opening: %v", err)
+	}
+	want := fmt.Sprintf("process %d on ", os.Getpid())
+	if locked.Dir != dir || !strings.HasPrefix(locked.Owner, want) || !strings.Contains(err.Error(), "is in use by "+want) {
+		t.Errorf("got %+v", locked)
+	}
+	if locked.Unwrap() == nil {
+		t.Error("the lock's own error is lost")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatalf("after closing: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Another process, not only another opening of this one, is kept out.
+func TestDirectoryIsLockedForOtherProcesses(t *testing.T) {
+	const variable = "CONTEXTD_TEST_OPEN_DIR"
+	if dir := os.Getenv(variable); dir != "" {
+		_, err := Open(dir, Options{})
+		fmt.Println("opened:", err)
+		return
+	}
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), variable+"="+dir)
+	out, err := child.CombinedOutput()
+	if want := fmt.Sprintf("is in use by process %d on ", os.Getpid()); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("the other process said %q, %v; want %q", out, err, want)
+	}
+}
+
+func TestFormatIsCheckedBeforeAnythingElse(t *testing.T) {
+	sum := func(text string) string {
+		return text + fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(text), castagnoli))
+	}
+	newer := sum("contextd-log\nversion 2\n")
+	cases := []struct {
+		name, content string
+		want          string
+		version       int
+	}{
+		{name: "a later version", content: newer, want: "its format is version 2 and this program knows version 1", version: 2},
+		{name: "a later version with things unknown", content: "contextd-log\nversion 12\nwhatever\n", want: "its format is version 12", version: 12},
+		{name: "something else", content: "#!/bin/sh\n", want: "something other than an event log"},
+		{name: "empty", content: "", want: "something other than an event log"},
+		{name: "the magic alone", content: "contextd-log\n", want: "FORMAT is damaged"},
+		{name: "no version", content: "contextd-log\nversion x\n", want: "FORMAT is damaged"},
+		{name: "version 0", content: sum("contextd-log\nversion 0\n"), want: "FORMAT is damaged"},
+		{name: "a wrong checksum", content: "contextd-log\nversion 1\ncrc32c 00000000\n", want: "FORMAT is damaged"},
+		{name: "more than there should be", content: formatText() + "x", want: "FORMAT is damaged"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := openMem(t, fs)
+			add(t, s, "s", logtest.Say("a"))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := writeFile(fs, "log/FORMAT", c.content, true); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open("log", Options{FS: fs})
+			var format *FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) || format.Version != c.version {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			// Nothing was harmed, and the lock is free.
+			if err := writeFile(fs, "log/FORMAT", formatText(), true); err != nil {
+				t.Fatal(err)
+			}
+			s = openMem(t, fs)
+			if err := s.Verify(t.Context(), "s"); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestForeignDirectoryIsLeftAlone(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := errors.Join(fs.MkdirAll("log", 0o755), writeFile(fs, "log/letter.txt", "dear", true)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open("log", Options{FS: fs})
+	var format *FormatError
+	if !errors.As(err, &format) || !strings.Contains(err.Error(), "letter.txt") {
+		t.Fatalf("got %v", err)
+	}
+	if text, err := readFile(fs, "log/letter.txt"); err != nil || text != "dear" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+	// What an opening that was cut short may leave is no obstacle.
+	if err := errors.Join(fs.Remove("log/letter.txt"), writeFile(fs, "log/FORMAT.tmp", "conte", true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := openMem(t, fs).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A database directory that is lost is not taken for a new store's.
+func TestFormatWithoutData(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openMem(t, fs)
+	add(t, s, "s", logtest.Say("a"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(fs, "log/db/marker.manifest.000009.MANIFEST-999999", "", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("log", Options{FS: fs}); err == nil {
+		t.Fatal("a database without its manifest was opened")
+	}
+	if err := fs.Remove("log/db/marker.manifest.000009.MANIFEST-999999"); err != nil {
+		t.Fatal(err)
+	}
+	if err := openMem(t, fs).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever change of the disk fails while a store is opened, the opening fails
+// or the store works, and the next opening finds everything.
+func TestOpeningOnAFailingDisk(t *testing.T) {
+	injected := errors.New("injected")
+	for n := int64(1); ; n++ {
+		disk := vfs.NewCrashableMem()
+		s := openMem(t, disk)
+		add(t, s, "s", logtest.Say("a"), logtest.Say("b"))
+		crashed := disk.CrashClone(vfs.CrashCloneCfg{})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var steps atomic.Int64
+		s, err := Open("log", Options{FS: errorfs.Wrap(crashed, errorfs.InjectorFunc(func(errorfs.Op) error {
+			if steps.Add(1) == n {
+				return injected
+			}
+			return nil
+		}))})
+		if err == nil {
+			err = s.Close()
+		}
+		if steps.Load() < n {
+			if err != nil {
+				t.Fatalf("without a failure: %v", err)
+			}
+			break // all steps have failed once
+		}
+		s = openMem(t, crashed)
+		if err := s.Verify(t.Context(), "s"); err != nil {
+			t.Fatalf("after a failure at step %d: %v", n, err)
+		}
+		if session, err := s.Session(t.Context(), "s"); err != nil || session.Head != 2 {
+			t.Fatalf("after a failure at step %d: %v %v", n, session, err)
+		}
+		add(t, s, "s", logtest.Say("c"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n > 2000 {
+			t.Fatal("an opening takes more than 2000 steps")
+		}
+	}
+}
+
+// An interrupted deletion is finished by the next opening.
+func TestInterruptedDeletionIsFinished(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := openMem(t, disk)
+	add(t, s, "s", logtest.Say("secret-of-the-deleted-session"))
+	add(t, s, "t", logtest.Say("a"))
+	sl, target, err := s.find("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first half of DeleteSession, and then the power fails.
+	if err := s.forget(sl, target); err != nil {
+		t.Fatal(err)
+	}
+	s.release(sl)
+	crashed := disk.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !holds(t, crashed, "log/db", "secret-of-the-deleted-session") {
+		t.Fatal("the secret was gone before")
+	}
+	s = openMem(t, crashed)
+	if holds(t, crashed, "log/db", "secret-of-the-deleted-session") {
+		t.Error("the secret is still there")
+	}
+	if _, err := s.Session(t.Context(), "s"); !errors.As(err, new(*eventlog.NotFoundError)) {
+		t.Errorf("the session: %v", err)
+	}
+	if err := s.Verify(t.Context(), "t"); err != nil {
+		t.Error(err)
+	}
+	if _, closer, err := s.db.Get(deletionKey(1)); err == nil {
+		closer.Close()
+		t.Error("the deletion's record is still there")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func holds(t *testing.T, fs vfs.FS, dir, text string) bool {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		f, err := fs.Open(fs.PathJoin(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := make([]byte, info.Size())
+		if info.Size() > 0 {
+			if _, err := f.ReadAt(content, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), text) {
+			return true
+		}
+	}
+	return false
+}
