@@ -106,7 +106,7 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 			return err
 		}
 		req := &contextdv1.AppendEventsRequest{SessionId: first.GetSessionId(), Events: []*contextdv1.Event{e}, ExpectedHead: expected}
-		if err := stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}); err != nil {
+		if stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}) != nil {
 			return nil
 		}
 		// The first append holds the session; the others follow it.

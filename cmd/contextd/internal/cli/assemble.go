@@ -78,11 +78,18 @@ func (c *client) printContext(cmd *cobra.Command, next receive) error {
 			continue
 		}
 		for _, m := range resp.GetChunk().GetMessages() {
-			// Errors stick to the writer and surface in Flush.
-			out.Write(m.GetJson())
-			out.WriteByte('\n')
+			if err := writeLine(out, m.GetJson()); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+func writeLine(w *bufio.Writer, line []byte) error {
+	if _, err := w.Write(line); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
 }
 
 func (c *client) explain(cmd *cobra.Command, next receive) error {

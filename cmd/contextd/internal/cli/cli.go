@@ -68,11 +68,11 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		cmd.GroupID = groupDaemon
 		root.AddCommand(cmd)
 	}
-	for _, make := range []func(*client) *cobra.Command{
+	for _, newCommand := range []func(*client) *cobra.Command{
 		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens,
 	} {
 		c := &client{program: p}
-		cmd := make(c)
+		cmd := newCommand(c)
 		cmd.GroupID = groupClient
 		c.bind(cmd.PersistentFlags())
 		root.AddCommand(cmd)

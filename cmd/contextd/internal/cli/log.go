@@ -30,11 +30,8 @@ func newLog(c *client) *cobra.Command {
 			out := newEventTable(cmd)
 			for {
 				resp, err := stream.Recv()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil && cmd.Context().Err() != nil {
-					// A follower is ended by an interrupt: that is no failure.
+				// A follower is ended by an interrupt: that is no failure.
+				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
 					return nil
 				}
 				if err != nil {

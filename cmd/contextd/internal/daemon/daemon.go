@@ -85,7 +85,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.service, err = d.buildService(ctx, o); err != nil {
 		return nil, err
 	}
-	if err = d.buildGRPC(o); err != nil {
+	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}
 	opened, err := listen(o.Config)

@@ -11,8 +11,9 @@ import (
 // callLogger writes one line per call. What a client did wrong is its own
 // business and stays at the level of information.
 func callLogger(logger *slog.Logger) (logging.Logger, []logging.Option) {
-	write := logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		logger.Log(ctx, slog.Level(level), msg, fields...)
+	write := logging.LoggerFunc(func(ctx context.Context, level logging.Level, _ string, fields ...any) {
+		// The message is always the same: only the end of a call is logged.
+		logger.Log(ctx, slog.Level(level), "call ended", fields...)
 	})
 	return write, []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),

@@ -78,7 +78,7 @@ func merged(a, b []uint64) []uint64 {
 	if len(b) == 0 {
 		return a
 	}
-	out := append(a, b...)
+	out := slices.Concat(a, b)
 	slices.Sort(out)
 	return out
 }
