@@ -44,12 +44,14 @@ func (p *picture) bar() int {
 func (p *picture) head(target uint64) error {
 	cached, fresh, free := p.glyphs()
 	_, err := fmt.Fprintf(p.w, `Each line is one model call; the bar is the target of %s tokens.
-  raw     the whole log                    %s  as in the call before: in the provider's cache
-  sent    the context                      %s  new or rewritten
-  prefix  how much of the request before   %s  free
-          is the beginning of this one
-What left the context, and why: full, the target would have been exceeded; cold, the provider's cache
-had expired anyway; batch, enough had gathered.
+  raw     the whole log                   %s  sent before: in the cache
+  sent    the context                     %s  new or rewritten
+  prefix  the share of the request        %s  free
+          before that this one repeats
+Behind it, what left the context and why:
+  full    it would have exceeded the target
+  cold    the provider's cache had expired anyway
+  batch   enough had gathered
 
 %4s  %6s %6s  %-*s %-6s %6s
 `,
@@ -181,8 +183,13 @@ func ratio(part, whole float64) float64 {
 	return part / whole
 }
 
-// thousands writes 12345 as 12.3k.
-func thousands(n uint64) string { return fmt.Sprintf("%.1fk", float64(n)/1000) }
+// thousands writes 12345 as 12.3k, in at most six columns below 10^10.
+func thousands(n uint64) string {
+	if n >= 999_950 {
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}
 
 // grouped writes 1234567 as 1,234,567.
 func grouped(n uint64) string {

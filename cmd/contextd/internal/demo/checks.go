@@ -1,0 +1,130 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// check holds a turn to what the daemon promises.
+func (r *replay) check(t *Turn, ours, all *received) {
+	if !ours.hashOK {
+		r.problem("turn %d: the messages hash to %s and the daemon says %s", t.Turn, ours.hash, ours.header.GetPrefixHash())
+	}
+	if !all.hashOK {
+		r.problem("turn %d: the unreduced messages hash to %s and the daemon says %s", t.Turn, all.hash, all.header.GetPrefixHash())
+	}
+	if t.ProjectedTokens > t.TargetTokens {
+		r.totals.OverTarget++
+		r.problem("turn %d: %d tokens are over the target of %d", t.Turn, t.ProjectedTokens, t.TargetTokens)
+	}
+	if err := checkPairs(ours.messages); err != nil {
+		r.totals.Orphans++
+		r.problem("turn %d: %v", t.Turn, err)
+	}
+	if t.VisibleCalls != t.Calls {
+		r.problem("turn %d: %d of %d calls are visible", t.Turn, t.VisibleCalls, t.Calls)
+	}
+	if ours.changed() != (t.ChangedBy != "") {
+		r.problem("turn %d: %d of %d messages stand as they stood, and the daemon says that %q rewrote them", t.Turn, ours.stable, ours.before, t.ChangedBy)
+	}
+	if all.changed() {
+		r.problem("turn %d: the unreduced context is no prefix of the next", t.Turn)
+	}
+	if err := checkAnchor(ours.messages, all.messages); err != nil {
+		r.problem("turn %d: %v", t.Turn, err)
+	}
+}
+
+// checkAnchor compares the system prompt and the first user message with what was
+// said. A first user message that takes half of the target may be clipped.
+func checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
+	for i, m := range all {
+		if i >= len(ours) {
+			return errors.New("the context ends within the anchor")
+		}
+		if ours[i].GetOrigin() != contextdv1.Origin_ORIGIN_CLIPPED && !proto.Equal(ours[i].GetMessage(), m.GetMessage()) {
+			return fmt.Errorf("message %d of the anchor is not as it was said", i)
+		}
+		if m.GetMessage().GetRole() == contextdv1.Role_ROLE_USER {
+			break
+		}
+	}
+	return nil
+}
+
+// verify asks the daemon to make every recorded projection again, and for the
+// body behind every pointer of the last context.
+func (r *replay) verify(ctx context.Context) error {
+	if r.last == nil {
+		return nil
+	}
+	req := &contextdv1.ListProjectionsRequest{SessionId: sessionID}
+	for {
+		page, err := r.api.ListProjections(ctx, req)
+		if err != nil {
+			return err
+		}
+		for _, p := range page.GetProjections() {
+			again, err := r.api.ReplayProjection(ctx, &contextdv1.ReplayProjectionRequest{SessionId: sessionID, ProjectionId: p.GetProjectionId()})
+			if err != nil {
+				return err
+			}
+			if !again.GetSame() {
+				r.problem("projection %s is not made again: %s", p.GetProjectionId(), again.GetDifference())
+				continue
+			}
+			r.totals.Replayed++
+		}
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			break
+		}
+	}
+	if r.totals.Replayed != r.totals.Turns {
+		r.problem("%d of %d projections were made again with the same bytes", r.totals.Replayed, r.totals.Turns)
+	}
+	pointers := maps.Clone(r.evicted)
+	for _, m := range r.last.messages {
+		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
+			_, named := ledgerOf(m.GetMessage())
+			for _, p := range named {
+				pointers[p] = "ledger"
+			}
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(pointers)) {
+		if err := r.resolve(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve compares the body behind a pointer with what was appended.
+func (r *replay) resolve(ctx context.Context, pointer string) error {
+	r.totals.Pointers++
+	resp, err := r.api.ResolvePointer(ctx, &contextdv1.ResolvePointerRequest{SessionId: sessionID, Pointer: pointer})
+	if err != nil {
+		return fmt.Errorf("%s: %w", pointer, err)
+	}
+	seq := resp.GetEvent().GetSeq()
+	if seq == 0 || seq > uint64(len(r.appended)) {
+		r.problem("%s leads to event %d", pointer, seq)
+		return nil
+	}
+	original := r.appended[seq-1].GetMessage()
+	if !proto.Equal(resp.GetEvent().GetMessage(), original) || !slices.ContainsFunc(original.GetBlocks(), func(b *contextdv1.Block) bool {
+		return proto.Equal(b, resp.GetBlock())
+	}) {
+		r.problem("%s does not give back what was appended", pointer)
+		return nil
+	}
+	r.totals.Resolved++
+	return nil
+}

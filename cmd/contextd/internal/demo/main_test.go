@@ -1,0 +1,38 @@
+package demo_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/cli"
+)
+
+// rewrite makes the golden files, and the picture in README.md, what the code
+// gives: go test ./cmd/contextd/internal/demo -rewrite
+var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing with them")
+
+// leakFree runs the tests and then looks for goroutines that they left.
+type leakFree struct{ *testing.M }
+
+func (m leakFree) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakFree{m}, map[string]func(){
+		"contextd": func() {
+			program := cli.OS("test")
+			os.Exit(program.Run(interruptible(), os.Args[1:]))
+		},
+	})
+}
