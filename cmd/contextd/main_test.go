@@ -29,7 +29,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *rewrite,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                commands,
+		Cmds:                testCommands,
 		Setup:               setup,
 	})
 }
@@ -41,7 +41,7 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+var testCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"exits":  exits,
 	"ready":  ready,
 	"hashed": hashed,

@@ -69,7 +69,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		root.AddCommand(cmd)
 	}
 	for _, newCommand := range []func(*client) *cobra.Command{
-		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens,
+		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
 	} {
 		c := &client{program: p}
 		cmd := newCommand(c)

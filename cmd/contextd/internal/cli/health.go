@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+func newHealth(c *client) *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Tell whether the daemon takes work",
+		Long: `Tell whether the daemon takes work. The exit code is 0 where it does and 5 where
+it does not, or is not there.`,
+		Example: `  contextd health
+  contextd health --wait 30s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			conn, closeConn, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() {
+				if closeErr := closeConn(); err == nil {
+					err = closeErr
+				}
+			}()
+			if wait > 0 {
+				ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+				defer cancel()
+				err = awaitServing(ctx, conn)
+			} else {
+				err = checkServing(cmd.Context(), conn)
+			}
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), "serving")
+			}
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for it to be ready")
+	return cmd
+}
+
+var errNotServing = status.Error(codes.Unavailable, "the daemon is there and takes no work")
+
+func checkServing(ctx context.Context, conn *grpc.ClientConn) error {
+	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	if resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return errNotServing
+	}
+	return nil
+}
+
+func awaitServing(ctx context.Context, conn *grpc.ClientConn) error {
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	for err == nil {
+		var resp *grpc_health_v1.HealthCheckResponse
+		if resp, err = watch.Recv(); err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return status.Error(codes.Unavailable, "the daemon did not become ready in time")
+	}
+	return err
+}
