@@ -36,6 +36,10 @@ build: ## Build the daemon into bin/contextd, static
 demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
 
+.PHONY: record-demo
+record-demo: ## Record the demo's session again, over the last commit
+	go run ./tools/record -o cmd/contextd/internal/demo/session.jsonl
+
 .PHONY: replay
 replay: ## Replay every session of CORPUS=folder through a daemon and print a table
 	go run ./bench/replay -corpus '$(CORPUS)' $(REPLAY_FLAGS)
