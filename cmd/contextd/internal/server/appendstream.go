@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -32,52 +34,87 @@ type inFlight struct {
 // the disk at once. Answers go out in order; the first error ends the stream
 // after the answers before it, and nothing behind it was appended.
 func (s *Server) AppendEventStream(stream appendStream) error {
-	ctx, cancel := s.untilDrained(stream.Context())
-	defer cancel()
-	window := make(chan inFlight, s.limits.StreamWindow)
-	room := semaphore.NewWeighted(windowBytes)
+	p := &pipeline{
+		server: s,
+		stream: stream,
+		window: make(chan inFlight, s.limits.StreamWindow),
+		room:   semaphore.NewWeighted(windowBytes),
+	}
 	// The reader ends at the latest when this handler has returned and gRPC
-	// cancels the stream's context.
-	go s.admitAll(ctx, stream, window, room)
-	for next := range window {
-		if next.err != nil {
-			return next.err
+	// cancels the stream's context: nothing else wakes it from Recv.
+	go p.read()
+	for {
+		select {
+		case next, ok := <-p.window:
+			if !ok {
+				return nil
+			}
+			if err := p.answer(next); err != nil {
+				return err
+			}
+		case <-s.draining:
+			return p.drain()
 		}
-		// What was admitted is acknowledged even while the server drains.
-		answer, err := s.settle(stream.Context(), next.pending)
-		room.Release(next.weight)
-		if err != nil {
-			return wire.Under("append", err)
+	}
+}
+
+// pipeline takes appends in by one goroutine and answers them by another.
+type pipeline struct {
+	server *Server
+	stream appendStream
+	window chan inFlight
+	room   *semaphore.Weighted
+	// taken counts what the reader took in, or is about to, and the handler has
+	// not answered.
+	taken atomic.Int64
+}
+
+// answer waits until an append is durable and says so.
+func (p *pipeline) answer(next inFlight) error {
+	defer p.taken.Add(-1)
+	if next.err != nil {
+		return next.err
+	}
+	answer, err := p.server.settle(p.stream.Context(), next.pending)
+	p.room.Release(next.weight)
+	if err != nil {
+		return wire.Under("append", err)
+	}
+	return p.stream.Send(&contextdv1.AppendEventStreamResponse{Appended: answer})
+}
+
+// drain answers what was taken in before the server began to drain. The reader
+// counts before it looks whether that has happened, so that nothing is missed.
+func (p *pipeline) drain() error {
+	for p.taken.Load() > 0 {
+		next, ok := <-p.window
+		if !ok {
+			return nil
 		}
-		if err := stream.Send(&contextdv1.AppendEventStreamResponse{Appended: answer}); err != nil {
+		if err := p.answer(next); err != nil {
 			return err
 		}
 	}
-	return nil
+	return apierr.ErrDraining
 }
 
-// admitAll reads until the client is done or something goes wrong, and closes
-// the window.
-func (s *Server) admitAll(ctx context.Context, stream appendStream, window chan<- inFlight, room *semaphore.Weighted) {
-	defer close(window)
-	requests := make(chan *contextdv1.AppendEventStreamRequest)
-	end := make(chan error, 1)
-	go receive(ctx, stream, requests, end)
+// read takes appends in until the client is done or something goes wrong, and
+// closes the window.
+func (p *pipeline) read() {
+	defer close(p.window)
 	for {
-		var next inFlight
-		select {
-		case req := <-requests:
-			next = s.admitOne(ctx, req, room)
-		case next.err = <-end:
-			if next.err == nil {
-				return
-			}
-		case <-ctx.Done():
-			next.err = ended(ctx)
+		req, err := p.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		p.taken.Add(1)
+		next := inFlight{err: err}
+		if err == nil {
+			next = p.admit(req)
 		}
 		select {
-		case window <- next:
-		case <-stream.Context().Done():
+		case p.window <- next:
+		case <-p.stream.Context().Done():
 			return
 		}
 		if next.err != nil {
@@ -86,51 +123,21 @@ func (s *Server) admitAll(ctx context.Context, stream appendStream, window chan<
 	}
 }
 
-// receive passes requests on until the client is done, which it reports as nil,
-// or the stream breaks.
-func receive(ctx context.Context, stream appendStream, requests chan<- *contextdv1.AppendEventStreamRequest, end chan<- error) {
-	for {
-		req, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			end <- nil
-			return
-		}
-		if err != nil {
-			end <- err
-			return
-		}
-		select {
-		case requests <- req:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// admitOne waits for room and admits an append. A panic ends this stream alone:
-// the interceptors' recovery does not reach here.
-func (s *Server) admitOne(ctx context.Context, req *contextdv1.AppendEventStreamRequest, room *semaphore.Weighted) (next inFlight) {
+// admit waits for room and admits an append. A panic ends this stream alone: the
+// interceptors' recovery does not reach here.
+func (p *pipeline) admit(req *contextdv1.AppendEventStreamRequest) (next inFlight) {
 	defer func() {
-		if p := recover(); p != nil {
-			next.err = fmt.Errorf("panic: %v", p)
+		if v := recover(); v != nil {
+			next.err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
+	ctx := p.stream.Context()
 	next.weight = min(int64(proto.Size(req)), windowBytes)
-	if err := room.Acquire(ctx, next.weight); err != nil {
-		next.err = ended(ctx)
-		return next
+	if err := p.room.Acquire(ctx, next.weight); err != nil {
+		return inFlight{err: context.Cause(ctx)}
 	}
-	next.pending, next.err = s.admit(ctx, req.GetAppend())
-	if next.err != nil {
+	if next.pending, next.err = p.server.admit(ctx, req.GetAppend()); next.err != nil {
 		next.err = wire.Under("append", next.err)
 	}
 	return next
-}
-
-// ended says why a context of untilDrained is over.
-func ended(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), errDrained) {
-		return apierr.ErrDraining
-	}
-	return ctx.Err()
 }
