@@ -37,7 +37,7 @@ demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
 
 .PHONY: record-demo
-record-demo: ## Record the demo's session again, over the last commit
+record-demo: ## Record the demo's session again
 	go run ./tools/record -o cmd/contextd/internal/demo/session.jsonl
 
 .PHONY: replay

@@ -7,5 +7,6 @@
 // The output is one contextd.v1.Event a line in protobuf's JSON form, which
 // "contextd append" reads. Recording the same commit again gives the same bytes:
 // ids and times come from the script's order, and what differs between machines
-// and runs (directories, durations, addresses) is replaced by fixed text.
+// and runs (directories, durations, addresses) is replaced by fixed text. The
+// script names the commit that it was written for; -rev tries another.
 package main

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -23,7 +24,7 @@ func main() {
 func run(ctx context.Context, args []string, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("record", flag.ContinueOnError)
 	repository := flags.String("repo", ".", "git repository that is worked on; it is only read")
-	revision := flags.String("rev", "HEAD", "revision of it that is worked on")
+	revision := flags.String("rev", "", "revision of it that is worked on, in place of the script's base")
 	script := flags.String("script", "tools/record/session.yaml", "what the agent says and does")
 	out := flags.String("o", "", "file to write; it is replaced only by a whole session")
 	if err := flags.Parse(args); err != nil {
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, progress io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", *script, err)
 	}
-	place, err := checkOut(ctx, *repository, *revision)
+	place, err := checkOut(ctx, *repository, cmp.Or(*revision, s.Base, "HEAD"))
 	if err != nil {
 		return err
 	}

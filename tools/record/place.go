@@ -112,7 +112,10 @@ func extract(ctx context.Context, repository, revision, dir string) error {
 	unpacked := unpack(tar.NewReader(out), dir)
 	// What the reader left unread would make the command wait.
 	_, drained := io.Copy(io.Discard, out)
-	return errors.Join(unpacked, drained, archive.Wait())
+	if err := archive.Wait(); err != nil {
+		return fmt.Errorf("git archive %s: %w", revision, err)
+	}
+	return errors.Join(unpacked, drained)
 }
 
 func unpack(in *tar.Reader, dir string) error {

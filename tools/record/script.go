@@ -11,6 +11,8 @@ import (
 
 // script is what the agent says and does, turn by turn of its user.
 type script struct {
+	// Base is the revision that the script was written for; empty is HEAD.
+	Base   string `yaml:"base"`
 	System string `yaml:"system"`
 	// Prepare are commands that run before the session and are not recorded, such
 	// as builds that would otherwise print what they download.
