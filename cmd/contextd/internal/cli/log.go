@@ -30,9 +30,8 @@ func newLog(c *client) *cobra.Command {
 			out := newEventTable(cmd)
 			for {
 				resp, err := stream.Recv()
-				// A follower is ended by an interrupt: that is no failure.
 				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
-					return nil
+					return nil //nolint:nilerr // an interrupt is how a follower ends
 				}
 				if err != nil {
 					return err

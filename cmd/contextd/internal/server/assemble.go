@@ -93,6 +93,13 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err != nil {
 		return err
 	}
+	for i := range events {
+		// Nothing is stored, so the place is as good an id as any, and the result
+		// depends on the request alone.
+		if events[i].ID == "" {
+			events[i].ID = fmt.Sprintf("#%d", i+1)
+		}
+	}
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
 			Budget:     s.spec(settings{}, req.GetBudget(), injections),

@@ -178,7 +178,14 @@ func TestProjectIsAssemble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := a.ProjectTranscript(t.Context(), &contextdv1.ProjectTranscriptRequest{Events: a.read(t, "s"), Budget: tight()})
+	for name, events := range map[string][]*contextdv1.Event{"as appended": a.read(t, "s"), "without ids and times": longSession(40, 100)} {
+		t.Run(name, func(t *testing.T) { a.projectsTo(t, events, want.header.GetPrefixHash()) })
+	}
+}
+
+func (a *api) projectsTo(t *testing.T, events []*contextdv1.Event, want string) {
+	t.Helper()
+	stream, err := a.ProjectTranscript(t.Context(), &contextdv1.ProjectTranscriptRequest{Events: events, Budget: tight()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,8 +204,8 @@ func TestProjectIsAssemble(t *testing.T) {
 			header = resp.GetHeader()
 		}
 	}
-	if header.GetPrefixHash() != want.header.GetPrefixHash() || hashOf(messages) != want.header.GetPrefixHash() {
-		t.Errorf("projected %s, assembled %s", header.GetPrefixHash(), want.header.GetPrefixHash())
+	if header.GetPrefixHash() != want || hashOf(messages) != want {
+		t.Errorf("projected %s, assembled %s", header.GetPrefixHash(), want)
 	}
 	if header.GetProjectionId() != "" || header.GetSessionId() != "" {
 		t.Errorf("a projection of no session was recorded: %v", header)
