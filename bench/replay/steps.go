@@ -46,7 +46,9 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		calls[i+1] = calls[i] + callsOf(e)
 		if m, ok := e.Body.(*eventlog.Message); ok {
 			for _, b := range m.Blocks {
-				s.texts = append(s.texts, placed{e.Seq, plain(b)})
+				for text := range strings.SplitSeq(plain(b), "\x00") {
+					s.texts = append(s.texts, placed{e.Seq, text})
+				}
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func outlineLines(body string) []outlined {
 	at := 0
 	for line := range strings.SplitSeq(body, "\n") {
 		at++
-		text := cutLine(strings.TrimSpace(line), outlineLine)
+		text := cutLine(strings.TrimRight(line, " \t\r"), outlineLine)
 		var names []string
 		Identifiers(text, func(start, end int) bool {
 			names = append(names, text[start:end])

@@ -12,37 +12,46 @@ const (
 	allBytes      = 200
 )
 
-// Shorten writes a call's arguments in one short line: the members of a JSON
-// object as name=value in their order, long values cut; anything else as it
-// stands, cut.
+// Shorten writes a call's arguments in one short line, as the model wrote them
+// but for whitespace between tokens: the members of a JSON object in their order,
+// long values cut; anything else as it stands, cut.
 func Shorten(arguments string) string {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return Cut(oneLine(arguments), allBytes)
 	}
 	var out strings.Builder
+	out.WriteByte('{')
 	for decoder.More() && out.Len() < allBytes {
-		name, err := decoder.Token()
-		if err != nil {
+		var name, value json.RawMessage
+		if t, err := decoder.Token(); err != nil {
+			return Cut(oneLine(arguments), allBytes)
+		} else if name, err = json.Marshal(t); err != nil {
 			return Cut(oneLine(arguments), allBytes)
 		}
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); err != nil {
+		if err := decoder.Decode(&value); err != nil {
 			return Cut(oneLine(arguments), allBytes)
 		}
-		value := string(raw)
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
-			value = s
+		if out.Len() > 1 {
+			out.WriteByte(',')
 		}
-		if out.Len() > 0 {
-			out.WriteByte(' ')
-		}
-		out.WriteString(name.(string))
-		out.WriteByte('=')
-		out.WriteString(Cut(oneLine(value), argumentBytes))
+		out.Write(name)
+		out.WriteByte(':')
+		out.WriteString(Cut(inline(string(value)), argumentBytes))
+	}
+	if !decoder.More() {
+		out.WriteByte('}')
 	}
 	return Cut(out.String(), allBytes)
+}
+
+// inline takes the line breaks between tokens out of a JSON value; a string holds
+// none.
+func inline(value string) string {
+	if strings.HasPrefix(value, `"`) {
+		return value
+	}
+	return oneLine(value)
 }
 
 func oneLine(s string) string {

@@ -128,9 +128,9 @@ func DefaultPolicy() Policy {
 		Clipping:   Clipping{MaxTokens: 12_000},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
-			To:            0.4,
+			To:            0.35,
 			KeepLastTurns: 2,
-			LedgerShare:   0.06,
+			LedgerShare:   0.08,
 			IndexShare:    0.1,
 		},
 		Cache: Cache{
