@@ -181,6 +181,10 @@ const flushTime = 5 * time.Second
 // release closes what Build opened, for when nothing is served any more.
 func (d *Daemon) release() error {
 	var errs []error
+	if d.grpc != nil {
+		// Its workers run from the start, whether it served or not.
+		d.grpc.Stop()
+	}
 	for _, l := range d.listeners {
 		// Those that were served are closed already.
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
