@@ -28,12 +28,12 @@ func callsOf(events []*contextdv1.Event) int {
 // request. Results follow their calls before anything else is said.
 func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	open := map[string]bool{}
-	var last contextdv1.Role
+	wasAssistant := false
 	for _, m := range messages {
-		role := m.GetMessage().GetRole()
+		assistant := m.GetMessage().GetRole() == contextdv1.Role_ROLE_ASSISTANT
 		// One answer of the model may be several messages.
-		goesOn := role == last && role == contextdv1.Role_ROLE_ASSISTANT
-		last = role
+		goesOn := assistant && wasAssistant
+		wasAssistant = assistant
 		for _, b := range m.GetMessage().GetBlocks() {
 			result := b.GetToolResult()
 			switch {

@@ -86,7 +86,7 @@ func replaySmall(t *testing.T, c *tampering) *Totals {
 		}
 	}()
 	c.ContextServiceClient = contextdv1.NewContextServiceClient(d.conn)
-	r := &replay{api: c, budget: &contextdv1.Budget{MaxTokens: 2400}, report: func(*Turn) error { return nil }}
+	r := &replay{api: c, budget: &contextdv1.Budget{MaxTokens: 1800}, report: func(*Turn) error { return nil }}
 	totals, err := r.run(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)

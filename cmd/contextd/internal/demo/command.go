@@ -91,7 +91,7 @@ func run(ctx context.Context, o options, terminal *os.File, out, diagnostics io.
 		return err
 	}
 	totals, err := replayTo(ctx, o, d, events, newWriter(o, terminal, out))
-	if err = errors.Join(err, d.close()); err != nil {
+	if err := errors.Join(err, d.close()); err != nil {
 		return err
 	}
 	if o.keep {

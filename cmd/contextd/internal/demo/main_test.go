@@ -1,7 +1,6 @@
 package demo_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/cli"
 )
-
-// rewrite makes the golden files, and the picture in README.md, what the code
-// gives: go test ./cmd/contextd/internal/demo -rewrite
-var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing with them")
 
 // leakFree runs the tests and then looks for goroutines that they left.
 type leakFree struct{ *testing.M }

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -17,6 +19,47 @@ func draw(t *testing.T, p picture, turns ...Turn) []string {
 		}
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+// TestPicture draws turns as --json once wrote them, so that it changes with the
+// drawing alone.
+func TestPicture(t *testing.T) {
+	lines, err := os.ReadFile("testdata/picture.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p := picture{w: &out, width: plainWidth}
+	for line := range bytes.Lines(lines) {
+		var entry struct {
+			Turn
+			Totals *Totals `json:"totals"`
+		}
+		if err := json.Unmarshal(line, &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Totals != nil {
+			err = p.totals(entry.Totals)
+		} else {
+			err = p.turn(&entry.Turn)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const golden = "testdata/picture.golden"
+	if *Rewrite {
+		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(want) {
+		t.Errorf("-rewrite makes %s what is drawn now:\n%s", golden, out.String())
+	}
 }
 
 func TestLinesFitTheTerminal(t *testing.T) {

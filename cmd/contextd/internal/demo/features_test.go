@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// requests are what each RPC is asked, in this order; more than one is a stream.
+var requests = []struct {
+	rpc  string
+	send []string
+}{
+	{"CreateSession", []string{`{"session_id":"s"}`}},
+	{"AppendEvents", []string{`{"session_id":"s","events":[` + anEvent + `]}`}},
+	{"AppendEventStream", []string{`{"append":{"session_id":"s","events":[` + anEvent + `]}}`}},
+	{"GetSession", []string{`{"session_id":"s"}`}},
+	{"ListSessions", []string{`{}`}},
+	{"ForkSession", []string{`{"session_id":"s","new_session_id":"fork"}`}},
+	{"DeleteSession", []string{`{"session_id":"fork"}`}},
+	{"ReadEvents", []string{`{"session_id":"s"}`}},
+	{"AssembleContext", []string{`{"session_id":"s"}`}},
+	{"ProjectTranscript", []string{`{"events":[` + anEvent + `]}`}},
+	{"ListProjections", []string{`{"session_id":"s"}`}},
+	{"ReplayProjection", []string{`{"session_id":"s","projection_id":"p2-0001"}`}},
+	{"ResolvePointer", []string{`{"session_id":"s","pointer":"ctx:1.0"}`}},
+	{"CountTokens", []string{`{"text":"x"}`}},
+	{"RecordModelCall", []string{`{"session_id":"s","projection_id":"p2-0001","model":"m","input_tokens":1}`}},
+	{"CompactSession", []string{`{"session_id":"s","mode":"manual","strategy":"mask"}`}},
+	{"ListSummaries", []string{`{"session_id":"s"}`}},
+	{"LeaseSummaryTasks", []string{`{"worker_id":"w","session_ids":["s"]}`}},
+	{"CompleteSummaryTask", []string{`{"task_id":"t","text":"x"}`}},
+	{"ServeHooks", []string{`{"subscribe":{"session_ids":["s"],"pre_compact":true}}`}},
+	{"WatchLifecycle", []string{`{"session_ids":["s"]}`}},
+	{"ImportTranscript", []string{`{"header":{"session_id":"i"}}`, `{"data":"` + aTranscript + `"}`}},
+	{"ExportTranscript", []string{`{"session_id":"s","harness":"openai"}`}},
+}
+
+const (
+	anEvent = `{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"x"}}]}}`
+	// [{"role":"user","content":"x"}]
+	aTranscript = "W3sicm9sZSI6InVzZXIiLCJjb250ZW50IjoieCJ9XQ=="
+)
+
+// TestReadmeSaysWhichRPCsAreThere asks each RPC of the API and compares with the
+// README's table.
+func TestReadmeSaysWhichRPCsAreThere(t *testing.T) {
+	claims := readmeClaims(t)
+	d, err := start(t.Context(), t.TempDir(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	methods := map[string]protoreflect.MethodDescriptor{}
+	for _, file := range []protoreflect.FileDescriptor{
+		contextdv1.File_contextd_v1_context_service_proto,
+		contextdv1.File_contextd_v1_compaction_service_proto,
+		contextdv1.File_contextd_v1_transcript_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			all := file.Services().Get(i).Methods()
+			for j := range all.Len() {
+				methods[string(all.Get(j).Name())] = all.Get(j)
+			}
+		}
+	}
+	for _, r := range requests {
+		m := methods[r.rpc]
+		if m == nil {
+			t.Fatalf("there is no RPC %s", r.rpc)
+		}
+		delete(methods, r.rpc)
+		err := ask(t, d.conn, m, r.send)
+		got := status.Code(err)
+		there, claimed := claims[r.rpc]
+		switch {
+		case !claimed:
+			t.Errorf("README.md does not name %s", r.rpc)
+		case there && got != codes.OK:
+			t.Errorf("%s is there, says README.md; it answers %s", r.rpc, got)
+		case !there && got != codes.Unimplemented:
+			t.Errorf("%s is UNIMPLEMENTED, says README.md; it answers %s", r.rpc, got)
+		case !there && reasonIn(err) != apierr.ReasonNotBuilt:
+			t.Errorf("%s is UNIMPLEMENTED for %q; README.md says %s", r.rpc, reasonIn(err), apierr.ReasonNotBuilt)
+		}
+	}
+	for name := range methods {
+		t.Errorf("nobody asks %s", name)
+	}
+}
+
+func TestReadmeSaysWhichFeaturesAreThere(t *testing.T) {
+	d, err := start(t.Context(), t.TempDir(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	project := contextdv1.File_contextd_v1_context_service_proto.Services().ByName("ContextService").Methods().ByName("ProjectTranscript")
+	for members, want := range map[string]codes.Code{
+		`"policy":{"projection":{"policy":"raw"}}`:               codes.OK,
+		`"policy":{"projection":{"policy":"clean_tool_repair"}}`: codes.Unimplemented,
+		`"policy":{"projection":{"policy":"reachability_gc"}}`:   codes.Unimplemented,
+		`"policy":{"summarization":{"enabled":true}}`:            codes.Unimplemented,
+		`"format":"FORMAT_ANTHROPIC"`:                            codes.Unimplemented,
+		`"format":"FORMAT_OPENAI_CHAT"`:                          codes.Unimplemented,
+		`"format":"FORMAT_OPENAI_RESPONSES"`:                     codes.Unimplemented,
+		`"format":"FORMAT_GEMINI"`:                               codes.Unimplemented,
+		`"budget":{"tokenizer":"cl100k_base"}`:                   codes.OK,
+		`"budget":{"tokenizer":"heuristic"}`:                     codes.OK,
+	} {
+		if got := status.Code(ask(t, d.conn, project, []string{`{"events":[` + anEvent + `],` + members + `}`})); got != want {
+			t.Errorf("%s answers %s; README.md says %s", members, got, want)
+		}
+	}
+}
+
+// reasonIn is the stable reason of an error.
+func reasonIn(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// readmeClaims reads the table of RPCs: true is there, false is UNIMPLEMENTED.
+func readmeClaims(t *testing.T) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| RPC |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	claims := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*) \| (yes|UNIMPLEMENTED)[^|]*\|$`).FindAllStringSubmatch(table, -1) {
+		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1) {
+			claims[name[1]] = row[2] == "yes"
+		}
+	}
+	return claims
+}
+
+// ask calls an RPC of any kind and returns how it ended.
+func ask(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodDescriptor, send []string) error {
+	t.Helper()
+	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: m.IsStreamingClient(), ServerStreams: m.IsStreamingServer()},
+		"/"+string(m.Parent().FullName())+"/"+string(m.Name()))
+	if err != nil {
+		return err
+	}
+	for _, text := range send {
+		req := newMessage(t, m.Input())
+		if err := protojson.Unmarshal([]byte(text), req); err != nil {
+			t.Fatalf("%s: %v", m.Name(), err)
+		}
+		if err := stream.SendMsg(req); err != nil {
+			break // why, says Recv
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		err := stream.RecvMsg(newMessage(t, m.Output()))
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || !m.IsStreamingServer() {
+			return err
+		}
+	}
+}
+
+func newMessage(t *testing.T, d protoreflect.MessageDescriptor) proto.Message {
+	t.Helper()
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind.New().Interface()
+}
