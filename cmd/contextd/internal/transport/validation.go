@@ -21,6 +21,9 @@ func (v validation) check(m any) error {
 	if err := checkDecoded(msg); err != nil {
 		return err
 	}
+	if plainlyValid(msg) {
+		return nil
+	}
 	return v.validator.Validate(msg)
 }
 
