@@ -67,19 +67,22 @@ type FreshEvent struct {
 }
 
 // Admit finds the batch's place behind h. lookup says what the log, admitted
-// events that are not durable yet included, knows of an event_id; its error is
-// returned as it is.
+// events that are not durable yet included, knows of the event_id at an index of
+// the batch; its error is returned as it is.
 //
 // The checks come in this order, behind those of Prepare: an event_id that is
 // known with other content is an *EventConflictError; a head other than the
 // expected one a *HeadMismatchError, unless every event is a duplicate; then each
 // tool call and result must fit the log.
-func (p PreparedBatch) Admit(h Head, lookup func(eventID string) (Known, bool, error)) (Admission, error) {
+func (p PreparedBatch) Admit(h Head, lookup func(index int) (Known, bool, error)) (Admission, error) {
 	a := Admission{Receipts: make([]Receipt, len(p.events))}
-	firstAt := make(map[string]int, len(p.events))
+	var firstAt map[string]int
+	if len(p.events) > 1 {
+		firstAt = make(map[string]int, len(p.events))
+	}
 	fresh := make([]int, 0, len(p.events))
 	for i, e := range p.events {
-		known, ok, err := lookup(e.ID)
+		known, ok, err := lookup(i)
 		if err != nil {
 			return Admission{}, err
 		}
@@ -95,7 +98,9 @@ func (p PreparedBatch) Admit(h Head, lookup func(eventID string) (Known, bool, e
 		case repeated:
 			// The receipt is filled in when the first one has its seq.
 		default:
-			firstAt[e.ID] = i
+			if firstAt != nil {
+				firstAt[e.ID] = i
+			}
 			fresh = append(fresh, i)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"maps"
 	"slices"
+	"unsafe"
 )
 
 // Digest is the identity of what an event says: its labels and body. The
@@ -13,9 +14,9 @@ import (
 // that repeats an append without remembering the time it sent is still
 // recognised. Two events with the same event_id and Digest are the same event.
 func Digest(e Event) [sha256.Size]byte {
-	d := digester{sha256.New()}
+	d := &digester{h: sha256.New(), small: make([]byte, 0, 2*smallText)}
 	d.count(len(e.Labels))
-	for _, k := range slices.Sorted(maps.Keys(e.Labels)) {
+	for _, k := range sortedKeys(e.Labels) {
 		d.str(k)
 		d.str(e.Labels[k])
 	}
@@ -48,41 +49,70 @@ func Digest(e Event) [sha256.Size]byte {
 		d.str(b.Type)
 		d.str(b.JSON)
 	}
-	return [sha256.Size]byte(d.h.Sum(nil))
+	return d.sum()
+}
+
+// sortedKeys costs nothing where there are no labels, as in most events.
+func sortedKeys(labels map[string]string) []string {
+	if len(labels) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(labels))
 }
 
 // digester writes every value with its length, so that no two different events
 // write the same bytes.
-type digester struct{ h hash.Hash }
-
-func (d digester) tag(b ...byte) { d.h.Write(b) }
-
-func (d digester) count(n int) {
-	var buf [8]byte
-	binary.LittleEndian.PutUint64(buf[:], uint64(n))
-	d.h.Write(buf[:])
+type digester struct {
+	h hash.Hash
+	// small gathers what is not worth a write of its own.
+	small []byte
 }
 
-func (d digester) str(s string) {
+// smallText is the size up to which texts are gathered.
+const smallText = 256
+
+func (d *digester) sum() (sum [sha256.Size]byte) {
+	d.flush()
+	d.h.Sum(sum[:0])
+	return sum
+}
+
+func (d *digester) flush() {
+	d.h.Write(d.small)
+	d.small = d.small[:0]
+}
+
+func (d *digester) tag(b ...byte) { d.small = append(d.small, b...) }
+
+func (d *digester) count(n int) { d.small = binary.LittleEndian.AppendUint64(d.small, uint64(n)) }
+
+func (d *digester) str(s string) {
 	d.count(len(s))
-	d.h.Write([]byte(s))
+	if len(s) <= smallText {
+		d.small = append(d.small, s...)
+		return
+	}
+	d.flush()
+	// A view, not a copy: a hash neither changes nor keeps what it is given, and
+	// texts are large.
+	d.h.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-func (d digester) strs(all []string) {
+func (d *digester) strs(all []string) {
 	d.count(len(all))
 	for _, s := range all {
 		d.str(s)
 	}
 }
 
-func (d digester) optional(n *uint64) {
+func (d *digester) optional(n *uint64) {
 	d.tag(flag(n != nil))
 	if n != nil {
 		d.count(int(*n))
 	}
 }
 
-func (d digester) blocks(all []Block) {
+func (d *digester) blocks(all []Block) {
 	d.count(len(all))
 	for _, b := range all {
 		switch b := b.(type) {

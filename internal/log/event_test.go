@@ -67,7 +67,7 @@ func TestAdmissionPassesLookupErrorsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	_, err = p.Admit(eventlog.Head{}, func(string) (eventlog.Known, bool, error) { return eventlog.Known{}, false, broken })
+	_, err = p.Admit(eventlog.Head{}, func(int) (eventlog.Known, bool, error) { return eventlog.Known{}, false, broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

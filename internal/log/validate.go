@@ -2,8 +2,6 @@ package log
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -28,7 +26,7 @@ func validateEnvelope(e Event) *InvalidError {
 }
 
 func validateLabels(labels map[string]string) *InvalidError {
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
+	for _, k := range sortedKeys(labels) {
 		if err := validateTexts(text{fmt.Sprintf("labels[%q]", k), k}, text{fmt.Sprintf("labels[%q]", k), labels[k]}); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package disklog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +19,7 @@ import (
 // storedEvent is what putEvent stores of an event.
 func storedEvent(t testing.TB, key []byte, e eventlog.Event) []byte {
 	t.Helper()
-	value, err := appendEvent(make([]byte, frameSize), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := appendEvent(make([]byte, frameSize), e)
 	if size := len(value) + turnSize(e.Turn); size != len(appendTurn(value, e.Turn)) {
 		t.Fatalf("turnSize says %d bytes in all, they are %d", size, len(appendTurn(value, e.Turn)))
 	}
@@ -41,6 +39,15 @@ func TestEventsSurviveEncoding(t *testing.T) {
 			}
 			if diff := logtest.Diff(e, got); diff != "" {
 				rt.Fatalf("(-want +got):\n%s", diff)
+			}
+			var stored storagev1.Event
+			if err := decode(key, keyEvent, value, &stored); err != nil {
+				rt.Fatal(err)
+			}
+			simple := eventMessage(e)
+			simple.Turn = e.Turn
+			if !proto.Equal(&stored, simple) || proto.Size(simple) != len(value)-frameSize {
+				rt.Fatalf("%d bytes say %v, %d bytes would say %v", len(value)-frameSize, &stored, proto.Size(simple), simple)
 			}
 			if !bytes.Equal(value, storedEvent(t, key, got)) {
 				rt.Fatal("the same event is encoded in two ways")
@@ -89,10 +96,8 @@ func TestHeadsSurviveEncoding(t *testing.T) {
 			copy(next.chain[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "chain"))
 
 			key := headKey(1, next.head.Seq)
-			value, err := encode(key, keyHead, headRecord(before.head, &next, eventIDHash("x"), i == 0))
-			if err != nil {
-				rt.Fatal(err)
-			}
+			value := appendHead(make([]byte, frameSize), before.head, &next, eventIDHash("x"), i == 0)
+			putFrame(key, keyHead, value)
 			m, err := decodeHead(key, value)
 			if err != nil {
 				rt.Fatal(err)
@@ -226,22 +231,18 @@ func fuzzDecode(f *testing.F, letter byte, key []byte, decodeBody func(value []b
 func FuzzDecodeEvent(f *testing.F) {
 	var seeds []proto.Message
 	for _, e := range logtest.Kinds() {
-		body, err := appendEvent(nil, e)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var m storagev1.Event
-		if err := proto.Unmarshal(body, &m); err != nil {
-			f.Fatal(err)
-		}
-		seeds = append(seeds, &m)
+		seeds = append(seeds, eventMessage(e))
 	}
 	key := eventKey(1, 1)
 	fuzzDecode(f, keyEvent, key, func(value []byte) error {
 		e, err := decodeEvent(key, value)
 		if err == nil {
-			// What is decoded can be stored again.
-			_, err = appendEvent(nil, e)
+			// What is decoded can be stored again, as the same event.
+			again := appendTurn(appendEvent(make([]byte, frameSize), e), e.Turn)
+			putFrame(key, keyEvent, again)
+			if second, err := decodeEvent(key, again); err != nil || logtest.Diff(e, second) != "" {
+				return fmt.Errorf("stored again it is %+v, %w", second, err)
+			}
 		}
 		return err
 	}, seeds...)

@@ -137,13 +137,16 @@ func (s *Store) shares(segment segmentID, but string) ([]link, error) {
 
 // truncate removes a segment's events after seq.
 func (s *Store) truncate(batch *pebble.Batch, segment segmentID, seq eventlog.Seq) error {
-	after, end := headKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyHead))
+	after, end := eventKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyEvent))
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: after, UpperBound: end})
 	if err != nil {
 		return s.fail("heads", err)
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
+		if !isHead(it.Key()) {
+			continue
+		}
 		m, err := s.headUnder(it)
 		if err != nil {
 			return err
@@ -155,10 +158,7 @@ func (s *Store) truncate(batch *pebble.Batch, segment segmentID, seq eventlog.Se
 	if err := it.Error(); err != nil {
 		return s.fail("heads", err)
 	}
-	if err := batch.DeleteRange(after, end, nil); err != nil {
-		return err
-	}
-	return batch.DeleteRange(eventKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyEvent)), nil)
+	return batch.DeleteRange(after, end, nil)
 }
 
 // pruneArtifacts removes the versions of a segment's artifacts that none of the

@@ -26,43 +26,53 @@ type state struct {
 	partial int
 }
 
-// headRecord describes next, the state behind an event, for whoever knows before.
-// first is whether it is the segment's first head.
-func headRecord(before eventlog.Head, next *state, eventIDHash []byte, first bool) *storagev1.Head {
-	m := &storagev1.Head{
-		Turns:         next.head.Turns,
-		LastGroup:     next.head.LastGroup,
-		LogBytes:      next.bytes,
-		UpdateSeconds: next.update.Unix(),
-		UpdateNanos:   int32(next.update.Nanosecond()),
-		Chain:         next.chain[:],
-		EventIdHash:   eventIDHash,
-	}
+// appendHead describes next, the state behind an event, for whoever knows before,
+// as a storagev1.Head. first is whether it is the segment's first head.
+func appendHead(b []byte, before eventlog.Head, next *state, eventIDHash []byte, first bool) []byte {
+	b = appendInt(b, 1, uint64(next.head.Turns))
+	b = appendString(b, 2, next.head.LastGroup)
+	b = appendInt(b, 3, next.bytes)
+	b = appendInt(b, 4, uint64(next.update.Unix()))
+	b = appendInt(b, 5, uint64(next.update.Nanosecond()))
+	b = appendBytes(b, 6, next.chain[:])
+	b = appendBytes(b, 7, eventIDHash)
+
 	open := next.head.OpenCalls
-	m.Complete = first || len(open) <= completeUpTo || next.partial+1 >= completeEvery
-	if m.Complete {
+	if first || len(open) <= completeUpTo || next.partial+1 >= completeEvery {
 		next.partial = 0
+		b = appendBool(b, 8, true)
 		for _, c := range open {
-			m.Opened = append(m.Opened, &storagev1.OpenCall{CallId: c.CallID, Seq: uint64(c.Seq), GroupId: c.GroupID})
+			b = appendOpenCall(b, c, c.Seq)
 		}
-		return m
+		return b
 	}
 	next.partial++
-	at := 0
+	// Calls close anywhere in the list; new ones come last.
+	kept := 0
+	var closed []string
 	for _, c := range before.OpenCalls {
-		if at < len(open) && open[at] == c {
-			at++
+		if kept < len(open) && open[kept] == c {
+			kept++
 			continue
 		}
-		m.Closed = append(m.Closed, c.CallID)
+		closed = append(closed, c.CallID)
 	}
-	for _, c := range open[at:] {
-		m.Opened = append(m.Opened, &storagev1.OpenCall{CallId: c.CallID, GroupId: c.GroupID})
+	for _, c := range open[kept:] {
+		b = appendOpenCall(b, c, 0)
 	}
-	return m
+	for _, id := range closed {
+		b = appendElement(b, 10, id)
+	}
+	return b
 }
 
-// applyHead is the inverse of headRecord: the open calls behind seq, from those
+func appendOpenCall(b []byte, c eventlog.OpenCall, seq eventlog.Seq) []byte {
+	return appendMessage(b, 9, func(b []byte) []byte {
+		return appendString(appendInt(appendString(b, 1, c.CallID), 2, uint64(seq)), 3, c.GroupID)
+	})
+}
+
+// applyHead is the inverse of appendHead: the open calls behind seq, from those
 // before it.
 func applyHead(before []eventlog.OpenCall, seq eventlog.Seq, m *storagev1.Head) []eventlog.OpenCall {
 	if m.GetComplete() {

@@ -54,13 +54,20 @@ func segmentSpan(s segmentID) (lower, upper []byte) {
 
 func kindPrefix(s segmentID, letter byte) []byte { return append(segmentPrefix(s), letter) }
 
-func eventKey(s segmentID, seq eventlog.Seq) []byte {
-	return binary.BigEndian.AppendUint64(kindPrefix(s, keyEvent), uint64(seq))
+func appendKindPrefix(k []byte, s segmentID, letter byte) []byte {
+	return append(binary.BigEndian.AppendUint64(append(k, keySegment), uint64(s)), letter)
 }
 
-func headKey(s segmentID, seq eventlog.Seq) []byte {
-	return binary.BigEndian.AppendUint64(kindPrefix(s, keyHead), uint64(seq))
+func eventKey(s segmentID, seq eventlog.Seq) []byte {
+	return appendEventKey(make([]byte, 0, headKeySize), s, seq)
 }
+
+func appendEventKey(k []byte, s segmentID, seq eventlog.Seq) []byte {
+	return binary.BigEndian.AppendUint64(appendKindPrefix(k, s, keyEvent), uint64(seq))
+}
+
+// headKey is the first key behind the event's.
+func headKey(s segmentID, seq eventlog.Seq) []byte { return append(eventKey(s, seq), keyHead) }
 
 func putsKey(s segmentID) []byte { return kindPrefix(s, keyPuts) }
 
@@ -116,9 +123,17 @@ func parseArtifactKey(key []byte) (n artifactName, ok bool) {
 	return n, true
 }
 
-// keySeq is the seq at the end of an event's or head's key.
+const (
+	eventKeySize = 18
+	headKeySize  = eventKeySize + 1
+)
+
+// isHead tells a head's key from an event's.
+func isHead(key []byte) bool { return len(key) == headKeySize }
+
+// keySeq is the seq of an event's or head's key.
 func keySeq(key []byte) eventlog.Seq {
-	if len(key) != 18 {
+	if len(key) != eventKeySize && len(key) != headKeySize {
 		return 0
 	}
 	return eventlog.Seq(binary.BigEndian.Uint64(key[10:]))

@@ -48,7 +48,7 @@ func openLocked(dir string, opts Options) (*Store, error) {
 		drained: make(chan struct{}),
 		commits: make(chan *commit, 1024),
 		slots:   map[string]*slot{},
-		idle:    list.New(),
+		recent:  list.New(),
 	}
 	db, err := pebble.Open(s.dir, s.pebbleOptions())
 	if err != nil {

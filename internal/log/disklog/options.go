@@ -23,8 +23,8 @@ type Options struct {
 	SeparateBytes int
 	// DisableValueSeparation keeps all values beside their keys.
 	DisableValueSeparation bool
-	// IdleSessions is how many sessions that nobody uses are remembered; 0 is
-	// 1024.
+	// IdleSessions is how many sessions are remembered that nobody uses just now;
+	// 0 is 1024.
 	IdleSessions int
 }
 

@@ -16,6 +16,8 @@ type session struct {
 	puts   uint64 // artifacts put into the own segment
 	frozen uint64 // of which so many may be shared by forks
 	last   *commit
+	ids    *idFilter // of the own segment; nil until it is filled
+	looks  int       // how often it was missed
 
 	// lastPut is the newest commit of an artifact. It is set before the artifact
 	// can be read.
@@ -31,8 +33,13 @@ type session struct {
 	moved chan struct{} // closed, and replaced, when any of these changes
 }
 
+// newSession makes a session whose own segment is as long as at says.
 func newSession(r *record, at state) *session {
-	return &session{record: r, at: at, moved: make(chan struct{})}
+	s := &session{record: r, at: at, moved: make(chan struct{})}
+	if at.head.Seq == r.own().base {
+		s.ids = &idFilter{}
+	}
+	return s
 }
 
 // publish shows the log up to a state that is durable.

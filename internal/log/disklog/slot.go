@@ -22,7 +22,7 @@ type slot struct {
 	session atomic.Pointer[session]
 
 	users int           // guarded by Store.mu
-	idle  *list.Element // guarded by Store.mu; nil while there are users
+	place *list.Element // in Store.recent, guarded by Store.mu
 }
 
 // acquire returns the slot of an id, loaded. It is the caller's to release.
@@ -31,12 +31,10 @@ func (s *Store) acquire(id string) (*slot, error) {
 	sl := s.slots[id]
 	if sl == nil {
 		sl = &slot{id: id}
+		sl.place = s.recent.PushBack(sl)
 		s.slots[id] = sl
 	}
-	if sl.idle != nil {
-		s.idle.Remove(sl.idle)
-		sl.idle = nil
-	}
+	s.recent.MoveToBack(sl.place)
 	sl.users++
 	s.mu.Unlock()
 
@@ -74,15 +72,27 @@ func (s *Store) release(sl *slot) {
 		return
 	}
 	if sl.session.Load() == nil {
-		delete(s.slots, sl.id)
+		s.drop(sl)
 		return
 	}
-	sl.idle = s.idle.PushBack(sl)
-	if s.idle.Len() > s.opts.IdleSessions {
-		oldest := s.idle.Remove(s.idle.Front()).(*slot)
-		oldest.idle = nil
-		delete(s.slots, oldest.id)
+	// A few at a time: those in use, which stay, may be many.
+	for range 4 {
+		if s.recent.Len() <= s.opts.IdleSessions {
+			return
+		}
+		oldest := s.recent.Front().Value.(*slot)
+		if oldest.users > 0 {
+			s.recent.MoveToBack(oldest.place)
+			continue
+		}
+		s.drop(oldest)
 	}
+}
+
+// drop forgets a slot. Store.mu is held.
+func (s *Store) drop(sl *slot) {
+	s.recent.Remove(sl.place)
+	delete(s.slots, sl.id)
 }
 
 // find returns a session that can be seen, with its slot, which is the caller's
@@ -130,7 +140,7 @@ func (s *Store) load(id string) (*session, error) {
 	return found, nil
 }
 
-// described is the session as it is to be shown.
+// Session returns a session as it stands.
 func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {
 	if err := s.enter(ctx); err != nil {
 		return eventlog.Session{}, err

@@ -50,10 +50,10 @@ func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 // stateIn is the state behind the newest event of a segment that is not after
 // seq. found is false if there is none.
 func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err error) {
-	lower := kindPrefix(l.segment, keyHead)
+	lower := kindPrefix(l.segment, keyEvent)
 	upper := prefixEnd(lower)
 	if seq < unbounded {
-		upper = headKey(l.segment, seq+1)
+		upper = eventKey(l.segment, seq+1)
 	}
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -65,6 +65,9 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	var partials []*storagev1.Head
 	var newest eventlog.Seq
 	for ok := it.Last(); ok; ok = it.Prev() {
+		if !isHead(it.Key()) {
+			continue
+		}
 		m, err := s.headUnder(it)
 		if err != nil {
 			return state{}, false, err

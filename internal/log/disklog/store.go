@@ -34,9 +34,9 @@ type Store struct {
 	commits     chan *commit
 	lastSegment atomic.Uint64
 
-	mu    sync.Mutex
-	slots map[string]*slot
-	idle  *list.List // of slots without users, the least recently used in front
+	mu     sync.Mutex
+	slots  map[string]*slot
+	recent *list.List // of all slots, the least recently used in front
 
 	// deleting serialises deletions, which look at who shares a segment.
 	deleting sync.Mutex

@@ -3,7 +3,6 @@ package disklog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -52,38 +51,32 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	if to <= l.base {
 		return at, nil
 	}
-	events, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, l.base+1), UpperBound: eventKey(l.segment, to+1)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, l.base+1), UpperBound: eventKey(l.segment, to+1)})
 	if err != nil {
 		return at, s.fail("events", err)
 	}
-	defer events.Close()
-	heads, err := s.db.NewIter(&pebble.IterOptions{LowerBound: headKey(l.segment, l.base+1), UpperBound: headKey(l.segment, to+1)})
-	if err != nil {
-		return at, s.fail("heads", err)
-	}
-	defer heads.Close()
-	heads.First()
+	defer it.Close()
 	var open []eventlog.OpenCall
-	for ok := events.First(); ok; ok = events.Next() {
+	for ok := it.First(); ok; ok = it.Next() {
 		if err := ctx.Err(); err != nil {
 			return at, err
 		}
-		value, err := events.ValueAndErr()
-		if err != nil {
-			return at, s.fail(describeKey(events.Key()), err)
-		}
-		if keySeq(events.Key()) != at.head.Seq+1 {
+		if isHead(it.Key()) || keySeq(it.Key()) != at.head.Seq+1 {
 			return at, missing(l, at.head.Seq+1)
 		}
-		if at, err = s.verifyEvent(l, at, events.Key(), value); err != nil {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return at, s.fail(describeKey(it.Key()), err)
+		}
+		if at, err = s.verifyEvent(l, at, it.Key(), value); err != nil {
 			return at, err
 		}
-		if open, err = s.verifyHead(l, at, open, heads); err != nil {
+		it.Next()
+		if open, err = s.verifyHead(l, at, open, it); err != nil {
 			return at, err
 		}
-		heads.Next()
 	}
-	if err := errors.Join(events.Error(), heads.Error()); err != nil {
+	if err := it.Error(); err != nil {
 		return at, s.fail("events", err)
 	}
 	if at.head.Seq != to {
@@ -115,15 +108,15 @@ func (s *Store) verifyEvent(l link, at state, key, value []byte) (state, error) 
 // verifyHead checks the head that an iterator stands on against what follows from
 // the events. open is what the heads before it say of open calls; it returns what
 // they say with this one.
-func (s *Store) verifyHead(l link, at state, open []eventlog.OpenCall, heads *pebble.Iterator) ([]eventlog.OpenCall, error) {
+func (s *Store) verifyHead(l link, at state, open []eventlog.OpenCall, it *pebble.Iterator) ([]eventlog.OpenCall, error) {
 	key := headKey(l.segment, at.head.Seq)
 	corrupt := func(reason string) ([]eventlog.OpenCall, error) {
 		return nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
 	}
-	if !heads.Valid() || !bytes.Equal(heads.Key(), key) {
+	if !it.Valid() || !bytes.Equal(it.Key(), key) {
 		return corrupt("it is missing")
 	}
-	m, err := s.headUnder(heads)
+	m, err := s.headUnder(it)
 	if err != nil {
 		return nil, err
 	}

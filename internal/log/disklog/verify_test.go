@@ -51,9 +51,7 @@ func (f forger) delete(keys ...[]byte) {
 // event stores another event, with a good checksum, in the place of one.
 func (f forger) event(segment segmentID, seq eventlog.Seq, e eventlog.Event) {
 	f.t.Helper()
-	body, err := appendEvent(make([]byte, frameSize), e)
-	f.ok(err)
-	key, value := eventKey(segment, seq), appendTurn(body, e.Turn)
+	key, value := eventKey(segment, seq), appendTurn(appendEvent(make([]byte, frameSize), e), e.Turn)
 	putFrame(key, keyEvent, value)
 	f.set(key, value)
 }

@@ -28,7 +28,10 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 		return nil, err
 	}
 	target := s.sessions[id]
-	admission, err := prepared.Admit(target.newest(), target.lookup)
+	admission, err := prepared.Admit(target.newest(), func(i int) (eventlog.Known, bool, error) {
+		known, found := target.lookup(b.Events[i].ID)
+		return known, found, nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -51,16 +54,16 @@ func (s *session) newest() eventlog.Head {
 	return s.head
 }
 
-func (s *session) lookup(eventID string) (eventlog.Known, bool, error) {
+func (s *session) lookup(eventID string) (eventlog.Known, bool) {
 	if s == nil {
-		return eventlog.Known{}, false, nil
+		return eventlog.Known{}, false
 	}
 	for _, l := range s.chain {
 		if r, ok := l.find(eventID); ok {
-			return eventlog.Known{Seq: r.event.Seq, Digest: r.digest, Tokens: r.event.Tokens}, true, nil
+			return eventlog.Known{Seq: r.event.Seq, Digest: r.digest, Tokens: r.event.Tokens}, true
 		}
 	}
-	return eventlog.Known{}, false, nil
+	return eventlog.Known{}, false
 }
 
 func (s *session) extend(a eventlog.Admission, now time.Time) {

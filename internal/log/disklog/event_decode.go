@@ -5,74 +5,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 )
-
-const turnField = 15
-
-// appendEvent encodes all of an event but seq, which stands in the key, and
-// turn, which is known only when the event has its place.
-func appendEvent(b []byte, e eventlog.Event) ([]byte, error) {
-	m := &storagev1.Event{
-		EventId:     e.ID,
-		TimeSeconds: e.Time.Unix(),
-		TimeNanos:   int32(e.Time.Nanosecond()),
-		Labels:      e.Labels,
-	}
-	if t := e.Tokens; t.Tokenizer != "" || len(t.Blocks) > 0 || t.Estimated {
-		m.Tokens = &storagev1.TokenCounts{Tokenizer: t.Tokenizer, Blocks: t.Blocks, Estimated: t.Estimated}
-	}
-	switch body := e.Body.(type) {
-	case *eventlog.Message:
-		m.Kind = &storagev1.Event_Message{Message: &storagev1.Message{
-			Role:    storagev1.Role(body.Role),
-			Blocks:  encodeBlocks(body.Blocks),
-			GroupId: body.GroupID,
-			Model:   body.Model,
-			Pinned:  body.Pinned,
-		}}
-	case *eventlog.Reminder:
-		m.Kind = &storagev1.Event_Reminder{Reminder: &storagev1.Reminder{
-			Body:              body.Body,
-			TtlTurns:          body.TTLTurns,
-			DedupeKey:         body.DedupeKey,
-			PreserveOnCompact: body.PreserveOnCompact,
-			RoleHint:          storagev1.Role(body.RoleHint),
-			Tags:              body.Tags,
-			Source:            body.Source,
-		}}
-	case *eventlog.Compaction:
-		m.Kind = &storagev1.Event_Compaction{Compaction: &storagev1.Compaction{
-			Trigger:      storagev1.CompactionTrigger(body.Trigger),
-			Summary:      body.Summary,
-			PreTokens:    body.PreTokens,
-			PostTokens:   body.PostTokens,
-			KeptEventIds: body.KeptEventIDs,
-			Mode:         body.Mode,
-			Strategy:     body.Strategy,
-			NativeJson:   []byte(body.NativeJSON),
-		}}
-	case *eventlog.Custom:
-		m.Kind = &storagev1.Event_Custom{Custom: &storagev1.Custom{Type: body.Type, Json: []byte(body.JSON)}}
-	}
-	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, m)
-}
-
-// turnSize is how many bytes appendTurn adds.
-func turnSize(turn uint32) int {
-	if turn == 0 {
-		return 0
-	}
-	return protowire.SizeTag(turnField) + protowire.SizeVarint(uint64(turn))
-}
-
-func appendTurn(b []byte, turn uint32) []byte {
-	if turn == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, turnField, protowire.VarintType), uint64(turn))
-}
 
 // decodeEvent reads the event that stands under an event key.
 func decodeEvent(key, value []byte) (eventlog.Event, error) {
@@ -145,4 +78,57 @@ func decodeBody(m *storagev1.Event) (eventlog.Body, bool) {
 func knownRole(r storagev1.Role) bool {
 	_, known := storagev1.Role_name[int32(r)]
 	return known
+}
+
+func decodeBlocks(blocks []*storagev1.Block) ([]eventlog.Block, bool) {
+	if len(blocks) == 0 {
+		return nil, true
+	}
+	out := make([]eventlog.Block, len(blocks))
+	for i, b := range blocks {
+		var ok bool
+		if out[i], ok = decodeBlock(b); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+func decodeBlock(b *storagev1.Block) (eventlog.Block, bool) {
+	switch kind := b.GetKind().(type) {
+	case *storagev1.Block_Text:
+		return eventlog.Text{Text: kind.Text.GetText()}, true
+	case *storagev1.Block_Thinking:
+		t := kind.Thinking
+		return eventlog.Thinking{
+			Text:             t.GetText(),
+			Signature:        t.GetSignature(),
+			RedactedData:     string(t.GetRedactedData()),
+			EncryptedContent: t.GetEncryptedContent(),
+		}, true
+	case *storagev1.Block_ToolCall:
+		c := kind.ToolCall
+		return eventlog.ToolCall{CallID: c.GetCallId(), Name: c.GetName(), Arguments: string(c.GetArgumentsJson())}, true
+	case *storagev1.Block_ToolResult:
+		r := kind.ToolResult
+		content, ok := decodeBlocks(r.GetContent())
+		return eventlog.ToolResult{
+			CallID:   r.GetCallId(),
+			ToolName: r.GetToolName(),
+			Content:  content,
+			IsError:  r.GetIsError(),
+		}, ok
+	case *storagev1.Block_Media:
+		m := kind.Media
+		return eventlog.Media{
+			MIMEType: m.GetMimeType(),
+			Data:     string(m.GetData()),
+			URI:      m.GetUri(),
+			Tokens:   m.GetTokens(),
+		}, true
+	case *storagev1.Block_Provider:
+		return eventlog.ProviderBlock{Provider: kind.Provider.GetProvider(), JSON: string(kind.Provider.GetJson())}, true
+	default:
+		return nil, false
+	}
 }

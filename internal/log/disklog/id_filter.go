@@ -1,0 +1,66 @@
+package disklog
+
+import "encoding/binary"
+
+// idFilter remembers which event_ids a segment may hold, in about two bytes per
+// id. What it does not remember is not there, which saves most appends a look
+// into the database. It grows by layers, each twice the size of the one before.
+type idFilter struct {
+	layers []idLayer
+}
+
+type idLayer struct {
+	bits []uint64
+	room int // how many more ids it takes
+}
+
+const (
+	firstLayerIDs = 256
+	bitsPerID     = 16
+	probesPerID   = 8
+)
+
+// add remembers the hash of an event_id.
+func (f *idFilter) add(hash []byte) {
+	if n := len(f.layers); n == 0 || f.layers[n-1].room == 0 {
+		ids := firstLayerIDs << n
+		f.layers = append(f.layers, idLayer{bits: make([]uint64, ids*bitsPerID/64), room: ids})
+	}
+	newest := &f.layers[len(f.layers)-1]
+	newest.room--
+	for _, bit := range probes(hash) {
+		at := bit % uint64(len(newest.bits)*64)
+		newest.bits[at/64] |= 1 << (at % 64)
+	}
+}
+
+// mayHold reports false only for a hash that was never added.
+func (f *idFilter) mayHold(hash []byte) bool {
+	bits := probes(hash)
+	for _, l := range f.layers {
+		if l.holds(bits) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l idLayer) holds(bits [probesPerID]uint64) bool {
+	for _, bit := range bits {
+		at := bit % uint64(len(l.bits)*64)
+		if l.bits[at/64]&(1<<(at%64)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// probes derives positions from a hash that is already as good as random.
+func probes(hash []byte) (bits [probesPerID]uint64) {
+	at, step := binary.LittleEndian.Uint64(hash), binary.LittleEndian.Uint64(hash[8:])|1
+	for i := range bits {
+		bits[i] = at
+		at += step
+	}
+	return bits
+}

@@ -1,0 +1,63 @@
+package disklog
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The functions below write fields of protobuf messages as proto3 has them: what
+// is zero or empty is left out. Strings and bytes look alike.
+
+func appendInt(b []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return appendPresent(b, field, v)
+}
+
+// appendPresent writes an optional field that is there, even if it is zero.
+func appendPresent(b []byte, field protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func appendBool(b []byte, field protowire.Number, v bool) []byte {
+	if !v {
+		return b
+	}
+	return appendPresent(b, field, 1)
+}
+
+func appendString(b []byte, field protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendElement(b, field, s)
+}
+
+// appendElement writes one element of a repeated field, even if it is empty.
+func appendElement(b []byte, field protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
+}
+
+func appendBytes(b []byte, field protowire.Number, v []byte) []byte {
+	if len(v) == 0 {
+		return b
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+// appendMessage writes a message whose fields are written by body.
+func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
+	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
+	start := len(b)
+	b = body(b)
+	size := len(b) - start
+	if more := protowire.SizeVarint(uint64(size)) - 1; more > 0 {
+		// The size takes more than the byte that was left for it.
+		b = slices.Grow(b, more)[:len(b)+more]
+		copy(b[start+more:], b[start:start+size])
+	}
+	protowire.AppendVarint(b[:start-1], uint64(size))
+	return b
+}
