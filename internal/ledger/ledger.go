@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Call is a tool call that left the context.
+// Call is a tool call that left the context. Arguments are written as they stand
+// here: see Shorten.
 type Call struct {
 	Tool, Arguments string
 	Outcome         Outcome
@@ -47,13 +48,21 @@ func Write(calls []Call, limit uint64, count func(string) uint64) string {
 		return ""
 	}
 	lines := merge(calls)
-	// The most lines in full that fit: more lines in full are never shorter, but
-	// for a few bytes, so a binary search finds them.
-	full := searchMost(len(lines), func(n int) bool { return count(compose(lines, n)) <= limit })
-	if text := compose(lines, full); full > 0 || count(text) <= limit {
+	totals := addUp(lines)
+	// More lines in full are never shorter, but for a few bytes, so a binary search
+	// finds how many fit. No line is less than a token.
+	most := min(len(lines), int(min(limit, uint64(len(lines)))))
+	full := searchMost(most, func(n int) bool { return count(compose(lines, totals, n)) <= limit })
+	if text := compose(lines, totals, full); full > 0 || count(text) <= limit {
 		return text
 	}
-	return summary("earlier calls", lines) + "\n"
+	var all tally
+	for _, t := range totals {
+		for outcome, n := range t.by {
+			all.by[outcome] += n
+		}
+	}
+	return all.summary("earlier calls") + "\n"
 }
 
 // searchMost returns the greatest n in [0, most] for which fits holds, given that
@@ -89,39 +98,68 @@ func merge(calls []Call) []line {
 	lines := make([]line, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		c := calls[i]
-		arguments := Shorten(c.Arguments)
-		k := key{c.Tool, arguments, c.Outcome}
+		k := key{c.Tool, c.Arguments, c.Outcome}
 		if j, ok := at[k]; ok {
 			lines[j].times++
 			continue
 		}
 		at[k] = len(lines)
-		lines = append(lines, line{c.Tool, arguments, c.Outcome, c.Pointer, 1})
+		lines = append(lines, line{c.Tool, c.Arguments, c.Outcome, c.Pointer, 1})
 	}
 	slices.Reverse(lines)
 	return lines
 }
 
-// compose writes the newest full lines whole and the others as one line a tool.
-func compose(lines []line, full int) string {
-	var out strings.Builder
-	short := lines[:len(lines)-full]
-	byTool := map[string][]line{}
-	var tools []string
-	for _, l := range short {
-		if _, ok := byTool[l.tool]; !ok {
-			tools = append(tools, l.tool)
+// tally counts the calls of one tool by outcome.
+type tally struct {
+	tool string
+	by   [Interrupted + 1]int
+}
+
+func (t tally) times() int {
+	n := 0
+	for _, k := range t.by {
+		n += k
+	}
+	return n
+}
+
+// addUp counts all lines by tool, in the order of the tools' first lines.
+func addUp(lines []line) []tally {
+	at := map[string]int{}
+	var totals []tally
+	for _, l := range lines {
+		i, ok := at[l.tool]
+		if !ok {
+			i = len(totals)
+			at[l.tool] = i
+			totals = append(totals, tally{tool: l.tool})
 		}
-		byTool[l.tool] = append(byTool[l.tool], l)
+		totals[i].by[l.outcome] += l.times
 	}
-	slices.SortStableFunc(tools, func(a, b string) int {
-		return cmp.Compare(times(byTool[b]), times(byTool[a]))
-	})
-	for _, tool := range tools {
-		out.WriteString(summary(tool, byTool[tool]))
-		out.WriteByte('\n')
+	return totals
+}
+
+// compose writes the newest full lines whole and the others as one line a tool,
+// the tools with the most calls first.
+func compose(lines []line, totals []tally, full int) string {
+	whole := lines[len(lines)-full:]
+	rest := slices.Clone(totals)
+	for _, t := range addUp(whole) {
+		i := slices.IndexFunc(rest, func(r tally) bool { return r.tool == t.tool })
+		for outcome, n := range t.by {
+			rest[i].by[outcome] -= n
+		}
 	}
-	for _, l := range lines[len(lines)-full:] {
+	slices.SortStableFunc(rest, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
+	var out strings.Builder
+	for _, t := range rest {
+		if t.times() > 0 {
+			out.WriteString(t.summary(t.tool))
+			out.WriteByte('\n')
+		}
+	}
+	for _, l := range whole {
 		out.WriteString(l.String())
 		out.WriteByte('\n')
 	}
@@ -144,24 +182,12 @@ func (l line) String() string {
 }
 
 // summary is one line for many calls.
-func summary(name string, lines []line) string {
-	var by [3]int
-	for _, l := range lines {
-		by[l.outcome] += l.times
-	}
-	s := fmt.Sprintf("%s ×%d", name, times(lines))
+func (t tally) summary(name string) string {
+	s := fmt.Sprintf("%s ×%d", name, t.times())
 	for outcome := Failed; outcome <= Interrupted; outcome++ {
-		if by[outcome] > 0 {
-			s += fmt.Sprintf(", %d %s", by[outcome], outcome)
+		if t.by[outcome] > 0 {
+			s += fmt.Sprintf(", %d %s", t.by[outcome], outcome)
 		}
 	}
 	return s
-}
-
-func times(lines []line) int {
-	n := 0
-	for _, l := range lines {
-		n += l.times
-	}
-	return n
 }

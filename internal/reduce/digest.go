@@ -106,7 +106,7 @@ func (m *digestMemo) take(g *Group) {
 		c := &g.Calls[i]
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
-		entry := ledger.Call{Tool: c.Name, Arguments: c.Arguments}
+		entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
 		switch {
 		case c.Interrupted:
 			entry.Outcome = ledger.Interrupted
