@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -46,46 +47,66 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 	}
 	if text, ok := c.texts.clip(call, tokens, limit, c.policy); ok {
 		e.Clip(i, call, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
+	} else if limit == pointerAlone {
+		e.Stub(i, call, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
 	}
 }
 
-// clipAnchor shortens the first user message's largest texts to limit together.
+// clipAnchor shortens the largest texts of the first user message alike, so that
+// it takes limit.
 func (c clipping) clipAnchor(e *Editor, i int, g *Group, limit uint64) {
 	if g.Kind != KindUser || g.Tokens <= limit {
 		return
 	}
-	excess := g.Tokens - limit
+	level := max(clipLevel(g, limit), clipFloor)
 	for m := range g.Messages {
 		for b, block := range g.Messages[m].Blocks {
 			text, ok := block.Block.(eventlog.Text)
-			if !ok || block.Tokens < g.Tokens/4 {
-				continue
-			}
-			room := block.Tokens / 8
-			if block.Tokens > excess {
-				room = max(room, block.Tokens-excess)
-			}
-			short, ok := c.texts.clipText(block, text.Text, room)
 			if !ok {
 				continue
 			}
-			before := e.Tokens()
-			e.ClipAnchor(i, m, b, short, c.Name(), "the first user message alone takes more than half of the target")
-			freed := before - e.Tokens()
-			if freed >= excess {
-				return
+			if short, ok := c.texts.clipText(block, text.Text, level); ok {
+				e.ClipAnchor(i, m, b, short, c.Name(), "the first user message alone takes more than half of the target")
 			}
-			excess -= freed
 		}
 	}
 }
 
-// clipFloor is the smallest limit that pressure sets, in tokens.
-const clipFloor = 64
+// clipLevel is the size at which texts must be cut for the group to take limit.
+func clipLevel(g *Group, limit uint64) uint64 {
+	var texts []uint64
+	rest := g.Tokens
+	for m := range g.Messages {
+		for _, block := range g.Messages[m].Blocks {
+			if _, ok := block.Block.(eventlog.Text); ok {
+				texts = append(texts, block.Tokens)
+				rest -= block.Tokens
+			}
+		}
+	}
+	room := limit - min(rest, limit)
+	slices.Sort(texts)
+	for i, tokens := range texts {
+		level := room / uint64(len(texts)-i)
+		if tokens > level {
+			return level
+		}
+		room -= tokens
+	}
+	return limit
+}
+
+const (
+	// clipFloor is the smallest limit at which head and tail say something, in
+	// tokens.
+	clipFloor = 64
+	// pointerAlone is the limit at which nothing but the pointer stays.
+	pointerAlone = 1
+)
 
 // relieve halves the limit of the results that are still in the view in full,
-// until enough is freed. It serves as the last resort: by then only the newest
-// turns are left.
+// until enough is freed, and at last leaves their pointers alone. It serves as the
+// last resort: by then only the newest turns are left.
 func (c clipping) relieve(e *Editor, excess uint64, s State) State {
 	before := e.Tokens()
 	if e.v.Len() == 0 {
@@ -114,8 +135,10 @@ func (c clipping) relieve(e *Editor, excess uint64, s State) State {
 	if s.ClipTokens > 0 {
 		limit = min(limit, s.ClipTokens)
 	}
-	for limit/2 >= clipFloor && before-e.Tokens() < excess {
-		limit /= 2
+	for limit > pointerAlone && before-e.Tokens() < excess {
+		if limit /= 2; limit < clipFloor {
+			limit = pointerAlone
+		}
 		for i := range e.v.Len() {
 			g := e.v.Group(i)
 			for k := range g.Calls {

@@ -18,12 +18,13 @@ type Conversation struct {
 	texts     texts
 	digest    digestMemo
 
-	head    eventlog.Seq
-	lastAt  eventTimes
-	turns   uint32
-	tokens  uint64
-	chars   int
-	hasUser bool
+	head   eventlog.Seq
+	lastAt eventTimes
+	turns  uint32
+	tokens uint64
+	chars  int
+	// firstUser is the index of the group with the first user message, or -1.
+	firstUser int
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
 	open      map[string]int // call id → group
@@ -44,6 +45,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		gauge:     gauge,
 		byGroupID: map[string]int{},
 		open:      map[string]int{},
+		firstUser: -1,
 		texts:     newTexts(gauge),
 	}
 }
@@ -93,7 +95,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	rest := blocks[:0:0]
 	for _, b := range blocks {
 		if r, ok := b.Block.(eventlog.ToolResult); ok {
-			c.answer(r, b)
+			c.answer(r, b, m.Pinned)
 		} else {
 			rest = append(rest, b)
 		}
@@ -102,23 +104,28 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 		return
 	}
 	msg := c.message(m.Role, rest, e.Seq, m.Model)
+	firstUser := m.Role == eventlog.RoleUser && c.firstUser < 0
 	if i, ok := c.lookup(m.GroupID); ok {
 		c.replace(i, func(g *Group) {
 			g.Messages = append(g.Messages, msg)
 			g.Last = e.Seq
 			g.Pinned = g.Pinned || m.Pinned
+			g.Anchor = g.Anchor || firstUser
 		})
+		if firstUser {
+			c.firstUser = i
+		}
 		return
 	}
-	g := &Group{Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars}
+	g := &Group{Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Anchor: firstUser, Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars}
 	if m.Role == eventlog.RoleSystem {
 		g.Kind = KindSystem
 		g.Anchor = c.onlySystem()
-	} else if !c.hasUser {
-		c.hasUser = true
-		g.Anchor = true
 	}
-	c.add(g, m.GroupID)
+	i := c.add(g, m.GroupID)
+	if firstUser {
+		c.firstUser = i
+	}
 }
 
 // onlySystem reports whether nothing but the system prompt was said so far.
@@ -167,15 +174,16 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 	g.Calls = append(g.Calls, Call{ID: call.CallID, Name: call.Name, Arguments: call.Arguments, Result: at, Interrupted: true})
 }
 
-// answer puts a result in the place of its call's synthetic one.
-func (c *Conversation) answer(r eventlog.ToolResult, b Block) {
+// answer puts a result in the place of its call's synthetic one. A pinned result
+// pins the group that it belongs to.
+func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
 		return // Admit refuses such a result; a forgotten call's result has no place
 	}
 	delete(c.open, r.CallID)
 	c.replace(i, func(g *Group) {
-		for j := range g.Calls {
+		for j := len(g.Calls) - 1; j >= 0; j-- { // the newest call may use an older one's id
 			call := &g.Calls[j]
 			if call.ID != r.CallID || !call.Interrupted {
 				continue
@@ -186,8 +194,9 @@ func (c *Conversation) answer(r eventlog.ToolResult, b Block) {
 			b.Block = r
 			g.Messages[call.Result] = c.message(eventlog.RoleTool, []Block{b}, b.Seq, "")
 			call.Interrupted, call.IsError = false, r.IsError
-			call.Body, call.Seq, call.Block = textOf(r.Content), b.Seq, b.Index
+			call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
 			g.Last = max(g.Last, b.Seq)
+			g.Pinned = g.Pinned || pinned
 			return
 		}
 	})

@@ -10,8 +10,10 @@ import (
 
 // cutter keeps the head and the tail of a text within a limit of tokens.
 type cutter struct {
-	gauge      budget.Accountant
-	head, tail uint64 // proportions; both 0 mean two to one
+	gauge budget.Accountant
+	// head and tail are how many tokens of each end stay at the most; both 0 divide
+	// the limit two to one.
+	head, tail uint64
 }
 
 // cut returns text shortened to at most limit tokens, with a note in the gap
@@ -22,13 +24,14 @@ func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short st
 	if tokens <= limit || len(text) == 0 {
 		return "", false
 	}
-	head, tail := c.head, c.tail
-	if head+tail == 0 {
-		head, tail = 2, 1
+	head, tail := min(c.head, limit), min(c.tail, limit)
+	kept := min(head+tail, limit)
+	if kept == 0 {
+		head, tail, kept = 2, 1, limit
 	}
 	// The first guess takes the text's own bytes per token; each further one is
 	// smaller by a fifth, so the loop ends.
-	room := uint64(len(text)) * limit / tokens
+	room := uint64(len(text)) * kept / tokens
 	for room > 0 {
 		headEnd := lineEnd(text, int(room*head/(head+tail)))
 		tailStart := lineStart(text, len(text)-int(room*tail/(head+tail)))

@@ -2,8 +2,10 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // duplicateMinTokens keeps results that a pointer would hardly shorten.
@@ -27,12 +29,13 @@ func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step)
 	newest := map[key]*Call{}
 	for i := v.Len() - 1; i >= 0; i-- {
 		g := v.Group(i)
-		if g.Last > s.EvictedAsOf {
+		if g.First > s.EvictedAsOf {
 			continue
 		}
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
-			if call.Interrupted || g.Messages[call.Result].Tokens < duplicateMinTokens {
+			result := &g.Messages[call.Result]
+			if call.Interrupted || call.Seq > s.EvictedAsOf || result.Tokens < duplicateMinTokens || !textAlone(result) {
 				continue
 			}
 			k := key{call.Name, call.Arguments, call.Body}
@@ -48,4 +51,14 @@ func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step)
 		Touched: e.Touched(),
 		Note:    fmt.Sprintf("stubbed %d results that stand again later, as of event %d", e.Touched(), s.EvictedAsOf),
 	}
+}
+
+// textAlone reports whether a result is text and nothing else: of images one
+// cannot tell from the body whether they are the same.
+func textAlone(m *Message) bool {
+	content := m.Blocks[0].Block.(eventlog.ToolResult).Content
+	return !slices.ContainsFunc(content, func(b eventlog.Block) bool {
+		_, ok := b.(eventlog.Text)
+		return !ok
+	})
 }

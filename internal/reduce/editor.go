@@ -98,7 +98,7 @@ func isThinking(b Block) bool {
 	return ok
 }
 
-// put records an edit if it shrinks the block.
+// put records an edit if it shrinks the block, or leaves it out.
 func (e *Editor) put(i int, edit Edit) bool {
 	it := &e.v.items[i]
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
@@ -111,7 +111,7 @@ func (e *Editor) put(i int, edit Edit) bool {
 			edits = append(edits, old)
 		}
 	}
-	if edit.Tokens >= now {
+	if edit.Tokens >= now && edit.Kind != Omitted {
 		return false
 	}
 	edits = append(edits, edit)
@@ -156,7 +156,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	}
 	e.touched += left
 	e.v.items, e.v.digest, e.v.tokens = kept, digest, tokens
-	e.v.digestAt = e.v.anchorEnd()
+	e.v.digestAt = e.v.anchorEnd(through)
 	return true
 }
 

@@ -67,9 +67,11 @@ type Call struct {
 	// synthetic.
 	Interrupted bool
 	IsError     bool
-	// Body and Seq are the result's text and event; Seq is 0 if interrupted.
+	// Body, Seq and Turn are the result's text, event and turn, which is later than
+	// the call's where the result is late; Seq is 0 if interrupted.
 	Body string
 	Seq  eventlog.Seq
+	Turn uint32
 	// Block is the result's index in its event.
 	Block int
 }

@@ -87,8 +87,9 @@ func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error
 	if reserved >= b.Target {
 		return Result{}, &OverBudgetError{b.Target, reserved, []IrreduciblePart{{What: "reminders", Tokens: reserved}}}
 	}
+	target := b.Target
 	b.Target -= reserved
-	s, err := p.firstLimits(b, s)
+	s, err := p.firstLimits(b, s, target)
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,38 +100,38 @@ func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error
 		r = p.lastResort(b, r)
 	}
 	if r.View.Tokens() > b.Target {
-		return Result{}, &OverBudgetError{b.Target + reserved, r.View.Tokens() + reserved, irreducible(r.View)}
+		return Result{}, &OverBudgetError{target, r.View.Tokens() + reserved, irreducible(r.View, reserved)}
 	}
 	return r, nil
 }
 
 // resultShare is the largest part of the target that a single result may take
 // when it first appears.
-const resultShare = 0.25
+const resultShare = 0.125
 
 // firstLimits fixes, when a session is first assembled, the size above which
 // results are clipped, and clips a first user message that takes more than half
-// of the target.
-func (p *Pipeline) firstLimits(b budget.Budget, s State) (State, error) {
+// of the target. The limit that it is clipped to holds until it exceeds two thirds
+// of the target: reserves and reminders come and go, and must not rewrite what
+// stands in front of everything.
+func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, error) {
 	if s.ClipTokens == 0 {
 		s.ClipTokens = b.Share(resultShare)
 		if limit := p.policy.Clipping.MaxTokens; limit > 0 {
 			s.ClipTokens = min(s.ClipTokens, limit)
 		}
 	}
-	half := b.Target / 2
-	for _, g := range p.conv.groups {
-		if !g.Anchor {
-			break
-		}
-		if g.Kind != KindUser || g.Pinned || g.Tokens <= half || s.AnchorTokens > 0 && s.AnchorTokens <= half {
-			continue
-		}
-		if p.policy.Window.StrictAnchor {
-			return s, &OverBudgetError{b.Target, g.Tokens, []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
-		}
-		s.AnchorTokens = half
+	if p.conv.firstUser < 0 {
+		return s, nil
 	}
+	g := p.conv.groups[p.conv.firstUser]
+	if g.Kind != KindUser || g.Pinned || g.Tokens <= target/2 || s.AnchorTokens > 0 && s.AnchorTokens <= target/3*2 {
+		return s, nil
+	}
+	if p.policy.Window.StrictAnchor {
+		return s, &OverBudgetError{target, g.Tokens, []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
+	}
+	s.AnchorTokens = b.Target / 2
 	return s, nil
 }
 
@@ -183,7 +184,7 @@ func (p *Pipeline) relieve(b budget.Budget, r Result) Result {
 		out = p.ask(reducer, b, out, p.demand(reducer, b, r.View, out.View))
 	}
 	const leastProgress = 10 // a tenth of what was asked for
-	if r.View.Tokens() <= b.Target && (r.View.Tokens()-out.View.Tokens())*leastProgress < asked {
+	if r.View.Tokens() <= b.Target && out.View.Tokens()+asked/leastProgress > r.View.Tokens() {
 		return r
 	}
 	out.note("the budget forced it")
@@ -212,7 +213,8 @@ func (p *Pipeline) demand(reducer Reducer, b budget.Budget, start, now View) uin
 	return excess
 }
 
-// ask has a reducer free excess tokens and applies what it decided.
+// ask has a reducer free excess tokens and applies what it decided, unless that
+// would free nothing.
 func (p *Pipeline) ask(reducer Reducer, b budget.Budget, r Result, excess uint64) Result {
 	if excess == 0 {
 		return r
@@ -220,10 +222,18 @@ func (p *Pipeline) ask(reducer Reducer, b budget.Budget, r Result, excess uint64
 	b.Excess = excess
 	_, s, _ := reducer.Reduce(r.View, b, r.State)
 	b.Excess = 0
+	return p.adopt(b, r, s)
+}
+
+// adopt applies a state if its view is smaller.
+func (p *Pipeline) adopt(b budget.Budget, r Result, s State) Result {
 	if s.equal(r.State) {
 		return r
 	}
-	return p.apply(b, s)
+	if next := p.apply(b, s); next.View.Tokens() < r.View.Tokens() {
+		return next
+	}
+	return r
 }
 
 // lastResort gives up what a forced cut spares: all turns but the newest, then
@@ -234,10 +244,16 @@ func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 		r = p.ask(p.clipping, b, r, r.View.Tokens()-b.Target)
 	}
 	const least = 64 // tokens that a digest is written for at the least
-	for r.View.Tokens() > b.Target && r.State.CollapsedFor/4 >= least {
+	for size := p.window.sizeFor(b) / 4; r.View.Tokens() > b.Target && size >= least; size /= 4 {
+		if r.State.CollapsedThrough > 0 && size >= r.State.CollapsedFor {
+			continue
+		}
 		s := r.State
-		s.CollapsedFor /= 4
-		r = p.apply(b, s)
+		b.Excess = r.View.Tokens()
+		s.CollapsedThrough = max(s.CollapsedThrough, p.window.cut(r.View, b))
+		b.Excess = 0
+		s.CollapsedFor = size
+		r = p.adopt(b, r, s)
 	}
 	r.note("the last resort: only the newest turn was spared")
 	return r
@@ -250,10 +266,13 @@ func (r *Result) note(s string) {
 	}
 }
 
-// irreducible lists what is left in a view that nothing may make smaller, the
-// largest first.
-func irreducible(v View) []IrreduciblePart {
+// irreducible lists what is left in a view, and what stands beside it, that nothing
+// may make smaller, the largest first.
+func irreducible(v View, reserved uint64) []IrreduciblePart {
 	var parts []IrreduciblePart
+	if reserved > 0 {
+		parts = append(parts, IrreduciblePart{What: "reminders", Tokens: reserved})
+	}
 	for i := range v.items {
 		it := &v.items[i]
 		what := "newest turn"

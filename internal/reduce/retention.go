@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -48,7 +49,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 			}
 			seen[call.Name]++
 			rule := r.policy.rule(call.Name)
-			tooOld := rule.Turns > 0 && s.EvictedTurn-g.Turn >= rule.Turns
+			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
 			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last
 			if !tooOld && !tooMany {
 				continue
@@ -103,22 +104,41 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, left *leftA
 	}
 }
 
-// relieve moves StubbedThrough forward, a group at a time, until enough is freed.
+// relieve moves StubbedThrough forward, each time up to the next group, until
+// enough is freed. A late result is as recent as the groups around it: the group
+// of its call is taken up again when the watermark has come so far.
 func (r retention) relieve(e *Editor, excess uint64, s State) State {
 	before := e.Tokens()
 	var left leftAlone
+	var late []int
 	for i := range e.v.Len() {
-		g := e.v.Group(i)
-		if before-e.Tokens() >= excess || e.v.lastTurn()-g.Turn < r.keepTurns {
+		if before-e.Tokens() >= excess || e.v.lastTurn()-e.v.Group(i).Turn < r.keepTurns {
 			break
 		}
-		if g.Kind != KindTurn || g.Last <= s.StubbedThrough {
+		through := e.v.lastBefore(i + 1)
+		if through <= s.StubbedThrough {
 			continue
 		}
-		r.stubGroup(e, i, g.Last, &left)
-		s.StubbedThrough = max(s.StubbedThrough, g.Last)
+		s.StubbedThrough = through
+		late = append(late, i)
+		late = slices.DeleteFunc(late, func(j int) bool {
+			r.stubGroup(e, j, through, &left)
+			return e.v.Group(j).Last <= through
+		})
 	}
 	return s
+}
+
+// lastBefore is the last event before group i, or of the view if there is none.
+func (v View) lastBefore(i int) eventlog.Seq {
+	if i < len(v.items) {
+		return v.items[i].group.First - 1
+	}
+	var last eventlog.Seq
+	for i := range v.items {
+		last = max(last, v.items[i].group.Last)
+	}
+	return last
 }
 
 // lastTurn is the turn of the newest group.

@@ -18,11 +18,14 @@ type texts struct {
 	made  map[textKey]string
 }
 
+// textKey is everything that a text depends on.
 type textKey struct {
 	seq   eventlog.Seq
 	block int
-	limit uint64
 	kind  EditKind
+	limit uint64
+	// head and tail are those of the Clipping.
+	head, tail uint64
 }
 
 func newTexts(gauge budget.Accountant) texts {
@@ -32,7 +35,7 @@ func newTexts(gauge budget.Accountant) texts {
 // stub returns the pointer line of an evicted result and an outline of at most
 // outlineTokens.
 func (t texts) stub(call *Call, outlineTokens uint64) string {
-	key := textKey{call.Seq, call.Block, outlineTokens, Stubbed}
+	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens}
 	if s, ok := t.made[key]; ok {
 		return s
 	}
@@ -55,19 +58,19 @@ func (t texts) duplicate(call, later *Call) string {
 
 // clip returns a result's head and tail within limit, or false if it fits.
 func (t texts) clip(call *Call, tokens, limit uint64, c Clipping) (string, bool) {
-	return t.cut(textKey{call.Seq, call.Block, limit, Clipped}, call.Body, tokens, c)
+	return t.cut(textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens}, call.Body, tokens)
 }
 
 // clipText does the same for a text block.
 func (t texts) clipText(b Block, text string, limit uint64) (string, bool) {
-	return t.cut(textKey{b.Seq, b.Index, limit, Clipped}, text, b.Tokens, Clipping{})
+	return t.cut(textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit}, text, b.Tokens)
 }
 
-func (t texts) cut(key textKey, text string, tokens uint64, c Clipping) (string, bool) {
+func (t texts) cut(key textKey, text string, tokens uint64) (string, bool) {
 	if s, ok := t.made[key]; ok {
 		return s, s != ""
 	}
-	s, ok := cutter{t.gauge, c.HeadTokens, c.TailTokens}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
+	s, ok := cutter{t.gauge, key.head, key.tail}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
 	t.made[key] = s
 	return s, ok
 }

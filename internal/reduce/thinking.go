@@ -25,7 +25,7 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 	sealed := 0
 	for i := range v.Len() {
 		g := v.Group(i)
-		if g.Kind != KindTurn || g.Last > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
+		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue
 		}
 		if g.Sealed && (i >= loop || !fromAnthropic(g)) {

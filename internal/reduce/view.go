@@ -66,15 +66,15 @@ func NewView(gauge budget.Accountant, groups []*Group) View {
 		v.items[i] = item{group: g, tokens: g.Tokens}
 		v.tokens += g.Tokens
 	}
-	v.digestAt = v.anchorEnd()
 	return v
 }
 
-// anchorEnd is the index behind the anchor at the view's front.
-func (v View) anchorEnd() int {
+// anchorEnd is the index behind the anchor at the view's front, as far as it was
+// said up to an event.
+func (v View) anchorEnd(through eventlog.Seq) int {
 	end := 0
 	for i := range v.items {
-		if !v.items[i].group.Anchor {
+		if g := v.items[i].group; !g.Anchor || g.First > through {
 			break
 		}
 		end = i + 1

@@ -23,7 +23,7 @@ func (window) Name() string { return "dialogue_window" }
 func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 	if b.Excess > 0 {
 		if through := w.cut(v, b); through > s.CollapsedThrough {
-			s.CollapsedThrough, s.CollapsedFor = through, w.digests.sizeFor(b)
+			s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b)
 		}
 	}
 	d, _ := v.Digest()
@@ -40,6 +40,11 @@ func (w window) overWindow(v View) uint64 {
 	if w.policy.MaxTokens > 0 && v.Tokens() > w.policy.MaxTokens {
 		return v.Tokens() - fraction(w.policy.MaxTokens, w.run.To)
 	}
+	return w.overTurns(v)
+}
+
+// overTurns is the size of the groups that must leave for MaxTurns.
+func (w window) overTurns(v View) uint64 {
 	if w.policy.MaxTurns == 0 {
 		return 0
 	}
@@ -68,13 +73,26 @@ func (w window) overWindow(v View) uint64 {
 	return excess
 }
 
+// sizeFor is the target whose shares a digest is written for.
+func (w window) sizeFor(b budget.Budget) uint64 {
+	if w.policy.MaxTokens > 0 {
+		b.Target = min(b.Target, w.policy.MaxTokens)
+	}
+	return w.digests.sizeFor(b)
+}
+
 // cut finds the event through which groups must leave to free b.Excess tokens,
-// their digest counted at its largest. The newest turns are spared as long as
-// that is enough to come under the target, and the newest group always. An excess
-// of everything there is spares the newest group alone.
+// their digest counted at its largest unless it is only turns that are too many.
+// The newest turns are spared as long as that is enough to come under the target,
+// and the newest group always. An excess of everything there is spares the newest
+// group alone.
 func (w window) cut(v View, b budget.Budget) eventlog.Seq {
-	d, _ := v.Digest()
-	need := b.Excess + w.digests.most(b.Target) - min(d.Tokens, w.digests.most(b.Target))
+	need := b.Excess
+	if need > w.overTurns(v) {
+		d, _ := v.Digest()
+		most := w.digests.most(w.sizeFor(b))
+		need += most - min(d.Tokens, most)
+	}
 	var through eventlog.Seq
 	var freed uint64
 	for i := 0; i < v.Len()-1 && freed < need; i++ {

@@ -1,0 +1,150 @@
+package reduce_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// The notation of events in scripts, one a line:
+//
+//	system: You are an agent.
+//	user (pinned): Fix the parser.
+//	assistant (group=g1 model=claude at=5m): think hm | Let me look. | call c1 read {"path":"a.go"}
+//	tool: c1 no such file
+//	tool: c2 ok | c3! failed
+//	user: result c1 late | And now?
+//	custom: nothing that is rendered
+//
+// Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature) and
+// "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
+// in a tool message "ID BODY", or "ID! BODY" for a failure. A text is written as it
+// stands, or as "@N WORD" for N lines with WORD, or "*N TEXT" for N times the text, spaced.
+func parseEvents(input string, firstID int) ([]eventlog.Event, error) {
+	var events []eventlog.Event
+	for line := range strings.Lines(input) {
+		e, err := parseEvent(strings.TrimSpace(line))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
+		}
+		e.ID = fmt.Sprintf("e%d", firstID+len(events))
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var roles = map[string]eventlog.Role{
+	"system": eventlog.RoleSystem, "user": eventlog.RoleUser, "assistant": eventlog.RoleAssistant, "tool": eventlog.RoleTool,
+}
+
+func parseEvent(line string) (eventlog.Event, error) {
+	head, body, found := strings.Cut(line, ": ")
+	if !found {
+		return eventlog.Event{}, fmt.Errorf("has no body")
+	}
+	name, options, _ := strings.Cut(strings.TrimSuffix(head, ")"), " (")
+	if name == "custom" {
+		return eventlog.Event{Body: &eventlog.Custom{Type: body}}, nil
+	}
+	role, ok := roles[name]
+	if !ok {
+		return eventlog.Event{}, fmt.Errorf("%q is no role", name)
+	}
+	m := &eventlog.Message{Role: role}
+	e := eventlog.Event{Body: m}
+	for _, option := range strings.Fields(options) {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "pinned":
+			m.Pinned = true
+		case "group":
+			m.GroupID = value
+		case "model":
+			m.Model = value
+		case "at":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return e, err
+			}
+			e.Time = epoch.Add(d)
+		default:
+			return e, fmt.Errorf("%q is no option", option)
+		}
+	}
+	for part := range strings.SplitSeq(body, " | ") {
+		if role == eventlog.RoleTool {
+			part = "result " + part
+		}
+		m.Blocks = append(m.Blocks, parseBlock(part))
+	}
+	return e, nil
+}
+
+func parseBlock(part string) eventlog.Block {
+	kind, rest, _ := strings.Cut(part, " ")
+	first, second, _ := strings.Cut(rest, " ")
+	switch kind {
+	case "call":
+		tool, arguments, _ := strings.Cut(second, " ")
+		return eventlog.ToolCall{CallID: first, Name: tool, Arguments: arguments}
+	case "result":
+		id, failed := strings.CutSuffix(first, "!")
+		return eventlog.ToolResult{CallID: id, Content: parseContent(second), IsError: failed}
+	case "think":
+		return eventlog.Thinking{Text: parseText(rest)}
+	case "signed":
+		return eventlog.Thinking{Text: parseText(rest), Signature: strings.Repeat("s", 100)}
+	case "sealed":
+		return eventlog.Thinking{EncryptedContent: parseText(rest)}
+	case "image":
+		return eventlog.Media{MIMEType: "image/png", URI: rest, Tokens: 200}
+	default:
+		return eventlog.Text{Text: parseText(part)}
+	}
+}
+
+func parseContent(s string) []eventlog.Block {
+	if s == "" {
+		return nil
+	}
+	var content []eventlog.Block
+	for part := range strings.SplitSeq(s, " + ") {
+		content = append(content, parseBlock(part))
+	}
+	return content
+}
+
+func parseText(s string) string {
+	if s == "" {
+		return s
+	}
+	count, rest, _ := strings.Cut(s[1:], " ")
+	n, err := strconv.Atoi(count)
+	switch {
+	case err != nil:
+		return s
+	case s[0] == '*':
+		return strings.TrimSuffix(strings.Repeat(rest+" ", n), " ")
+	case s[0] == '@':
+		return lines(n, rest)
+	default:
+		return s
+	}
+}
+
+// lines are n lines of about 24 bytes in which each names something else.
+func lines(n int, word string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s: line %d of %d", word, i+1, n)
+	}
+	return b.String()
+}

@@ -1,0 +1,185 @@
+package reduce_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// session reduces a growing log as a daemon does, and holds every step against
+// the invariants and against the step before.
+type session struct {
+	log   *record
+	conv  *reduce.Conversation
+	state reduce.State
+	last  *step
+}
+
+// step is an assembly and the groups it was made from.
+type step struct {
+	groups []*reduce.Group
+	before reduce.State
+	result reduce.Result
+	target uint64
+}
+
+func newSession() *session { return &session{log: newRecord(), conv: reduce.NewConversation(gauge)} }
+
+func (s *session) append(events ...eventlog.Event) error {
+	admitted, err := s.log.append(events...)
+	for _, e := range admitted {
+		s.conv.Append(e)
+	}
+	return err
+}
+
+// reduce runs the pipeline, checks everything and keeps the state.
+func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, reserved uint64) (reduce.Result, error) {
+	checkGroups(t, s.log, s.conv)
+	got, err := reduce.NewPipeline(p, s.conv).Run(b, s.state, reserved)
+	again, errAgain := reduce.NewPipeline(p, s.fresh()).Run(b, s.state, reserved)
+	if err != nil {
+		var over *reduce.OverBudgetError
+		if !errors.As(err, &over) || errAgain == nil || err.Error() != errAgain.Error() {
+			t.Fatalf("refused with %v, and by a fresh conversation with %v", err, errAgain)
+		}
+		checkRefusal(t, over, b)
+		return got, err
+	}
+	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
+		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v", errAgain, got.State, again.State)
+	}
+	if got.View.Tokens()+reserved > b.Target {
+		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), reserved, b.Target)
+	}
+	checkView(t, s.log, s.conv, got.View)
+	checkForward(t, s.state, got.State)
+	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
+		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
+	}
+	now := step{slices.Clone(s.conv.Groups()), s.state, got, b.Target}
+	if s.last != nil {
+		checkSticky(t, *s.last, now)
+	}
+	s.state, s.last = got.State, &now
+	return got, nil
+}
+
+// fresh is the conversation of someone who reads the log for the first time.
+func (s *session) fresh() *reduce.Conversation {
+	conv := reduce.NewConversation(gauge)
+	for _, e := range s.log.events {
+		conv.Append(e)
+	}
+	return conv
+}
+
+func sameView(a, b reduce.View) bool {
+	x, y := show(a), show(b)
+	return slices.EqualFunc(x, y, func(p, q shown) bool {
+		return p.bytes() == q.bytes() && reflect.DeepEqual(p.seqs, q.seqs) && reflect.DeepEqual(p.edits, q.edits)
+	})
+}
+
+// checkRefusal checks that a refusal names parts that are indeed too large.
+func checkRefusal(t fataler, e *reduce.OverBudgetError, b budget.Budget) {
+	var sum uint64
+	for i, p := range e.Parts {
+		sum += p.Tokens
+		if p.What == "" || i > 0 && p.Tokens > e.Parts[i-1].Tokens {
+			t.Fatalf("parts without a name or not in order: %+v", e.Parts)
+		}
+	}
+	if e.Target != b.Target || len(e.Parts) == 0 || sum != e.Needed {
+		t.Fatalf("refused a target of %d with parts of %d tokens: %v", b.Target, sum, e)
+	}
+}
+
+// checkForward checks that decisions only move forward.
+func checkForward(t fataler, before, after reduce.State) {
+	if after.EvictedAsOf < before.EvictedAsOf || after.EvictedTurn < before.EvictedTurn ||
+		after.StubbedThrough < before.StubbedThrough || after.CollapsedThrough < before.CollapsedThrough ||
+		before.ClipTokens > 0 && after.ClipTokens != before.ClipTokens ||
+		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) {
+		t.Fatalf("the state moved back from %+v to %+v", before, after)
+	}
+	if n := len(before.Clips); len(after.Clips) < n || !slices.Equal(after.Clips[:n], before.Clips) {
+		t.Fatalf("the clips moved back from %+v to %+v", before.Clips, after.Clips)
+	}
+}
+
+// checkSticky checks what one step may change of what the step before showed.
+func checkSticky(t fataler, before, now step) {
+	old, fresh := show(before.result.View), show(now.result.View)
+	first, digest := logChanges(before, now)
+	// A late event can make the collapsed run smaller than its digest.
+	there, _ := now.result.View.Digest()
+	undone := digest && there.Through == 0
+	if reflect.DeepEqual(before.result.State, now.result.State) && !undone {
+		for i, m := range old {
+			if m.group == nil && digest || m.group != nil && m.group.First >= first {
+				break
+			}
+			if i >= len(fresh) || m.bytes() != fresh[i].bytes() {
+				t.Fatalf("nothing was decided, and message %d changed: %+v\nfrom\n%s\nto\n%s", i, now.result.State, linesOf(old), linesOf(fresh))
+			}
+		}
+	}
+	at := map[*reduce.Group]int{}
+	for i := range now.result.View.Len() {
+		at[now.result.View.Group(i)] = i
+	}
+	was := map[*reduce.Group]bool{}
+	for i := range before.result.View.Len() {
+		g := before.result.View.Group(i)
+		was[g] = true
+		if j, ok := at[g]; ok {
+			checkEditsStay(t, g, before.result.View.Edits(i), now.result.View, j)
+		}
+	}
+	for _, g := range before.groups {
+		if _, here := at[g]; here && !was[g] && !digest && g.Kind == reduce.KindTurn {
+			t.Fatalf("the group at %d left the view and came back: %+v\nfrom\n%s\nto %+v\n%s", g.First, before.result.State, linesOf(old), now.result.State, linesOf(fresh))
+		}
+	}
+}
+
+// logChanges tells what late events changed of what was there: the first event of
+// the first group that they joined, and whether the digest has to change for them.
+func logChanges(before, now step) (first eventlog.Seq, digest bool) {
+	first = math.MaxUint64
+	for i, g := range before.groups {
+		if now.groups[i] != g {
+			first = min(first, g.First)
+			// It tells of the group, or stands behind the anchor that the group became.
+			digest = digest || g.First <= before.result.State.CollapsedThrough || now.groups[i].Anchor != g.Anchor
+		}
+	}
+	return first, digest
+}
+
+// checkEditsStay checks that what was stubbed or left out stays so, and that a cut
+// body is not whole again.
+func checkEditsStay(t fataler, g *reduce.Group, edits []reduce.Edit, v reduce.View, at int) {
+	for _, e := range edits {
+		next, ok := v.Edit(at, e.Message, e.Block)
+		if !ok || e.Kind != reduce.Clipped && next.Kind != e.Kind {
+			t.Fatalf("the group at %d (anchor %v) had %+v and now has %+v", g.First, g.Anchor, e, next)
+		}
+	}
+}
+
+func linesOf(all []shown) string {
+	var out strings.Builder
+	for _, m := range all {
+		fmt.Fprintln(&out, m.line())
+	}
+	return out.String()
+}
