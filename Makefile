@@ -36,6 +36,10 @@ build: ## Build the daemon into bin/contextd, static
 demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
 
+.PHONY: readme
+readme: ## Write the demo's and the quick start's output into README.md
+	go test -count=1 -run Readme ./cmd/contextd/internal/demo -rewrite
+
 .PHONY: record-demo
 record-demo: ## Record the demo's session again
 	go run ./tools/record -o cmd/contextd/internal/demo/session.jsonl

@@ -69,7 +69,7 @@ func visibleCalls(messages []*contextdv1.RenderedMessage) int {
 			}
 		}
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
-			lines, _ := ledgerOf(m.GetMessage())
+			lines, _ := ledgerOf(textOf(m.GetMessage()))
 			n += lines
 		}
 	}
@@ -83,8 +83,8 @@ var (
 )
 
 // ledgerOf counts the calls of a digest's ledger and lists its pointers.
-func ledgerOf(m *contextdv1.Message) (calls int, pointers []string) {
-	_, ledger, ok := strings.Cut(m.GetBlocks()[0].GetText().GetText(), "\nEarlier tool calls (")
+func ledgerOf(digest string) (calls int, pointers []string) {
+	_, ledger, ok := strings.Cut(digest, "\nEarlier tool calls (")
 	if !ok {
 		return 0, nil
 	}
@@ -104,6 +104,15 @@ func ledgerOf(m *contextdv1.Message) (calls int, pointers []string) {
 	return calls, pointers
 }
 
+func textOf(m *contextdv1.Message) string {
+	var out strings.Builder
+	for _, b := range m.GetBlocks() {
+		out.WriteString(b.GetText().GetText())
+	}
+	return out.String()
+}
+
+// times is the number of a line; one that has none is one call.
 func times(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

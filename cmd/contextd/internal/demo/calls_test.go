@@ -72,9 +72,7 @@ edit_file → ok ctx:21.1
 Names that stood there:
 internal/ledger/ledger.go ×3
 `
-	calls, pointers := ledgerOf(&contextdv1.Message{Blocks: []*contextdv1.Block{{
-		Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: digest}},
-	}}})
+	calls, pointers := ledgerOf(digest)
 	if calls != 14 {
 		t.Errorf("found %d calls", calls)
 	}

@@ -92,7 +92,7 @@ func (r *replay) verify(ctx context.Context) error {
 	pointers := maps.Clone(r.evicted)
 	for _, m := range r.last.messages {
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
-			_, named := ledgerOf(m.GetMessage())
+			_, named := ledgerOf(textOf(m.GetMessage()))
 			for _, p := range named {
 				pointers[p] = "ledger"
 			}
