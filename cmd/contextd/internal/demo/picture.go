@@ -147,7 +147,10 @@ func (p *picture) totals(t *Totals) error {
 	row("tokens sent to the model", grouped(t.TokensAll), grouped(t.Tokens), ratio(float64(t.Tokens), float64(t.TokensAll)))
 	row("largest request, tokens", grouped(t.LargestAll), grouped(t.Largest), ratio(float64(t.Largest), float64(t.LargestAll)))
 	row("cost (bytes: cached x0.1, new x1.25)", grouped(uint64(t.CostAll)), grouped(uint64(t.Cost)), t.CostRatio)
-	fmt.Fprintf(&out, "%-36s %12d %12d  %s\n\n", "changes of the prefix", 0, t.PrefixChanges, causes(t.Causes))
+	fmt.Fprintf(&out, "%-36s %12d %12d\n\n", "changes of the prefix", 0, t.PrefixChanges)
+	if t.PrefixChanges > 0 {
+		fmt.Fprintf(&out, "The prefix was changed by: %s.\n", causes(t.Causes))
+	}
 	if t.OverFrom > 0 {
 		fmt.Fprintf(&out, "Sending everything would be over the target from turn %d on.\n", t.OverFrom)
 	}
