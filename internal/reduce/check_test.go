@@ -1,6 +1,7 @@
 package reduce_test
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 
@@ -19,6 +20,7 @@ type fataler interface {
 func checkGroups(t fataler, r *record, conv *reduce.Conversation) {
 	seen := map[place]bool{}
 	var tokens uint64
+	chars := 0
 	var last eventlog.Seq
 	for _, g := range conv.Groups() {
 		if g.First <= last {
@@ -40,6 +42,7 @@ func checkGroups(t fataler, r *record, conv *reduce.Conversation) {
 					t.Fatalf("block %v of the log is rendered twice or changed: %#v", p, b.Block)
 				}
 				seen[p] = true
+				chars += reduce.Chars(b.Block)
 				pinned = pinned || r.pinned[b.Seq]
 			}
 			if n != m.Tokens {
@@ -55,8 +58,16 @@ func checkGroups(t fataler, r *record, conv *reduce.Conversation) {
 	if all := r.blocks(); len(all) != len(seen) {
 		t.Fatalf("the log holds %d blocks, the groups %d", len(all), len(seen))
 	}
-	if tokens != conv.Tokens() {
-		t.Fatalf("the conversation says %d tokens and has %d", conv.Tokens(), tokens)
+	for _, g := range conv.Groups() {
+		for _, c := range g.Calls {
+			if c.Interrupted {
+				chars += len(reduce.InterruptedText)
+			}
+		}
+	}
+	if tokens != conv.Tokens() || chars != conv.Chars() || conv.Turns() != r.head.Turns || conv.Head() != r.head.Seq {
+		t.Fatalf("the conversation says %d tokens, %d characters, turn %d, head %d; it has %d, %d, %d, %d",
+			conv.Tokens(), conv.Chars(), conv.Turns(), conv.Head(), tokens, chars, r.head.Turns, r.head.Seq)
 	}
 }
 
@@ -121,12 +132,8 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 	if sum != v.Tokens() {
 		t.Fatalf("the view says %d tokens; what it shows has %d", v.Tokens(), sum)
 	}
-	var tiers uint64
-	for _, n := range v.TierTokens() {
-		tiers += n
-	}
-	if tiers != v.Tokens() {
-		t.Fatalf("the tiers have %d tokens together, the view %d", tiers, v.Tokens())
+	if got, want := v.TierTokens(), tiersOf(v); !maps.Equal(got, want) {
+		t.Fatalf("the tiers have %v tokens; they should have %v", got, want)
 	}
 	calls, logged := 0, 0
 	here := map[*reduce.Group]bool{}
@@ -152,6 +159,26 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 	if calls+digest.Calls != logged {
 		t.Fatalf("%d calls in the view and %d in the digest; the log has %d", calls, digest.Calls, logged)
 	}
+}
+
+// tiersOf counts each tier message by message.
+func tiersOf(v reduce.View) map[budget.Tier]uint64 {
+	tiers := map[budget.Tier]uint64{budget.TierSummary: 0}
+	for _, m := range show(v) {
+		switch {
+		case m.group == nil:
+			tiers[budget.TierSummary] += m.tokens()
+		case m.group.Kind == reduce.KindSystem:
+			tiers[budget.TierSystem] += m.tokens()
+		case m.role == eventlog.RoleTool:
+			tiers[budget.TierToolResults] += m.tokens()
+			tiers[budget.TierDialogue] += 0
+		default:
+			tiers[budget.TierDialogue] += m.tokens()
+			tiers[budget.TierToolResults] += 0
+		}
+	}
+	return tiers
 }
 
 // checkEdit checks that a replaced body says where the whole one is, and is not

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -36,6 +37,10 @@ type digestMemo struct {
 	index ledger.Index
 	calls []ledger.Call
 	users []*Group
+	// front are the groups taken in that may stay in the view: anchored, pinned and
+	// user groups. left counts the others.
+	front []*Group
+	left  Digest
 
 	through eventlog.Seq
 	target  uint64
@@ -43,10 +48,16 @@ type digestMemo struct {
 	text    string
 }
 
-// collapse applies a run to the editor's view.
-func (d *digests) collapse(e *Editor, through eventlog.Seq, target uint64) bool {
+// resume returns the view behind a run: every group that stays in full, and the
+// digest. It does not look at the groups of the run again.
+func (d *digests) resume(through eventlog.Seq, target uint64) View {
 	text, keep := d.write(through, target)
-	return e.Collapse(through, keep, text)
+	v := NewView(d.gauge, slices.Concat(d.memo.front, d.groups[d.memo.next:]))
+	v.digest = d.memo.left
+	if e := v.Editor(); e.Collapse(through, keep, text) {
+		return e.View()
+	}
+	return NewView(d.gauge, d.groups)
 }
 
 // sizeFor is the target whose shares the digest is written for: the budget's, or
@@ -90,10 +101,13 @@ func (d *digests) write(through eventlog.Seq, target uint64) (string, map[*Group
 // take gathers one group of the run.
 func (m *digestMemo) take(g *Group) {
 	if g.Anchor || g.Pinned {
+		m.front = append(m.front, g)
 		return
 	}
 	if g.Kind == KindUser {
-		m.users = append(m.users, g)
+		m.front, m.users = append(m.front, g), append(m.users, g)
+	} else {
+		m.left.leave(g)
 	}
 	for i := range g.Messages {
 		for _, b := range g.Messages[i].Blocks {

@@ -103,15 +103,16 @@ func (e *Editor) put(i int, edit Edit) bool {
 	it := &e.v.items[i]
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	now := raw
+	gone := false
 	edits := make([]Edit, 0, len(it.edits)+1)
 	for _, old := range it.edits {
 		if old.Message == edit.Message && old.Block == edit.Block {
-			now = old.Tokens
+			now, gone = old.Tokens, old.Kind == Omitted
 		} else {
 			edits = append(edits, old)
 		}
 	}
-	if edit.Tokens >= now && edit.Kind != Omitted {
+	if edit.Tokens >= now && (edit.Kind != Omitted || gone) {
 		return false
 	}
 	edits = append(edits, edit)
@@ -145,16 +146,12 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 			tokens += it.tokens
 			continue
 		}
-		digest.Groups++
-		digest.Messages += len(it.group.Messages)
-		digest.Calls += len(it.group.Calls)
-		digest.RawTokens += it.group.Tokens
+		digest.leave(it.group)
 	}
-	left := len(e.v.items) - len(kept)
-	if left == 0 || digest.Tokens >= digest.RawTokens {
+	if digest.Groups == 0 || digest.Tokens >= digest.RawTokens {
 		return false
 	}
-	e.touched += left
+	e.touched += len(e.v.items) - len(kept)
 	e.v.items, e.v.digest, e.v.tokens = kept, digest, tokens
 	e.v.digestAt = e.v.anchorEnd(through)
 	return true

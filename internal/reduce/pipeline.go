@@ -71,13 +71,10 @@ func (e *OverBudgetError) Error() string {
 // Resume returns the view in which the run that left earlier is gone and every
 // other group stands in full.
 func (p *Pipeline) Resume(s State) View {
-	v := NewView(p.conv.gauge, p.conv.groups)
 	if s.CollapsedThrough == 0 {
-		return v
+		return NewView(p.conv.gauge, p.conv.groups)
 	}
-	e := v.Editor()
-	p.window.digests.collapse(e, s.CollapsedThrough, s.CollapsedFor)
-	return e.View()
+	return p.window.digests.resume(s.CollapsedThrough, s.CollapsedFor)
 }
 
 // Run reduces the conversation under b.Target, starting from the state of the

@@ -21,7 +21,7 @@ func ParsePointer(s string) (eventlog.Seq, int, error) {
 	seqText, blockText, found := strings.Cut(rest, ".")
 	seq, errSeq := strconv.ParseUint(seqText, 10, 63)
 	block, errBlock := strconv.ParseUint(blockText, 10, 31)
-	if !ok || !found || errSeq != nil || errBlock != nil || seq == 0 {
+	if !ok || !found || errSeq != nil || errBlock != nil || seq == 0 || Pointer(eventlog.Seq(seq), int(block)) != s {
 		return 0, 0, fmt.Errorf("%q is not a pointer; pointers look like ctx:12.0", s)
 	}
 	return eventlog.Seq(seq), int(block), nil

@@ -27,7 +27,8 @@ type step struct {
 	groups []*reduce.Group
 	before reduce.State
 	result reduce.Result
-	target uint64
+	// bytes is what the view showed when it was made.
+	bytes []string
 }
 
 func newSession() *session { return &session{log: newRecord(), conv: reduce.NewConversation(gauge)} }
@@ -64,7 +65,8 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, reserved u
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
 	}
-	now := step{slices.Clone(s.conv.Groups()), s.state, got, b.Target}
+	checkSteps(t, reduce.NewPipeline(p, s.conv).Resume(got.State), got)
+	now := step{slices.Clone(s.conv.Groups()), s.state, got, bytesOf(got.View)}
 	if s.last != nil {
 		checkSticky(t, *s.last, now)
 	}
@@ -79,6 +81,14 @@ func (s *session) fresh() *reduce.Conversation {
 		conv.Append(e)
 	}
 	return conv
+}
+
+func bytesOf(v reduce.View) []string {
+	var all []string
+	for _, m := range show(v) {
+		all = append(all, m.bytes())
+	}
+	return all
 }
 
 func sameView(a, b reduce.View) bool {
@@ -102,6 +112,21 @@ func checkRefusal(t fataler, e *reduce.OverBudgetError, b budget.Budget) {
 	}
 }
 
+// checkSteps checks that the steps lead from the resumed view to the result.
+func checkSteps(t fataler, resumed reduce.View, r reduce.Result) {
+	names := []string{"duplicates", "tool_results", "clipping", "thinking", "dialogue_window"}
+	at := resumed.Tokens()
+	for i, s := range r.Steps {
+		if s.Reducer != names[i] || s.TokensBefore != at || s.TokensAfter > at || s.Note == "" {
+			t.Fatalf("step %d starts at %d tokens: %+v", i, at, s)
+		}
+		at = s.TokensAfter
+	}
+	if at != r.View.Tokens() || len(r.Steps) != len(names) {
+		t.Fatalf("%d steps end at %d tokens, the view has %d", len(r.Steps), at, r.View.Tokens())
+	}
+}
+
 // checkForward checks that decisions only move forward.
 func checkForward(t fataler, before, after reduce.State) {
 	if after.EvictedAsOf < before.EvictedAsOf || after.EvictedTurn < before.EvictedTurn ||
@@ -118,6 +143,9 @@ func checkForward(t fataler, before, after reduce.State) {
 // checkSticky checks what one step may change of what the step before showed.
 func checkSticky(t fataler, before, now step) {
 	old, fresh := show(before.result.View), show(now.result.View)
+	if !slices.Equal(before.bytes, bytesOf(before.result.View)) {
+		t.Fatalf("a view changed after it was made")
+	}
 	first, digest := logChanges(before, now)
 	// A late event can make the collapsed run smaller than its digest.
 	there, _ := now.result.View.Digest()

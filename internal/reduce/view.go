@@ -29,6 +29,14 @@ type Digest struct {
 	RawTokens uint64
 }
 
+// leave counts a group that left.
+func (d *Digest) leave(g *Group) {
+	d.Groups++
+	d.Messages += len(g.Messages)
+	d.Calls += len(g.Calls)
+	d.RawTokens += g.Tokens
+}
+
 // item is a group in the view. Edits are ordered by message and block.
 type item struct {
 	group  *Group

@@ -1,0 +1,114 @@
+package reduce_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+const cutPointer = "ctx:12.0"
+
+// checkCut holds a cut against what it promises: it is within the limit; what it
+// keeps are the ends of the text, between runes; and its note counts the rest.
+func checkCut(t fataler, text string, limit, head, tail uint64) {
+	short, ok := reduce.CutText(gauge, text, limit, head, tail, cutPointer)
+	if !ok {
+		if short != "" {
+			t.Fatalf("no cut, and %q", short)
+		}
+		return
+	}
+	if gauge.Text(text) <= limit || gauge.Text(short) > limit {
+		t.Fatalf("cut from %d to %d tokens under a limit of %d", gauge.Text(text), gauge.Text(short), limit)
+	}
+	if utf8.ValidString(text) && !utf8.ValidString(short) {
+		t.Fatalf("cut within a rune: %q", short)
+	}
+	for start, end := range gaps(text, short) {
+		want := fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n",
+			utf8.RuneCountInString(text[start:end]), strings.Count(text[start:end], "\n"), cutPointer)
+		if short == text[:start]+want+text[end:] {
+			checkShares(t, text, start, len(text)-end, limit, head, tail)
+			return
+		}
+	}
+	t.Fatalf("%q is not the ends of the text with a note between them", short)
+}
+
+// gaps yields every way to read short as a head and a tail of text.
+func gaps(text, short string) func(func(int, int) bool) {
+	return func(yield func(int, int) bool) {
+		for start := range len(short) + 1 {
+			if start > len(text) || start > 0 && text[start-1] != short[start-1] {
+				return
+			}
+			rest := short[start:]
+			note := strings.Index(rest, cutPointer+"]\n")
+			for note >= 0 {
+				tail := rest[note+len(cutPointer)+2:]
+				if strings.HasSuffix(text, tail) && len(text)-len(tail) >= start && !yield(start, len(text)-len(tail)) {
+					return
+				}
+				next := strings.Index(rest[note+1:], cutPointer+"]\n")
+				if next < 0 {
+					break
+				}
+				note += 1 + next
+			}
+		}
+	}
+}
+
+// checkShares checks that no end keeps more than what was asked for.
+func checkShares(t fataler, text string, head, tail int, limit, headTokens, tailTokens uint64) {
+	if headTokens == 0 && tailTokens == 0 {
+		headTokens, tailTokens = (2*limit+2)/3, (limit+2)/3
+	}
+	perToken := float64(len(text)) / float64(gauge.Text(text))
+	if most := math.Ceil(float64(min(headTokens, limit)) * perToken); float64(head) > most+utf8.UTFMax {
+		t.Fatalf("the head keeps %d bytes of at most %v", head, most)
+	}
+	if most := math.Ceil(float64(min(tailTokens, limit)) * perToken); float64(tail) > most+utf8.UTFMax {
+		t.Fatalf("the tail keeps %d bytes of at most %v", tail, most)
+	}
+}
+
+func TestCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(prose(5000), rapid.String()).Draw(t, "text")
+		limit := rapid.Uint64Range(0, 1500).Draw(t, "limit")
+		tokens := rapid.SampledFrom([]uint64{0, 0, 1, 7, 100, 2000, math.MaxUint64})
+		checkCut(t, text, limit, tokens.Draw(t, "head"), tokens.Draw(t, "tail"))
+	})
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add(lines(100, "output"), uint64(60), uint64(0), uint64(0))
+	f.Add("日本\n日本語", uint64(1), uint64(math.MaxUint64), uint64(2))
+	f.Fuzz(func(t *testing.T, text string, limit, head, tail uint64) { checkCut(t, text, limit, head, tail) })
+}
+
+func TestCutFits(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		limit uint64
+		want  bool
+	}{
+		"fits":           {lines(10, "out"), 1000, false},
+		"fits exactly":   {strings.Repeat("x", 400), 100, false},
+		"one too many":   {strings.Repeat("x", 401), 100, true},
+		"no room at all": {lines(100, "out"), 0, false},
+		"no room for it": {lines(100, "out"), 10, false},
+		"empty":          {"", 0, false},
+	} {
+		if _, ok := reduce.CutText(gauge, c.text, c.limit, 0, 0, cutPointer); ok != c.want {
+			t.Errorf("%s: cut %v, want %v", name, ok, c.want)
+		}
+	}
+}

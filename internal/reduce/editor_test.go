@@ -1,0 +1,210 @@
+package reduce_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// conversation reads events in the notation of scripts.
+func conversation(t *testing.T, notation string) (*record, *reduce.Conversation) {
+	t.Helper()
+	events, err := parseEvents(strings.TrimSpace(notation), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession()
+	if err := s.append(events...); err != nil {
+		t.Fatal(err)
+	}
+	return s.log, s.conv
+}
+
+const edited = `
+	system: You are a coding agent.
+	user: @20 a task | image x.png
+	assistant: think of it | call c1 read {} | call c2 read {}
+	tool: c1 @20 body
+	assistant (pinned): think hard | call c3 read {}
+	tool: c3 @20 body
+	assistant: nothing but a text
+	assistant: think of nothing but this
+	user: @20 another task
+`
+
+// Groups of the conversation above.
+const (
+	system = iota
+	task
+	read
+	pinned
+	text
+	thought
+	another
+)
+
+func TestEditorRefuses(t *testing.T) {
+	log, conv := conversation(t, edited)
+	full := reduce.NewView(gauge, conv.Groups())
+	call := func(group, n int) *reduce.Call { return &full.Group(group).Calls[n] }
+	long := strings.Repeat("longer than what it replaces ", 100)
+	short := "[ResolvePointer ctx:4.0]"
+	stubbed := func(e *reduce.Editor) { e.Stub(read, call(read, 0), short, "test", "why") }
+	for name, c := range map[string]struct {
+		before func(*reduce.Editor)
+		verb   func(*reduce.Editor) bool
+		want   bool
+	}{
+		"stub":                          {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), short, "test", "why") }, true},
+		"stub pinned":                   {nil, func(e *reduce.Editor) bool { return e.Stub(pinned, call(pinned, 0), short, "test", "why") }, false},
+		"stub interrupted":              {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 1), "", "test", "why") }, false},
+		"stub by more":                  {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), long, "test", "why") }, false},
+		"stub by as much":               {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), call(read, 0).Body, "test", "why") }, false},
+		"stub a stub by more":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), short+" and more", "test", "why") }, false},
+		"stub a stub by less":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), "gone", "test", "why") }, true},
+		"clip":                          {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), short, "test", "why") }, true},
+		"clip pinned":                   {nil, func(e *reduce.Editor) bool { return e.Clip(pinned, call(pinned, 0), short, "test", "why") }, false},
+		"clip interrupted":              {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 1), "", "test", "why") }, false},
+		"clip by more":                  {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), long, "test", "why") }, false},
+		"clip a stub by more":           {stubbed, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), short+" and more", "test", "why") }, false},
+		"clip the anchor":               {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, short, "test", "why") }, true},
+		"clip the anchor by more":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, long, "test", "why") }, false},
+		"clip the anchor's image":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 1, "", "test", "why") }, false},
+		"clip the system prompt":        {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(system, 0, 0, "", "test", "why") }, false},
+		"clip another user message":     {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(another, 0, 0, "", "test", "why") }, false},
+		"omit thinking":                 {nil, func(e *reduce.Editor) bool { return e.OmitThinking(read, "test", "why") }, true},
+		"omit pinned thinking":          {nil, func(e *reduce.Editor) bool { return e.OmitThinking(pinned, "test", "why") }, false},
+		"omit thinking where is none":   {nil, func(e *reduce.Editor) bool { return e.OmitThinking(text, "test", "why") }, false},
+		"omit it again":                 {func(e *reduce.Editor) { e.OmitThinking(read, "test", "why") }, func(e *reduce.Editor) bool { return e.OmitThinking(read, "test", "why") }, false},
+		"omit all that there is":        {nil, func(e *reduce.Editor) bool { return e.OmitThinking(thought, "test", "why") }, false},
+		"collapse":                      {nil, func(e *reduce.Editor) bool { return e.Collapse(7, nil, short) }, true},
+		"collapse the anchor":           {nil, func(e *reduce.Editor) bool { return e.Collapse(2, nil, "") }, false},
+		"collapse into more":            {nil, func(e *reduce.Editor) bool { return e.Collapse(7, nil, strings.Repeat(long, 10)) }, false},
+		"collapse but for all":          {nil, func(e *reduce.Editor) bool { return e.Collapse(4, keeping(full, read), "") }, false},
+		"collapse but for the first":    {nil, func(e *reduce.Editor) bool { return e.Collapse(7, keeping(full, read), "") }, true},
+		"collapse and collapse further": {func(e *reduce.Editor) { e.Collapse(4, nil, short) }, func(e *reduce.Editor) bool { return e.Collapse(8, nil, short+short) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := full.Editor()
+			if c.before != nil {
+				c.before(e)
+			}
+			tokens, touched := e.Tokens(), e.Touched()
+			before := bytesOf(e.View())
+			if got := c.verb(e); got != c.want {
+				t.Fatalf("%v, want %v", got, c.want)
+			}
+			after := e.View()
+			if c.want && (e.Touched() == touched || e.Tokens() >= tokens) {
+				t.Errorf("took effect on %d, from %d to %d tokens", e.Touched()-touched, tokens, e.Tokens())
+			}
+			if !c.want && (e.Touched() != touched || e.Tokens() != tokens || !slices.Equal(before, bytesOf(after))) {
+				t.Errorf("refused, and changed something")
+			}
+			if e.Tokens() != after.Tokens() {
+				t.Errorf("the editor says %d tokens, the view %d", e.Tokens(), after.Tokens())
+			}
+			checkCounts(t, after)
+		})
+	}
+	if want := reduce.NewView(gauge, conv.Groups()); !sameView(full, want) {
+		t.Error("an editor changed the view that it was made from")
+	}
+	checkView(t, log, conv, full)
+}
+
+func keeping(v reduce.View, i int) map[*reduce.Group]bool {
+	return map[*reduce.Group]bool{v.Group(i): true}
+}
+
+// checkCounts counts what is shown anew.
+func checkCounts(t fataler, v reduce.View) {
+	var sum uint64
+	for _, m := range show(v) {
+		sum += m.tokens()
+	}
+	for i := range v.Len() {
+		sum -= v.GroupTokens(i)
+	}
+	if d, _ := v.Digest(); sum != d.Tokens {
+		t.Fatalf("the groups leave %d tokens for a digest of %d", sum, d.Tokens)
+	}
+}
+
+// TestEditor applies verbs at random: whatever they are, nothing is split, moved,
+// grown or pinned and touched, and every count is right.
+func TestEditor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSession()
+		var at time.Duration
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			if err := s.append(genEvent(t, s.log.head, &at)); err != nil {
+				t.Fatalf("%v", err)
+			}
+		}
+		full := reduce.NewView(gauge, s.conv.Groups())
+		e := full.Editor()
+		for range rapid.IntRange(1, 20).Draw(t, "verbs") {
+			tokens, touched := e.Tokens(), e.Touched()
+			if ok := draw(t, e); ok != (e.Touched() > touched) || e.Touched() == touched && e.Tokens() != tokens {
+				t.Fatalf("answered %v, touched %d, from %d to %d tokens", ok, e.Touched()-touched, tokens, e.Tokens())
+			}
+			v := e.View()
+			checkCounts(t, v)
+			checkView(t, s.log, s.conv, v)
+			checkOrder(t, s.conv.Groups(), v)
+		}
+		if !sameView(full, reduce.NewView(gauge, s.conv.Groups())) {
+			t.Fatalf("an editor changed the view that it was made from")
+		}
+	})
+}
+
+// draw applies one verb.
+func draw(t *rapid.T, e *reduce.Editor) bool {
+	v := e.View()
+	if v.Len() == 0 {
+		return false
+	}
+	i := rapid.IntRange(0, v.Len()-1).Draw(t, "group")
+	g := v.Group(i)
+	switch verb := rapid.IntRange(0, 3).Draw(t, "verb"); {
+	case verb == 0 && len(g.Calls) > 0:
+		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
+		text := fmt.Sprintf("%s [ResolvePointer %s]", prose(400).Draw(t, "text"), reduce.Pointer(call.Seq, call.Block))
+		if rapid.Bool().Draw(t, "clip") {
+			return e.Clip(i, call, text, "test", "why")
+		}
+		return e.Stub(i, call, text, "test", "why")
+	case verb == 1 && g.Kind != reduce.KindTurn:
+		m := rapid.IntRange(0, len(g.Messages)-1).Draw(t, "message")
+		b := rapid.IntRange(0, len(g.Messages[m].Blocks)-1).Draw(t, "block")
+		block := g.Messages[m].Blocks[b]
+		return e.ClipAnchor(i, m, b, "[ResolvePointer "+reduce.Pointer(block.Seq, block.Index)+"]", "test", "why")
+	case verb == 2 && !g.Sealed:
+		return e.OmitThinking(i, "test", "why")
+	default:
+		through := eventlog.Seq(rapid.Uint64Range(1, uint64(g.Last)).Draw(t, "through"))
+		return e.Collapse(through, nil, prose(400).Draw(t, "digest"))
+	}
+}
+
+// checkOrder checks that the view's groups stand in the order of the log.
+func checkOrder(t fataler, groups []*reduce.Group, v reduce.View) {
+	at := 0
+	for _, g := range v.Groups() {
+		for at < len(groups) && groups[at] != g {
+			at++
+		}
+		if at == len(groups) {
+			t.Fatalf("the group at %d is out of order or not of the log", g.First)
+		}
+	}
+}

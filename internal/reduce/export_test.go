@@ -1,0 +1,20 @@
+package reduce
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// CutText shortens a text as clipping does.
+func CutText(gauge budget.Accountant, text string, limit, head, tail uint64, pointer string) (string, bool) {
+	return cutter{gauge, head, tail}.cut(text, gauge.Text(text), limit, pointer)
+}
+
+// RewrittenTokens is what a provider reads anew if after takes the place of before.
+func RewrittenTokens(before, after View) uint64 { return rewrittenTokens(before, after) }
+
+// ClipFor is the limit that a state sets on a result.
+func (s State) ClipFor(seq eventlog.Seq) uint64 { return s.clipFor(seq) }
+
+// Rule is the retention of a tool.
+func (t ToolResults) Rule(tool string) Retention { return t.rule(tool) }

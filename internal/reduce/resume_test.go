@@ -1,0 +1,59 @@
+package reduce
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// words counts a token for every word, so that sizes can be read off the texts.
+type words struct{}
+
+func (words) Name() string { return "words" }
+
+func (words) Count(text string) budget.Count { return budget.Count{Tokens: len(strings.Fields(text))} }
+
+// A run that leaves all at once from what was gathered about it gives the view
+// that the verb gives when it goes through every group.
+func TestResumeAgreesWithCollapse(t *testing.T) {
+	conv := NewConversation(budget.NewAccountant(words{}))
+	var events []eventlog.Event
+	say := func(role eventlog.Role, pinned bool, blocks ...eventlog.Block) {
+		events = append(events, eventlog.Event{Body: &eventlog.Message{Role: role, Pinned: pinned, Blocks: blocks}})
+	}
+	say(eventlog.RoleSystem, false, eventlog.Text{Text: "You help."})
+	for i := range 60 {
+		if i%5 == 0 {
+			say(eventlog.RoleUser, i == 20, eventlog.Text{Text: strings.Repeat("please ", 1+i*i%90)})
+		}
+		id := fmt.Sprintf("call_%d", i)
+		say(eventlog.RoleAssistant, i == 33, eventlog.ToolCall{CallID: id, Name: "run", Arguments: fmt.Sprintf(`{"path":"src/file_%d.go"}`, i)})
+		say(eventlog.RoleTool, false, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: strings.Repeat("some_line of output\n", 40)}}})
+	}
+	_, admitted, err := eventlog.Head{}.Admit(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range admitted {
+		conv.Append(e)
+	}
+	p := NewPipeline(DefaultPolicy(), conv)
+	for _, target := range []uint64{200, 2_000, 20_000} {
+		for _, g := range conv.Groups() {
+			got := p.Resume(State{CollapsedThrough: g.First, CollapsedFor: target})
+			text, keep := p.window.digests.write(g.First, target)
+			want := NewView(conv.Gauge(), conv.Groups())
+			if e := want.Editor(); e.Collapse(g.First, keep, text) {
+				want = e.View()
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("through event %d for %d tokens: %d groups, %d tokens, digest %+v; want %d, %d, %+v",
+					g.First, target, got.Len(), got.Tokens(), got.digest, want.Len(), want.Tokens(), want.digest)
+			}
+		}
+	}
+}
