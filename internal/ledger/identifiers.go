@@ -8,9 +8,10 @@ const MinIdentifier = 6
 // Identifiers calls yield for every exact name in text, in order: a path, symbol,
 // id, URL or number that an agent would have to repeat letter by letter. That is
 // a run of ASCII letters, digits and _./:#- of at least MinIdentifier bytes that
-// holds a separator between letters or digits, a change from lower to upper case,
-// or three digits. Punctuation at either end is not part of it, but for a
-// leading / or dot. yield returns false to stop.
+// holds a letter or digit and besides a separator behind one or at its front, a
+// change from lower to upper case, or three digits. Punctuation at either end is
+// not part of it, but for a leading / or dot and for underscores; an ellipsis
+// before a word is punctuation. yield returns false to stop.
 func Identifiers(text string, yield func(start, end int) bool) {
 	for i := 0; i < len(text); {
 		if classes[text[i]] == 0 {
@@ -55,8 +56,18 @@ func trim(text string, start, end int) (int, int) {
 	for end > start && strings.IndexByte("./:#-", text[end-1]) >= 0 {
 		end--
 	}
-	for start < end && strings.IndexByte(":#-", text[start]) >= 0 {
-		start++
+	for start < end {
+		word := text[start:end]
+		rest := strings.TrimLeft(word, ".")
+		dots := len(word) - len(rest)
+		switch {
+		case dots >= 3 && rest != "" && rest[0] != '/':
+			start += dots
+		case strings.IndexByte(":#-", word[0]) >= 0:
+			start++
+		default:
+			return start, end
+		}
 	}
 	return start, end
 }
@@ -76,7 +87,7 @@ func exact(word string) bool {
 		case class == upper && previous == lower:
 			return true
 		case class == separator:
-			if alnumBefore || i == 0 {
+			if alnumBefore {
 				return true
 			}
 		}
@@ -85,5 +96,5 @@ func exact(word string) bool {
 		}
 		previous = class
 	}
-	return false
+	return alnumBefore && classes[word[0]] == separator
 }

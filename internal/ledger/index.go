@@ -71,7 +71,7 @@ func (x *Index) Write(limit uint64, except string, count func(string) uint64) st
 	var names []string
 	var bytes uint64
 	for _, r := range all {
-		if bytes > 8*limit {
+		if bytes/8 > limit {
 			break
 		}
 		if strings.Contains(except, r.name) {

@@ -19,10 +19,7 @@ const (
 // holds already. count is the gauge. The result is empty if nothing is worth a
 // line.
 func Outline(body string, limit uint64, count func(string) uint64) string {
-	if len(body) > outlineScan {
-		body = body[:outlineScan]
-	}
-	lines := outlineLines(body)
+	lines := outlineLines(cutLine(body, outlineScan))
 	slices.SortStableFunc(lines, func(a, b outlined) int {
 		return cmp.Compare(b.score, a.score)
 	})

@@ -1,71 +1,81 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
 	// argumentBytes is what one argument may take in a line, allBytes all of them.
 	argumentBytes = 96
 	allBytes      = 200
+	// cutMark stands where something was cut off.
+	cutMark = "…"
 )
 
 // Shorten writes a call's arguments in one short line, as the model wrote them
 // but for whitespace between tokens: the members of a JSON object in their order,
 // long values cut; anything else as it stands, cut.
 func Shorten(arguments string) string {
+	if members, ok := shortenMembers(arguments); ok {
+		return Cut(members, allBytes)
+	}
+	return Cut(oneLine(arguments), allBytes)
+}
+
+// shortenMembers writes an object with its long values cut, as far as there is
+// room. It returns false if arguments are no JSON object, as far as it read.
+func shortenMembers(arguments string) (string, bool) {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
-		return Cut(oneLine(arguments), allBytes)
+		return "", false
 	}
-	var out strings.Builder
+	var out bytes.Buffer
 	out.WriteByte('{')
-	for decoder.More() && out.Len() < allBytes {
-		var name, value json.RawMessage
-		if t, err := decoder.Token(); err != nil {
-			return Cut(oneLine(arguments), allBytes)
-		} else if name, err = json.Marshal(t); err != nil {
-			return Cut(oneLine(arguments), allBytes)
-		}
-		if err := decoder.Decode(&value); err != nil {
-			return Cut(oneLine(arguments), allBytes)
+	for decoder.More() {
+		if out.Len() >= allBytes {
+			return out.String() + cutMark, true
 		}
 		if out.Len() > 1 {
 			out.WriteByte(',')
 		}
-		out.Write(name)
+		start := decoder.InputOffset()
+		if _, err := decoder.Token(); err != nil {
+			return "", false
+		}
+		name := arguments[start:decoder.InputOffset()]
+		out.WriteString(name[strings.IndexByte(name, '"'):])
 		out.WriteByte(':')
-		out.WriteString(Cut(inline(string(value)), argumentBytes))
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return "", false
+		}
+		var value bytes.Buffer
+		if err := json.Compact(&value, raw); err != nil {
+			return "", false
+		}
+		out.WriteString(Cut(value.String(), argumentBytes))
 	}
-	if !decoder.More() {
-		out.WriteByte('}')
+	if _, err := decoder.Token(); err != nil {
+		return "", false
 	}
-	return Cut(out.String(), allBytes)
-}
-
-// inline takes the line breaks between tokens out of a JSON value; a string holds
-// none.
-func inline(value string) string {
-	if strings.HasPrefix(value, `"`) {
-		return value
-	}
-	return oneLine(value)
+	out.WriteByte('}')
+	return out.String(), strings.TrimSpace(arguments[decoder.InputOffset():]) == ""
 }
 
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Cut shortens s to at most n bytes, between runes, and marks the cut.
+// Cut shortens s to at most n bytes, between runes, and marks the cut where the
+// mark has room.
 func Cut(s string, n int) string {
-	if len(s) <= n {
+	switch {
+	case len(s) <= n:
 		return s
+	case n < len(cutMark):
+		return cutLine(s, max(n, 0))
 	}
-	n -= len("…")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return cutLine(s, n-len(cutMark)) + cutMark
 }
