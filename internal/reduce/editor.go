@@ -148,10 +148,13 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 		}
 		digest.leave(it.group)
 	}
-	if digest.Groups == 0 || digest.Tokens >= digest.RawTokens {
+	left := len(e.v.items) - len(kept)
+	// Of a run that is resumed, the groups were left out when the view was made.
+	resumed := e.v.digest.Through == 0 && digest.Groups > 0
+	if left == 0 && !resumed || digest.Tokens >= digest.RawTokens {
 		return false
 	}
-	e.touched += len(e.v.items) - len(kept)
+	e.touched += left
 	e.v.items, e.v.digest, e.v.tokens = kept, digest, tokens
 	e.v.digestAt = e.v.anchorEnd(through)
 	return true
