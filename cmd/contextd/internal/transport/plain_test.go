@@ -11,71 +11,97 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// genText draws texts around every border of the rules.
-func genText() *rapid.Generator[string] {
-	valid := rapid.SampledFrom([]string{"a", "a/b", "e-1", "x"})
-	return rapid.OneOf(
-		// Mostly valid, so that requests with a single fault are common.
-		valid, valid, valid, valid, valid, valid, valid, valid, valid, valid,
-		rapid.SampledFrom([]string{"", "a", "a/b", "/a", "a/", "a//b", "../a", "a/.b", "_", "-a", "a b", "é", "a\x00", "a\x1f", "a\x7f", "a\n"}),
-		rapid.Map(rapid.SampledFrom([]int{255, 256, 257, 511, 512, 513}), func(n int) string { return strings.Repeat("x", n) }),
-		rapid.Map(rapid.SampledFrom([]int{128, 256, 257, 512, 513}), func(n int) string { return strings.Repeat("é", n) }),
-		rapid.StringMatching(`[A-Za-z0-9._:@/-]{0,8}`),
-	)
+// texts lie around every border of the rules.
+func texts() []string {
+	out := []string{"", "a/b", "/a", "a/", "a//b", "../a", "a/.b", "_", "-a", "a b", "é", "a\x00", "a\x1f", "a\x7f", "a\n", "a.b:c@d-e"}
+	for _, n := range []int{128, 255, 256, 257, 511, 512, 513} {
+		out = append(out, strings.Repeat("x", n), strings.Repeat("é", n))
+	}
+	return out
 }
 
-func genBlock(depth int) *rapid.Generator[*contextdv1.Block] {
-	return rapid.Custom(func(t *rapid.T) *contextdv1.Block {
-		text := func() string { return genText().Draw(t, "text") }
-		switch rapid.IntRange(0, 6).Draw(t, "kind") {
-		case 0, 1:
-			return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: text()}}}
+// drawer makes a valid request, except for some of its values.
+type drawer struct {
+	// odd says by which of its alternatives the n-th value is replaced.
+	odd    map[int]int
+	values int
+}
+
+// alternative returns the number of the next value's, if it has one.
+func (d *drawer) alternative() (int, bool) {
+	d.values++
+	n, ok := d.odd[d.values]
+	return n, ok
+}
+
+func (d *drawer) text(valid string) string {
+	if n, ok := d.alternative(); ok {
+		all := texts()
+		return all[n%len(all)]
+	}
+	return valid
+}
+
+func (d *drawer) number(most, valid int) int {
+	if n, ok := d.alternative(); ok {
+		return n%(most+2) - 1
+	}
+	return valid
+}
+
+func (d *drawer) block(depth int) *contextdv1.Block {
+	switch d.number(6, depth) {
+	case 0:
+		return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: d.text("x")}}}
+	case 1:
+		r := &contextdv1.ToolResult{CallId: d.text("c"), ToolName: d.text("t"), Content: []*contextdv1.Block{d.block(0)}}
+		return &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: r}}
+	case 2:
+		return &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{CallId: d.text("c"), Name: d.text("t")}}}
+	case 3:
+		return &contextdv1.Block{Kind: &contextdv1.Block_Thinking{Thinking: &contextdv1.Thinking{Text: d.text("x"), Signature: d.text("")}}}
+	case 4:
+		return &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{Uri: d.text("u")}}}
+	default:
+		return &contextdv1.Block{}
+	}
+}
+
+func (d *drawer) append() *contextdv1.AppendEventsRequest {
+	m := &contextdv1.AppendEventsRequest{SessionId: d.text("s")}
+	for range max(d.number(2, 1), 0) {
+		e := &contextdv1.Event{EventId: d.text("e")}
+		switch d.number(3, 0) {
+		case 1:
+			e.Kind = &contextdv1.Event_Reminder{Reminder: &contextdv1.Reminder{Body: d.text("b")}}
 		case 2:
-			return &contextdv1.Block{Kind: &contextdv1.Block_Thinking{Thinking: &contextdv1.Thinking{Text: text(), Signature: text()}}}
-		case 3:
-			return &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{CallId: text(), Name: text()}}}
-		case 4:
-			r := &contextdv1.ToolResult{CallId: text(), ToolName: text()}
-			if depth > 0 {
-				r.Content = rapid.SliceOfN(genBlock(depth-1), 0, 2).Draw(t, "content")
+			// Against the rules: a glance does not look at labels at all.
+			e.Labels = map[string]string{"": d.text("v")}
+			fallthrough
+		case 0:
+			message := &contextdv1.Message{Role: contextdv1.Role(d.number(6, 2)), GroupId: d.text("g"), Model: d.text("m")}
+			for i := range max(d.number(4, 4), 0) {
+				message.Blocks = append(message.Blocks, d.block(i))
 			}
-			return &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: r}}
-		case 5:
-			return &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{Uri: text()}}}
-		default:
-			return &contextdv1.Block{}
+			e.Kind = &contextdv1.Event_Message{Message: message}
 		}
-	})
+		m.Events = append(m.Events, e)
+	}
+	return m
 }
 
-func genAppend() *rapid.Generator[*contextdv1.AppendEventsRequest] {
-	return rapid.Custom(func(t *rapid.T) *contextdv1.AppendEventsRequest {
-		m := &contextdv1.AppendEventsRequest{SessionId: genText().Draw(t, "session")}
-		for range rapid.IntRange(0, 2).Draw(t, "events") {
-			e := &contextdv1.Event{EventId: genText().Draw(t, "id")}
-			switch rapid.IntRange(0, 6).Draw(t, "body") {
-			case 0:
-				e.Kind = &contextdv1.Event_Reminder{Reminder: &contextdv1.Reminder{Body: genText().Draw(t, "body")}}
-			case 1:
-				e.Labels = map[string]string{genText().Draw(t, "key"): "v"}
-			default:
-				e.Kind = &contextdv1.Event_Message{Message: &contextdv1.Message{
-					Role:    contextdv1.Role(rapid.Int32Range(-1, 6).Draw(t, "role")),
-					GroupId: genText().Draw(t, "group"), Model: genText().Draw(t, "model"),
-					Blocks: rapid.SliceOfN(genBlock(1), 0, 3).Draw(t, "blocks"),
-				}}
-			}
-			m.Events = append(m.Events, e)
-		}
-		return m
-	})
-}
+// maxValues is more than a request has, and maxAlternatives than a value has.
+const (
+	maxValues       = 40
+	maxAlternatives = 32
+)
 
-// TestPlainlyValidIsValid holds the glance to the rules.
+// TestPlainlyValidIsValid holds the glance to the rules: with every single fault
+// there is, and with some of all pairs.
 func TestPlainlyValidIsValid(t *testing.T) {
 	plain := 0
-	rapid.Check(t, func(t *rapid.T) {
-		m := genAppend().Draw(t, "request")
+	check := func(t testing.TB, odd map[int]int) {
+		m := (&drawer{odd: odd}).append()
 		for _, request := range []proto.Message{m, &contextdv1.AppendEventStreamRequest{Append: m}} {
 			if !plainlyValid(request) {
 				continue
@@ -85,6 +111,14 @@ func TestPlainlyValidIsValid(t *testing.T) {
 				t.Fatalf("accepted at a glance: %v", err)
 			}
 		}
+	}
+	for value := range maxValues {
+		for alternative := range maxAlternatives {
+			check(t, map[int]int{value: alternative})
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		check(t, rapid.MapOfN(rapid.IntRange(1, maxValues), rapid.IntRange(0, maxAlternatives), 2, 2).Draw(rt, "odd"))
 	})
 	if plain == 0 {
 		t.Error("nothing was accepted at a glance")
