@@ -2,7 +2,6 @@ package disklog
 
 import (
 	"context"
-	"crypto/sha256"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -57,23 +56,28 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 			return nil, err
 		}
 	}
-	target.at = at
+	settled := target.expect(admission.Fresh, encoded)
+	c, err := s.submit(batch, func() { settled(); target.publish(at) }, nil, sl)
+	if err != nil {
+		settled()
+		return nil, err
+	}
+	target.at, target.last = at, c
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)
 		}
 	}
-	target.last = s.submit(sl, batch, func() { target.publish(at) }, nil)
 	if created {
 		sl.session.Store(target)
 	}
-	return appended{target.last, admission.Receipts}, nil
+	return appended{c, admission.Receipts}, nil
 }
 
 // encodedEvent is the part of storing an event that needs no lock.
 type encodedEvent struct {
-	body   []byte // all but the turn
-	idHash []byte
+	body   []byte // all but the head
+	idHash idHash
 }
 
 func encodeEvents(events []eventlog.Event) []encodedEvent {
@@ -109,41 +113,25 @@ func putSession(batch *pebble.Batch, r *record) error {
 	return nil
 }
 
-// putEvent writes an event with its head and index and returns the state behind
-// it.
+// putEvent writes an event and its index and returns the state behind it.
 func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
 	next := at
 	next.head = f.Head
 	next.bytes += eventlog.Size(f.Event)
 
-	op := batch.SetDeferred(eventKeySize, frameSize+len(e.body)+turnSize(f.Event.Turn))
+	var space [256]byte
+	complete := at.head.Seq == own.base || len(e.body) >= completeFrom
+	head := appendHead(space[:0], at.head, &next, complete)
+	op := batch.SetDeferred(eventKeySize, recordSize(e.body, head))
 	appendEventKey(op.Key[:0], own.segment, f.Event.Seq)
-	appendTurn(append(op.Value[:frameSize], e.body...), f.Event.Turn)
-	putFrame(op.Key, keyEvent, op.Value)
-	next.chain = chainOver(at.chain, op.Value)
+	next.chain = putRecord(op.Key, op.Value, e.body, head, at.chain)
 	if err := op.Finish(); err != nil {
 		return state{}, err
 	}
 
-	var key [headKeySize + eventIDHashSize]byte
-	var value [256]byte
-	head := appendHead(value[:frameSize], at.head, &next, e.idHash, at.head.Seq == own.base)
-	headKey := append(appendEventKey(key[:0], own.segment, f.Event.Seq), keyHead)
-	putFrame(headKey, keyHead, head)
-	if err := batch.Set(headKey, head, nil); err != nil {
-		return state{}, err
-	}
-	index := appendBytes(appendInt(value[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
-	indexKey := append(appendKindPrefix(key[:0], own.segment, keyIndex), e.idHash...)
+	var key [eventKeySize + eventIDHashSize]byte
+	index := appendBytes(appendInt(space[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
+	indexKey := append(appendKindPrefix(key[:0], own.segment, keyIndex), e.idHash[:]...)
 	putFrame(indexKey, keyIndex, index)
 	return next, batch.Set(indexKey, index, nil)
-}
-
-// chainOver is the chain behind an event that is stored as value.
-func chainOver(before [sha256.Size]byte, value []byte) (after [sha256.Size]byte) {
-	h := sha256.New()
-	h.Write(before[:])
-	h.Write(value)
-	h.Sum(after[:0])
-	return after
 }

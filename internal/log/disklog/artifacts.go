@@ -25,18 +25,36 @@ func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact)
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	c, err := s.put(sl, target, a)
+	c, err := s.put(ctx, sl, target, a)
 	if err != nil {
 		return err
 	}
 	return c.wait(ctx)
 }
 
-func (s *Store) put(sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
+func (s *Store) put(ctx context.Context, sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
+	for {
+		// The version that is replaced must be found, so the put before this one
+		// is waited for; not under the lock, where appends would wait as well.
+		before := target.lastPut.Load()
+		if err := before.wait(ctx); err != nil {
+			return nil, err
+		}
+		if c, err := s.putAfter(before, sl, target, a); c != nil || err != nil {
+			return c, err
+		}
+	}
+}
+
+// putAfter stores an artifact, or returns nil if another put came between.
+func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.session.Load() != target {
 		return nil, noSession(sl.id)
+	}
+	if target.lastPut.Load() != before {
+		return nil, nil
 	}
 	own := target.own()
 	batch := s.db.NewBatch()
@@ -62,9 +80,12 @@ func (s *Store) put(sl *slot, target *session, a eventlog.Artifact) (*commit, er
 	if err := putPuts(batch, own.segment, put, target.frozen); err != nil {
 		return nil, err
 	}
-	target.puts = put
-	target.last = s.submit(sl, batch, func() {}, target.lastPut.Store)
-	return target.last, nil
+	c, err := s.submit(batch, nil, target.lastPut.Store, sl)
+	if err != nil {
+		return nil, err
+	}
+	target.puts, target.last = put, c
+	return c, nil
 }
 
 // settled waits until every artifact that can be read is durable. An iterator

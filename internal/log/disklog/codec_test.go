@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,23 +17,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// storedEvent is what putEvent stores of an event.
-func storedEvent(t testing.TB, key []byte, e eventlog.Event) []byte {
-	t.Helper()
-	value := appendEvent(make([]byte, frameSize), e)
-	if size := len(value) + turnSize(e.Turn); size != len(appendTurn(value, e.Turn)) {
-		t.Fatalf("turnSize says %d bytes in all, they are %d", size, len(appendTurn(value, e.Turn)))
-	}
-	value = appendTurn(value, e.Turn)
-	putFrame(key, keyEvent, value)
-	return value
+// storedEvent is what putEvent stores of an event, behind a log of which only the
+// turns are known.
+func storedEvent(key []byte, e eventlog.Event) []byte {
+	next := state{head: eventlog.Head{Seq: e.Seq, Turns: e.Turn}}
+	event, head := appendEvent(nil, e), appendHead(nil, eventlog.Head{}, &next, true)
+	record := make([]byte, recordSize(event, head))
+	putRecord(key, record, event, head, [32]byte{})
+	return record
 }
 
 func TestEventsSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for _, e := range logtest.GenLog(1, 8).Draw(rt, "log") {
 			key := eventKey(segmentID(rapid.Uint64Min(1).Draw(rt, "segment")), e.Seq)
-			value := storedEvent(t, key, e)
+			value := storedEvent(key, e)
 			got, err := decodeEvent(key, value)
 			if err != nil {
 				rt.Fatal(err)
@@ -45,25 +44,29 @@ func TestEventsSurviveEncoding(t *testing.T) {
 				rt.Fatal(err)
 			}
 			simple := eventMessage(e)
-			simple.Turn = e.Turn
+			simple.Head = &storagev1.Head{Turns: e.Turn, Complete: true, UpdateSeconds: time.Time{}.Unix(), Chain: stored.GetHead().GetChain()}
 			if !proto.Equal(&stored, simple) || proto.Size(simple) != len(value)-frameSize {
 				rt.Fatalf("%d bytes say %v, %d bytes would say %v", len(value)-frameSize, &stored, proto.Size(simple), simple)
 			}
-			if !bytes.Equal(value, storedEvent(t, key, got)) {
+			if !bytes.Equal(value, storedEvent(key, got)) {
 				rt.Fatal("the same event is encoded in two ways")
 			}
 		}
 	})
 }
 
-func TestTurnIsTheLastField(t *testing.T) {
-	e := logtest.Say("a")
-	e.Turn = 1 << 31
-	value := storedEvent(t, eventKey(1, 1), e)
-	e.Turn = 0
-	without := storedEvent(t, eventKey(1, 1), e)
-	if !bytes.HasPrefix(value[frameSize:], without[frameSize:]) || len(value) != len(without)+turnSize(1<<31) {
-		t.Error("the turn changes more than the end of the record")
+// The chain covers all of an event's encoding but its own last bytes.
+func TestChainIsTheEndOfTheRecord(t *testing.T) {
+	key := eventKey(1, 1)
+	record := storedEvent(key, logtest.Say("a"))
+	m, err := headIn(key, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := record[frameSize:]
+	want := sha256.Sum256(append(make([]byte, 32), body[:len(body)-32]...))
+	if !bytes.Equal(m.GetChain(), want[:]) || !bytes.HasSuffix(record, want[:]) {
+		t.Errorf("the chain is %x, want %x at the end of %x", m.GetChain(), want, record)
 	}
 }
 
@@ -93,12 +96,12 @@ func TestHeadsSurviveEncoding(t *testing.T) {
 			}
 			next.bytes += rapid.Uint64Range(0, 1<<40).Draw(rt, "bytes")
 			next.update = logtest.GenTime().Draw(rt, "time")
-			copy(next.chain[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "chain"))
-
-			key := headKey(1, next.head.Seq)
-			value := appendHead(make([]byte, frameSize), before.head, &next, eventIDHash("x"), i == 0)
-			putFrame(key, keyHead, value)
-			m, err := decodeHead(key, value)
+			key := eventKey(1, next.head.Seq)
+			event := appendEvent(nil, logtest.Say("x"))
+			head := appendHead(nil, before.head, &next, i == 0)
+			record := make([]byte, recordSize(event, head))
+			next.chain = putRecord(key, record, event, head, before.chain)
+			m, err := headIn(key, record)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -143,14 +146,14 @@ func TestSessionsSurviveEncoding(t *testing.T) {
 
 func TestFramesAreCheckedInOrder(t *testing.T) {
 	key := eventKey(7, 9)
-	good := storedEvent(t, key, logtest.Say("a"))
+	good := storedEvent(key, logtest.Say("a"))
 	cases := map[string]struct {
 		damage func(v []byte) []byte
 		want   string
 	}{
 		"short":            {func(v []byte) []byte { return v[:frameSize-1] }, "shorter than a frame"},
 		"magic":            {func(v []byte) []byte { v[0]++; return v }, "the magic"},
-		"letter":           {func(v []byte) []byte { v[1] = keyHead; return v }, "the magic"},
+		"letter":           {func(v []byte) []byte { v[1] = keyIndex; return v }, "the magic"},
 		"version":          {func(v []byte) []byte { v[2] = 2; return v }, "version 2, this program knows 1"},
 		"version and more": {func(v []byte) []byte { v[2] = 9; return append(v, "unknown"...) }, "version 9"},
 		"checksum":         {func(v []byte) []byte { v[3]++; return v }, "checksum"},
@@ -188,12 +191,13 @@ func TestUnknownContentIsCorrupt(t *testing.T) {
 		"trigger": {Kind: &storagev1.Event_Compaction{Compaction: &storagev1.Compaction{Trigger: 77}}},
 	} {
 		key := eventKey(1, 1)
+		m.Head = &storagev1.Head{Chain: make([]byte, 32)}
 		value, err := encode(key, keyEvent, m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = decodeEvent(key, value)
-		if !errors.As(err, new(*eventlog.CorruptError)) {
+		if !errors.As(err, new(*eventlog.CorruptError)) || !strings.Contains(err.Error(), "of no known kind") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -231,16 +235,16 @@ func fuzzDecode(f *testing.F, letter byte, key []byte, decodeBody func(value []b
 func FuzzDecodeEvent(f *testing.F) {
 	var seeds []proto.Message
 	for _, e := range logtest.Kinds() {
-		seeds = append(seeds, eventMessage(e))
+		m := eventMessage(e)
+		m.Head = &storagev1.Head{Chain: make([]byte, 32), Opened: []*storagev1.OpenCall{{CallId: "c"}}}
+		seeds = append(seeds, m)
 	}
 	key := eventKey(1, 1)
 	fuzzDecode(f, keyEvent, key, func(value []byte) error {
 		e, err := decodeEvent(key, value)
 		if err == nil {
 			// What is decoded can be stored again, as the same event.
-			again := appendTurn(appendEvent(make([]byte, frameSize), e), e.Turn)
-			putFrame(key, keyEvent, again)
-			if second, err := decodeEvent(key, again); err != nil || logtest.Diff(e, second) != "" {
+			if second, err := decodeEvent(key, storedEvent(key, e)); err != nil || logtest.Diff(e, second) != "" {
 				return fmt.Errorf("stored again it is %+v, %w", second, err)
 			}
 		}
@@ -249,14 +253,16 @@ func FuzzDecodeEvent(f *testing.F) {
 }
 
 func FuzzDecodeHead(f *testing.F) {
-	key := headKey(1, 5)
-	fuzzDecode(f, keyHead, key, func(value []byte) error {
-		m, err := decodeHead(key, value)
+	key := eventKey(1, 5)
+	fuzzDecode(f, keyEvent, key, func(value []byte) error {
+		m, err := headIn(key, value)
 		if err == nil {
 			stateOf(5, m, applyHead([]eventlog.OpenCall{{CallID: "c"}}, 5, m), 0)
 		}
 		return err
-	}, &storagev1.Head{Chain: make([]byte, 32), EventIdHash: make([]byte, 16), Opened: []*storagev1.OpenCall{{CallId: "c", Seq: 2}}, Closed: []string{"c"}})
+	}, &storagev1.Event{EventId: "e", Head: &storagev1.Head{
+		Chain: make([]byte, 32), Opened: []*storagev1.OpenCall{{CallId: "c", Seq: 2}}, Closed: []string{"c"},
+	}})
 }
 
 func FuzzDecodeSession(f *testing.F) {

@@ -2,54 +2,21 @@ package disklog
 
 import (
 	"context"
+	"runtime"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// commit is a batch on its way to the disk.
+// commit is a change on its way to the disk.
 type commit struct {
-	batch *pebble.Batch
-	slot  *slot
-	// durable is called, in the order of the commits, once the batch is durable
-	// and before anyone learns of it.
+	group *group
+	// durable is called, in the order of the commits, once the change is durable
+	// and before anyone learns of it. It may be nil.
 	durable func()
-	err     error // set before done is closed
-	done    chan struct{}
-}
-
-// submit hands a batch to Pebble and returns without waiting for the disk. The
-// slot's mu is held. before is called just before the batch can be read.
-func (s *Store) submit(sl *slot, batch *pebble.Batch, durable func(), before func(*commit)) *commit {
-	c := &commit{batch: batch, slot: sl, durable: durable, done: make(chan struct{})}
-	if before != nil {
-		before(c)
-	}
-	s.retain(sl)
-	if err := s.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
-		// Pebble refuses a batch only if it is misused or has failed; either way
-		// nothing is known of what it did.
-		s.disk.halt(err)
-	}
-	s.commits <- c
-	return c
-}
-
-// settle waits for the commits in turn. It runs until Close.
-func (s *Store) settle() {
-	defer close(s.drained)
-	for c := range s.commits {
-		if err := c.batch.SyncWait(); err != nil {
-			s.disk.halt(err)
-		}
-		// A halted disk reports success: see haltFS.
-		if c.err = s.failure(); c.err == nil {
-			c.durable()
-			_ = c.batch.Close() // only gives its memory back
-		}
-		close(c.done)
-		s.release(c.slot)
-	}
+	// slots are kept in memory until then: what they know may not be on disk yet.
+	slots []*slot
 }
 
 // wait returns when the commit is durable, or with the reason that it is not
@@ -59,15 +26,176 @@ func (c *commit) wait(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-c.done:
-		return c.err
+	case <-c.group.settled:
+		return c.group.err
 	default:
 	}
 	select {
-	case <-c.done:
-		return c.err
+	case <-c.group.settled:
+		return c.group.err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// group is the commits that are written and synced as one.
+type group struct {
+	batch   *pebble.Batch
+	bytes   int // of the batches that went into it
+	commits []*commit
+	err     error // set before settled is closed
+	settled chan struct{}
+}
+
+const (
+	// A change of at most smallBytes joins a group of at most groupBytes: that
+	// costs a copy and saves Pebble's work for a batch of its own.
+	smallBytes = 4 << 10
+	groupBytes = 128 << 10
+	// queueBytes is how much may wait to be written, if it is more than one group.
+	queueBytes = 32 << 20
+	// maxUnsynced is how many groups may be written and not be synced.
+	maxUnsynced = 128
+)
+
+// groups is the queue of what is to be written, in order. While one group is
+// written, the commits that come gather in the next. What was written while the
+// disk was busy is synced at once.
+type groups struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	waiting []*group
+	bytes   int // of those
+	closed  bool
+}
+
+// add appends a change to the newest group. Nothing of it can be read from the
+// database yet. before is called just before it could be.
+func (q *groups) add(batch *pebble.Batch, c *commit, before func(*commit)) error {
+	size := batch.Len()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) > 0 && q.bytes+size > queueBytes {
+		q.changed.Wait()
+	}
+	g, joined, err := q.join(batch, size)
+	if err != nil {
+		return err
+	}
+	if !joined {
+		g = &group{batch: batch, settled: make(chan struct{})}
+		q.waiting = append(q.waiting, g)
+	}
+	g.bytes += size
+	q.bytes += size
+	g.commits = append(g.commits, c)
+	c.group = g
+	if before != nil {
+		before(c)
+	}
+	q.changed.Broadcast()
+	return nil
+}
+
+// join puts a batch into the newest group, if both are small.
+func (q *groups) join(batch *pebble.Batch, size int) (g *group, joined bool, err error) {
+	if len(q.waiting) == 0 || size > smallBytes {
+		return nil, false, nil
+	}
+	g = q.waiting[len(q.waiting)-1]
+	if g.bytes+size > groupBytes {
+		return nil, false, nil
+	}
+	if err := g.batch.Apply(batch, nil); err != nil {
+		return nil, false, err
+	}
+	_ = batch.Close() // only gives its memory back
+	return g, true, nil
+}
+
+// next takes the oldest group, or nil once the queue is closed and empty.
+func (q *groups) next() *group {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) == 0 {
+		if q.closed {
+			return nil
+		}
+		q.changed.Wait()
+	}
+	g := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	q.bytes -= g.bytes
+	q.changed.Broadcast()
+	return g
+}
+
+func (q *groups) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
+
+// submit hands a change over to be written and returns without waiting for the
+// disk. The slots' mu are held: so a session's changes keep their order.
+func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit), slots ...*slot) (*commit, error) {
+	c := &commit{durable: durable, slots: slots}
+	for _, sl := range slots {
+		s.retain(sl)
+	}
+	if err := s.queue.add(batch, c, before); err != nil {
+		for _, sl := range slots {
+			s.release(sl)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// write hands the groups to Pebble one by one. It runs until Close.
+func (s *Store) write() {
+	defer close(s.written)
+	for {
+		// Whoever is about to add something goes first: a fuller group costs the
+		// same sync.
+		runtime.Gosched()
+		g := s.queue.next()
+		if g == nil {
+			return
+		}
+		if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
+			// Pebble refuses a batch only if it is misused or has failed; either way
+			// nothing is known of what it did.
+			s.disk.halt(err)
+		}
+		s.written <- g
+	}
+}
+
+// settle waits for the groups in turn and tells whom it concerns. It runs until
+// Close.
+func (s *Store) settle() {
+	defer close(s.drained)
+	for g := range s.written {
+		if err := g.batch.SyncWait(); err != nil {
+			s.disk.halt(err)
+		}
+		// A halted disk reports success: see haltFS.
+		if g.err = s.failure(); g.err == nil {
+			for _, c := range g.commits {
+				if c.durable != nil {
+					c.durable()
+				}
+			}
+			_ = g.batch.Close() // only gives its memory back
+		}
+		close(g.settled)
+		for _, c := range g.commits {
+			for _, sl := range c.slots {
+				s.release(sl)
+			}
+		}
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (event
 
 // create makes a session behind the links. The slot's mu is held. If there is a
 // session already the error is *ExistsError and the commit its newest. also, if
-// not nil, adds to the batch.
-func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state, also func(*pebble.Batch) error) (*commit, error) {
+// not nil, adds to the batch, on behalf of the other slots.
+func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state, also func(*pebble.Batch) error, others ...*slot) (*commit, error) {
 	if there := sl.session.Load(); there != nil {
 		return there.last, &eventlog.ExistsError{Kind: "session", Name: sl.id}
 	}
@@ -53,9 +53,13 @@ func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state,
 		}
 	}
 	shown := made.at
-	made.last = s.submit(sl, batch, func() { made.publish(shown) }, nil)
+	c, err := s.submit(batch, func() { made.publish(shown) }, nil, append(others, sl)...)
+	if err != nil {
+		return nil, err
+	}
+	made.last = c
 	sl.session.Store(made)
-	return made.last, nil
+	return c, nil
 }
 
 // created waits for what create began.

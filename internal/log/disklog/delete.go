@@ -36,6 +36,10 @@ func (s *Store) forget(sl *slot, target *session) error {
 	if sl.session.Load() != target {
 		return noSession(sl.id)
 	}
+	// What was begun, forks included, must be found below.
+	if err := target.last.wait(context.Background()); err != nil {
+		return err
+	}
 	batch := s.db.NewBatch()
 	if err := batch.Delete(sessionKey(sl.id), nil); err != nil {
 		return err
@@ -49,7 +53,10 @@ func (s *Store) forget(sl *slot, target *session) error {
 		return err
 	}
 	target.dying.Store(true)
-	c := s.submit(sl, batch, target.end, nil)
+	c, err := s.submit(batch, target.end, nil, sl)
+	if err != nil {
+		return err
+	}
 	if err := c.wait(context.Background()); err != nil {
 		return err
 	}
@@ -140,23 +147,24 @@ func (s *Store) truncate(batch *pebble.Batch, segment segmentID, seq eventlog.Se
 	after, end := eventKey(segment, seq+1), prefixEnd(kindPrefix(segment, keyEvent))
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: after, UpperBound: end})
 	if err != nil {
-		return s.fail("heads", err)
+		return s.fail("events", err)
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
-		if !isHead(it.Key()) {
-			continue
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return s.fail(describeKey(it.Key()), err)
 		}
-		m, err := s.headUnder(it)
+		e, err := decodeEvent(it.Key(), value)
 		if err != nil {
 			return err
 		}
-		if err := batch.Delete(indexKey(segment, m.GetEventIdHash()), nil); err != nil {
+		if err := batch.Delete(indexKey(segment, eventIDHash(e.ID)), nil); err != nil {
 			return err
 		}
 	}
 	if err := it.Error(); err != nil {
-		return s.fail("heads", err)
+		return s.fail("events", err)
 	}
 	return batch.DeleteRange(after, end, nil)
 }

@@ -9,13 +9,22 @@ import (
 
 // decodeEvent reads the event that stands under an event key.
 func decodeEvent(key, value []byte) (eventlog.Event, error) {
+	e, _, err := decodeRecord(key, value)
+	return e, err
+}
+
+// decodeRecord reads an event and its head.
+func decodeRecord(key, value []byte) (eventlog.Event, *storagev1.Head, error) {
 	var m storagev1.Event
 	if err := decode(key, keyEvent, value, &m); err != nil {
-		return eventlog.Event{}, err
+		return eventlog.Event{}, nil, err
+	}
+	if err := checkHead(key, m.GetHead()); err != nil {
+		return eventlog.Event{}, nil, err
 	}
 	e := eventlog.Event{
 		Seq:    keySeq(key),
-		Turn:   m.GetTurn(),
+		Turn:   m.GetHead().GetTurns(),
 		ID:     m.GetEventId(),
 		Time:   time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(),
 		Labels: m.GetLabels(),
@@ -27,9 +36,9 @@ func decodeEvent(key, value []byte) (eventlog.Event, error) {
 	}
 	var ok bool
 	if e.Body, ok = decodeBody(&m); !ok {
-		return eventlog.Event{}, &eventlog.CorruptError{What: describeKey(key), Reason: "its content is of no known kind"}
+		return eventlog.Event{}, nil, &eventlog.CorruptError{What: describeKey(key), Reason: "its content is of no known kind"}
 	}
-	return e, nil
+	return e, m.GetHead(), nil
 }
 
 func decodeBody(m *storagev1.Event) (eventlog.Body, bool) {

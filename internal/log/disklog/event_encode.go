@@ -8,10 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const turnField = 15
-
-// appendEvent encodes all of an event but seq, which stands in the key, and
-// turn, which is known only when the event has its place. It writes
+// appendEvent encodes all of an event but seq, which stands in the key, and the
+// head, which is known only when the event has its place. It writes
 // storagev1.Event without building one: this is most of what an append costs
 // before the disk.
 func appendEvent(b []byte, e eventlog.Event) []byte {
@@ -49,16 +47,6 @@ func appendLabels(b []byte, labels map[string]string) []byte {
 	}
 	return b
 }
-
-// turnSize is how many bytes appendTurn adds.
-func turnSize(turn uint32) int {
-	if turn == 0 {
-		return 0
-	}
-	return protowire.SizeTag(turnField) + protowire.SizeVarint(uint64(turn))
-}
-
-func appendTurn(b []byte, turn uint32) []byte { return appendInt(b, turnField, uint64(turn)) }
 
 func appendTokens(b []byte, t eventlog.TokenCounts) []byte {
 	b = appendString(b, 1, t.Tokenizer)

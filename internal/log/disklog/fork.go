@@ -52,9 +52,11 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	}
 	from := parent.info
 	from.ID, from.ParentID, from.ForkSeq, from.CreateTime = r.NewID, r.ParentID, r.At, r.Time
-	return s.create(childSlot, from, parent.share(r.At), at, func(batch *pebble.Batch) error {
-		return parent.freeze(batch)
-	})
+	c, err := s.create(childSlot, from, parent.share(r.At), at, parent.freeze, parentSlot)
+	if err == nil {
+		parent.last = c
+	}
+	return c, err
 }
 
 // forkPoint is the state behind an event. The slot's mu is held.

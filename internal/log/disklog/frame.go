@@ -84,9 +84,6 @@ func describeKey(key []byte) string {
 	}
 	switch key[9] {
 	case keyEvent:
-		if isHead(key) {
-			return fmt.Sprintf("head %d of segment %d", keySeq(key), segment)
-		}
 		return fmt.Sprintf("event %d of segment %d", keySeq(key), segment)
 	case keyReference:
 		return fmt.Sprintf("reference to segment %d", segment)

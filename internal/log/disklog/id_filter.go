@@ -21,7 +21,7 @@ const (
 )
 
 // add remembers the hash of an event_id.
-func (f *idFilter) add(hash []byte) {
+func (f *idFilter) add(hash idHash) {
 	if n := len(f.layers); n == 0 || f.layers[n-1].room == 0 {
 		ids := firstLayerIDs << n
 		f.layers = append(f.layers, idLayer{bits: make([]uint64, ids*bitsPerID/64), room: ids})
@@ -35,7 +35,7 @@ func (f *idFilter) add(hash []byte) {
 }
 
 // mayHold reports false only for a hash that was never added.
-func (f *idFilter) mayHold(hash []byte) bool {
+func (f *idFilter) mayHold(hash idHash) bool {
 	bits := probes(hash)
 	for _, l := range f.layers {
 		if l.holds(bits) {
@@ -56,8 +56,8 @@ func (l idLayer) holds(bits [probesPerID]uint64) bool {
 }
 
 // probes derives positions from a hash that is already as good as random.
-func probes(hash []byte) (bits [probesPerID]uint64) {
-	at, step := binary.LittleEndian.Uint64(hash), binary.LittleEndian.Uint64(hash[8:])|1
+func probes(hash idHash) (bits [probesPerID]uint64) {
+	at, step := binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:])|1
 	for i := range bits {
 		bits[i] = at
 		at += step

@@ -17,7 +17,6 @@ const (
 	keyNudge    = 'x'
 
 	keyEvent     = 'e'
-	keyHead      = 'h'
 	keyIndex     = 'i'
 	keyArtifact  = 'a'
 	keyPuts      = 'p'
@@ -59,15 +58,12 @@ func appendKindPrefix(k []byte, s segmentID, letter byte) []byte {
 }
 
 func eventKey(s segmentID, seq eventlog.Seq) []byte {
-	return appendEventKey(make([]byte, 0, headKeySize), s, seq)
+	return appendEventKey(make([]byte, 0, eventKeySize), s, seq)
 }
 
 func appendEventKey(k []byte, s segmentID, seq eventlog.Seq) []byte {
 	return binary.BigEndian.AppendUint64(appendKindPrefix(k, s, keyEvent), uint64(seq))
 }
-
-// headKey is the first key behind the event's.
-func headKey(s segmentID, seq eventlog.Seq) []byte { return append(eventKey(s, seq), keyHead) }
 
 func putsKey(s segmentID) []byte { return kindPrefix(s, keyPuts) }
 
@@ -77,12 +73,15 @@ func referenceKey(s segmentID, session string) []byte {
 
 const eventIDHashSize = 16
 
-func eventIDHash(eventID string) []byte {
+// idHash stands for an event_id in keys.
+type idHash [eventIDHashSize]byte
+
+func eventIDHash(eventID string) idHash {
 	sum := sha256.Sum256([]byte(eventID))
-	return sum[:eventIDHashSize]
+	return idHash(sum[:eventIDHashSize])
 }
 
-func indexKey(s segmentID, hash []byte) []byte { return append(kindPrefix(s, keyIndex), hash...) }
+func indexKey(s segmentID, hash idHash) []byte { return append(kindPrefix(s, keyIndex), hash[:]...) }
 
 func artifactKindPrefix(s segmentID, kind string) []byte {
 	return appendText(kindPrefix(s, keyArtifact), kind)
@@ -123,17 +122,11 @@ func parseArtifactKey(key []byte) (n artifactName, ok bool) {
 	return n, true
 }
 
-const (
-	eventKeySize = 18
-	headKeySize  = eventKeySize + 1
-)
+const eventKeySize = 18
 
-// isHead tells a head's key from an event's.
-func isHead(key []byte) bool { return len(key) == headKeySize }
-
-// keySeq is the seq of an event's or head's key.
+// keySeq is the seq of an event's key; 0 for others.
 func keySeq(key []byte) eventlog.Seq {
-	if len(key) != eventKeySize && len(key) != headKeySize {
+	if len(key) != eventKeySize {
 		return 0
 	}
 	return eventlog.Seq(binary.BigEndian.Uint64(key[10:]))

@@ -69,7 +69,6 @@ func TestKeysSayWhatTheyStandFor(t *testing.T) {
 	for want, key := range map[string][]byte{
 		`session "a b"`:               sessionKey("a b"),
 		"event 3 of segment 2":        eventKey(2, 3),
-		"head 3 of segment 2":         headKey(2, 3),
 		"reference to segment 2":      referenceKey(2, "s"),
 		"artifact k/4/i of segment 2": artifactKey(2, "k", 4, "i", 1),
 		"key 70 of segment 2":         putsKey(2),

@@ -16,6 +16,9 @@ func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eve
 		for i := len(target.links) - 1; i >= 0; i-- {
 			l := target.links[i]
 			if l.owned() {
+				if known, found := target.expected(hash); found {
+					return known, true, nil
+				}
 				may, err := s.ownMayHold(target, hash)
 				if err != nil {
 					return eventlog.Known{}, false, err
@@ -33,9 +36,9 @@ func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eve
 	}
 }
 
-// ownMayHold reports false only if the session's own segment does not hold the
-// event_id.
-func (s *Store) ownMayHold(target *session, hash []byte) (bool, error) {
+// ownMayHold reports false only if the session's own segment, as the database has
+// it, does not hold the event_id.
+func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 	events := target.at.head.Seq - target.own().base
 	if events == 0 {
 		return false, nil
@@ -51,6 +54,11 @@ func (s *Store) ownMayHold(target *session, hash []byte) (bool, error) {
 			return false, err
 		}
 		target.ids = filled
+		target.mu.Lock()
+		for hash := range target.soon {
+			target.ids.add(hash)
+		}
+		target.mu.Unlock()
 	}
 	return target.ids.mayHold(hash), nil
 }
@@ -65,7 +73,7 @@ func (s *Store) fillFilter(segment segmentID) (*idFilter, error) {
 	filter := &idFilter{}
 	for ok := it.First(); ok; ok = it.Next() {
 		if hash := it.Key()[len(prefix):]; len(hash) == eventIDHashSize {
-			filter.add(hash)
+			filter.add(idHash(hash))
 		}
 	}
 	if err := it.Error(); err != nil {
@@ -75,7 +83,7 @@ func (s *Store) fillFilter(segment segmentID) (*idFilter, error) {
 }
 
 // lookup finds an event_id in a link, by its hash.
-func (s *Store) lookup(l link, hash []byte) (eventlog.Known, bool, error) {
+func (s *Store) lookup(l link, hash idHash) (eventlog.Known, bool, error) {
 	key := indexKey(l.segment, hash)
 	value, closer, err := s.db.Get(key)
 	switch {

@@ -46,7 +46,7 @@ func openLocked(dir string, opts Options) (*Store, error) {
 		logger:  opts.Logger,
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
-		commits: make(chan *commit, 1024),
+		written: make(chan *group, maxUnsynced),
 		slots:   map[string]*slot{},
 		recent:  list.New(),
 	}
@@ -55,9 +55,11 @@ func openLocked(dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, s.disk.cause()))
 	}
 	s.db = db
+	s.queue.changed.L = &s.queue.mu
 	if err := s.recover(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close()))
 	}
+	go s.write()
 	go s.settle()
 	return s, nil
 }

@@ -84,9 +84,6 @@ func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Ev
 	page := make([]eventlog.Event, 0, last-from+1)
 	next, read := from, 0
 	for ok := it.First(); ok && read < pageBytes; ok = it.Next() {
-		if isHead(it.Key()) {
-			continue
-		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return page, s.fail(describeKey(it.Key()), err)

@@ -25,8 +25,9 @@ type session struct {
 	// dying is set before the session's data goes away.
 	dying atomic.Bool
 
-	// What is durable.
+	// What is durable, and what is about to be.
 	mu    sync.Mutex
+	soon  map[idHash]eventlog.Known // events that cannot be found in the database yet
 	shown bool
 	gone  bool
 	seen  state         // without open calls
@@ -50,6 +51,34 @@ func (s *session) publish(at state) {
 	s.shown, s.seen = true, at
 	close(s.moved)
 	s.moved = make(chan struct{})
+}
+
+// expect remembers events until they can be found in the database, which is when
+// the function that it returns is called.
+func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (settled func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.soon == nil {
+		s.soon = map[idHash]eventlog.Known{}
+	}
+	for _, f := range fresh {
+		s.soon[encoded[f.Index].idHash] = eventlog.Known{Seq: f.Event.Seq, Digest: f.Digest, Tokens: f.Event.Tokens}
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, f := range fresh {
+			delete(s.soon, encoded[f.Index].idHash)
+		}
+	}
+}
+
+// expected finds an event among those.
+func (s *session) expected(hash idHash) (eventlog.Known, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, found := s.soon[hash]
+	return known, found
 }
 
 // end tells everyone that the session is deleted.

@@ -57,7 +57,7 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	}
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return state{}, false, s.fail("heads", err)
+		return state{}, false, s.fail("events", err)
 	}
 	defer it.Close()
 
@@ -65,9 +65,6 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	var partials []*storagev1.Head
 	var newest eventlog.Seq
 	for ok := it.Last(); ok; ok = it.Prev() {
-		if !isHead(it.Key()) {
-			continue
-		}
 		m, err := s.headUnder(it)
 		if err != nil {
 			return state{}, false, err
@@ -84,13 +81,13 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 		}
 	}
 	if err := it.Error(); err != nil {
-		return state{}, false, s.fail("heads", err)
+		return state{}, false, s.fail("events", err)
 	}
 	if len(partials) == 0 {
 		return state{}, false, nil
 	}
 	if !partials[len(partials)-1].GetComplete() {
-		return state{}, false, &eventlog.CorruptError{What: describeKey(headKey(l.segment, newest)), Reason: "no complete head precedes it"}
+		return state{}, false, &eventlog.CorruptError{What: describeKey(eventKey(l.segment, newest)), Reason: "no complete head precedes it"}
 	}
 	var open []eventlog.OpenCall
 	for i, m := range slices.Backward(partials) {
@@ -99,11 +96,11 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	return stateOf(newest, partials[0], open, len(partials)-1), true, nil
 }
 
-// headUnder decodes the head that an iterator stands on.
+// headUnder reads the head of the event that an iterator stands on.
 func (s *Store) headUnder(it *pebble.Iterator) (*storagev1.Head, error) {
 	value, err := it.ValueAndErr()
 	if err != nil {
 		return nil, s.fail(describeKey(it.Key()), err)
 	}
-	return decodeHead(it.Key(), value)
+	return headIn(it.Key(), value)
 }

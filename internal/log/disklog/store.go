@@ -15,7 +15,7 @@ import (
 // Store is an eventlog.Store on disk.
 //
 // Locks are taken in this order: open, deleting, a slot's mu (two slots in the
-// order of their ids), mu, a session's mu.
+// order of their ids), the queue's mu, mu, a session's mu.
 type Store struct {
 	opts   Options
 	dir    string // where the data is
@@ -28,10 +28,10 @@ type Store struct {
 	open    sync.RWMutex
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
-	drained chan struct{} // closed when the last commit is settled
 
-	// commits are what was handed to Pebble and is not yet known to be durable.
-	commits     chan *commit
+	queue       groups
+	written     chan *group   // groups that Pebble has and that are not synced yet
+	drained     chan struct{} // closed when the last group is settled
 	lastSegment atomic.Uint64
 
 	mu     sync.Mutex
@@ -111,7 +111,7 @@ func (s *Store) Close() error {
 	close(s.closing)
 	s.open.Unlock()
 
-	close(s.commits)
+	s.queue.close()
 	<-s.drained
 	failure := s.failure()
 	if failure == nil {

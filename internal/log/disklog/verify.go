@@ -61,18 +61,14 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		if err := ctx.Err(); err != nil {
 			return at, err
 		}
-		if isHead(it.Key()) || keySeq(it.Key()) != at.head.Seq+1 {
+		if keySeq(it.Key()) != at.head.Seq+1 {
 			return at, missing(l, at.head.Seq+1)
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return at, s.fail(describeKey(it.Key()), err)
 		}
-		if at, err = s.verifyEvent(l, at, it.Key(), value); err != nil {
-			return at, err
-		}
-		it.Next()
-		if open, err = s.verifyHead(l, at, open, it); err != nil {
+		if at, open, err = s.verifyEvent(l, at, open, it.Key(), value); err != nil {
 			return at, err
 		}
 	}
@@ -85,54 +81,36 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
-// verifyEvent checks an event on its own and returns the state behind it.
-func (s *Store) verifyEvent(l link, at state, key, value []byte) (state, error) {
-	e, err := decodeEvent(key, value)
+// verifyEvent checks an event and its head and returns the state behind it. open
+// is what the heads before it say of open calls; it returns what they say with
+// this one.
+func (s *Store) verifyEvent(l link, at state, open []eventlog.OpenCall, key, value []byte) (state, []eventlog.OpenCall, error) {
+	corrupt := func(reason string) (state, []eventlog.OpenCall, error) {
+		return at, nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
+	}
+	e, m, err := decodeRecord(key, value)
 	if err != nil {
-		return at, err
+		return at, nil, err
 	}
-	head, admitted, err := at.head.Admit([]eventlog.Event{e})
+	head, _, err := at.head.Admit([]eventlog.Event{e})
 	if err != nil {
-		return at, &eventlog.CorruptError{What: describeKey(key), Reason: fmt.Sprintf("it breaks the rules of admission: %v", err)}
+		return corrupt(fmt.Sprintf("it breaks the rules of admission: %v", err))
 	}
-	if admitted[0].Turn != e.Turn {
-		return at, &eventlog.CorruptError{What: describeKey(key), Reason: fmt.Sprintf(
-			"it says turn %d where turn %d follows from the log", e.Turn, admitted[0].Turn)}
+	if at.head.Seq == l.base && !m.GetComplete() {
+		return corrupt("it is the segment's first and its head is not complete")
 	}
-	at.head = head
-	at.bytes += eventlog.Size(e)
-	at.chain = chainOver(at.chain, value)
-	return at, s.verifyIndex(l, e)
-}
-
-// verifyHead checks the head that an iterator stands on against what follows from
-// the events. open is what the heads before it say of open calls; it returns what
-// they say with this one.
-func (s *Store) verifyHead(l link, at state, open []eventlog.OpenCall, it *pebble.Iterator) ([]eventlog.OpenCall, error) {
-	key := headKey(l.segment, at.head.Seq)
-	corrupt := func(reason string) ([]eventlog.OpenCall, error) {
-		return nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
-	}
-	if !it.Valid() || !bytes.Equal(it.Key(), key) {
-		return corrupt("it is missing")
-	}
-	m, err := s.headUnder(it)
-	if err != nil {
-		return nil, err
-	}
-	if at.head.Seq == l.base+1 && !m.GetComplete() {
-		return corrupt("it is the segment's first and not complete")
-	}
-	open = applyHead(open, at.head.Seq, m)
-	stored := stateOf(at.head.Seq, m, open, 0)
+	open = applyHead(open, e.Seq, m)
+	stored := stateOf(e.Seq, m, open, 0)
+	covered := value[frameSize : len(value)-len(at.chain)]
 	switch {
-	case stored.chain != at.chain:
-		return corrupt("the hash chain breaks: its event, or one before it, is not what was written")
-	case stored.head.Turns != at.head.Turns || stored.head.LastGroup != at.head.LastGroup ||
-		stored.bytes != at.bytes || !slices.Equal(stored.head.OpenCalls, at.head.OpenCalls):
-		return corrupt("it does not follow from the events")
+	case chainOver(at.chain, covered) != stored.chain || !bytes.HasSuffix(value, stored.chain[:]):
+		return corrupt("the hash chain breaks: it, or an event before it, is not what was written")
+	case stored.head.Turns != head.Turns || stored.head.LastGroup != head.LastGroup ||
+		stored.bytes != at.bytes+eventlog.Size(e) || !slices.Equal(open, head.OpenCalls):
+		return corrupt("its head does not follow from the events")
 	}
-	return open, nil
+	stored.head = head
+	return stored, open, s.verifyIndex(l, e)
 }
 
 func (s *Store) verifyIndex(l link, e eventlog.Event) error {

@@ -2,7 +2,6 @@ package disklog
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // forger changes a store's records behind its back, well framed.
@@ -48,10 +48,37 @@ func (f forger) delete(keys ...[]byte) {
 	}
 }
 
-// event stores another event, with a good checksum, in the place of one.
-func (f forger) event(segment segmentID, seq eventlog.Seq, e eventlog.Event) {
+// record takes the record of an event apart, lets change alter it, and stores it
+// with a good checksum. The chain stays as it was.
+func (f forger) record(segment segmentID, seq eventlog.Seq, change func(m *storagev1.Event)) {
 	f.t.Helper()
-	key, value := eventKey(segment, seq), appendTurn(appendEvent(make([]byte, frameSize), e), e.Turn)
+	key := eventKey(segment, seq)
+	var m storagev1.Event
+	f.ok(decode(key, keyEvent, f.get(key), &m))
+	change(&m)
+	e := storagev1.Event{}
+	proto.Merge(&e, &m)
+	e.Head = nil
+	body, err := proto.Marshal(&e)
+	f.ok(err)
+	chain := m.GetHead().GetChain()
+	m.Head.Chain = nil
+	head, err := proto.Marshal(m.Head)
+	f.ok(err)
+	value := make([]byte, recordSize(body, head))
+	putRecord(key, value, body, head, [32]byte{})
+	copy(value[len(value)-len(chain):], chain)
+	putFrame(key, keyEvent, value)
+	f.set(key, value)
+}
+
+// rechain makes an event's chain value fit again.
+func (f forger) rechain(segment segmentID, seq eventlog.Seq, before [32]byte) {
+	f.t.Helper()
+	key := eventKey(segment, seq)
+	value := f.get(key)
+	chain := chainOver(before, value[frameSize:len(value)-32])
+	copy(value[len(value)-32:], chain[:])
 	putFrame(key, keyEvent, value)
 	f.set(key, value)
 }
@@ -62,17 +89,6 @@ func (f forger) move(segment segmentID, from, to eventlog.Seq) {
 	value := f.get(eventKey(segment, from))
 	putFrame(eventKey(segment, to), keyEvent, value)
 	f.set(eventKey(segment, to), value)
-}
-
-func (f forger) head(segment segmentID, seq eventlog.Seq, change func(m *storagev1.Head)) {
-	f.t.Helper()
-	key := headKey(segment, seq)
-	m, err := decodeHead(key, f.get(key))
-	f.ok(err)
-	change(m)
-	value, err := encode(key, keyHead, m)
-	f.ok(err)
-	f.set(key, value)
 }
 
 func openMem(t *testing.T, fs vfs.FS) *Store {
@@ -99,8 +115,10 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 	// Session s has segment 1 with events 1 to 8; t forks it at 4 and has segment
 	// 2 with events 5 and 6.
 	const s, fork = segmentID(1), segmentID(2)
-	other := logtest.Say("e2")
-	other.Body.(*eventlog.Message).Blocks = []eventlog.Block{eventlog.Text{Text: "E2"}}
+	text := func(m *storagev1.Event, text string) {
+		m.GetMessage().Blocks[0].GetText().Text = text
+	}
+	later := func(m *storagev1.Event) { m.TimeNanos++ }
 	cases := []struct {
 		name  string
 		forge func(f forger)
@@ -108,39 +126,46 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 		want, wantFork string
 	}{
 		{name: "nothing", forge: func(forger) {}},
+		{name: "nothing, taken apart", forge: func(f forger) { f.record(s, 2, func(*storagev1.Event) {}) }},
 		{
-			name: "an event is edited", forge: func(f forger) { f.event(s, 2, other) },
-			want: "index of event 2", wantFork: "index of event 2",
+			name: "an event is edited", forge: func(f forger) { f.record(s, 2, func(m *storagev1.Event) { text(m, "E2") }) },
+			want: "event 2 of segment 1 is corrupt: the hash chain", wantFork: "event 2 of segment 1 is corrupt: the hash chain",
 		},
 		{
-			name: "an event's time is edited", forge: func(f forger) {
-				e := logtest.Say("e2")
-				e.Time = e.Time.Add(1)
-				f.event(s, 2, e)
-			},
+			name: "an event's time is edited", forge: func(f forger) { f.record(s, 2, later) },
 			want: "hash chain", wantFork: "hash chain",
 		},
 		{
 			name: "an event is edited behind the fork", forge: func(f forger) {
-				e := logtest.Say("e6")
-				e.Turn, e.Tokens.Tokenizer = 1, "other"
-				f.event(s, 6, e)
+				f.record(s, 6, func(m *storagev1.Event) { m.Tokens = &storagev1.TokenCounts{Tokenizer: "other"} })
 			},
 			want: "hash chain",
 		},
 		{
-			name: "an event's own chain value is made to fit", forge: func(f forger) {
-				e := logtest.Say("e2")
-				e.Time = e.Time.Add(1)
-				f.event(s, 2, e)
-				var before [sha256.Size]byte
-				m, err := decodeHead(headKey(s, 1), f.get(headKey(s, 1)))
-				f.ok(err)
-				copy(before[:], m.GetChain())
-				after := chainOver(before, f.get(eventKey(s, 2)))
-				f.head(s, 2, func(m *storagev1.Head) { m.Chain = after[:] })
+			name: "an event is edited and its own chain made to fit", forge: func(f forger) {
+				first := f.get(eventKey(s, 1))
+				f.record(s, 2, later)
+				f.rechain(s, 2, [32]byte(first[len(first)-32:]))
 			},
-			want: "head 3 of segment 1", wantFork: "head 3 of segment 1",
+			want: "event 3 of segment 1 is corrupt: the hash chain", wantFork: "event 3 of segment 1 is corrupt: the hash chain",
+		},
+		{
+			name: "the chain is not at the end", forge: func(f forger) {
+				key := eventKey(s, 2)
+				value := append(f.get(key), 0x50, 1) // an unknown field
+				putFrame(key, keyEvent, value)
+				f.set(key, value)
+			},
+			want: "hash chain", wantFork: "hash chain",
+		},
+		{
+			name: "a record without a head", forge: func(f forger) {
+				key := eventKey(s, 2)
+				value, err := encode(key, keyEvent, eventMessage(logtest.Say("e2")))
+				f.ok(err)
+				f.set(key, value)
+			},
+			want: "no head with a chain", wantFork: "no head with a chain",
 		},
 		{
 			name: "two events change places", forge: func(f forger) {
@@ -150,7 +175,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 				f.set(eventKey(s, 2), second)
 				f.set(eventKey(s, 1), third)
 			},
-			want: "index of event 1", wantFork: "index of event 1",
+			want: "event 1 of segment 1 is corrupt: the hash chain", wantFork: "event 1 of segment 1 is corrupt: the hash chain",
 		},
 		{
 			name: "an event is copied without a new checksum", forge: func(f forger) { f.set(eventKey(s, 2), f.get(eventKey(s, 1))) },
@@ -174,21 +199,30 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 					f.move(s, seq+1, seq)
 				}
 			},
-			want: "index of event 3", wantFork: "index of event 3",
+			want: "event 3 of segment 1 is corrupt: the hash chain", wantFork: "event 3 of segment 1 is corrupt: the hash chain",
 		},
 		{
-			name: "a head is missing", forge: func(f forger) { f.delete(headKey(s, 6)) },
-			want: "head 6 of segment 1 is corrupt: it is missing",
-		},
-		{
-			name: "a head says other turns", forge: func(f forger) { f.head(s, 7, func(m *storagev1.Head) { m.Turns++ }) },
-			want: "head 7 of segment 1 is corrupt: it does not follow",
+			name: "a head says other turns", forge: func(f forger) {
+				seventh := f.get(eventKey(s, 6))
+				f.record(s, 7, func(m *storagev1.Event) { m.Head.Turns++ })
+				f.rechain(s, 7, [32]byte(seventh[len(seventh)-32:]))
+			},
+			want: "event 7 of segment 1 is corrupt: its head does not follow",
 		},
 		{
 			name: "a head leaves an open call out", forge: func(f forger) {
-				f.head(s, 4, func(m *storagev1.Head) { m.Opened = m.Opened[1:] })
+				third := f.get(eventKey(s, 3))
+				f.record(s, 4, func(m *storagev1.Event) { m.Head.Opened = m.Head.Opened[1:] })
+				f.rechain(s, 4, [32]byte(third[len(third)-32:]))
 			},
-			want: "head 4 of segment 1 is corrupt: it does not follow", wantFork: "head 4 of segment 1 is corrupt: it does not follow",
+			want: "event 4 of segment 1 is corrupt: its head does not follow", wantFork: "event 4 of segment 1 is corrupt: its head does not follow",
+		},
+		{
+			name: "the first head is not complete", forge: func(f forger) {
+				f.record(s, 1, func(m *storagev1.Event) { m.Head.Complete = false })
+				f.rechain(s, 1, [32]byte{})
+			},
+			want: "its head is not complete", wantFork: "its head is not complete",
 		},
 		{
 			name: "an index is missing", forge: func(f forger) { f.delete(indexKey(s, eventIDHash("e5"))) },
@@ -205,20 +239,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 			want: "index of event 6 of segment 1",
 		},
 		{
-			name: "an event has another turn", forge: func(f forger) {
-				e := logtest.Say("e6")
-				e.Turn = 9
-				f.event(s, 6, e)
-			},
-			want: "it says turn 9",
-		},
-		{
-			name: "the fork's own event is edited", forge: func(f forger) {
-				e := logtest.Say("f1")
-				e.Turn, e.Labels = 1, nil
-				e.Time = e.Time.Add(1)
-				f.event(fork, 5, e)
-			},
+			name: "the fork's own event is edited", forge: func(f forger) { f.record(fork, 5, later) },
 			wantFork: "hash chain",
 		},
 	}
@@ -294,10 +315,17 @@ func TestDamagedSessionsAreReported(t *testing.T) {
 	add(t, st, "ok", logtest.Say("a"))
 	f := forger{t, st}
 	damage := map[string]func(){
-		"session \"s\"":             func() { f.set(sessionKey("s"), []byte("C")) },
-		"head 2 of segment 1":       func() { f.set(headKey(1, 2), f.get(headKey(1, 1))) },
-		"no complete head":          func() { f.head(1, 2, func(m *storagev1.Head) { m.Complete = false }); f.delete(headKey(1, 1)) },
-		"a hash has the wrong size": func() { f.head(1, 2, func(m *storagev1.Head) { m.Chain = nil }) },
+		"session \"s\"":        func() { f.set(sessionKey("s"), []byte("C")) },
+		"event 2 of segment 1": func() { f.set(eventKey(1, 2), f.get(eventKey(1, 1))) },
+		"no complete head": func() {
+			f.record(1, 2, func(m *storagev1.Event) { m.Head.Complete = false })
+			f.delete(eventKey(1, 1))
+		},
+		"no head with a chain": func() {
+			value, err := encode(eventKey(1, 2), keyEvent, eventMessage(logtest.Say("b")))
+			f.ok(err)
+			f.set(eventKey(1, 2), value)
+		},
 		"its last link": func() {
 			r, err := decodeSession(sessionKey("s"), f.get(sessionKey("s")))
 			f.ok(err)
@@ -307,7 +335,7 @@ func TestDamagedSessionsAreReported(t *testing.T) {
 			f.set(sessionKey("s"), value)
 		},
 	}
-	keys := [][]byte{sessionKey("s"), headKey(1, 1), headKey(1, 2)}
+	keys := [][]byte{sessionKey("s"), eventKey(1, 1), eventKey(1, 2)}
 	for want, do := range damage {
 		whole := [][]byte{f.get(keys[0]), f.get(keys[1]), f.get(keys[2])}
 		do()

@@ -162,9 +162,8 @@ type Event struct {
 	//	*Event_Compaction
 	//	*Event_Custom
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
-	// How many model calls had begun, this event included. Always the last field
-	// of the encoding.
-	Turn          uint32 `protobuf:"varint,15,opt,name=turn,proto3" json:"turn,omitempty"`
+	// What the log is behind this event. Always the last field of the encoding.
+	Head          *Head `protobuf:"bytes,15,opt,name=head,proto3" json:"head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,11 +276,11 @@ func (x *Event) GetCustom() *Custom {
 	return nil
 }
 
-func (x *Event) GetTurn() uint32 {
+func (x *Event) GetHead() *Head {
 	if x != nil {
-		return x.Turn
+		return x.Head
 	}
-	return 0
+	return nil
 }
 
 type isEvent_Kind interface {
@@ -1269,7 +1268,7 @@ var File_contextd_storage_v1_event_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcontextd/storage/v1/event.proto\x12\x13contextd.storage.v1\"\xa6\x04\n" +
+	"\x1fcontextd/storage/v1/event.proto\x12\x13contextd.storage.v1\x1a!contextd/storage/v1/session.proto\"\xc1\x04\n" +
 	"\x05Event\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x12!\n" +
 	"\ftime_seconds\x18\x02 \x01(\x03R\vtimeSeconds\x12\x1d\n" +
@@ -1282,8 +1281,8 @@ const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"compaction\x18\b \x01(\v2\x1f.contextd.storage.v1.CompactionH\x00R\n" +
 	"compaction\x125\n" +
-	"\x06custom\x18\t \x01(\v2\x1b.contextd.storage.v1.CustomH\x00R\x06custom\x12\x12\n" +
-	"\x04turn\x18\x0f \x01(\rR\x04turn\x1a9\n" +
+	"\x06custom\x18\t \x01(\v2\x1b.contextd.storage.v1.CustomH\x00R\x06custom\x12-\n" +
+	"\x04head\x18\x0f \x01(\v2\x19.contextd.storage.v1.HeadR\x04head\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
@@ -1404,6 +1403,7 @@ var file_contextd_storage_v1_event_proto_goTypes = []any{
 	(*Compaction)(nil),     // 13: contextd.storage.v1.Compaction
 	(*Custom)(nil),         // 14: contextd.storage.v1.Custom
 	nil,                    // 15: contextd.storage.v1.Event.LabelsEntry
+	(*Head)(nil),           // 16: contextd.storage.v1.Head
 }
 var file_contextd_storage_v1_event_proto_depIdxs = []int32{
 	15, // 0: contextd.storage.v1.Event.labels:type_name -> contextd.storage.v1.Event.LabelsEntry
@@ -1412,22 +1412,23 @@ var file_contextd_storage_v1_event_proto_depIdxs = []int32{
 	12, // 3: contextd.storage.v1.Event.reminder:type_name -> contextd.storage.v1.Reminder
 	13, // 4: contextd.storage.v1.Event.compaction:type_name -> contextd.storage.v1.Compaction
 	14, // 5: contextd.storage.v1.Event.custom:type_name -> contextd.storage.v1.Custom
-	0,  // 6: contextd.storage.v1.Message.role:type_name -> contextd.storage.v1.Role
-	5,  // 7: contextd.storage.v1.Message.blocks:type_name -> contextd.storage.v1.Block
-	6,  // 8: contextd.storage.v1.Block.text:type_name -> contextd.storage.v1.Text
-	7,  // 9: contextd.storage.v1.Block.thinking:type_name -> contextd.storage.v1.Thinking
-	8,  // 10: contextd.storage.v1.Block.tool_call:type_name -> contextd.storage.v1.ToolCall
-	9,  // 11: contextd.storage.v1.Block.tool_result:type_name -> contextd.storage.v1.ToolResult
-	10, // 12: contextd.storage.v1.Block.media:type_name -> contextd.storage.v1.Media
-	11, // 13: contextd.storage.v1.Block.provider:type_name -> contextd.storage.v1.ProviderBlock
-	5,  // 14: contextd.storage.v1.ToolResult.content:type_name -> contextd.storage.v1.Block
-	0,  // 15: contextd.storage.v1.Reminder.role_hint:type_name -> contextd.storage.v1.Role
-	1,  // 16: contextd.storage.v1.Compaction.trigger:type_name -> contextd.storage.v1.CompactionTrigger
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	16, // 6: contextd.storage.v1.Event.head:type_name -> contextd.storage.v1.Head
+	0,  // 7: contextd.storage.v1.Message.role:type_name -> contextd.storage.v1.Role
+	5,  // 8: contextd.storage.v1.Message.blocks:type_name -> contextd.storage.v1.Block
+	6,  // 9: contextd.storage.v1.Block.text:type_name -> contextd.storage.v1.Text
+	7,  // 10: contextd.storage.v1.Block.thinking:type_name -> contextd.storage.v1.Thinking
+	8,  // 11: contextd.storage.v1.Block.tool_call:type_name -> contextd.storage.v1.ToolCall
+	9,  // 12: contextd.storage.v1.Block.tool_result:type_name -> contextd.storage.v1.ToolResult
+	10, // 13: contextd.storage.v1.Block.media:type_name -> contextd.storage.v1.Media
+	11, // 14: contextd.storage.v1.Block.provider:type_name -> contextd.storage.v1.ProviderBlock
+	5,  // 15: contextd.storage.v1.ToolResult.content:type_name -> contextd.storage.v1.Block
+	0,  // 16: contextd.storage.v1.Reminder.role_hint:type_name -> contextd.storage.v1.Role
+	1,  // 17: contextd.storage.v1.Compaction.trigger:type_name -> contextd.storage.v1.CompactionTrigger
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_event_proto_init() }
@@ -1435,6 +1436,7 @@ func file_contextd_storage_v1_event_proto_init() {
 	if File_contextd_storage_v1_event_proto != nil {
 		return
 	}
+	file_contextd_storage_v1_session_proto_init()
 	file_contextd_storage_v1_event_proto_msgTypes[0].OneofWrappers = []any{
 		(*Event_Message)(nil),
 		(*Event_Reminder)(nil),

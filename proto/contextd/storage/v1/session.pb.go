@@ -195,10 +195,10 @@ func (x *Link) GetPuts() uint64 {
 	return 0
 }
 
-// What a log is behind an event, which the key names.
+// What a log is behind an event.
 type Head struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model calls begun.
+	// Model calls begun: the event's turn.
 	Turns uint32 `protobuf:"varint,1,opt,name=turns,proto3" json:"turns,omitempty"`
 	// The group of the newest assistant message.
 	LastGroup string `protobuf:"bytes,2,opt,name=last_group,json=lastGroup,proto3" json:"last_group,omitempty"`
@@ -208,16 +208,15 @@ type Head struct {
 	UpdateSeconds int64 `protobuf:"varint,4,opt,name=update_seconds,json=updateSeconds,proto3" json:"update_seconds,omitempty"`
 	// The time of the batch: nanoseconds behind the second.
 	UpdateNanos int32 `protobuf:"varint,5,opt,name=update_nanos,json=updateNanos,proto3" json:"update_nanos,omitempty"`
-	// SHA-256 over the chain before and the stored event.
-	Chain []byte `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
-	// The first half of SHA-256 of the event_id.
-	EventIdHash []byte `protobuf:"bytes,7,opt,name=event_id_hash,json=eventIdHash,proto3" json:"event_id_hash,omitempty"`
 	// Whether opened lists all open calls; else only those of this event.
-	Complete bool `protobuf:"varint,8,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Open tool calls, oldest first.
-	Opened []*OpenCall `protobuf:"bytes,9,rep,name=opened,proto3" json:"opened,omitempty"`
+	Opened []*OpenCall `protobuf:"bytes,7,rep,name=opened,proto3" json:"opened,omitempty"`
 	// Calls of the head before that are open no more. Empty if complete.
-	Closed        []string `protobuf:"bytes,10,rep,name=closed,proto3" json:"closed,omitempty"`
+	Closed []string `protobuf:"bytes,8,rep,name=closed,proto3" json:"closed,omitempty"`
+	// SHA-256 over the chain of the event before and all of this event's encoding
+	// up to here. Always the last field of the encoding.
+	Chain         []byte `protobuf:"bytes,15,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,20 +286,6 @@ func (x *Head) GetUpdateNanos() int32 {
 	return 0
 }
 
-func (x *Head) GetChain() []byte {
-	if x != nil {
-		return x.Chain
-	}
-	return nil
-}
-
-func (x *Head) GetEventIdHash() []byte {
-	if x != nil {
-		return x.EventIdHash
-	}
-	return nil
-}
-
 func (x *Head) GetComplete() bool {
 	if x != nil {
 		return x.Complete
@@ -318,6 +303,13 @@ func (x *Head) GetOpened() []*OpenCall {
 func (x *Head) GetClosed() []string {
 	if x != nil {
 		return x.Closed
+	}
+	return nil
+}
+
+func (x *Head) GetChain() []byte {
+	if x != nil {
+		return x.Chain
 	}
 	return nil
 }
@@ -665,20 +657,18 @@ const file_contextd_storage_v1_session_proto_rawDesc = "" +
 	"\x05up_to\x18\x03 \x01(\x04H\x00R\x04upTo\x88\x01\x01\x12\x17\n" +
 	"\x04puts\x18\x04 \x01(\x04H\x01R\x04puts\x88\x01\x01B\b\n" +
 	"\x06_up_toB\a\n" +
-	"\x05_puts\"\xc7\x02\n" +
+	"\x05_puts\"\xa3\x02\n" +
 	"\x04Head\x12\x14\n" +
 	"\x05turns\x18\x01 \x01(\rR\x05turns\x12\x1d\n" +
 	"\n" +
 	"last_group\x18\x02 \x01(\tR\tlastGroup\x12\x1b\n" +
 	"\tlog_bytes\x18\x03 \x01(\x04R\blogBytes\x12%\n" +
 	"\x0eupdate_seconds\x18\x04 \x01(\x03R\rupdateSeconds\x12!\n" +
-	"\fupdate_nanos\x18\x05 \x01(\x05R\vupdateNanos\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\fR\x05chain\x12\"\n" +
-	"\revent_id_hash\x18\a \x01(\fR\veventIdHash\x12\x1a\n" +
-	"\bcomplete\x18\b \x01(\bR\bcomplete\x125\n" +
-	"\x06opened\x18\t \x03(\v2\x1d.contextd.storage.v1.OpenCallR\x06opened\x12\x16\n" +
-	"\x06closed\x18\n" +
-	" \x03(\tR\x06closed\"P\n" +
+	"\fupdate_nanos\x18\x05 \x01(\x05R\vupdateNanos\x12\x1a\n" +
+	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x125\n" +
+	"\x06opened\x18\a \x03(\v2\x1d.contextd.storage.v1.OpenCallR\x06opened\x12\x16\n" +
+	"\x06closed\x18\b \x03(\tR\x06closed\x12\x14\n" +
+	"\x05chain\x18\x0f \x01(\fR\x05chain\"P\n" +
 	"\bOpenCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x19\n" +
