@@ -30,6 +30,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")
 
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long calls may take to finish when the daemon stops")
+	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "clients that may be connected to each listener; more wait")
 	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "calls that one connection may have open at once")
 	f.Uint64Var(&c.CacheSessions, "cache-sessions", c.CacheSessions, "sessions that stay in memory between assemblies")
 

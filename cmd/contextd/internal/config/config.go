@@ -49,6 +49,9 @@ type Config struct {
 
 	// ShutdownTimeout bounds the graceful part of a stop.
 	ShutdownTimeout time.Duration
+	// MaxConnections is how many clients may be connected to each listener; more
+	// wait until one leaves.
+	MaxConnections uint64
 	// MaxStreams is how many calls a connection may have open at once.
 	MaxStreams uint64
 	// CacheSessions is how many sessions stay in memory between assemblies.
@@ -75,6 +78,7 @@ func Default() Config {
 		LogLevel:        slog.LevelInfo,
 		LogFormat:       LogText,
 		ShutdownTimeout: 20 * time.Second,
+		MaxConnections:  1024,
 		MaxStreams:      1024,
 		CacheSessions:   64,
 		Limits:          server.DefaultLimits(),

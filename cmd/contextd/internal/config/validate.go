@@ -21,6 +21,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("log_format must be %s or %s, not %q", LogText, LogJSON, c.LogFormat)
 	case c.ShutdownTimeout < 0:
 		return fmt.Errorf("shutdown_timeout must not be negative")
+	case c.MaxConnections == 0 || c.MaxConnections > 1<<20:
+		return fmt.Errorf("max_connections must be between 1 and %d", 1<<20)
 	case c.MaxStreams == 0 || c.MaxStreams > 1<<31:
 		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
 	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:

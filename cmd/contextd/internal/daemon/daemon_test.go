@@ -72,7 +72,7 @@ func start(t *testing.T, c config.Config) *running {
 	}
 	t.Cleanup(func() {
 		stop()
-		if err := r.conn.Close(); err != nil {
+		if err := r.conn.Close(); err != nil && status.Code(err) != codes.Canceled {
 			t.Error(err)
 		}
 	})
@@ -216,6 +216,41 @@ func TestHealth(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestConnectionsAreBounded lets a client wait until another leaves.
+func TestConnectionsAreBounded(t *testing.T) {
+	r := start(t, settings(t, func(c *config.Config) { c.Store, c.MaxConnections = config.StoreMemory, 1 }))
+	r.await(t, serving)
+	second, err := grpc.NewClient(r.conn.Target(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := contextdv1.NewContextServiceClient(second).CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}, grpc.WaitForReady(true))
+		answered <- err
+	}()
+	for range 20 {
+		if _, err := r.api().CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-answered:
+			t.Fatalf("a second client was let in: %v", err)
+		default:
+		}
+	}
+	if err := r.conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("with the first one gone: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	r.end(t)
 }
 
 func TestReflection(t *testing.T) {

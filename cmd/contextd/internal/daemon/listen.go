@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
 
@@ -23,16 +25,20 @@ func listen(c config.Config) ([]net.Listener, error) {
 		if err != nil {
 			return out, fmt.Errorf("listen: %w", err)
 		}
-		out = append(out, l)
+		out = append(out, limited(l, c))
 	}
 	if c.UnixSocket != "" {
 		l, err := listenUnix(c.UnixSocket)
 		if err != nil {
 			return out, err
 		}
-		out = append(out, l)
+		out = append(out, limited(l, c))
 	}
 	return out, nil
+}
+
+func limited(l net.Listener, c config.Config) net.Listener {
+	return netutil.LimitListener(l, int(c.MaxConnections))
 }
 
 // listenUnix opens a socket, in place of one that a daemon left behind when it
