@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ func TestCountBlock(t *testing.T) {
 		"signed":       {eventlog.Thinking{Text: "one two", Signature: strings.Repeat("s", 101)}, estimate(21)},
 		"long, signed": {eventlog.Thinking{Text: strings.Repeat("a ", 40), Signature: strings.Repeat("s", 100)}, estimate(40)},
 		"encrypted":    {eventlog.Thinking{EncryptedContent: strings.Repeat("e", 1000)}, estimate(200)},
+		"sealed twice": {eventlog.Thinking{Signature: "ssss", EncryptedContent: "ee", RedactedData: "r"}, estimate(2)},
 		"redacted":     {eventlog.Thinking{RedactedData: strings.Repeat("\x00", 300)}, estimate(80)},
 		"call":         {eventlog.ToolCall{CallID: "a b c d", Name: "read", Arguments: `{"path": "x"}`}, exact(budget.CallOverhead + 3)},
 		"result": {eventlog.ToolResult{CallID: "a b", Content: []eventlog.Block{
@@ -39,10 +41,17 @@ func TestCountBlock(t *testing.T) {
 		"result with image": {eventlog.ToolResult{Content: []eventlog.Block{
 			eventlog.Media{MIMEType: "image/png", Data: "..."},
 		}}, estimate(budget.ResultOverhead + budget.ImageTokens)},
+		"result with an estimate first": {eventlog.ToolResult{Content: []eventlog.Block{
+			eventlog.Media{MIMEType: "image/png"}, eventlog.Text{Text: "one"},
+		}}, estimate(budget.ResultOverhead + budget.ImageTokens + 1)},
 		"empty result":       {eventlog.ToolResult{}, exact(budget.ResultOverhead)},
 		"image with a price": {eventlog.Media{MIMEType: "image/png", Tokens: 85}, exact(85)},
 		"image":              {eventlog.Media{MIMEType: "image/png", URI: "file:///x.png"}, estimate(budget.ImageTokens)},
 		"text as media":      {eventlog.Media{MIMEType: "text/csv", Data: "one two"}, exact(2)},
+		"text elsewhere":     {eventlog.Media{MIMEType: "text/csv", URI: "file:///x.csv"}, estimate(budget.ImageTokens)},
+		"no type":            {eventlog.Media{Data: "one two"}, estimate(budget.ImageTokens)},
+		"priced document":    {eventlog.Media{MIMEType: "application/pdf", Data: strings.Repeat("x", 1<<20), Tokens: 3}, exact(3)},
+		"priced text":        {eventlog.Media{MIMEType: "text/csv", Data: "one two", Tokens: 9}, exact(9)},
 		"small document":     {eventlog.Media{MIMEType: "application/pdf", Data: "x"}, estimate(budget.ImageTokens)},
 		"large document":     {eventlog.Media{MIMEType: "application/pdf", Data: strings.Repeat("x", 1<<20)}, estimate(1 << 16)},
 		"provider block":     {eventlog.ProviderBlock{Provider: "openai", JSON: `{"type": "web_search_call"}`}, exact(2)},
@@ -93,5 +102,19 @@ func TestCountEvent(t *testing.T) {
 	text := "what rendering and reducing measure"
 	if got := a.Text(text); got != a.Block(eventlog.Text{Text: text}) {
 		t.Errorf("Text and Block differ: %d", got)
+	}
+}
+
+// vast counts more tokens than an event's counts can hold.
+type vast struct{}
+
+func (vast) Name() string { return "vast" }
+
+func (vast) Count(string) budget.Count { return budget.Count{Tokens: math.MaxUint32 + 1} }
+
+func TestCountEventKeepsWithinItsNumbers(t *testing.T) {
+	got := budget.NewAccountant(vast{}).CountEvent(eventlog.Event{Body: &eventlog.Message{Blocks: []eventlog.Block{eventlog.Text{}}}})
+	if !slices.Equal(got.Blocks, []uint32{math.MaxUint32}) {
+		t.Errorf("%v", got.Blocks)
 	}
 }

@@ -2,7 +2,9 @@ package budget
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // Tier names a part of the context that can have a cap of its own.
@@ -69,6 +71,8 @@ type Budget struct {
 	YellowAt, RedAt  float64
 	// Caps are the ceilings of single tiers, in tokens; a missing tier has none.
 	Caps map[Tier]uint64
+	// CapFractions are the fractions of the target that the caps were taken from.
+	CapFractions map[Tier]float64
 	// Excess is how many tokens a reducer is asked to free beyond the decisions
 	// that were taken already; 0 asks for no new decision.
 	Excess uint64
@@ -83,11 +87,7 @@ func (e *SpecError) Error() string { return "budget." + e.Field + ": " + e.Reaso
 // target. It returns a *SpecError for values that make no sense, among them
 // reserves that leave nothing for the messages.
 func (s Spec) Resolve(models Models) (Budget, error) {
-	model, ok := models.Lookup(s.Model)
-	if s.Model != "" && !ok && (s.MaxTokens == 0 || s.Tokenizer == "") {
-		// An unknown model is counted like the default one.
-		model, _ = models.Lookup(DefaultModel)
-	}
+	model, _ := models.Lookup(s.Model) // an unknown model is counted like the default one
 	b := Budget{
 		MaxTokens:        s.MaxTokens,
 		InjectionReserve: s.InjectionReserve,
@@ -109,6 +109,9 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 	if err := checkFractions(b, margin); err != nil {
 		return Budget{}, err
 	}
+	if b.MaxTokens == 0 {
+		return Budget{}, &SpecError{"max_tokens", "is not given, and the model is not known"}
+	}
 	left := b.MaxTokens
 	for _, part := range []struct {
 		field string
@@ -127,12 +130,14 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 	if b.Target == 0 {
 		return Budget{}, &SpecError{"safety_margin", "leaves no tokens for the messages"}
 	}
-	for tier, fraction := range s.TierCaps {
+	if len(s.TierCaps) > 0 {
+		b.Caps = make(map[Tier]uint64, len(s.TierCaps))
+		b.CapFractions = maps.Clone(s.TierCaps)
+	}
+	for _, tier := range slices.Sorted(maps.Keys(s.TierCaps)) {
+		fraction := s.TierCaps[tier]
 		if err := checkCap(tier, fraction); err != nil {
 			return Budget{}, err
-		}
-		if b.Caps == nil {
-			b.Caps = map[Tier]uint64{}
 		}
 		b.Caps[tier] = share(b.Target, fraction)
 	}
@@ -154,10 +159,14 @@ func (b Budget) StateOf(used uint64) State {
 // Share is a fraction of the target in whole tokens, rounded down.
 func (b Budget) Share(fraction float64) uint64 { return share(b.Target, fraction) }
 
+const million = 1_000_000
+
+// PartsPerMillion is how finely fractions of a budget are told apart.
+func PartsPerMillion(fraction float64) uint64 { return uint64(math.Round(fraction * million)) }
+
 // share computes in parts per million, so that no machine rounds differently.
 func share(n uint64, fraction float64) uint64 {
-	const million = 1_000_000
-	ppm := uint64(math.Round(fraction * million))
+	ppm := PartsPerMillion(fraction)
 	return n/million*ppm + n%million*ppm/million
 }
 

@@ -11,20 +11,40 @@ import (
 )
 
 // Fingerprint identifies what decisions depend on: the policy, the window, the
-// caps and the tokenizer. Reserves and overhead are left out, so that a request
-// that reserves a little more does not throw away what was decided.
+// tokenizer, and the caps as fractions. Reserves, overhead and the margin are left
+// out, so that a request that reserves a little more does not throw away what was
+// decided.
 func Fingerprint(policy string, reduction reduce.Policy, b budget.Budget) string {
-	data, err := json.Marshal(struct {
-		Policy    string
-		Reduction reduce.Policy
-		MaxTokens uint64
-		Tokenizer string
-		Tiers     int
-	}{policy, reduction, b.MaxTokens, b.Tokenizer, len(b.Caps)})
+	of := fingerprinted{Policy: policy, Reduction: reduction, MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer}
+	for _, tier := range budget.Tiers() {
+		if fraction, ok := b.CapFractions[tier]; ok {
+			of.Caps = append(of.Caps, tierCap{tier, budget.PartsPerMillion(fraction)})
+		}
+	}
+	data, err := json.Marshal(of)
 	if err != nil {
-		// Only floats that are no numbers cannot be encoded; validation keeps them out.
-		data = fmt.Appendf(nil, "%s %+v %+v", policy, reduction, b)
+		// Only floats that are no numbers cannot be encoded, which validation keeps
+		// out; the policy has its floats in Collapse.
+		data = fmt.Appendf(nil, "%+v", reduction.Collapse)
+		of.Reduction.Collapse = reduce.Collapse{}
+		rest, _ := json.Marshal(of)
+		data = append(data, rest...)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
+}
+
+// fingerprinted is what a fingerprint is taken of. Its JSON decides what
+// fingerprints recorded earlier still match.
+type fingerprinted struct {
+	Policy    string
+	Reduction reduce.Policy
+	MaxTokens uint64
+	Tokenizer string
+	Caps      []tierCap
+}
+
+type tierCap struct {
+	Tier            budget.Tier
+	PartsPerMillion uint64
 }

@@ -12,7 +12,9 @@ import (
 const Raw = "raw"
 
 // Observe fills in what the record says of a view: which events are seen in
-// full, which left, which are shown reduced, and what that reclaimed.
+// full, which left, which are shown reduced, and what that reclaimed. An event
+// that is a part of several groups is shown reduced as soon as one of them is, or
+// left while another stayed.
 func (r *Record) Observe(v reduce.View, groups []*reduce.Group) {
 	var kept, dropped, redacted []eventlog.Seq
 	in := make(map[eventlog.Seq]bool, v.Len())
@@ -52,10 +54,33 @@ func (r *Record) Observe(v reduce.View, groups []*reduce.Group) {
 	d, _ := v.Digest()
 	r.ReclaimedChars -= int64(utf8.RuneCountInString(d.Text))
 	r.ReclaimedTokens = int64(raw) - int64(v.Tokens())
+	redacted = append(redacted, both(kept, dropped)...)
+	kept, dropped = without(kept, redacted), without(dropped, redacted)
 	r.Kept, r.Dropped, r.Redacted = ranges(kept), ranges(dropped), ranges(redacted)
 }
 
-// ranges joins neighbouring seqs.
+// both lists the seqs of a that are in b; it sorts b.
+func both(a, b []eventlog.Seq) []eventlog.Seq {
+	slices.Sort(b)
+	var out []eventlog.Seq
+	for _, s := range a {
+		if _, ok := slices.BinarySearch(b, s); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// without takes the seqs of b out of a; it sorts b.
+func without(a, b []eventlog.Seq) []eventlog.Seq {
+	slices.Sort(b)
+	return slices.DeleteFunc(a, func(s eventlog.Seq) bool {
+		_, ok := slices.BinarySearch(b, s)
+		return ok
+	})
+}
+
+// ranges joins neighbouring seqs; it sorts them.
 func ranges(seqs []eventlog.Seq) []Range {
 	slices.Sort(seqs)
 	seqs = slices.Compact(seqs)

@@ -1,0 +1,161 @@
+package projection_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// quarter counts a token for every four bytes.
+type quarter struct{}
+
+func (quarter) Name() string { return "quarter" }
+
+func (quarter) Count(text string) budget.Count { return budget.Count{Tokens: (len(text) + 3) / 4} }
+
+var gauge = budget.NewAccountant(quarter{})
+
+func text(s string) eventlog.Block { return eventlog.Text{Text: s} }
+
+func say(role eventlog.Role, blocks ...eventlog.Block) *eventlog.Message {
+	return &eventlog.Message{Role: role, Blocks: blocks}
+}
+
+func call(id string) eventlog.Block {
+	return eventlog.ToolCall{CallID: id, Name: "read", Arguments: `{}`}
+}
+
+func result(id, body string) eventlog.Block {
+	return eventlog.ToolResult{CallID: id, Content: []eventlog.Block{text(body)}}
+}
+
+// groups takes in bodies as events 1, 2, 3 and so on.
+func groups(all ...eventlog.Body) []*reduce.Group {
+	c := reduce.NewConversation(gauge)
+	turn := uint32(0)
+	for i, body := range all {
+		if m, ok := body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant {
+			turn++
+		}
+		c.Append(eventlog.Event{Seq: eventlog.Seq(i + 1), Turn: turn, ID: fmt.Sprint(i), Body: body})
+	}
+	return c.Groups()
+}
+
+var body = strings.Repeat("ä", 200) // 400 bytes, 100 tokens, 200 characters
+
+// aSession has a user message (1), a turn with two results in one event (2, 3), a
+// custom event (4), a user message (5), a turn with reasoning (6) and a turn with
+// an interrupted call (7).
+func aSession() []*reduce.Group {
+	return groups(
+		say(eventlog.RoleUser, text(body)),
+		say(eventlog.RoleAssistant, text("two"), call("a"), call("b")),
+		say(eventlog.RoleTool, result("a", body), result("b", body)),
+		&eventlog.Custom{Type: "note"},
+		say(eventlog.RoleUser, text(body)),
+		say(eventlog.RoleAssistant, eventlog.Thinking{Text: body}, text("done")),
+		say(eventlog.RoleAssistant, call("c")),
+	)
+}
+
+type observed struct {
+	kept, dropped, redacted []projection.Range
+	pointers                []projection.Pointer
+	tokens, chars           int64
+}
+
+func observe(v reduce.View, all []*reduce.Group) observed {
+	var r projection.Record
+	r.Observe(v, all)
+	return observed{r.Kept, r.Dropped, r.Redacted, r.Pointers, r.ReclaimedTokens, r.ReclaimedChars}
+}
+
+func TestObserve(t *testing.T) {
+	all := aSession()
+	for name, c := range map[string]struct {
+		edit func(*reduce.Editor) bool
+		want observed
+	}{
+		"nothing done": {func(*reduce.Editor) bool { return true }, observed{
+			kept: []projection.Range{{From: 1, To: 3}, {From: 5, To: 7}},
+		}},
+		"one of two results stubbed": {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[1], "ctx:3.1", "retention", "old") }, observed{
+			kept: []projection.Range{{From: 1, To: 2}, {From: 5, To: 7}}, redacted: []projection.Range{{From: 3, To: 3}},
+			pointers: []projection.Pointer{{Seq: 3, Block: 1, Kind: reduce.Stubbed, Reducer: "retention", Reason: "old", Reclaimed: 98}},
+			tokens:   98, chars: 193,
+		}},
+		"clipped, omitted and shortened": {func(e *reduce.Editor) bool {
+			return e.Clip(1, &all[1].Calls[0], "ää", "clipping", "large") && e.OmitThinking(3, "thinking", "old") &&
+				e.ClipAnchor(0, 0, 0, "äää", "window", "half")
+		}, observed{
+			kept:     []projection.Range{{From: 2, To: 2}, {From: 5, To: 5}, {From: 7, To: 7}},
+			redacted: []projection.Range{{From: 1, To: 1}, {From: 3, To: 3}, {From: 6, To: 6}},
+			pointers: []projection.Pointer{
+				{Seq: 1, Block: 0, Kind: reduce.Clipped, Reducer: "window", Reason: "half", Reclaimed: 98},
+				{Seq: 3, Block: 0, Kind: reduce.Clipped, Reducer: "clipping", Reason: "large", Reclaimed: 99},
+				{Seq: 6, Block: 0, Kind: reduce.Omitted, Reducer: "thinking", Reason: "old", Reclaimed: 100},
+			},
+			tokens: 98 + 99 + 100, chars: 197 + 198 + 200,
+		}},
+		"collapsed": {func(e *reduce.Editor) bool {
+			return e.Stub(1, &all[1].Calls[0], "x", "retention", "old") && e.Collapse(5, nil, "gone: ää")
+		}, observed{
+			kept: []projection.Range{{From: 1, To: 1}, {From: 6, To: 7}}, dropped: []projection.Range{{From: 2, To: 3}, {From: 5, To: 5}},
+			// The digest has 10 bytes and a message's overhead.
+			tokens: int64(all[1].Tokens+all[2].Tokens) - (budget.MessageOverhead + 3),
+			chars:  (3 + 2 + 2 + 200 + 200) + 200 - 8,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := reduce.NewView(gauge, all).Editor()
+			if !c.edit(e) {
+				t.Fatal("an edit was refused")
+			}
+			if got := observe(e.View(), all); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("\n got %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// An event can answer calls of several groups, or answer and say something else:
+// it stands in one list only.
+func TestObserveEventInSeveralGroups(t *testing.T) {
+	all := groups(
+		say(eventlog.RoleUser, text(body)),
+		say(eventlog.RoleAssistant, call("a")),
+		say(eventlog.RoleUser, result("a", body), text("and further")),
+		say(eventlog.RoleAssistant, text("ok")),
+	)
+	if len(all) != 4 || all[2].First != 3 || all[1].Last != 3 {
+		t.Fatalf("%d groups", len(all))
+	}
+	for name, c := range map[string]struct {
+		edit func(*reduce.Editor) bool
+		want [3][]projection.Range // kept, dropped, redacted
+	}{
+		"in full":             {func(*reduce.Editor) bool { return true }, [3][]projection.Range{{{From: 1, To: 4}}}},
+		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3][]projection.Range{{{From: 1, To: 2}, {From: 4, To: 4}}, nil, {{From: 3, To: 3}}}},
+		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 3}}}},
+		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := reduce.NewView(gauge, all).Editor()
+			if !c.edit(e) {
+				t.Fatal("the edit was refused")
+			}
+			got := observe(e.View(), all)
+			if lists := [3][]projection.Range{got.kept, got.dropped, got.redacted}; !reflect.DeepEqual(lists, c.want) {
+				t.Errorf("kept, dropped, redacted: %v, want %v", lists, c.want)
+			}
+		})
+	}
+}
