@@ -26,7 +26,7 @@ const (
 	killRounds  = 20
 	killWriters = 8
 	// maxAcks is before how many acknowledgements a round is over at the latest.
-	maxAcks = 600
+	maxAcks = 300
 )
 
 // TestKilledUnderLoad kills the real binary with SIGKILL at random moments while
