@@ -74,6 +74,7 @@ func TestIdentifiers(t *testing.T) {
 		":key_name:":           "key_name",
 		"/etc/passwd/":         "/etc/passwd",
 		"--dry-run.":           "dry-run",
+		"..max_tokens":         "..max_tokens",
 		"...max_tokens":        "max_tokens",
 		"foobar_":              "foobar_",
 		"word-/":               "",

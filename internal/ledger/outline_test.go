@@ -26,6 +26,10 @@ func TestOutline(t *testing.T) {
 		"a shorter line where a longer one has no room": {
 			"name_a name_b name_c name_d name_e name_f\nname_g", 5, "name_g",
 		},
+		"nearly full is full": {
+			// 36 tokens of 40; the next line has no room, so the one behind is not tried.
+			strings.Repeat("name_a ", 19) + "name_b\nname_c name_d\nname_e", 40, strings.Repeat("name_a ", 19) + "name_b",
+		},
 		"no line twice":              {"name_a\nname_a\nname_a", 100, "name_a"},
 		"no line without a new name": {"name_a name_b\nname_b name_a\nname_c", 100, "name_a name_b\nname_c"},
 		"blanks at the end":          {"  name_a \t\r\nname_b  ", 100, "  name_a\nname_b"},
