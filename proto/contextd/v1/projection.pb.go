@@ -524,7 +524,7 @@ func (x *CacheReport) GetBrokenBy() string {
 	return ""
 }
 
-// Asks for a page of recorded projections, newest first.
+// Asks for a page of recorded projections, oldest first.
 type ListProjectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
@@ -591,7 +591,7 @@ func (x *ListProjectionsRequest) GetPageToken() string {
 // A page of recorded projections.
 type ListProjectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most page_size of them, newest first.
+	// At most page_size of them, oldest first.
 	Projections []*Projection `protobuf:"bytes,1,rep,name=projections,proto3" json:"projections,omitempty"`
 	// Give it to the next request. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
