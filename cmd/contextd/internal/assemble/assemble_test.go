@@ -294,30 +294,6 @@ func TestInjectionsNeverChangeThePrefix(t *testing.T) {
 	})
 }
 
-func TestProjectIsAFirstAssembly(t *testing.T) {
-	events := opening()
-	for i := range turns {
-		events = append(events, turn(i)...)
-	}
-	store := memlog.New()
-	defer closeStore(t, store)
-	push(t, store, "s", events...)
-	engine := newEngine(t, store)
-	stored := mustAssemble(t, engine, request())
-	projected, err := engine.Project(context.Background(), events, request())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lines(projected.Messages) != lines(stored.Messages) || projected.PrefixHash != stored.PrefixHash {
-		t.Error("the stored and the stateless path give different bytes")
-	}
-	if stored.Projection.After.CollapsedThrough == 0 {
-		t.Error("the session is too short to need a cut")
-	}
-	_, err = engine.Project(context.Background(), []eventlog.Event{turn(1)[1]}, request())
-	wantField(t, err, "events[0].message.blocks[0].tool_result.call_id")
-}
-
 func TestForkKeepsThePrefix(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		ctx := context.Background()

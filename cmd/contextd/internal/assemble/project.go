@@ -2,6 +2,8 @@ package assemble
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -17,13 +19,13 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	if err != nil {
 		return nil, err
 	}
-	_, admitted, err := eventlog.Head{}.Admit(events)
+	admission, err := admit(events)
 	if err != nil {
 		return nil, err
 	}
 	conv := reduce.NewConversation(gauge)
-	for _, event := range admitted {
-		conv.Append(event)
+	for _, fresh := range admission.Fresh {
+		conv.Append(fresh.Event)
 	}
 	p, err := run(conv, req.Policy.Reduction, b, reduce.State{})
 	if err != nil {
@@ -33,4 +35,23 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	s.reset()
 	out, _, err := build(s, p, b, req, e.newRecord(p, b, req, reduce.State{}))
 	return out, err
+}
+
+// admit finds the place of events in a log of their own. Those without an id get
+// one that no client can give.
+func admit(events []eventlog.Event) (eventlog.Admission, error) {
+	if len(events) == 0 {
+		return eventlog.Admission{}, nil
+	}
+	named := slices.Clone(events)
+	for i := range named {
+		if named[i].ID == "" {
+			named[i].ID = fmt.Sprintf("\x00%d", i)
+		}
+	}
+	batch, err := eventlog.Prepare(eventlog.Batch{Events: named})
+	if err != nil {
+		return eventlog.Admission{}, err
+	}
+	return batch.Admit(eventlog.Head{}, func(int) (eventlog.Known, bool, error) { return eventlog.Known{}, false, nil })
 }

@@ -74,6 +74,19 @@ func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, 
 	return e.search(ctx, sessionID, asOf, 0, func(r projection.Record) bool { return r.Fingerprint == fingerprint })
 }
 
+// recordBefore is the newest record under the same fingerprint that was made
+// before r and is not behind it; r need not be recorded yet.
+func (e *Engine) recordBefore(ctx context.Context, sessionID string, r projection.Record) (*projection.Record, error) {
+	past := r.ID == ""
+	return e.search(ctx, sessionID, r.AsOf, 0, func(other projection.Record) bool {
+		if !past {
+			past = other.ID == r.ID
+			return false
+		}
+		return other.Fingerprint == r.Fingerprint
+	})
+}
+
 func (e *Engine) recordByKey(ctx context.Context, sessionID string, asOf eventlog.Seq, key string) (projection.Record, bool, error) {
 	r, err := e.search(ctx, sessionID, asOf, keySearch, func(r projection.Record) bool { return r.IdempotencyKey == key })
 	if err != nil || r == nil {

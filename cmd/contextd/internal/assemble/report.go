@@ -54,24 +54,17 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	}, true, nil
 }
 
-// known reports whether the session is in memory.
-func (all *sessions) known(id string) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return all.byID[id] != nil
-}
-
 // Forget drops what is held of a session in memory; call it when the session was
 // deleted.
 func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 
-// compare says how much of the projection recorded before still stands. After a
-// restart the earlier projection is computed again from its record.
+// compare says how much of the projection recorded before still stands. Where that
+// is not the one in memory it is computed again from its record.
 func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
 	last, ok := s.last[record.Fingerprint]
-	if !ok {
-		r, err := e.lastRecord(ctx, s.id, record.Fingerprint, record.AsOf)
-		if err != nil || r == nil || r.ID == record.ID {
+	if !ok || record.ID != "" || record.AsOf < last.record.AsOf {
+		r, err := e.recordBefore(ctx, s.id, record)
+		if err != nil || r == nil {
 			return CacheReport{}, err
 		}
 		p, err := e.again(ctx, s, *r)

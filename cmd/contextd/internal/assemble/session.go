@@ -3,8 +3,9 @@ package assemble
 import (
 	"container/list"
 	"context"
+	"errors"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -16,10 +17,21 @@ import (
 // session is what is kept of a session between requests: nothing that the log
 // and the records would not give again. It belongs to whoever acquired it.
 type session struct {
-	id    string
-	turn  chan struct{} // holds one token while nobody uses the session
+	id   string
+	turn chan struct{} // holds one token while nobody uses the session
+
+	// What sessions.mu guards: the place among the recent ones, how many callers use
+	// the session or wait for it, whether what it holds must be forgotten first, and
+	// its share of sessions.chars.
 	place *list.Element
-	chars int // counted in sessions.chars
+	users int
+	stale bool
+	chars int
+
+	// born tells the session from another that had its name before; head is the
+	// log's as it was last seen.
+	born time.Time
+	head eventlog.Seq
 
 	convs   map[string]*reduce.Conversation // by tokenizer
 	encoded map[*reduce.Group]encodedGroup
@@ -45,80 +57,14 @@ type encodedGroup struct {
 	messages []Message
 }
 
-// maxCachedChars bounds the text of all sessions that stay in memory. What is
-// derived from a text takes about as much again.
-const maxCachedChars = 64 << 20
-
-// sessions holds the sessions used last.
-type sessions struct {
-	mu     sync.Mutex
-	limit  int
-	byID   map[string]*session
-	recent *list.List // newest first
-	chars  int        // of all of them
-}
-
-func newSessions(limit int) *sessions {
-	return &sessions{limit: max(limit, 1), byID: map[string]*session{}, recent: list.New()}
-}
-
-// acquire waits until nobody else uses the session. The caller must release it.
-func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
-	all.mu.Lock()
-	s := all.byID[id]
-	if s == nil {
-		s = &session{id: id, turn: make(chan struct{}, 1)}
-		s.reset()
-		s.turn <- struct{}{}
-		s.place = all.recent.PushFront(s)
-		all.byID[id] = s
-		for len(all.byID) > all.limit {
-			all.drop(all.recent.Back().Value.(*session))
-		}
-	} else {
-		all.recent.MoveToFront(s.place)
-	}
-	all.mu.Unlock()
-	select {
-	case <-s.turn:
-		return s, func() { all.release(s) }, nil
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
-	}
-}
-
-// release ends the use of a session. Where the texts in memory have become too
-// many, the sessions that were not used for longest give way.
-func (all *sessions) release(s *session) {
+// grown is how much more text the session holds than is counted in its chars.
+// Only who has the session's turn changes either.
+func (s *session) grown() int {
 	chars := 0
 	for _, conv := range s.convs {
 		chars += conv.Chars()
 	}
-	all.mu.Lock()
-	if all.byID[s.id] == s {
-		all.chars += chars - s.chars
-		s.chars = chars
-		for all.chars > maxCachedChars && len(all.byID) > 1 {
-			all.drop(all.recent.Back().Value.(*session))
-		}
-	}
-	all.mu.Unlock()
-	s.turn <- struct{}{}
-}
-
-// forget drops a session; whoever holds it now keeps using its own copy.
-func (all *sessions) forget(id string) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if s := all.byID[id]; s != nil {
-		all.drop(s)
-	}
-}
-
-func (all *sessions) drop(s *session) {
-	all.recent.Remove(s.place)
-	delete(all.byID, s.id)
-	all.chars -= s.chars
+	return chars - s.chars
 }
 
 func (s *session) reset() {
@@ -126,16 +72,21 @@ func (s *session) reset() {
 	s.encoded = map[*reduce.Group]encodedGroup{}
 	s.last = map[string]lastProjection{}
 	s.report = nil
+	s.head = 0
 }
 
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own.
 func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
 	info, err := store.Session(ctx, s.id)
+	var gone *eventlog.NotFoundError
+	if errors.As(err, &gone) || err == nil && (!info.CreateTime.Equal(s.born) || info.Head < s.head) {
+		s.reset() // it was deleted, and what has its name, now or later, is another
+	}
 	if err != nil {
-		s.reset() // the session is gone, and what has its name later is another
 		return nil, err
 	}
+	s.born, s.head = info.CreateTime, info.Head
 	to := info.Head
 	if asOf != nil {
 		if *asOf > info.Head {
@@ -149,10 +100,6 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 		s.convs[gauge.Name()] = conv
 	}
 	if to < conv.Head() {
-		if asOf == nil {
-			s.reset() // the head went back: the session was deleted and made anew
-			return s.conversation(ctx, store, gauge, asOf)
-		}
 		conv = reduce.NewConversation(gauge)
 	}
 	if to == conv.Head() {
@@ -195,7 +142,9 @@ func (s *session) encode(p projected) []Message {
 	for _, r := range p.reminders {
 		out = append(out, encodeMessage(render.ReminderMessage(r)))
 	}
-	s.encoded = next
+	if p.conv == s.convs[p.conv.Gauge().Name()] {
+		s.encoded = next
+	}
 	return out
 }
 
@@ -203,9 +152,11 @@ func encodeMessage(m render.Message) Message {
 	return Message{Message: m, JSON: render.AppendJSON(nil, m)}
 }
 
-// remember keeps what was recorded, for the next comparison and for estimates.
+// remember keeps what was recorded, for the next comparison and for estimates. What
+// is in s.last is the newest record of its kind: nothing can stand behind the head,
+// or behind what was the newest before.
 func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
-	if old, ok := s.last[r.Fingerprint]; !ok || old.record.AsOf <= r.AsOf {
+	if old, ok := s.last[r.Fingerprint]; r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
 		s.last[r.Fingerprint] = lastProjection{r, messages}
 	}
 	s.report = &lastReport{r, conv.Tokens()}

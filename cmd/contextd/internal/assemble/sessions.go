@@ -1,0 +1,118 @@
+package assemble
+
+import (
+	"container/list"
+	"context"
+	"sync"
+)
+
+// maxCachedChars bounds the text of all sessions that stay in memory. What is
+// derived from a text takes about as much again.
+const maxCachedChars = 64 << 20
+
+// sessions holds the sessions used last, and those in use.
+type sessions struct {
+	mu     sync.Mutex
+	limit  int
+	byID   map[string]*session
+	recent *list.List // newest first
+	chars  int        // of all of them
+}
+
+func newSessions(limit int) *sessions {
+	return &sessions{limit: max(limit, 1), byID: map[string]*session{}, recent: list.New()}
+}
+
+// acquire waits until nobody else uses the session. The caller must release it.
+func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
+	s := all.join(id)
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		all.leave(s, 0)
+		return nil, nil, ctx.Err()
+	}
+	all.mu.Lock()
+	stale := s.stale
+	s.stale = false
+	all.mu.Unlock()
+	if stale {
+		s.reset()
+	}
+	return s, func() {
+		all.leave(s, s.grown())
+		s.turn <- struct{}{}
+	}, nil
+}
+
+// join finds or makes a session and counts the caller as a user of it.
+func (all *sessions) join(id string) *session {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s := all.byID[id]
+	if s == nil {
+		s = &session{id: id, turn: make(chan struct{}, 1)}
+		s.reset()
+		s.turn <- struct{}{}
+		s.place = all.recent.PushFront(s)
+		all.byID[id] = s
+	} else {
+		all.recent.MoveToFront(s.place)
+	}
+	s.users++
+	all.trim()
+	return s
+}
+
+// leave ends the use of a session, in which it grew by so many characters. Only
+// who had its turn may say that it grew.
+func (all *sessions) leave(s *session, grown int) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.users--
+	if grown != 0 {
+		s.chars += grown
+		all.chars += grown
+	}
+	all.trim()
+}
+
+// trim lets go of the sessions that were not used for longest while there are too
+// many, or too much text in them. What is in use stays: were it made anew
+// meanwhile, two callers would assemble the same session side by side.
+func (all *sessions) trim() {
+	for place := all.recent.Back(); place != nil && len(all.byID) > 1; {
+		s := place.Value.(*session)
+		place = place.Prev()
+		if len(all.byID) <= all.limit && all.chars <= maxCachedChars {
+			return
+		}
+		if s.users == 0 {
+			all.drop(s)
+		}
+	}
+}
+
+// forget lets go of a session, or of what it holds as soon as nobody uses it.
+func (all *sessions) forget(id string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.byID[id]; s != nil && s.users == 0 {
+		all.drop(s)
+	} else if s != nil {
+		s.stale = true
+	}
+}
+
+// known reports whether the session is in memory.
+func (all *sessions) known(id string) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byID[id] != nil
+}
+
+func (all *sessions) drop(s *session) {
+	all.recent.Remove(s.place)
+	delete(all.byID, s.id)
+	all.chars -= s.chars
+}

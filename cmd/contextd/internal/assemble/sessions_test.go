@@ -1,0 +1,146 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+func mustAcquire(t *testing.T, all *sessions, id string) (*session, func()) {
+	t.Helper()
+	s, release, err := all.acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, release
+}
+
+// waits reports whether who asks for a session has to wait for it.
+func waits(t *testing.T, all *sessions, id string) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 { // a free session and a done context are both ready
+		_, release, err := all.acquire(ctx, id)
+		if err == nil {
+			release()
+			return false
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	return true
+}
+
+// TestASessionInUseStays: however many others are asked for meanwhile, there is one
+// of each, so nobody works on it beside its user.
+func TestASessionInUseStays(t *testing.T) {
+	all := newSessions(1)
+	a, releaseA := mustAcquire(t, all, "a")
+	for i := range 5 {
+		_, release := mustAcquire(t, all, fmt.Sprint("other-", i))
+		release()
+	}
+	if !waits(t, all, "a") {
+		t.Fatal("a second caller got the session while the first one used it")
+	}
+	releaseA()
+	again, release := mustAcquire(t, all, "a")
+	if again != a {
+		t.Error("the session was made anew")
+	}
+	release()
+	_, release = mustAcquire(t, all, "b")
+	release()
+	if len(all.byID) != 1 || all.known("a") || !all.known("b") || all.recent.Len() != 1 {
+		t.Errorf("of a limit of one, %d sessions stay", len(all.byID))
+	}
+}
+
+// TestForgetting: what is forgotten while it is used is empty for the next user,
+// and whoever waits for it gets it.
+func TestForgetting(t *testing.T) {
+	all := newSessions(4)
+	s, release := mustAcquire(t, all, "a")
+	s.report = &lastReport{}
+	all.forget("a")
+	if s.report == nil {
+		t.Error("a session was emptied under its user's hands")
+	}
+	empty := make(chan bool)
+	go func() {
+		next, release, err := all.acquire(context.Background(), "a")
+		if err != nil {
+			t.Error(err)
+			close(empty)
+			return
+		}
+		found := next.report
+		release()
+		empty <- found == nil
+	}()
+	release()
+	if !<-empty {
+		t.Error("the next user found what was forgotten")
+	}
+	all.forget("a")
+	if all.known("a") || all.chars != 0 {
+		t.Errorf("still there, with %d characters", all.chars)
+	}
+	all.forget("nobody")
+}
+
+type counter struct{}
+
+func (counter) Name() string                { return "letters" }
+func (counter) Count(s string) budget.Count { return budget.Count{Tokens: len(s)} }
+
+// TestTextIsBounded: too much text in memory makes the sessions that were not used
+// for longest give way, but for the one in use.
+func TestTextIsBounded(t *testing.T) {
+	all := newSessions(100)
+	text := strings.Repeat("x", maxCachedChars/3)
+	use := func(id string, times int) {
+		s, release := mustAcquire(t, all, id)
+		conv := reduce.NewConversation(budget.NewAccountant(counter{}))
+		for i := range times {
+			conv.Append(eventlog.Event{Seq: eventlog.Seq(i + 1), Turn: uint32(i + 1), Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}})
+		}
+		s.convs = map[string]*reduce.Conversation{"letters": conv}
+		release()
+	}
+	known := func() (ids string) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			if all.known(id) {
+				ids += id
+			}
+		}
+		return ids
+	}
+	use("a", 1)
+	use("b", 1)
+	use("c", 1)
+	if got := known(); got != "abc" {
+		t.Fatalf("%q fit, %d characters", got, all.chars)
+	}
+	use("a", 1) // no more than before
+	use("d", 1)
+	if got := known(); got != "acd" || all.chars > maxCachedChars {
+		t.Errorf("%q stay, %d characters; b was not used for longest", got, all.chars)
+	}
+	use("c", 4)
+	if got := known(); got != "c" || all.chars != 4*len(text) {
+		t.Errorf("%q stay, %d characters", got, all.chars)
+	}
+	use("c", 0)
+	if all.chars != 0 {
+		t.Errorf("%d characters are counted of nothing", all.chars)
+	}
+}
