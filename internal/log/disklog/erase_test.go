@@ -98,7 +98,8 @@ func TestDeletedIsGoneFromTheDisk(t *testing.T) {
 		gone := newSecrets(r, "small event", "large event", "event id", "session id", "label", "settings", "call id", "artifact",
 			"replaced artifact", "artifact id")
 		kept := newSecrets(r, "neighbour")
-		id := gone["session id"]
+		// The greatest of all ids: so it bounds tables, and the manifest names it.
+		id := "~" + gone["session id"]
 		if _, err := s.CreateSession(ctx, eventlog.Session{
 			ID: id, Labels: map[string]string{"k": gone["label"]}, Settings: []byte(gone["settings"]),
 		}); err != nil {
@@ -126,6 +127,12 @@ func TestDeletedIsGoneFromTheDisk(t *testing.T) {
 		}
 		for kind, file := range gone.found(t, dir) {
 			t.Errorf("%s is still in %s", kind, file)
+		}
+		// What could hold it under another name is gone as well.
+		for _, pattern := range []string{"MANIFEST-*", "*.log"} {
+			if files, err := filepath.Glob(filepath.Join(dir, "db", pattern)); err != nil || len(files) != 1 {
+				t.Errorf("there are %v, %v; want one", files, err)
+			}
 		}
 		if kept.found(t, dir)["neighbour"] == "" {
 			t.Error("the neighbour's event is not found")

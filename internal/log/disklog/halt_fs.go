@@ -54,6 +54,9 @@ func (fs *haltFS) cause() error {
 	}
 }
 
+// off reports whether the disk was cut off.
+func (fs *haltFS) off() bool { return fs.cause() != nil }
+
 // check passes a change's outcome on: an error halts and is reported as success.
 func (fs *haltFS) check(what, name string, err error) {
 	if err != nil {
@@ -71,7 +74,7 @@ func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs
 
 // Create makes a file.
 func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if fs.cause() == nil {
+	if !fs.off() {
 		f, err := fs.FS.Create(name, category)
 		if err == nil {
 			return &haltFile{File: f, fs: fs, name: name}, nil
@@ -84,7 +87,7 @@ func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 // ReuseForWrite renames a log file and opens it for writing over what it holds,
 // or makes a new file in its place where old content must not stay.
 func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if fs.cause() != nil {
+	if fs.off() {
 		return fs.shadowCreate(newname, category)
 	}
 	if fs.fresh.Load() == 0 {
@@ -106,7 +109,7 @@ func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 
 // OpenReadWrite opens a file for reading and writing.
 func (fs *haltFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	if fs.cause() == nil {
+	if !fs.off() {
 		f, err := fs.FS.OpenReadWrite(name, category, opts...)
 		if err == nil {
 			return &haltFile{File: f, fs: fs, name: name}, nil
@@ -119,7 +122,7 @@ func (fs *haltFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opt
 
 // Open opens a file for reading.
 func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	if fs.cause() != nil {
+	if fs.off() {
 		if f, err := fs.shadow.Open(name, opts...); err == nil {
 			return f, nil
 		}
@@ -138,7 +141,7 @@ func (fs *haltFS) OpenDir(name string) (vfs.File, error) {
 
 // Link makes a hard link.
 func (fs *haltFS) Link(oldname, newname string) error {
-	if fs.cause() == nil {
+	if !fs.off() {
 		fs.check("link", oldname, fs.FS.Link(oldname, newname))
 	}
 	return nil
@@ -146,7 +149,7 @@ func (fs *haltFS) Link(oldname, newname string) error {
 
 // Remove removes a file. That there is none is an error, but no reason to halt.
 func (fs *haltFS) Remove(name string) error {
-	if fs.cause() == nil {
+	if !fs.off() {
 		err := fs.FS.Remove(name)
 		if oserror.IsNotExist(err) {
 			return err
@@ -160,7 +163,7 @@ func (fs *haltFS) Remove(name string) error {
 
 // RemoveAll removes a directory and what is in it.
 func (fs *haltFS) RemoveAll(name string) error {
-	if fs.cause() == nil {
+	if !fs.off() {
 		fs.check("remove", name, fs.FS.RemoveAll(name))
 	}
 	return nil
@@ -168,7 +171,7 @@ func (fs *haltFS) RemoveAll(name string) error {
 
 // Rename renames a file.
 func (fs *haltFS) Rename(oldname, newname string) error {
-	if fs.cause() == nil {
+	if !fs.off() {
 		fs.check("rename", oldname, fs.FS.Rename(oldname, newname))
 		return nil
 	}
@@ -179,7 +182,7 @@ func (fs *haltFS) Rename(oldname, newname string) error {
 
 // MkdirAll makes a directory.
 func (fs *haltFS) MkdirAll(dir string, perm os.FileMode) error {
-	if fs.cause() == nil {
+	if !fs.off() {
 		fs.check("make directory", dir, fs.FS.MkdirAll(dir, perm))
 	}
 	return nil
@@ -187,7 +190,7 @@ func (fs *haltFS) MkdirAll(dir string, perm os.FileMode) error {
 
 // Stat describes a file.
 func (fs *haltFS) Stat(name string) (vfs.FileInfo, error) {
-	if fs.cause() != nil {
+	if fs.off() {
 		if info, err := fs.shadow.Stat(name); err == nil {
 			return info, nil
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
@@ -114,5 +116,81 @@ func refusesEverything(t *testing.T, s eventlog.Store) {
 		if !errors.As(err, &unavailable) || !errors.Is(err, errInjected) {
 			t.Errorf("%s: got %v, want the store to be unavailable", what, err)
 		}
+	}
+}
+
+// A disk that cannot be read is no better than one that cannot be written.
+func TestFailedRead(t *testing.T) {
+	disk := vfs.NewMem()
+	s := open(t, "data/log", smallOptions(disk))
+	for i := range 50 {
+		mustAppend(t, s, "common", logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: fmt.Sprint(i, "of many")}))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{sticky: true, kinds: map[errorfs.OpKind]bool{errorfs.OpFileReadAt: true}}
+	s = open(t, "data/log", smallOptions(errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))))
+	f.armed.Store(true)
+	_, err := logtest.Collect(s.Read(t.Context(), "common", 1, 0))
+	var unavailable *eventlog.UnavailableError
+	if !errors.As(err, &unavailable) || !errors.Is(err, errInjected) {
+		t.Errorf("read: %v", err)
+	}
+	refusesEverything(t, s)
+	if err := s.Close(); !errors.As(err, &unavailable) {
+		t.Errorf("close: %v", err)
+	}
+	f.armed.Store(false)
+	s = open(t, "data/log", smallOptions(disk))
+	verifyAll(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A table that rots is found when it is read, by whoever reads it.
+func TestRottenTable(t *testing.T) {
+	disk := vfs.NewMem()
+	s := open(t, "data/log", disklog.Options{FS: disk, DisableValueSeparation: true})
+	for i := range 50 {
+		mustAppend(t, s, "common", logtest.Say(fmt.Sprintf("event number %d", i)))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := disk.List("data/log/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotten := 0
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sst") {
+			continue
+		}
+		f, err := disk.OpenReadWrite("data/log/db/"+name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte{0xa5, 0x5a}, 100); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rotten++
+	}
+	if rotten == 0 {
+		t.Fatal("there is no table")
+	}
+	s = open(t, "data/log", disklog.Options{FS: disk, DisableValueSeparation: true})
+	_, err = logtest.Collect(s.Read(t.Context(), "common", 1, 0))
+	var corrupt *eventlog.CorruptError
+	var unavailable *eventlog.UnavailableError
+	if !errors.As(err, &corrupt) && !errors.As(err, &unavailable) {
+		t.Errorf("read: %v", err)
+	}
+	if err := s.Close(); err != nil && !errors.As(err, &unavailable) {
+		t.Errorf("close: %v", err)
 	}
 }

@@ -88,7 +88,8 @@ func recordSize(event, head []byte) int {
 // putRecord fills in an event's record of recordSize bytes, from what appendEvent
 // and appendHead made, and returns the chain behind it.
 func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha256.Size]byte {
-	b := append(record[:frameSize], event...)
+	b := record[:frameSize]
+	b = append(b, event...)
 	b = protowire.AppendTag(b, headField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(len(head)+chainSize))
 	b = append(b, head...)

@@ -16,16 +16,16 @@ type pebbleLogger struct {
 }
 
 func (l pebbleLogger) Infof(format string, args ...any) {
-	l.logger.Debug(fmt.Sprintf(format, args...), "component", "pebble")
+	l.logger.Debug("event log's database", "message", fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.logger.Error(fmt.Sprintf(format, args...), "component", "pebble")
+	l.logger.Error("event log's database", "message", fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
-	l.logger.Error("event log has failed", "component", "pebble", "error", err)
+	l.logger.Error("event log has failed", "error", err)
 	l.disk.halt(err)
 }
 
@@ -53,7 +53,7 @@ func (s *Store) backgroundError(err error) {
 		s.disk.halt(fmt.Errorf("in the background: %w", err))
 		return
 	}
-	pause := time.NewTimer(retryPause)
+	pause := time.NewTimer(retryPause) //nolint:forbidigo // spares the processor; no data depends on it
 	defer pause.Stop()
 	select {
 	case <-pause.C:

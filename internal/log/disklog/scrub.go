@@ -112,7 +112,7 @@ func (s *Store) nudge() error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	pause := time.NewTimer(scrubPoll)
+	pause := time.NewTimer(scrubPoll) //nolint:forbidigo // waits for Pebble's goroutines; no data depends on it
 	defer pause.Stop()
 	select {
 	case <-pause.C:
