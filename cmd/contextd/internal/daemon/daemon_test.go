@@ -3,11 +3,9 @@ package daemon_test
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -357,57 +355,4 @@ func TestBuildFails(t *testing.T) {
 		t.Error("two daemons have one directory")
 	}
 	r.end(t)
-}
-
-func TestMetrics(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := start(t, settings(t, func(c *config.Config) { c.MetricsListen = address }))
-	r.await(t, serving)
-	for range 3 {
-		if _, err := r.api().AppendEvents(t.Context(), say("s", "hello")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stream, err := r.api().AssembleContext(t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = stream.Recv()
-	}
-	body := scrape(t, "http://"+address+"/metrics")
-	for _, want := range []string{
-		"contextd_append_events_total{", "contextd_append_duration_seconds_bucket{", `outcome="ok"`,
-		"contextd_assembly_tokens_raw_total{", "contextd_store_healthy{", "rpc_server_", "go_goroutines",
-	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("metrics lack %s", want)
-		}
-	}
-	if !strings.Contains(body, "} 3\n") {
-		t.Error("three events are not counted")
-	}
-	r.end(t)
-}
-
-func scrape(t *testing.T, url string) string {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
