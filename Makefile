@@ -10,6 +10,7 @@ BUF_VERSION                := v1.69.0
 GOLANGCI_LINT_VERSION      := v2.15.0
 PROTOC_GEN_GO_VERSION      := v1.36.12
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
+PROTOVALIDATE_VERSION      := v1.2.2
 
 BIN  := $(CURDIR)/bin
 WORK := $(CURDIR)/.build
@@ -83,14 +84,13 @@ cover: ## Measure the coverage of the core packages; fail below COVER_MIN percen
 
 # ---------------------------------------------------------------- generated code
 
-# validate.proto comes from the Go module that go.mod pins, so that no schema
-# registry is needed. go.mod is the dependency: another version is copied anew.
+# validate.proto comes from a Go module, so that no schema registry is needed.
 INCLUDE := .build/include/buf/validate/validate.proto
 
-$(INCLUDE): go.mod
-	go mod download github.com/bufbuild/protovalidate
+$(INCLUDE): Makefile
 	mkdir -p $(@D)
-	install -m 0644 "$$(go list -m -f '{{.Dir}}' github.com/bufbuild/protovalidate)/proto/protovalidate/buf/validate/validate.proto" $@
+	dir=$$(go mod download -json github.com/bufbuild/protovalidate@$(PROTOVALIDATE_VERSION) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p'); \
+	install -m 0644 "$$dir/proto/protovalidate/buf/validate/validate.proto" $@
 
 .PHONY: generate
 generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## Format the protos and generate their Go code
