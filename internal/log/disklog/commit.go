@@ -58,20 +58,24 @@ const (
 	maxUnsynced = 128
 )
 
-// groups is the queue of what is to be written, in order. While one group is
-// written, the commits that come gather in the next. What was written while the
-// disk was busy is synced at once.
+// groups is the queue of what is to be written, in order. One goroutine writes at
+// a time: whoever finds the queue idle writes his own change at once; what comes
+// meanwhile gathers, and the store's own goroutine writes it. What was written
+// while the disk was busy is synced at once.
 type groups struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []*group
-	bytes   int // of those
+	bytes   int  // of those
+	writing bool // somebody writes
+	handed  bool // the store's goroutine is to go on
 	closed  bool
 }
 
-// add appends a change to the newest group. Nothing of it can be read from the
-// database yet. before is called just before it could be.
-func (q *groups) add(batch *pebble.Batch, c *commit, before func(*commit)) error {
+// add takes a change in. Nothing of it can be read from the database yet; before
+// is called just before it could be. If a group is returned, the caller must
+// write it and then call wrote.
+func (q *groups) add(batch *pebble.Batch, c *commit, before func(*commit)) (*group, error) {
 	size := batch.Len()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,21 +84,39 @@ func (q *groups) add(batch *pebble.Batch, c *commit, before func(*commit)) error
 	}
 	g, joined, err := q.join(batch, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	lead := false
 	if !joined {
 		g = &group{batch: batch, settled: make(chan struct{})}
-		q.waiting = append(q.waiting, g)
+		if lead = !q.writing; !lead {
+			q.waiting = append(q.waiting, g)
+		}
 	}
-	g.bytes += size
-	q.bytes += size
 	g.commits = append(g.commits, c)
 	c.group = g
 	if before != nil {
 		before(c)
 	}
+	if lead {
+		q.writing = true
+		return g, nil
+	}
+	g.bytes += size
+	q.bytes += size
+	return nil, nil
+}
+
+// wrote ends the writing of a group that add returned.
+func (q *groups) wrote() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.writing = false
+		return
+	}
+	q.handed = true
 	q.changed.Broadcast()
-	return nil
 }
 
 // join puts a batch into the newest group, if both are small.
@@ -113,11 +135,15 @@ func (q *groups) join(batch *pebble.Batch, size int) (g *group, joined bool, err
 	return g, true, nil
 }
 
-// next takes the oldest group, or nil once the queue is closed and empty.
+// next takes the oldest group for the store's goroutine, or nil once the queue is
+// closed and empty. The group that it returned before must be written.
 func (q *groups) next() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.waiting) == 0 {
+	if q.handed && len(q.waiting) == 0 {
+		q.handed, q.writing = false, false
+	}
+	for !q.handed {
 		if q.closed {
 			return nil
 		}
@@ -144,16 +170,31 @@ func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit)
 	for _, sl := range slots {
 		s.retain(sl)
 	}
-	if err := s.queue.add(batch, c, before); err != nil {
+	g, err := s.queue.add(batch, c, before)
+	if err != nil {
 		for _, sl := range slots {
 			s.release(sl)
 		}
 		return nil, err
 	}
+	if g != nil {
+		s.writeGroup(g)
+		s.queue.wrote()
+	}
 	return c, nil
 }
 
-// write hands the groups to Pebble one by one. It runs until Close.
+// writeGroup hands a group to Pebble.
+func (s *Store) writeGroup(g *group) {
+	if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
+		// Pebble refuses a batch only if it is misused or has failed; either way
+		// nothing is known of what it did.
+		s.disk.halt(err)
+	}
+	s.written <- g
+}
+
+// write writes what others leave to it. It runs until Close.
 func (s *Store) write() {
 	defer close(s.written)
 	for {
@@ -164,12 +205,7 @@ func (s *Store) write() {
 		if g == nil {
 			return
 		}
-		if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
-			// Pebble refuses a batch only if it is misused or has failed; either way
-			// nothing is known of what it did.
-			s.disk.halt(err)
-		}
-		s.written <- g
+		s.writeGroup(g)
 	}
 }
 
