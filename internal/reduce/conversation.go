@@ -16,7 +16,7 @@ type Conversation struct {
 	groups    []*Group
 	reminders []Reminder
 	texts     texts
-	digest    digestMemo
+	digests   digestMemos
 
 	head   eventlog.Seq
 	lastAt eventTimes
@@ -234,9 +234,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 		g.Chars += g.Messages[i].Chars
 	}
 	c.groups[i] = &g
-	if i < c.digest.next {
-		c.digest = digestMemo{} // it was gathered from the old group
-	}
+	c.digests.forget(i)
 	c.tokens += g.Tokens - old.Tokens
 	c.chars += g.Chars - old.Chars
 }

@@ -149,9 +149,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 		digest.leave(it.group)
 	}
 	left := len(e.v.items) - len(kept)
-	// Of a run that is resumed, the groups were left out when the view was made.
-	resumed := e.v.digest.Through == 0 && digest.Groups > 0
-	if left == 0 && !resumed || digest.Tokens >= digest.RawTokens {
+	if left == 0 || digest.Tokens >= digest.RawTokens {
 		return false
 	}
 	e.touched += left

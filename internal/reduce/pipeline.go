@@ -23,7 +23,7 @@ type Pipeline struct {
 // owner.
 func NewPipeline(policy Policy, conv *Conversation) *Pipeline {
 	p := &Pipeline{policy: policy, conv: conv}
-	p.window = window{policy.Window, policy.Collapse, &digests{conv.groups, conv.gauge, policy.Collapse, &conv.digest}}
+	p.window = window{policy.Window, policy.Collapse, &digests{conv.groups, conv.gauge, policy.Collapse, &conv.digests}}
 	p.retention = retention{policy.ToolResults, policy.Collapse.KeepLastTurns, conv.texts}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.reducers = []Reducer{

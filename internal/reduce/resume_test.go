@@ -3,6 +3,7 @@ package reduce
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,9 +46,9 @@ func TestResumeAgreesWithCollapse(t *testing.T) {
 	for _, target := range []uint64{200, 2_000, 20_000} {
 		for _, g := range conv.Groups() {
 			got := p.Resume(State{CollapsedThrough: g.First, CollapsedFor: target})
-			text, keep := p.window.digests.write(g.First, target)
+			digest, _ := got.Digest()
 			want := NewView(conv.Gauge(), conv.Groups())
-			if e := want.Editor(); e.Collapse(g.First, keep, text) {
+			if e := want.Editor(); e.Collapse(g.First, keptUsers(conv.Groups(), g.First, target), digest.Text) {
 				want = e.View()
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -56,4 +57,21 @@ func TestResumeAgreesWithCollapse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// keptUsers goes by the rule from the newest user message of a run on.
+func keptUsers(groups []*Group, through eventlog.Seq, target uint64) map[*Group]bool {
+	keep := map[*Group]bool{}
+	share := fraction(target, userShare)
+	var sum uint64
+	for _, g := range slices.Backward(groups) {
+		if g.First > through || g.Kind != KindUser || g.Anchor || g.Pinned {
+			continue
+		}
+		if sum += g.Tokens; sum > share && (len(keep) > 0 || g.Tokens >= target/2) {
+			break
+		}
+		keep[g] = true
+	}
+	return keep
 }

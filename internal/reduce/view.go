@@ -37,6 +37,14 @@ func (d *Digest) leave(g *Group) {
 	d.RawTokens += g.Tokens
 }
 
+// stay takes back that a group left.
+func (d *Digest) stay(g *Group) {
+	d.Groups--
+	d.Messages -= len(g.Messages)
+	d.Calls -= len(g.Calls)
+	d.RawTokens -= g.Tokens
+}
+
 // item is a group in the view. Edits are ordered by message and block.
 type item struct {
 	group  *Group
