@@ -241,3 +241,35 @@ func TestDeletedIsGoneUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What was written with value separation is read, and deleted, without.
+func TestValueSeparationTurnedOff(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	dir := t.TempDir()
+	s := open(t, dir, disklog.Options{MemTableBytes: 128 << 10})
+	gone := newSecrets(r, "event", "large event")
+	for i := range 60 {
+		mustAppend(t, s, fmt.Sprint("other", i%5), logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: filler(r, 5000)}))
+		if i == 30 {
+			mustAppend(t, s, "s", logtest.Say(gone["event"]), logtest.Message("x", eventlog.RoleUser, eventlog.Text{Text: gone["large event"] + filler(r, 5000)}))
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if blobs, err := filepath.Glob(filepath.Join(dir, "db", "*.blob")); err != nil || len(blobs) == 0 {
+		t.Fatalf("no values are separated: %v, %v", blobs, err)
+	}
+	s = open(t, dir, disklog.Options{MemTableBytes: 128 << 10, DisableValueSeparation: true})
+	verifyAll(t, s)
+	if err := s.DeleteSession(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	for kind, file := range gone.found(t, dir) {
+		t.Errorf("%s is still in %s", kind, file)
+	}
+	verifyAll(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

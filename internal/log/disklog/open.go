@@ -99,9 +99,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	if !s.opts.DisableValueSeparation {
-		o.Experimental.ValueSeparationPolicy = s.valueSeparation
-	}
+	o.Experimental.ValueSeparationPolicy = s.valueSeparation
 	return o
 }
 
@@ -110,7 +108,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 // which lie too scattered.
 func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 	p := pebble.ValueSeparationPolicy{
-		Enabled:               true,
+		Enabled:               !s.opts.DisableValueSeparation,
 		MinimumSize:           s.opts.SeparateBytes,
 		MaxBlobReferenceDepth: 100,
 		TargetGarbageRatio:    0.2,
