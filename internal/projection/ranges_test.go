@@ -57,3 +57,33 @@ func TestRangesAgainstASet(t *testing.T) {
 		}
 	})
 }
+
+func TestWithoutAgainstASet(t *testing.T) {
+	draw := func(t *rapid.T, name string) ([]Range, map[eventlog.Seq]bool) {
+		in := map[eventlog.Seq]bool{}
+		var seqs []eventlog.Seq
+		for range rapid.IntRange(0, 20).Draw(t, name) {
+			seq := eventlog.Seq(rapid.Uint64Range(1, 30).Draw(t, "seq"))
+			in[seq] = true
+			seqs = append(seqs, seq)
+		}
+		return ranges(seqs), in
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, inA := draw(t, "a")
+		b, inB := draw(t, "b")
+		var want []eventlog.Seq
+		for s := eventlog.Seq(1); s <= 30; s++ {
+			if inA[s] && !inB[s] {
+				want = append(want, s)
+			}
+		}
+		before := slices.Clone(a)
+		if got := without(a, b); !slices.Equal(Seqs(got), want) || !slices.Equal(got, ranges(Seqs(got))) {
+			t.Errorf("%v without %v is %v", a, b, got)
+		}
+		if !slices.Equal(a, before) {
+			t.Errorf("%v was changed to %v", before, a)
+		}
+	})
+}

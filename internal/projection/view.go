@@ -11,16 +11,19 @@ import (
 // Raw is the projection policy that shows the reduced view as it is.
 const Raw = "raw"
 
-// Observe fills in what the record says of a view: which events are seen in
-// full, which left, which are shown reduced, and what that reclaimed. An event
-// that is a part of several groups is shown reduced as soon as one of them is, or
-// left while another stayed.
-func (r *Record) Observe(v reduce.View, groups []*reduce.Group) {
-	var kept, dropped, redacted []eventlog.Seq
-	in := make(map[eventlog.Seq]bool, v.Len())
+// Observe fills in what the record says of a view of a conversation: which events
+// are seen in full, which left, which are shown reduced, and what that reclaimed. An
+// event that is a part of several groups is shown reduced as soon as one of them is,
+// or left while another stayed. It does not go through what left.
+func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
+	var kept, redacted []eventlog.Seq
+	in := make(map[*reduce.Group]bool, v.Len())
+	d, _ := v.Digest()
+	chars := conv.Chars() - utf8.RuneCountInString(d.Text)
 	for i := range v.Len() {
 		g := v.Group(i)
-		in[g.First] = true
+		in[g] = true
+		chars -= g.Chars
 		changed := map[eventlog.Seq]bool{}
 		for _, e := range v.Edits(i) {
 			b := g.Messages[e.Message].Blocks[e.Block]
@@ -28,7 +31,7 @@ func (r *Record) Observe(v reduce.View, groups []*reduce.Group) {
 			r.Pointers = append(r.Pointers, Pointer{
 				Seq: b.Seq, Block: b.Index, Kind: e.Kind, Reducer: e.Reducer, Reason: e.Reason, Reclaimed: b.Tokens - e.Tokens,
 			})
-			r.ReclaimedChars += int64(reduce.Chars(b.Block) - utf8.RuneCountInString(e.Text))
+			chars += reduce.Chars(b.Block) - utf8.RuneCountInString(e.Text)
 		}
 		for m := range g.Messages {
 			for _, seq := range g.Messages[m].Seqs {
@@ -40,44 +43,39 @@ func (r *Record) Observe(v reduce.View, groups []*reduce.Group) {
 			}
 		}
 	}
-	var raw uint64
-	for _, g := range groups {
-		raw += g.Tokens
-		if in[g.First] {
-			continue
+	for _, seq := range kept {
+		if slices.ContainsFunc(conv.Shared(seq), func(g *reduce.Group) bool { return !in[g] }) {
+			redacted = append(redacted, seq)
 		}
-		for m := range g.Messages {
-			dropped = append(dropped, g.Messages[m].Seqs...)
-		}
-		r.ReclaimedChars += int64(g.Chars)
 	}
-	d, _ := v.Digest()
-	r.ReclaimedChars -= int64(utf8.RuneCountInString(d.Text))
-	r.ReclaimedTokens = int64(raw) - int64(v.Tokens())
-	redacted = append(redacted, both(kept, dropped)...)
-	kept, dropped = without(kept, redacted), without(dropped, redacted)
-	r.Kept, r.Dropped, r.Redacted = ranges(kept), ranges(dropped), ranges(redacted)
+	r.ReclaimedChars, r.ReclaimedTokens = int64(chars), int64(conv.Tokens())-int64(v.Tokens())
+	r.Redacted = ranges(redacted)
+	r.Kept = without(ranges(kept), r.Redacted)
+	said := make([]Range, len(conv.Said()))
+	for i, run := range conv.Said() {
+		said[i] = Range(run)
+	}
+	r.Dropped = without(without(said, r.Kept), r.Redacted)
 }
 
-// both lists the seqs of a that are in b; it sorts b.
-func both(a, b []eventlog.Seq) []eventlog.Seq {
-	slices.Sort(b)
-	var out []eventlog.Seq
-	for _, s := range a {
-		if _, ok := slices.BinarySearch(b, s); ok {
-			out = append(out, s)
+// without takes the seqs of b out of a. Both are in order.
+func without(a, b []Range) []Range {
+	var out []Range
+	for _, r := range a {
+		for len(b) > 0 && b[0].To < r.From {
+			b = b[1:]
+		}
+		for n := 0; n < len(b) && b[n].From <= r.To; n++ {
+			if r.From < b[n].From {
+				out = append(out, Range{r.From, b[n].From - 1})
+			}
+			r.From = b[n].To + 1
+		}
+		if r.From <= r.To {
+			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// without takes the seqs of b out of a; it sorts b.
-func without(a, b []eventlog.Seq) []eventlog.Seq {
-	slices.Sort(b)
-	return slices.DeleteFunc(a, func(s eventlog.Seq) bool {
-		_, ok := slices.BinarySearch(b, s)
-		return ok
-	})
 }
 
 // ranges joins neighbouring seqs; it sorts them.

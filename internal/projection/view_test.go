@@ -35,8 +35,8 @@ func result(id, body string) eventlog.Block {
 	return eventlog.ToolResult{CallID: id, Content: []eventlog.Block{text(body)}}
 }
 
-// groups takes in bodies as events 1, 2, 3 and so on.
-func groups(all ...eventlog.Body) []*reduce.Group {
+// conversation takes in bodies as events 1, 2, 3 and so on.
+func conversation(all ...eventlog.Body) *reduce.Conversation {
 	c := reduce.NewConversation(gauge)
 	turn := uint32(0)
 	for i, body := range all {
@@ -45,7 +45,7 @@ func groups(all ...eventlog.Body) []*reduce.Group {
 		}
 		c.Append(eventlog.Event{Seq: eventlog.Seq(i + 1), Turn: turn, ID: fmt.Sprint(i), Body: body})
 	}
-	return c.Groups()
+	return c
 }
 
 var body = strings.Repeat("ä", 200) // 400 bytes, 100 tokens, 200 characters
@@ -53,8 +53,8 @@ var body = strings.Repeat("ä", 200) // 400 bytes, 100 tokens, 200 characters
 // aSession has a user message (1), a turn with two results in one event (2, 3), a
 // custom event (4), a user message (5), a turn with reasoning (6) and a turn with
 // an interrupted call (7).
-func aSession() []*reduce.Group {
-	return groups(
+func aSession() *reduce.Conversation {
+	return conversation(
 		say(eventlog.RoleUser, text(body)),
 		say(eventlog.RoleAssistant, text("two"), call("a"), call("b")),
 		say(eventlog.RoleTool, result("a", body), result("b", body)),
@@ -71,14 +71,15 @@ type observed struct {
 	tokens, chars           int64
 }
 
-func observe(v reduce.View, all []*reduce.Group) observed {
+func observe(v reduce.View, conv *reduce.Conversation) observed {
 	var r projection.Record
-	r.Observe(v, all)
+	r.Observe(v, conv)
 	return observed{r.Kept, r.Dropped, r.Redacted, r.Pointers, r.ReclaimedTokens, r.ReclaimedChars}
 }
 
 func TestObserve(t *testing.T) {
-	all := aSession()
+	conv := aSession()
+	all := conv.Groups()
 	for name, c := range map[string]struct {
 		edit func(*reduce.Editor) bool
 		want observed
@@ -118,7 +119,7 @@ func TestObserve(t *testing.T) {
 			if !c.edit(e) {
 				t.Fatal("an edit was refused")
 			}
-			if got := observe(e.View(), all); !reflect.DeepEqual(got, c.want) {
+			if got := observe(e.View(), conv); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("\n got %+v\nwant %+v", got, c.want)
 			}
 		})
@@ -128,12 +129,13 @@ func TestObserve(t *testing.T) {
 // An event can answer calls of several groups, or answer and say something else:
 // it stands in one list only.
 func TestObserveEventInSeveralGroups(t *testing.T) {
-	all := groups(
+	conv := conversation(
 		say(eventlog.RoleUser, text(body)),
 		say(eventlog.RoleAssistant, call("a")),
 		say(eventlog.RoleUser, result("a", body), text("and further")),
 		say(eventlog.RoleAssistant, text("ok")),
 	)
+	all := conv.Groups()
 	if len(all) != 4 || all[2].First != 3 || all[1].Last != 3 {
 		t.Fatalf("%d groups", len(all))
 	}
@@ -152,7 +154,7 @@ func TestObserveEventInSeveralGroups(t *testing.T) {
 			if !c.edit(e) {
 				t.Fatal("the edit was refused")
 			}
-			got := observe(e.View(), all)
+			got := observe(e.View(), conv)
 			if lists := [3][]projection.Range{got.kept, got.dropped, got.redacted}; !reflect.DeepEqual(lists, c.want) {
 				t.Errorf("kept, dropped, redacted: %v, want %v", lists, c.want)
 			}

@@ -17,6 +17,7 @@ type Conversation struct {
 	reminders []Reminder
 	texts     texts
 	digests   digestMemos
+	said      said
 
 	head   eventlog.Seq
 	lastAt eventTimes
@@ -89,20 +90,27 @@ func (c *Conversation) Append(e eventlog.Event) {
 func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	blocks := c.blocks(e, m)
 	if m.Role == eventlog.RoleAssistant {
-		c.appendAssistant(e, m, blocks)
+		c.said.add(e.Seq, []int{c.appendAssistant(e, m, blocks)})
 		return
 	}
+	var groups []int
 	rest := blocks[:0:0]
 	for _, b := range blocks {
-		if r, ok := b.Block.(eventlog.ToolResult); ok {
-			c.answer(r, b, m.Pinned)
-		} else {
+		if r, ok := b.Block.(eventlog.ToolResult); !ok {
 			rest = append(rest, b)
+		} else if i, ok := c.answer(r, b, m.Pinned); ok {
+			groups = append(groups, i)
 		}
 	}
-	if len(rest) == 0 {
-		return
+	if len(rest) > 0 {
+		groups = append(groups, c.appendRest(e, m, rest))
 	}
+	c.said.add(e.Seq, groups)
+}
+
+// appendRest takes in what a message of the system or the user says beside results
+// and returns its group.
+func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []Block) int {
 	msg := c.message(m.Role, rest, e.Seq, m.Model)
 	firstUser := m.Role == eventlog.RoleUser && c.firstUser < 0
 	if i, ok := c.lookup(m.GroupID); ok {
@@ -115,7 +123,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 		if firstUser {
 			c.firstUser = i
 		}
-		return
+		return i
 	}
 	g := &Group{Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Anchor: firstUser, Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars}
 	if m.Role == eventlog.RoleSystem {
@@ -126,6 +134,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	if firstUser {
 		c.firstUser = i
 	}
+	return i
 }
 
 // onlySystem reports whether nothing but the system prompt was said so far.
@@ -133,7 +142,9 @@ func (c *Conversation) onlySystem() bool {
 	return len(c.groups) == 0 || c.groups[len(c.groups)-1].Kind == KindSystem && c.groups[len(c.groups)-1].Anchor
 }
 
-func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, blocks []Block) {
+// appendAssistant takes in an assistant's message, or a part of one, and returns
+// its group.
+func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, blocks []Block) int {
 	i, ok := c.lookup(m.GroupID)
 	if !ok {
 		i = c.add(&Group{Kind: KindTurn, Turn: e.Turn, First: e.Seq}, m.GroupID)
@@ -162,6 +173,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 			}
 		}
 	})
+	return i
 }
 
 // addCall puts a synthetic result behind the results of the calls before it; the
@@ -175,11 +187,11 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 }
 
 // answer puts a result in the place of its call's synthetic one. A pinned result
-// pins the group that it belongs to.
-func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) {
+// pins the group that it belongs to, which is returned.
+func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
-		return // Admit refuses such a result; a forgotten call's result has no place
+		return 0, false // Admit refuses such a result; a forgotten call's result has no place
 	}
 	delete(c.open, r.CallID)
 	c.replace(i, func(g *Group) {
@@ -200,6 +212,7 @@ func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) {
 			return
 		}
 	})
+	return i, true
 }
 
 func (c *Conversation) lookup(groupID string) (int, bool) {

@@ -108,7 +108,7 @@ func (e *Engine) newRecord(p projected, b budget.Budget, req Request, before red
 		Before: before, After: p.result.State, Reduction: req.Policy.Reduction, Budget: b,
 		Steps: p.result.Steps, Tokens: p.tokens(),
 	}
-	r.Observe(p.result.View, p.conv.Groups())
+	r.Observe(p.result.View, p.conv)
 	return r
 }
 

@@ -140,6 +140,9 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 	if err != nil || !replay.Same {
 		t.Fatalf("replayed: %v, %s", err, replay.Difference)
 	}
+	if diff := cmp.Diff(replay.Recorded, replay.Replayed, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("replayed otherwise:\n%s", diff)
+	}
 }
 
 func (r *replicas) delete(t *rapid.T, id string) {

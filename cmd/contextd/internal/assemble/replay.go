@@ -38,7 +38,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	}
 	now := r
 	now.After, now.Steps, now.Tokens, now.Pointers = p.result.State, p.result.Steps, p.tokens(), nil
-	now.Observe(p.result.View, p.conv.Groups())
+	now.Observe(p.result.View, p.conv)
 	hasher := projection.NewHasher()
 	messages := s.encode(p)
 	for i := range messages {
