@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// longSession is an agent at work: turns of a call and a result of about 1 KiB, and
+// longSession is an agent at work: turns of a call and a result of about 3 KiB, and
 // every tenth turn a word of the user. Every eighth turn repeats an older read.
 func longSession(events int) []eventlog.Event {
 	message := func(role eventlog.Role, blocks ...eventlog.Block) eventlog.Event {
@@ -29,7 +29,7 @@ func longSession(events int) []eventlog.Event {
 				eventlog.Text{Text: "I look at the next module."},
 				eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d/handler.go"}`, file)}),
 			message(eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{
-				eventlog.Text{Text: lines(40, fmt.Sprintf("pkg/mod%d/handler.go", file))},
+				eventlog.Text{Text: lines(80, fmt.Sprintf("pkg/mod%d/handler.go", file))},
 			}}))
 	}
 	_, admitted, err := eventlog.Head{}.Admit(all)

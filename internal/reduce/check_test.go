@@ -135,12 +135,10 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 	if got, want := v.TierTokens(), tiersOf(v); !maps.Equal(got, want) {
 		t.Fatalf("the tiers have %v tokens; they should have %v", got, want)
 	}
-	calls, logged := 0, 0
 	here := map[*reduce.Group]bool{}
 	for i := range v.Len() {
 		g := v.Group(i)
 		here[g] = true
-		calls += len(g.Calls)
 		if n := len(v.Edits(i)); n > 0 && g.Pinned {
 			t.Fatalf("the pinned group at %d has %d edits", g.First, n)
 		}
@@ -150,14 +148,21 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 		checkSealed(t, r, v, i)
 	}
 	digest, _ := v.Digest()
+	gone := reduce.Digest{Through: digest.Through, Text: digest.Text, Tokens: digest.Tokens}
 	for _, g := range conv.Groups() {
-		logged += len(g.Calls)
-		if !here[g] && (g.Anchor || g.Pinned || digest.Through == 0) {
+		if here[g] {
+			continue
+		}
+		if g.Anchor || g.Pinned || g.First > digest.Through {
 			t.Fatalf("the group at %d is gone (anchor %v, pinned %v, digest through %d)", g.First, g.Anchor, g.Pinned, digest.Through)
 		}
+		gone.Groups++
+		gone.Messages += len(g.Messages)
+		gone.Calls += len(g.Calls)
+		gone.RawTokens += g.Tokens
 	}
-	if calls+digest.Calls != logged {
-		t.Fatalf("%d calls in the view and %d in the digest; the log has %d", calls, digest.Calls, logged)
+	if digest != gone {
+		t.Fatalf("the digest counts %+v; what is gone is %+v", digest, gone)
 	}
 }
 

@@ -126,3 +126,25 @@ func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.B
 	}
 	return bytesOf(r.View)
 }
+
+// TestTextsLeave: what was written for results that left does not stay in memory.
+func TestTextsLeave(t *testing.T) {
+	policy := reduce.DefaultPolicy()
+	policy.Cache.PaybackTurns = 0
+	s := newSession()
+	most := 0
+	for _, e := range longSession(2000) {
+		if err := s.append(e); err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduce.NewPipeline(policy, s.conv).Run(budget.Budget{Target: 8000}, s.state, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.state = r.State
+		most = max(most, reduce.TextsKept(s.conv))
+	}
+	if s.state.CollapsedThrough < 1900 || most < 10 || most > 100 {
+		t.Errorf("collapsed through event %d; up to %d texts were kept", s.state.CollapsedThrough, most)
+	}
+}

@@ -99,6 +99,9 @@ func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error
 	if r.View.Tokens() > b.Target {
 		return Result{}, &OverBudgetError{target, r.View.Tokens() + reserved, irreducible(r.View, reserved)}
 	}
+	if r.State.CollapsedThrough > s.CollapsedThrough {
+		p.conv.texts.forget(r.State.CollapsedThrough)
+	}
 	return r, nil
 }
 

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -48,6 +49,11 @@ func (t texts) stub(call *Call, outlineTokens uint64) string {
 	}
 	t.made[key] = s
 	return s
+}
+
+// forget drops the texts of results and messages up to an event, which left.
+func (t texts) forget(through eventlog.Seq) {
+	maps.DeleteFunc(t.made, func(k textKey, _ string) bool { return k.seq <= through })
 }
 
 // duplicate returns the pointer line of a result that stands again later.
