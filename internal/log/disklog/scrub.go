@@ -31,7 +31,6 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	if err != nil {
 		return err
 	}
-	manifest := s.manifest.Load()
 	for _, segment := range segments {
 		if err := s.rewrite(segmentSpan(segment)); err != nil {
 			return err
@@ -43,6 +42,8 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
+	// One that was begun before this may name keys of tables that are gone now.
+	manifest := s.manifest.Load()
 	for !s.scrubbed(manifest) {
 		// Flushes roll the manifest and make Pebble look for files to rewrite.
 		if err := s.nudge(); err != nil {
