@@ -42,9 +42,14 @@ type CompactSessionRequest struct {
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
 	// What the summarizer is told beside the span, at most 16384 characters.
 	// Empty: the policy's.
-	Instructions  string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// What set it off. Unspecified: manual.
+	Trigger CompactionTrigger `protobuf:"varint,8,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
+	// extend: instructions stand behind the daemon's own prompt. replace: they
+	// take its place. Empty: extend.
+	InstructionsMode string `protobuf:"bytes,9,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *CompactSessionRequest) Reset() {
@@ -122,6 +127,20 @@ func (x *CompactSessionRequest) GetSummary() string {
 func (x *CompactSessionRequest) GetInstructions() string {
 	if x != nil {
 		return x.Instructions
+	}
+	return ""
+}
+
+func (x *CompactSessionRequest) GetTrigger() CompactionTrigger {
+	if x != nil {
+		return x.Trigger
+	}
+	return CompactionTrigger_COMPACTION_TRIGGER_UNSPECIFIED
+}
+
+func (x *CompactSessionRequest) GetInstructionsMode() string {
+	if x != nil {
+		return x.InstructionsMode
 	}
 	return ""
 }
@@ -522,7 +541,9 @@ func (x *ListSummariesRequest) GetSessionId() string {
 type ListSummariesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
-	Summaries     []*Summary `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	Summaries []*Summary `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	// The summarizers of the daemon's configuration, by name.
+	Summarizers   []*SummarizerState `protobuf:"bytes,2,rep,name=summarizers,proto3" json:"summarizers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -564,6 +585,77 @@ func (x *ListSummariesResponse) GetSummaries() []*Summary {
 	return nil
 }
 
+func (x *ListSummariesResponse) GetSummarizers() []*SummarizerState {
+	if x != nil {
+		return x.Summarizers
+	}
+	return nil
+}
+
+// How a summarizer is doing.
+type SummarizerState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// closed, open or half_open. While it is open the summarizer is not asked.
+	Breaker string `protobuf:"bytes,2,opt,name=breaker,proto3" json:"breaker,omitempty"`
+	// Failures since it last succeeded.
+	ConsecutiveFailures uint32 `protobuf:"varint,3,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *SummarizerState) Reset() {
+	*x = SummarizerState{}
+	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummarizerState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummarizerState) ProtoMessage() {}
+
+func (x *SummarizerState) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummarizerState.ProtoReflect.Descriptor instead.
+func (*SummarizerState) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SummarizerState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SummarizerState) GetBreaker() string {
+	if x != nil {
+		return x.Breaker
+	}
+	return ""
+}
+
+func (x *SummarizerState) GetConsecutiveFailures() uint32 {
+	if x != nil {
+		return x.ConsecutiveFailures
+	}
+	return 0
+}
+
 // A span that waits to be summarised by a runtime that brings its own model.
 type SummaryTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -589,7 +681,7 @@ type SummaryTask struct {
 
 func (x *SummaryTask) Reset() {
 	*x = SummaryTask{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +693,7 @@ func (x *SummaryTask) String() string {
 func (*SummaryTask) ProtoMessage() {}
 
 func (x *SummaryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +706,7 @@ func (x *SummaryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryTask.ProtoReflect.Descriptor instead.
 func (*SummaryTask) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SummaryTask) GetTaskId() string {
@@ -689,7 +781,7 @@ type LeaseSummaryTasksRequest struct {
 
 func (x *LeaseSummaryTasksRequest) Reset() {
 	*x = LeaseSummaryTasksRequest{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +793,7 @@ func (x *LeaseSummaryTasksRequest) String() string {
 func (*LeaseSummaryTasksRequest) ProtoMessage() {}
 
 func (x *LeaseSummaryTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +806,7 @@ func (x *LeaseSummaryTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSummaryTasksRequest.ProtoReflect.Descriptor instead.
 func (*LeaseSummaryTasksRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeaseSummaryTasksRequest) GetWorkerId() string {
@@ -749,7 +841,7 @@ type LeaseSummaryTasksResponse struct {
 
 func (x *LeaseSummaryTasksResponse) Reset() {
 	*x = LeaseSummaryTasksResponse{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +853,7 @@ func (x *LeaseSummaryTasksResponse) String() string {
 func (*LeaseSummaryTasksResponse) ProtoMessage() {}
 
 func (x *LeaseSummaryTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +866,7 @@ func (x *LeaseSummaryTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSummaryTasksResponse.ProtoReflect.Descriptor instead.
 func (*LeaseSummaryTasksResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{8}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaseSummaryTasksResponse) GetTask() *SummaryTask {
@@ -805,7 +897,7 @@ type CompleteSummaryTaskRequest struct {
 
 func (x *CompleteSummaryTaskRequest) Reset() {
 	*x = CompleteSummaryTaskRequest{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +909,7 @@ func (x *CompleteSummaryTaskRequest) String() string {
 func (*CompleteSummaryTaskRequest) ProtoMessage() {}
 
 func (x *CompleteSummaryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +922,7 @@ func (x *CompleteSummaryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteSummaryTaskRequest.ProtoReflect.Descriptor instead.
 func (*CompleteSummaryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{9}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CompleteSummaryTaskRequest) GetTaskId() string {
@@ -886,7 +978,7 @@ type CompleteSummaryTaskResponse struct {
 
 func (x *CompleteSummaryTaskResponse) Reset() {
 	*x = CompleteSummaryTaskResponse{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +990,7 @@ func (x *CompleteSummaryTaskResponse) String() string {
 func (*CompleteSummaryTaskResponse) ProtoMessage() {}
 
 func (x *CompleteSummaryTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1003,7 @@ func (x *CompleteSummaryTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteSummaryTaskResponse.ProtoReflect.Descriptor instead.
 func (*CompleteSummaryTaskResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{10}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CompleteSummaryTaskResponse) GetSummary() *Summary {
@@ -925,7 +1017,7 @@ var File_contextd_v1_compaction_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/compaction.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\x03\n" +
+	"\x1ccontextd/v1/compaction.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd0\x04\n" +
 	"\x15CompactSessionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12Q\n" +
@@ -934,7 +1026,9 @@ const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\rtarget_tokens\x18\x04 \x01(\x04B\v\xbaH\b2\x06\x18\x80\x94\xeb\xdc\x03R\ftargetTokens\x12=\n" +
 	"\bstrategy\x18\x05 \x01(\tB!\xbaH\x1e\xd8\x01\x01r\x19R\x04maskR\x06windowR\tsummarizeR\bstrategy\x12#\n" +
 	"\asummary\x18\x06 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\asummary\x12-\n" +
-	"\finstructions\x18\a \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x01R\finstructions\"\xed\x02\n" +
+	"\finstructions\x18\a \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x01R\finstructions\x12B\n" +
+	"\atrigger\x18\b \x01(\x0e2\x1e.contextd.v1.CompactionTriggerB\b\xbaH\x05\x82\x01\x02\x10\x01R\atrigger\x12F\n" +
+	"\x11instructions_mode\x18\t \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode\"\xed\x02\n" +
 	"\x16CompactSessionResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12+\n" +
@@ -972,9 +1066,14 @@ const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\x10identifier_index\x18\r \x01(\tR\x0fidentifierIndex\"\x83\x01\n" +
 	"\x14ListSummariesRequest\x12k\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\"K\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\"\x8b\x01\n" +
 	"\x15ListSummariesResponse\x122\n" +
-	"\tsummaries\x18\x01 \x03(\v2\x14.contextd.v1.SummaryR\tsummaries\"\xa8\x02\n" +
+	"\tsummaries\x18\x01 \x03(\v2\x14.contextd.v1.SummaryR\tsummaries\x12>\n" +
+	"\vsummarizers\x18\x02 \x03(\v2\x1c.contextd.v1.SummarizerStateR\vsummarizers\"r\n" +
+	"\x0fSummarizerState\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\abreaker\x18\x02 \x01(\tR\abreaker\x121\n" +
+	"\x14consecutive_failures\x18\x03 \x01(\rR\x13consecutiveFailures\"\xa8\x02\n" +
 	"\vSummaryTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -1018,7 +1117,7 @@ func file_contextd_v1_compaction_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_compaction_proto_rawDescData
 }
 
-var file_contextd_v1_compaction_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_contextd_v1_compaction_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_contextd_v1_compaction_proto_goTypes = []any{
 	(*CompactSessionRequest)(nil),       // 0: contextd.v1.CompactSessionRequest
 	(*CompactSessionResponse)(nil),      // 1: contextd.v1.CompactSessionResponse
@@ -1026,28 +1125,32 @@ var file_contextd_v1_compaction_proto_goTypes = []any{
 	(*Summary)(nil),                     // 3: contextd.v1.Summary
 	(*ListSummariesRequest)(nil),        // 4: contextd.v1.ListSummariesRequest
 	(*ListSummariesResponse)(nil),       // 5: contextd.v1.ListSummariesResponse
-	(*SummaryTask)(nil),                 // 6: contextd.v1.SummaryTask
-	(*LeaseSummaryTasksRequest)(nil),    // 7: contextd.v1.LeaseSummaryTasksRequest
-	(*LeaseSummaryTasksResponse)(nil),   // 8: contextd.v1.LeaseSummaryTasksResponse
-	(*CompleteSummaryTaskRequest)(nil),  // 9: contextd.v1.CompleteSummaryTaskRequest
-	(*CompleteSummaryTaskResponse)(nil), // 10: contextd.v1.CompleteSummaryTaskResponse
-	(*timestamppb.Timestamp)(nil),       // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 12: google.protobuf.Duration
+	(*SummarizerState)(nil),             // 6: contextd.v1.SummarizerState
+	(*SummaryTask)(nil),                 // 7: contextd.v1.SummaryTask
+	(*LeaseSummaryTasksRequest)(nil),    // 8: contextd.v1.LeaseSummaryTasksRequest
+	(*LeaseSummaryTasksResponse)(nil),   // 9: contextd.v1.LeaseSummaryTasksResponse
+	(*CompleteSummaryTaskRequest)(nil),  // 10: contextd.v1.CompleteSummaryTaskRequest
+	(*CompleteSummaryTaskResponse)(nil), // 11: contextd.v1.CompleteSummaryTaskResponse
+	(CompactionTrigger)(0),              // 12: contextd.v1.CompactionTrigger
+	(*timestamppb.Timestamp)(nil),       // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 14: google.protobuf.Duration
 }
 var file_contextd_v1_compaction_proto_depIdxs = []int32{
-	3,  // 0: contextd.v1.CompactSessionResponse.summary:type_name -> contextd.v1.Summary
-	2,  // 1: contextd.v1.CompactSessionResponse.reminders:type_name -> contextd.v1.ReminderReport
-	11, // 2: contextd.v1.Summary.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 3: contextd.v1.ListSummariesResponse.summaries:type_name -> contextd.v1.Summary
-	11, // 4: contextd.v1.SummaryTask.lease_expire_time:type_name -> google.protobuf.Timestamp
-	12, // 5: contextd.v1.LeaseSummaryTasksRequest.lease:type_name -> google.protobuf.Duration
-	6,  // 6: contextd.v1.LeaseSummaryTasksResponse.task:type_name -> contextd.v1.SummaryTask
-	3,  // 7: contextd.v1.CompleteSummaryTaskResponse.summary:type_name -> contextd.v1.Summary
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	12, // 0: contextd.v1.CompactSessionRequest.trigger:type_name -> contextd.v1.CompactionTrigger
+	3,  // 1: contextd.v1.CompactSessionResponse.summary:type_name -> contextd.v1.Summary
+	2,  // 2: contextd.v1.CompactSessionResponse.reminders:type_name -> contextd.v1.ReminderReport
+	13, // 3: contextd.v1.Summary.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 4: contextd.v1.ListSummariesResponse.summaries:type_name -> contextd.v1.Summary
+	6,  // 5: contextd.v1.ListSummariesResponse.summarizers:type_name -> contextd.v1.SummarizerState
+	13, // 6: contextd.v1.SummaryTask.lease_expire_time:type_name -> google.protobuf.Timestamp
+	14, // 7: contextd.v1.LeaseSummaryTasksRequest.lease:type_name -> google.protobuf.Duration
+	7,  // 8: contextd.v1.LeaseSummaryTasksResponse.task:type_name -> contextd.v1.SummaryTask
+	3,  // 9: contextd.v1.CompleteSummaryTaskResponse.summary:type_name -> contextd.v1.Summary
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_compaction_proto_init() }
@@ -1055,13 +1158,14 @@ func file_contextd_v1_compaction_proto_init() {
 	if File_contextd_v1_compaction_proto != nil {
 		return
 	}
+	file_contextd_v1_event_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_compaction_proto_rawDesc), len(file_contextd_v1_compaction_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,6 +30,7 @@ const (
 	ContextService_AssembleContext_FullMethodName   = "/contextd.v1.ContextService/AssembleContext"
 	ContextService_ProjectTranscript_FullMethodName = "/contextd.v1.ContextService/ProjectTranscript"
 	ContextService_RecordModelCall_FullMethodName   = "/contextd.v1.ContextService/RecordModelCall"
+	ContextService_ExplainCall_FullMethodName       = "/contextd.v1.ContextService/ExplainCall"
 	ContextService_ListProjections_FullMethodName   = "/contextd.v1.ContextService/ListProjections"
 	ContextService_ReplayProjection_FullMethodName  = "/contextd.v1.ContextService/ReplayProjection"
 	ContextService_ResolvePointer_FullMethodName    = "/contextd.v1.ContextService/ResolvePointer"
@@ -73,6 +74,9 @@ type ContextServiceClient interface {
 	ProjectTranscript(ctx context.Context, in *ProjectTranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProjectTranscriptResponse], error)
 	// Takes down what the provider counted for a call.
 	RecordModelCall(ctx context.Context, in *RecordModelCallRequest, opts ...grpc.CallOption) (*RecordModelCallResponse, error)
+	// Says what the model saw in a recorded call: whether a text stood in its
+	// context, and if not, why.
+	ExplainCall(ctx context.Context, in *ExplainCallRequest, opts ...grpc.CallOption) (*ExplainCallResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(ctx context.Context, in *ListProjectionsRequest, opts ...grpc.CallOption) (*ListProjectionsResponse, error)
 	// Makes a recorded projection again from the log and says whether the hash is
@@ -232,6 +236,16 @@ func (c *contextServiceClient) RecordModelCall(ctx context.Context, in *RecordMo
 	return out, nil
 }
 
+func (c *contextServiceClient) ExplainCall(ctx context.Context, in *ExplainCallRequest, opts ...grpc.CallOption) (*ExplainCallResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainCallResponse)
+	err := c.cc.Invoke(ctx, ContextService_ExplainCall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *contextServiceClient) ListProjections(ctx context.Context, in *ListProjectionsRequest, opts ...grpc.CallOption) (*ListProjectionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListProjectionsResponse)
@@ -309,6 +323,9 @@ type ContextServiceServer interface {
 	ProjectTranscript(*ProjectTranscriptRequest, grpc.ServerStreamingServer[ProjectTranscriptResponse]) error
 	// Takes down what the provider counted for a call.
 	RecordModelCall(context.Context, *RecordModelCallRequest) (*RecordModelCallResponse, error)
+	// Says what the model saw in a recorded call: whether a text stood in its
+	// context, and if not, why.
+	ExplainCall(context.Context, *ExplainCallRequest) (*ExplainCallResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(context.Context, *ListProjectionsRequest) (*ListProjectionsResponse, error)
 	// Makes a recorded projection again from the log and says whether the hash is
@@ -360,6 +377,9 @@ func (UnimplementedContextServiceServer) ProjectTranscript(*ProjectTranscriptReq
 }
 func (UnimplementedContextServiceServer) RecordModelCall(context.Context, *RecordModelCallRequest) (*RecordModelCallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecordModelCall not implemented")
+}
+func (UnimplementedContextServiceServer) ExplainCall(context.Context, *ExplainCallRequest) (*ExplainCallResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExplainCall not implemented")
 }
 func (UnimplementedContextServiceServer) ListProjections(context.Context, *ListProjectionsRequest) (*ListProjectionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListProjections not implemented")
@@ -560,6 +580,24 @@ func _ContextService_RecordModelCall_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ContextService_ExplainCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainCallRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextServiceServer).ExplainCall(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ContextService_ExplainCall_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextServiceServer).ExplainCall(ctx, req.(*ExplainCallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ContextService_ListProjections_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListProjectionsRequest)
 	if err := dec(in); err != nil {
@@ -666,6 +704,10 @@ var ContextService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RecordModelCall",
 			Handler:    _ContextService_RecordModelCall_Handler,
+		},
+		{
+			MethodName: "ExplainCall",
+			Handler:    _ContextService_ExplainCall_Handler,
 		},
 		{
 			MethodName: "ListProjections",

@@ -588,9 +588,14 @@ type Summarization struct {
 	// Fraction for the ledger of collapsed calls. 0: the default.
 	LedgerShare float64 `protobuf:"fixed64,9,opt,name=ledger_share,json=ledgerShare,proto3" json:"ledger_share,omitempty"`
 	// Fraction for the identifier index of collapsed spans. 0: the default.
-	IndexShare    float64 `protobuf:"fixed64,10,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	IndexShare float64 `protobuf:"fixed64,10,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
+	// Fraction for the text of the summary. 0: the default.
+	SummaryShare float64 `protobuf:"fixed64,11,opt,name=summary_share,json=summaryShare,proto3" json:"summary_share,omitempty"`
+	// extend: instructions stand behind the daemon's own prompt. replace: they
+	// take its place. Empty: extend.
+	InstructionsMode string `protobuf:"bytes,12,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Summarization) Reset() {
@@ -691,6 +696,20 @@ func (x *Summarization) GetIndexShare() float64 {
 		return x.IndexShare
 	}
 	return 0
+}
+
+func (x *Summarization) GetSummaryShare() float64 {
+	if x != nil {
+		return x.SummaryShare
+	}
+	return 0
+}
+
+func (x *Summarization) GetInstructionsMode() string {
+	if x != nil {
+		return x.InstructionsMode
+	}
+	return ""
 }
 
 // What of the reduced context is shown to the model.
@@ -1002,7 +1021,7 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\tmax_turns\x18\x01 \x01(\rR\bmaxTurns\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x02 \x01(\rR\tmaxTokens\x12#\n" +
-	"\rstrict_anchor\x18\x03 \x01(\bR\fstrictAnchor\"\xb5\x05\n" +
+	"\rstrict_anchor\x18\x03 \x01(\bR\fstrictAnchor\"\xbb\x06\n" +
 	"\rSummarization\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12(\n" +
 	"\n" +
@@ -1019,7 +1038,9 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\fledger_share\x18\t \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\vledgerShare\x128\n" +
 	"\vindex_share\x18\n" +
 	" \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\n" +
-	"indexShare:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
+	"indexShare\x12<\n" +
+	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
+	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
 	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xb4\x06\n" +
 	"\x10ProjectionPolicy\x12v\n" +
 	"\x06policy\x18\x01 \x01(\tB^\xbaH[\xd8\x01\x01rVR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\x06customR\x06policy\x12<\n" +

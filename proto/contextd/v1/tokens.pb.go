@@ -190,6 +190,410 @@ func (x *RecordModelCallResponse) GetCalibration() float64 {
 	return 0
 }
 
+// Asks what the model saw in a recorded call.
+type ExplainCallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session; see Session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The call, counted from 1 in the order of RecordModelCall. 0: the newest.
+	Call uint32 `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
+	// The text to look for, letter by letter, or a pointer. Empty: none, only the
+	// call is described. At most 4096 characters.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainCallRequest) Reset() {
+	*x = ExplainCallRequest{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainCallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainCallRequest) ProtoMessage() {}
+
+func (x *ExplainCallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainCallRequest.ProtoReflect.Descriptor instead.
+func (*ExplainCallRequest) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ExplainCallRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ExplainCallRequest) GetCall() uint32 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *ExplainCallRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// What the model saw.
+type ExplainCallResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call as it was recorded.
+	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	// What it was made from.
+	Projection *Projection `protobuf:"bytes,2,opt,name=projection,proto3" json:"projection,omitempty"`
+	// The text stands in the context that was sent.
+	Seen bool `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Where the text stands in the log or in what contextd wrote, in order, at
+	// most 100.
+	Sightings     []*Sighting `protobuf:"bytes,4,rep,name=sightings,proto3" json:"sightings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainCallResponse) Reset() {
+	*x = ExplainCallResponse{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainCallResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainCallResponse) ProtoMessage() {}
+
+func (x *ExplainCallResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainCallResponse.ProtoReflect.Descriptor instead.
+func (*ExplainCallResponse) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ExplainCallResponse) GetCall() *ModelCall {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *ExplainCallResponse) GetProjection() *Projection {
+	if x != nil {
+		return x.Projection
+	}
+	return nil
+}
+
+func (x *ExplainCallResponse) GetSeen() bool {
+	if x != nil {
+		return x.Seen
+	}
+	return false
+}
+
+func (x *ExplainCallResponse) GetSightings() []*Sighting {
+	if x != nil {
+		return x.Sightings
+	}
+	return nil
+}
+
+// A call as RecordModelCall told it, and what was in force.
+type ModelCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number in the session, from 1.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The projection that was sent. Empty: none was named.
+	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
+	// The model.
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// All tokens of the prompt, as the provider counted. 0: not told.
+	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Of these, read from the provider's cache.
+	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
+	// Of these, written to the provider's cache.
+	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
+	// Tokens that the model wrote.
+	OutputTokens uint64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Why the model stopped. Empty: not said.
+	StopReason string `protobuf:"bytes,8,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	// The provider refused the prompt as too long.
+	RejectedOverBudget bool `protobuf:"varint,9,opt,name=rejected_over_budget,json=rejectedOverBudget,proto3" json:"rejected_over_budget,omitempty"`
+	// The prompt as it was estimated, in tokens, before any correction.
+	EstimatedTokens uint64 `protobuf:"varint,10,opt,name=estimated_tokens,json=estimatedTokens,proto3" json:"estimated_tokens,omitempty"`
+	// Real tokens / estimated tokens, as learnt with this call.
+	Calibration float64 `protobuf:"fixed64,11,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	// The summary in force. Empty: none.
+	SummaryId string `protobuf:"bytes,12,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
+	// Version of the rules of that summary. 0: none.
+	SummaryVersion uint32 `protobuf:"varint,13,opt,name=summary_version,json=summaryVersion,proto3" json:"summary_version,omitempty"`
+	// The event through which messages had left the context. 0: none had.
+	CollapsedThroughSeq uint64 `protobuf:"varint,14,opt,name=collapsed_through_seq,json=collapsedThroughSeq,proto3" json:"collapsed_through_seq,omitempty"`
+	// The event at which results were last evicted by age. 0: none were.
+	EvictedAsOfSeq uint64 `protobuf:"varint,15,opt,name=evicted_as_of_seq,json=evictedAsOfSeq,proto3" json:"evicted_as_of_seq,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ModelCall) Reset() {
+	*x = ModelCall{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelCall) ProtoMessage() {}
+
+func (x *ModelCall) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelCall.ProtoReflect.Descriptor instead.
+func (*ModelCall) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ModelCall) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ModelCall) GetProjectionId() string {
+	if x != nil {
+		return x.ProjectionId
+	}
+	return ""
+}
+
+func (x *ModelCall) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModelCall) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *ModelCall) GetCacheReadTokens() uint64 {
+	if x != nil {
+		return x.CacheReadTokens
+	}
+	return 0
+}
+
+func (x *ModelCall) GetCacheWriteTokens() uint64 {
+	if x != nil {
+		return x.CacheWriteTokens
+	}
+	return 0
+}
+
+func (x *ModelCall) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *ModelCall) GetStopReason() string {
+	if x != nil {
+		return x.StopReason
+	}
+	return ""
+}
+
+func (x *ModelCall) GetRejectedOverBudget() bool {
+	if x != nil {
+		return x.RejectedOverBudget
+	}
+	return false
+}
+
+func (x *ModelCall) GetEstimatedTokens() uint64 {
+	if x != nil {
+		return x.EstimatedTokens
+	}
+	return 0
+}
+
+func (x *ModelCall) GetCalibration() float64 {
+	if x != nil {
+		return x.Calibration
+	}
+	return 0
+}
+
+func (x *ModelCall) GetSummaryId() string {
+	if x != nil {
+		return x.SummaryId
+	}
+	return ""
+}
+
+func (x *ModelCall) GetSummaryVersion() uint32 {
+	if x != nil {
+		return x.SummaryVersion
+	}
+	return 0
+}
+
+func (x *ModelCall) GetCollapsedThroughSeq() uint64 {
+	if x != nil {
+		return x.CollapsedThroughSeq
+	}
+	return 0
+}
+
+func (x *ModelCall) GetEvictedAsOfSeq() uint64 {
+	if x != nil {
+		return x.EvictedAsOfSeq
+	}
+	return 0
+}
+
+// A place where the text stands.
+type Sighting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event. 0: what contextd wrote, such as a ledger.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The block of the event's message, from 0.
+	Block uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
+	// What was shown of this place: verbatim, stubbed, clipped, omitted,
+	// collapsed, later (appended after the call), summary, ledger, index, quote
+	// or reminder.
+	Shown string `protobuf:"bytes,3,opt,name=shown,proto3" json:"shown,omitempty"`
+	// Whether the text itself could be read there.
+	Seen bool `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Why it was not, or by what it was changed. Empty: nothing changed it.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What ResolvePointer takes for it. Empty: it stands in no block of the log.
+	Pointer       string `protobuf:"bytes,6,opt,name=pointer,proto3" json:"pointer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sighting) Reset() {
+	*x = Sighting{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sighting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sighting) ProtoMessage() {}
+
+func (x *Sighting) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sighting.ProtoReflect.Descriptor instead.
+func (*Sighting) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Sighting) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Sighting) GetBlock() uint32 {
+	if x != nil {
+		return x.Block
+	}
+	return 0
+}
+
+func (x *Sighting) GetShown() string {
+	if x != nil {
+		return x.Shown
+	}
+	return ""
+}
+
+func (x *Sighting) GetSeen() bool {
+	if x != nil {
+		return x.Seen
+	}
+	return false
+}
+
+func (x *Sighting) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Sighting) GetPointer() string {
+	if x != nil {
+		return x.Pointer
+	}
+	return ""
+}
+
 // Asks for the size of a text or a message, not both.
 type CountTokensRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -208,7 +612,7 @@ type CountTokensRequest struct {
 
 func (x *CountTokensRequest) Reset() {
 	*x = CountTokensRequest{}
-	mi := &file_contextd_v1_tokens_proto_msgTypes[2]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -220,7 +624,7 @@ func (x *CountTokensRequest) String() string {
 func (*CountTokensRequest) ProtoMessage() {}
 
 func (x *CountTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_tokens_proto_msgTypes[2]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -233,7 +637,7 @@ func (x *CountTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokensRequest.ProtoReflect.Descriptor instead.
 func (*CountTokensRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{2}
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CountTokensRequest) GetText() string {
@@ -279,7 +683,7 @@ type CountTokensResponse struct {
 
 func (x *CountTokensResponse) Reset() {
 	*x = CountTokensResponse{}
-	mi := &file_contextd_v1_tokens_proto_msgTypes[3]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +695,7 @@ func (x *CountTokensResponse) String() string {
 func (*CountTokensResponse) ProtoMessage() {}
 
 func (x *CountTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_tokens_proto_msgTypes[3]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +708,7 @@ func (x *CountTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokensResponse.ProtoReflect.Descriptor instead.
 func (*CountTokensResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{3}
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CountTokensResponse) GetTokens() uint64 {
@@ -332,7 +736,7 @@ var File_contextd_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\"\x87\x04\n" +
+	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x1ccontextd/v1/projection.proto\"\x87\x04\n" +
 	"\x16RecordModelCallRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12-\n" +
@@ -346,7 +750,45 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"stopReason\x120\n" +
 	"\x14rejected_over_budget\x18\t \x01(\bR\x12rejectedOverBudget\";\n" +
 	"\x17RecordModelCallResponse\x12 \n" +
-	"\vcalibration\x18\x01 \x01(\x01R\vcalibration\"\x85\x02\n" +
+	"\vcalibration\x18\x01 \x01(\x01R\vcalibration\"\xb3\x01\n" +
+	"\x12ExplainCallRequest\x12k\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x12\n" +
+	"\x04call\x18\x02 \x01(\rR\x04call\x12\x1c\n" +
+	"\x04text\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x04text\"\xc3\x01\n" +
+	"\x13ExplainCallResponse\x12*\n" +
+	"\x04call\x18\x01 \x01(\v2\x16.contextd.v1.ModelCallR\x04call\x127\n" +
+	"\n" +
+	"projection\x18\x02 \x01(\v2\x17.contextd.v1.ProjectionR\n" +
+	"projection\x12\x12\n" +
+	"\x04seen\x18\x03 \x01(\bR\x04seen\x123\n" +
+	"\tsightings\x18\x04 \x03(\v2\x15.contextd.v1.SightingR\tsightings\"\xc7\x04\n" +
+	"\tModelCall\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12#\n" +
+	"\rprojection_id\x18\x02 \x01(\tR\fprojectionId\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12!\n" +
+	"\finput_tokens\x18\x04 \x01(\x04R\vinputTokens\x12*\n" +
+	"\x11cache_read_tokens\x18\x05 \x01(\x04R\x0fcacheReadTokens\x12,\n" +
+	"\x12cache_write_tokens\x18\x06 \x01(\x04R\x10cacheWriteTokens\x12#\n" +
+	"\routput_tokens\x18\a \x01(\x04R\foutputTokens\x12\x1f\n" +
+	"\vstop_reason\x18\b \x01(\tR\n" +
+	"stopReason\x120\n" +
+	"\x14rejected_over_budget\x18\t \x01(\bR\x12rejectedOverBudget\x12)\n" +
+	"\x10estimated_tokens\x18\n" +
+	" \x01(\x04R\x0festimatedTokens\x12 \n" +
+	"\vcalibration\x18\v \x01(\x01R\vcalibration\x12\x1d\n" +
+	"\n" +
+	"summary_id\x18\f \x01(\tR\tsummaryId\x12'\n" +
+	"\x0fsummary_version\x18\r \x01(\rR\x0esummaryVersion\x122\n" +
+	"\x15collapsed_through_seq\x18\x0e \x01(\x04R\x13collapsedThroughSeq\x12)\n" +
+	"\x11evicted_as_of_seq\x18\x0f \x01(\x04R\x0eevictedAsOfSeq\"\x8e\x01\n" +
+	"\bSighting\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05block\x18\x02 \x01(\rR\x05block\x12\x14\n" +
+	"\x05shown\x18\x03 \x01(\tR\x05shown\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\bR\x04seen\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
+	"\apointer\x18\x06 \x01(\tR\apointer\"\x85\x02\n" +
 	"\x12CountTokensRequest\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12.\n" +
 	"\amessage\x18\x02 \x01(\v2\x14.contextd.v1.MessageR\amessage\x12%\n" +
@@ -370,21 +812,29 @@ func file_contextd_v1_tokens_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_tokens_proto_rawDescData
 }
 
-var file_contextd_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_contextd_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_contextd_v1_tokens_proto_goTypes = []any{
 	(*RecordModelCallRequest)(nil),  // 0: contextd.v1.RecordModelCallRequest
 	(*RecordModelCallResponse)(nil), // 1: contextd.v1.RecordModelCallResponse
-	(*CountTokensRequest)(nil),      // 2: contextd.v1.CountTokensRequest
-	(*CountTokensResponse)(nil),     // 3: contextd.v1.CountTokensResponse
-	(*Message)(nil),                 // 4: contextd.v1.Message
+	(*ExplainCallRequest)(nil),      // 2: contextd.v1.ExplainCallRequest
+	(*ExplainCallResponse)(nil),     // 3: contextd.v1.ExplainCallResponse
+	(*ModelCall)(nil),               // 4: contextd.v1.ModelCall
+	(*Sighting)(nil),                // 5: contextd.v1.Sighting
+	(*CountTokensRequest)(nil),      // 6: contextd.v1.CountTokensRequest
+	(*CountTokensResponse)(nil),     // 7: contextd.v1.CountTokensResponse
+	(*Projection)(nil),              // 8: contextd.v1.Projection
+	(*Message)(nil),                 // 9: contextd.v1.Message
 }
 var file_contextd_v1_tokens_proto_depIdxs = []int32{
-	4, // 0: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4, // 0: contextd.v1.ExplainCallResponse.call:type_name -> contextd.v1.ModelCall
+	8, // 1: contextd.v1.ExplainCallResponse.projection:type_name -> contextd.v1.Projection
+	5, // 2: contextd.v1.ExplainCallResponse.sightings:type_name -> contextd.v1.Sighting
+	9, // 3: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_tokens_proto_init() }
@@ -393,13 +843,14 @@ func file_contextd_v1_tokens_proto_init() {
 		return
 	}
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_projection_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_tokens_proto_rawDesc), len(file_contextd_v1_tokens_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,45 @@
+package summarize
+
+import (
+	"context"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Backend writes summaries: a model behind an API, a runtime that brings its own
+// model, or rules that need none. Its methods may be called from any goroutine.
+type Backend interface {
+	// Summarize writes one text for the request. It returns when ctx ends. An error
+	// that will come again for the same request wraps ErrPermanent.
+	Summarize(ctx context.Context, r Request) (Output, error)
+}
+
+// Request is one chunk of a span. What it refers to must not be changed.
+type Request struct {
+	// TaskID and Chunk tell requests apart; the same chunk of the same task is the
+	// same request.
+	TaskID    string
+	Chunk     int
+	SessionID string
+	// From and To are the span that the text will stand for.
+	From, To eventlog.Seq
+	// System and Prompt are what a model is given; they hold everything below.
+	System, Prompt string
+	// Older is the text that the new one extends; empty if there is none.
+	Older string
+	// Groups are what is new.
+	Groups []*reduce.Group
+	// MaxOutputTokens is what the text may take, measured by Count.
+	MaxOutputTokens uint64
+	Count           func(string) uint64
+}
+
+// Output is what a backend wrote.
+type Output struct {
+	Text string
+	// InputTokens and OutputTokens are the backend's own count; 0 if it gave none.
+	InputTokens, OutputTokens uint64
+	// Model is what wrote the text; empty if no model did.
+	Model string
+}
