@@ -66,9 +66,15 @@ type Budget struct {
 	MaxTokens uint64
 	// InjectionReserve is what injections may take beside the target.
 	InjectionReserve uint64
-	Tokenizer        string
-	Model            string
-	YellowAt, RedAt  float64
+	// OverheadTokens is what the caller sends beside the messages; the target is
+	// without it.
+	OverheadTokens  uint64
+	Tokenizer       string
+	Model           string
+	YellowAt, RedAt float64
+	// Calibration is real / estimated tokens, as model calls taught it; see
+	// Calibrated. 1, or 0 in what was stored before there was any: nothing was.
+	Calibration float64
 	// Caps are the ceilings of single tiers, in tokens; a missing tier has none.
 	Caps map[Tier]uint64
 	// CapFractions are the fractions of the target that the caps were taken from.
@@ -91,8 +97,10 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 	b := Budget{
 		MaxTokens:        s.MaxTokens,
 		InjectionReserve: s.InjectionReserve,
+		OverheadTokens:   s.OverheadTokens,
 		Tokenizer:        s.Tokenizer,
 		Model:            s.Model,
+		Calibration:      1,
 		YellowAt:         orDefault(s.YellowAt, DefaultYellowAt),
 		RedAt:            orDefault(s.RedAt, DefaultRedAt),
 	}

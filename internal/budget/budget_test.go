@@ -29,7 +29,7 @@ func known(t testing.TB) Models {
 
 func TestResolve(t *testing.T) {
 	with := func(change func(*Budget)) Budget {
-		b := Budget{Target: 1000, MaxTokens: 1000, Tokenizer: TokenizerO200K, Model: "exact", YellowAt: 0.7, RedAt: 0.9}
+		b := Budget{Target: 1000, MaxTokens: 1000, Tokenizer: TokenizerO200K, Model: "exact", YellowAt: 0.7, RedAt: 0.9, Calibration: 1}
 		change(&b)
 		return b
 	}
@@ -53,9 +53,9 @@ func TestResolve(t *testing.T) {
 		"a smaller window":  {Spec{Model: "exact", MaxTokens: 10}, with(func(b *Budget) { b.Target, b.MaxTokens = 10, 10 })},
 		"another tokenizer": {Spec{Model: "exact", Tokenizer: TokenizerCL100K}, with(func(b *Budget) { b.Tokenizer = TokenizerCL100K })},
 		"reserves": {Spec{Model: "exact", OutputReserve: 100, InjectionReserve: 20, OverheadTokens: 3}, with(func(b *Budget) {
-			b.Target, b.InjectionReserve = 877, 20
+			b.Target, b.InjectionReserve, b.OverheadTokens = 877, 20, 3
 		})},
-		"all but one token":   {Spec{Model: "exact", OutputReserve: 900, InjectionReserve: 90, OverheadTokens: 9}, with(func(b *Budget) { b.Target, b.InjectionReserve = 1, 90 })},
+		"all but one token":   {Spec{Model: "exact", OutputReserve: 900, InjectionReserve: 90, OverheadTokens: 9}, with(func(b *Budget) { b.Target, b.InjectionReserve, b.OverheadTokens = 1, 90, 9 })},
 		"margin":              {Spec{Model: "exact", SafetyMargin: fraction(0.1)}, with(func(b *Budget) { b.Target = 900 })},
 		"margin of none":      {Spec{SafetyMargin: fraction(0)}, with(func(b *Budget) { b.Target, b.MaxTokens, b.Tokenizer, b.Model = 500, 500, TokenizerHeuristic, "" })},
 		"margin, rounded":     {Spec{Model: "exact", SafetyMargin: fraction(0.0001)}, with(func(b *Budget) { b.Target = 999 })},

@@ -134,3 +134,26 @@ func TestFingerprintLeavesReservesOut(t *testing.T) {
 		}
 	})
 }
+
+// What model calls teach must not throw away what was decided.
+func TestFingerprintLeavesCalibrationOut(t *testing.T) {
+	b := resolve(t, func(s *budget.Spec) {
+		s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
+	})
+	want := projection.Fingerprint("raw", fixedPolicy(), b)
+	rapid.Check(t, func(t *rapid.T) {
+		var c budget.Calibration
+		for range rapid.IntRange(1, 10).Draw(t, "calls") {
+			estimated, real := rapid.Uint64Range(500, 200_000).Draw(t, "estimated"), rapid.Uint64Range(500, 200_000).Draw(t, "real")
+			if rapid.Bool().Draw(t, "rejected") {
+				c = c.Reject(estimated, real)
+			} else {
+				c = c.Observe(estimated, real)
+			}
+		}
+		calibrated := b.Calibrated(c)
+		if got := projection.Fingerprint("raw", fixedPolicy(), calibrated); got != want {
+			t.Errorf("%s, and %s for a calibration of %v", want, got, calibrated.Calibration)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package budget
+
+import (
+	"math"
+	"math/bits"
+)
+
+// The bounds of a calibration, in parts per million. Averaging, step and clamp are
+// those of Gemini CLI; what a rejection adds is contextd's own.
+const (
+	leastCalibration = million / 2
+	mostCalibration  = 2 * million
+	// averageOver is the part of the way to a new ratio that one call goes: 1/5.
+	averageOver = 5
+	// largestStep bounds what one call moves.
+	largestStep = 150_000
+	// rejectionPercent is what a rejection makes of the factor at the least.
+	rejectionPercent = 115
+	// floorOver is the part of its height that the floor loses with a call: 1/16.
+	floorOver = 16
+	// leastDecay is what it loses at the least, so that it goes for good.
+	leastDecay = 1_000
+	// leastCompared is the size, in tokens, below which a prompt says more about its
+	// frame than about the tokenizer.
+	leastCompared = 500
+)
+
+// Calibration is what the calls of one model in one session taught about the
+// gauge: by how much the provider counts more than contextd does. It is a value
+// in whole numbers, so every machine learns the same. The zero value has learnt
+// nothing.
+type Calibration struct {
+	// Average is the moving average of real / estimated tokens, in parts per
+	// million. 0: no call was compared.
+	Average uint64
+	// Floor is what rejected prompts demand of the factor, in parts per million. 0:
+	// nothing.
+	Floor uint64
+	// Calls counts the calls that taught something.
+	Calls uint32
+}
+
+// Factor is what estimates are multiplied by, from 0.5 to 2; 1 if nothing was
+// learnt.
+func (c Calibration) Factor() float64 { return float64(c.ppm()) / million }
+
+func (c Calibration) ppm() uint64 { return max(c.average(), min(c.Floor, mostCalibration)) }
+
+func (c Calibration) average() uint64 {
+	if c.Average == 0 {
+		return million
+	}
+	return clampCalibration(c.Average)
+}
+
+// Observe takes in a prompt of which the provider counted real tokens where
+// contextd estimated so many. The factor goes a fifth of the way towards their
+// ratio, by at most 0.15, and never past it; a floor that the ratio is below gives
+// way. Prompts of less than 500 tokens by either count change nothing.
+func (c Calibration) Observe(estimated, real uint64) Calibration {
+	if min(estimated, real) < leastCompared {
+		return c
+	}
+	ratio := clampCalibration(mulDiv(real, million, estimated))
+	c.Average, c.Floor = towards(c.average(), ratio), min(c.Floor, mostCalibration)
+	if c.Floor > ratio {
+		above := c.Floor - min(max(c.Average, ratio), c.Floor)
+		c.Floor -= min(max(above/floorOver, leastDecay), above)
+	}
+	if c.Floor <= c.Average {
+		c.Floor = 0
+	}
+	c.Calls++
+	return c
+}
+
+// Reject takes in a prompt that the provider refused as too long. The factor is
+// at once at least 1.15 times what it was and, where the provider said how long
+// the prompt was, at least real / estimated; it does not exceed 2. real 0 is not
+// told.
+func (c Calibration) Reject(estimated, real uint64) Calibration {
+	floor := (c.ppm()*rejectionPercent + 99) / 100
+	if min(estimated, real) >= leastCompared {
+		floor = max(floor, mulDivUp(real, million, estimated))
+	}
+	c.Floor = min(floor, mostCalibration)
+	c.Calls++
+	return c
+}
+
+// towards moves from one value in the direction of another, by what one call may.
+func towards(from, to uint64) uint64 {
+	step := func(distance uint64) uint64 {
+		return min((distance+averageOver-1)/averageOver, largestStep)
+	}
+	if to >= from {
+		return from + step(to-from)
+	}
+	return from - step(from-to)
+}
+
+func clampCalibration(ppm uint64) uint64 {
+	return min(max(ppm, leastCalibration), mostCalibration)
+}
+
+// mulDiv is n × by / over, rounded down; the largest number where that is larger.
+// over must not be 0.
+func mulDiv(n, by, over uint64) uint64 {
+	high, low := bits.Mul64(n, by)
+	if high >= over {
+		return math.MaxUint64
+	}
+	quotient, _ := bits.Div64(high, low, over)
+	return quotient
+}
+
+// mulDivUp is the same, rounded up.
+func mulDivUp(n, by, over uint64) uint64 {
+	high, low := bits.Mul64(n, by)
+	if high >= over {
+		return math.MaxUint64
+	}
+	quotient, rest := bits.Div64(high, low, over)
+	if rest > 0 && quotient < math.MaxUint64 {
+		quotient++
+	}
+	return quotient
+}
