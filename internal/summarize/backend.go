@@ -24,7 +24,8 @@ type Request struct {
 	SessionID string
 	// From and To are the span that the text will stand for.
 	From, To eventlog.Seq
-	// System and Prompt are what a model is given; they hold everything below.
+	// System and Prompt are what a model is given; they hold everything below. They
+	// are empty for a Rules.
 	System, Prompt string
 	// Older is the text that the new one extends; empty if there is none.
 	Older string
@@ -42,4 +43,21 @@ type Output struct {
 	InputTokens, OutputTokens uint64
 	// Model is what wrote the text; empty if no model did.
 	Model string
+}
+
+// Rules is a Backend that is no model: it reads Older and Groups alone. It is asked
+// for a span as a whole, whatever its size, and what it writes may stand in the span
+// word for word.
+type Rules interface {
+	Backend
+	Rules()
+}
+
+// Settler is a Backend that is told what became of its texts.
+type Settler interface {
+	Backend
+	// Settled is called once for each text that Summarize returned: with the summary
+	// once it is durable, with one that has no ID if further chunks follow, or with
+	// the reason why the text was not used. It must not block.
+	Settled(r Request, s Summary, err error)
 }

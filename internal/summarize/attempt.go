@@ -1,0 +1,140 @@
+package summarize
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// attempt asks a backend for the text of one span, chunk by chunk: each text extends
+// the one before.
+type attempt struct {
+	s *Scheduler
+	n *named
+	p Proposal
+	m Material
+	// created is when the session was made.
+	created time.Time
+}
+
+// write returns the summary; it is durable then.
+func (a attempt) write() (Summary, error) {
+	request := Request{
+		TaskID: a.p.requestID(), SessionID: a.p.SessionID, From: a.p.From, To: a.p.To,
+		Older: a.m.Older, MaxOutputTokens: a.p.MaxOutputTokens, Count: a.m.Count,
+	}
+	summary := Summary{
+		ID: a.p.SummaryID(), From: a.p.From, To: a.p.To, Ledger: a.m.Ledger, Index: a.m.Index,
+		Summarizer: a.p.Summarizer, Instructions: a.p.Instructions.Fingerprint(), Extends: a.p.Extends, Version: Version,
+	}
+	if rules, ok := a.n.Backend.(Rules); ok {
+		request.Groups = a.m.Groups
+		return a.ask(rules, request, summary, nil, true)
+	}
+	request.System = a.p.Instructions.System(a.p.MaxOutputTokens)
+	limit := a.p.MaxInputTokens
+	if limit == 0 {
+		limit = a.n.MaxInputTokens
+	}
+	parts, err := cut(a.m, request.System, limit)
+	if err != nil {
+		return Summary{}, err
+	}
+	for {
+		k, err := parts.next(request.Older)
+		if err != nil {
+			return Summary{}, err
+		}
+		request.Prompt, request.Groups = k.prompt, k.groups
+		summary, err = a.ask(a.n.Backend, request, summary, k.span, !parts.more())
+		if err != nil || !parts.more() {
+			return summary, err
+		}
+		request.Chunk++
+		request.Older = summary.Text
+	}
+}
+
+// ask makes one request, adds what came to the summary, and stores it if it was the
+// last one. span is what the request was written from; nil for Rules.
+func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last bool) (Summary, error) {
+	answered := false
+	out, err := a.n.breaker.execute(func() (Output, error) {
+		ctx, cancel := context.WithTimeout(a.s.ctx, a.n.Timeout)
+		defer cancel()
+		out, err := b.Summarize(ctx, r)
+		if a.s.ctx.Err() != nil && err != nil {
+			return Output{}, ErrClosed
+		}
+		if err != nil {
+			return Output{}, err
+		}
+		answered = true
+		out.Text = strings.TrimRight(out.Text, " \t\r\n")
+		err = checkText(out.Text, r.MaxOutputTokens, r.Count)
+		if err == nil && span != nil {
+			err = checkEcho(out.Text, r.System, span)
+		}
+		return out, err
+	})
+	a.n.breaker.tell(a.s.Observer.BreakerChanged)
+	if err == nil {
+		summary = a.add(summary, r, out)
+		if last {
+			summary.Time = a.s.Now().UTC().Round(0)
+			err = a.put(summary)
+		}
+	}
+	if settler, ok := b.(Settler); ok && answered {
+		settled := Summary{}
+		if last && err == nil {
+			settled = summary
+		}
+		settler.Settled(r, settled, err)
+	}
+	return summary, err
+}
+
+// put stores the summary unless its session was deleted meanwhile.
+func (a attempt) put(summary Summary) error {
+	created, err := a.s.session(a.p)
+	if err != nil {
+		return err
+	}
+	if !created.Equal(a.created) {
+		return &eventlog.NotFoundError{Kind: "session", Name: a.p.SessionID}
+	}
+	return Put(context.WithoutCancel(a.s.ctx), a.s.Store, a.p.SessionID, summary)
+}
+
+// add counts by the gauge where the backend did not count.
+func (a attempt) add(summary Summary, r Request, out Output) Summary {
+	summary.Text, summary.Model = out.Text, out.Model
+	if out.InputTokens == 0 {
+		out.InputTokens = r.inputTokens()
+	}
+	if out.OutputTokens == 0 {
+		out.OutputTokens = r.Count(out.Text)
+	}
+	summary.InputTokens += out.InputTokens
+	summary.OutputTokens += out.OutputTokens
+	return summary
+}
+
+func (r Request) inputTokens() uint64 {
+	if r.Prompt != "" {
+		return r.Count(r.System) + r.Count(r.Prompt)
+	}
+	return r.Count(r.Older) + tokensOf(r.Groups)
+}
+
+func tokensOf(groups []*reduce.Group) uint64 {
+	var n uint64
+	for _, g := range groups {
+		n += g.Tokens
+	}
+	return n
+}

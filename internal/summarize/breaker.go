@@ -1,0 +1,113 @@
+package summarize
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// Health is whether a summarizer is asked.
+type Health string
+
+// A summarizer is asked while its breaker is closed, left alone while it is open, and
+// asked once while it is half open.
+const (
+	Closed   Health = "closed"
+	Open     Health = "open"
+	HalfOpen Health = "half_open"
+)
+
+// BreakerState is the state of one summarizer's breaker.
+type BreakerState struct {
+	Summarizer string
+	Health     Health
+	// Failures is how many requests in a row have failed.
+	Failures int
+}
+
+// tripAfter is how many failures in a row open a breaker.
+const tripAfter = 3
+
+// breaker leaves a failing summarizer alone. It knows no state of its own beside
+// gobreaker's but the failures in a row, which gobreaker forgets when it opens.
+type breaker struct {
+	name    string
+	circuit *gobreaker.CircuitBreaker[Output]
+
+	mu       sync.Mutex
+	failures int
+	// changes are not told yet: gobreaker reports them while it holds its lock.
+	changes []Health
+	// telling keeps changes in their order.
+	telling sync.Mutex
+}
+
+func newBreaker(name string, coolDown time.Duration) *breaker {
+	b := &breaker{name: name}
+	b.circuit = gobreaker.NewCircuitBreaker[Output](gobreaker.Settings{
+		Name:        name,
+		Timeout:     coolDown,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsExcluded:  func(err error) bool { return errors.Is(err, ErrClosed) },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.changes = append(b.changes, health(to))
+		},
+	})
+	return b
+}
+
+// execute asks, or fails with a *BreakerOpenError without asking.
+func (b *breaker) execute(ask func() (Output, error)) (Output, error) {
+	out, err := b.circuit.Execute(func() (Output, error) {
+		out, err := ask()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch {
+		case err == nil:
+			b.failures = 0
+		case !errors.Is(err, ErrClosed):
+			b.failures++
+		}
+		return out, err
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return Output{}, &BreakerOpenError{b.name}
+	}
+	return out, err
+}
+
+func (b *breaker) state() BreakerState {
+	s := BreakerState{Summarizer: b.name, Health: health(b.circuit.State())}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.Failures = b.failures
+	return s
+}
+
+// tell hands over the changes since it was last called.
+func (b *breaker) tell(observe func(string, BreakerState)) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	b.mu.Lock()
+	changes, failures := b.changes, b.failures
+	b.changes = nil
+	b.mu.Unlock()
+	for _, h := range changes {
+		observe(b.name, BreakerState{b.name, h, failures})
+	}
+}
+
+func health(s gobreaker.State) Health {
+	switch s {
+	case gobreaker.StateOpen:
+		return Open
+	case gobreaker.StateHalfOpen:
+		return HalfOpen
+	default:
+		return Closed
+	}
+}

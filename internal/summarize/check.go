@@ -1,0 +1,98 @@
+package summarize
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/summarize/prompt"
+)
+
+// Rules for echoes. Texts are compared by their words alone, so that other line
+// breaks, marks or quotation do not hide one.
+const (
+	// run is how many words in a row must be the same for a place to count as copied.
+	run = 8
+	// leastWords is the shortest text that is held against the rules: a short one may
+	// be all paths and names.
+	leastWords = 24
+	// copied is the share of a text that may stand in the span, in percent. Quoting
+	// errors and requests is right; little else is long.
+	copied = 60
+	// recited is the share that may stand in the instructions.
+	recited = 25
+)
+
+// checkText says whether a text may stand for a span, by a *RejectedError.
+func checkText(text string, limit uint64, count func(string) uint64) error {
+	switch {
+	case !utf8.ValidString(text):
+		return &RejectedError{"it is not valid UTF-8"}
+	case strings.ContainsRune(text, 0):
+		return &RejectedError{"it contains NUL"}
+	case strings.TrimSpace(text) == "":
+		return &RejectedError{"it is empty"}
+	}
+	if n := count(text); n > limit {
+		return &RejectedError{fmt.Sprintf("it has %d tokens; the limit is %d", n, limit)}
+	}
+	return nil
+}
+
+// checkEcho says whether a model gave back what it was given instead of a summary. An
+// older text does not count: what it says may still hold word for word.
+func checkEcho(text, system string, span []string) error {
+	words := wordsOf(text)
+	if len(words) < leastWords {
+		return nil
+	}
+	if share := sharedPercent(words, span); share > copied {
+		return &RejectedError{fmt.Sprintf("%d%% of it are the span word for word", share)}
+	}
+	if share := sharedPercent(words, []string{system, prompt.Frame()}); share > recited {
+		return &RejectedError{fmt.Sprintf("%d%% of it are the instructions word for word", share)}
+	}
+	return nil
+}
+
+// sharedPercent is the share of words that are part of a run which stands in one of
+// the texts as well.
+func sharedPercent(words, texts []string) int {
+	seed := maphash.MakeSeed() // hashes do not leave this call
+	places := map[uint64]bool{}
+	runs := func(words []string, yield func(at int, key uint64)) {
+		for at := 0; at+run <= len(words); at++ {
+			yield(at, maphash.Comparable(seed, [run]string(words[at:at+run])))
+		}
+	}
+	for _, t := range texts {
+		runs(wordsOf(t), func(_ int, key uint64) { places[key] = true })
+	}
+	same := make([]bool, len(words))
+	runs(words, func(at int, key uint64) {
+		if places[key] {
+			for i := at; i < at+run; i++ {
+				same[i] = true
+			}
+		}
+	})
+	n := 0
+	for _, s := range same {
+		if s {
+			n++
+		}
+	}
+	return 100 * n / len(words)
+}
+
+// wordsOf returns the runs of letters and digits, in small letters.
+func wordsOf(text string) []string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i := range words {
+		words[i] = strings.ToLower(words[i])
+	}
+	return slices.Clip(words)
+}

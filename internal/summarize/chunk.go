@@ -1,0 +1,115 @@
+package summarize
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize/prompt"
+)
+
+// leastRoom is what an older text and the groups must have each, in tokens.
+const leastRoom = 256
+
+// chunks cuts a span into requests of whole groups. Which groups a request takes
+// depends on the text that the one before it led to, so they are made one by one.
+type chunks struct {
+	groups []*reduce.Group
+	count  func(string) uint64
+	system string
+	// room is what the material may take.
+	room uint64
+}
+
+// chunk is the content of one request.
+type chunk struct {
+	prompt string
+	// span is the part of the prompt that was written from groups.
+	span   []string
+	groups []*reduce.Group
+}
+
+// cut prepares requests of at most limit tokens, both prompts included.
+func cut(m Material, system string, limit uint64) (*chunks, error) {
+	fixed := 2*budget.MessageOverhead + m.Count(system) + m.Count(prompt.Frame())
+	if limit < fixed+2*leastRoom {
+		return nil, &InputLimitError{limit, fixed + 2*leastRoom}
+	}
+	return &chunks{m.Groups, m.Count, system, limit - fixed}, nil
+}
+
+// next returns the next chunk behind an older text, and takes its groups. Without
+// groups there is one chunk with the older text alone.
+func (c *chunks) next(older string) (chunk, error) {
+	quoted := c.older(older)
+	used := c.count(quoted)
+	// Counting the parts may give less than counting the whole; what is over then is
+	// taken from the room for groups.
+	limit := c.room + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())
+	for room := c.room - used; ; {
+		k, err := c.fill(quoted, room)
+		if err != nil {
+			return chunk{}, err
+		}
+		total := 2*budget.MessageOverhead + c.count(c.system) + c.count(k.prompt)
+		if total <= limit {
+			c.groups = c.groups[len(k.groups):]
+			return k, nil
+		}
+		if room == 0 {
+			return chunk{}, &InputLimitError{limit, total}
+		}
+		room -= min(room, total-limit)
+	}
+}
+
+// more reports whether groups are left.
+func (c *chunks) more() bool { return len(c.groups) > 0 }
+
+// older quotes the text that is extended, in at most half of the room.
+func (c *chunks) older(text string) string {
+	quoted := prompt.Older(text, prompt.Whole)
+	for limit := len(text); c.count(quoted) > c.room/2; {
+		limit = limit * 3 / 4
+		quoted = prompt.Older(text, limit)
+		if limit == 0 {
+			return ""
+		}
+	}
+	return quoted
+}
+
+// fill takes as many of the groups as the room holds, at least one. One that is
+// too large for a request of its own has its texts shortened.
+func (c *chunks) fill(older string, room uint64) (chunk, error) {
+	var k chunk
+	for i, g := range c.groups {
+		text := prompt.Group(g, prompt.Whole)
+		tokens := c.count(text)
+		if tokens > room && i > 0 {
+			break
+		}
+		if tokens > room {
+			var ok bool
+			if text, tokens, ok = c.shorten(g, len(text), room); !ok {
+				return chunk{}, &InputLimitError{c.room, c.room + tokens - room}
+			}
+		}
+		room -= tokens
+		k.span = append(k.span, text)
+	}
+	k.groups = c.groups[:len(k.span):len(k.span)]
+	k.prompt = prompt.Compose(older, k.span)
+	return k, nil
+}
+
+// shorten writes a group so that it fits, its texts cut as little as halving finds.
+func (c *chunks) shorten(g *reduce.Group, size int, room uint64) (text string, tokens uint64, ok bool) {
+	for limit := size / 2; limit >= 16; limit /= 2 {
+		text = prompt.Group(g, limit)
+		if tokens = c.count(text); tokens <= room {
+			return text, tokens, true
+		}
+	}
+	text = prompt.Stub(g)
+	tokens = c.count(text)
+	return text, tokens, tokens <= room
+}

@@ -1,0 +1,78 @@
+package prompt
+
+import (
+	"crypto/sha256"
+	_ "embed" // the instructions
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Version is that of the instructions and of the form of the material.
+const Version = 1
+
+// MaxTokens is replaced by the limit wherever it stands in instructions.
+const MaxTokens = "{{max tokens}}"
+
+var (
+	//go:embed v1.md
+	task string
+	// material says how the span is marked as data. It is never replaced.
+	//go:embed v1_material.md
+	material string
+)
+
+// Mode says what a text of instructions does to the default ones.
+type Mode string
+
+// The modes. An empty Mode is Extend.
+const (
+	Extend  Mode = "extend"
+	Replace Mode = "replace"
+)
+
+// Instructions say what a summary is to keep. The zero value is the default.
+type Instructions struct {
+	Text string
+	Mode Mode
+}
+
+// Validate returns an *eventlog.InvalidError if the mode is unknown, or if there is
+// nothing to replace the default with.
+func (i Instructions) Validate() error {
+	switch {
+	case i.Mode != "" && i.Mode != Extend && i.Mode != Replace:
+		return &eventlog.InvalidError{Field: "instructions.mode", Reason: fmt.Sprintf("%q is neither %s nor %s", i.Mode, Extend, Replace)}
+	case i.Mode == Replace && strings.TrimSpace(i.Text) == "":
+		return &eventlog.InvalidError{Field: "instructions.text", Reason: "must not be empty where it replaces the default"}
+	default:
+		return nil
+	}
+}
+
+// System is the system prompt for a summary of at most maxTokens.
+func (i Instructions) System(maxTokens uint64) string {
+	return strings.ReplaceAll(i.text(), MaxTokens, strconv.FormatUint(maxTokens, 10))
+}
+
+// Fingerprint tells instructions apart: those with the same system prompt, but for
+// the limit, have the same one.
+func (i Instructions) Fingerprint() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s", Version, i.text()))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (i Instructions) text() string {
+	own := strings.TrimSpace(i.Text)
+	switch {
+	case i.Mode == Replace:
+		return own + "\n\n" + material
+	case own == "":
+		return task + "\n" + material
+	default:
+		return task + "\nBesides:\n\n" + own + "\n\n" + material
+	}
+}

@@ -1,0 +1,163 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Every line of the material begins with mark, and every line that somebody wrote
+// with a further indent, so that it can pass neither for the end of the material nor
+// for one of its headings.
+const (
+	mark   = "| "
+	indent = mark + "  "
+)
+
+// Whole is the limit at which no text is shortened.
+const Whole = 1 << 62
+
+const (
+	frameOlder = "The earlier record, which yours replaces:\n\n"
+	frameSpan  = "The part of the session to be recorded, oldest first:\n\n"
+	frameEnd   = "\nHere the material ends. Write the record.\n"
+)
+
+// Frame is everything in a user prompt but the material.
+func Frame() string { return frameOlder + "\n" + frameSpan + frameEnd }
+
+// Compose is the user prompt: the earlier record as Older wrote it, or nothing, and
+// groups as Group wrote them.
+func Compose(older string, groups []string) string {
+	var out strings.Builder
+	if older != "" {
+		out.WriteString(frameOlder)
+		out.WriteString(older)
+		out.WriteByte('\n')
+	}
+	out.WriteString(frameSpan)
+	for _, g := range groups {
+		out.WriteString(g)
+	}
+	out.WriteString(frameEnd)
+	return out.String()
+}
+
+// Older writes an earlier record as data, shortened to about limit bytes.
+func Older(text string, limit int) string {
+	if text == "" {
+		return ""
+	}
+	var out strings.Builder
+	body(&out, text, limit)
+	return out.String()
+}
+
+// Group writes a group as data, each of its texts shortened to about limit bytes.
+// What is sealed or not text is named only.
+func Group(g *reduce.Group, limit int) string {
+	var out strings.Builder
+	for m := range g.Messages {
+		msg := &g.Messages[m]
+		for i := range msg.Blocks {
+			block(&out, msg.Role, &msg.Blocks[i], limit)
+		}
+	}
+	return out.String()
+}
+
+// Stub names a group that is too large to be written at all.
+func Stub(g *reduce.Group) string {
+	return fmt.Sprintf("%s[%s] %d messages and %d calls that were too large are left out here\n", mark, reduce.Pointer(g.First, 0), len(g.Messages), len(g.Calls))
+}
+
+func block(out *strings.Builder, role eventlog.Role, b *reduce.Block, limit int) {
+	head := func(format string, args ...any) {
+		out.WriteString(mark)
+		if b.Seq != 0 {
+			fmt.Fprintf(out, "[%s] ", reduce.Pointer(b.Seq, b.Index))
+		}
+		fmt.Fprintf(out, format, args...)
+		out.WriteByte('\n')
+	}
+	switch v := b.Block.(type) {
+	case eventlog.Text:
+		head("%s:", role)
+		body(out, v.Text, limit)
+	case eventlog.Thinking:
+		if v.Text != "" {
+			head("%s, to itself:", role)
+			body(out, v.Text, limit)
+		}
+	case eventlog.ToolCall:
+		head("%s calls %s:", role, word(v.Name))
+		body(out, v.Arguments, limit)
+	case eventlog.ToolResult:
+		switch {
+		case b.Seq == 0:
+			head("call of %s was interrupted and has no result", word(v.ToolName))
+			return
+		case v.IsError:
+			head("result of %s, failed:", word(v.ToolName))
+		default:
+			head("result of %s:", word(v.ToolName))
+		}
+		for _, c := range v.Content {
+			content(out, c, limit)
+		}
+	default:
+		head("%s:", role)
+		content(out, v, limit)
+	}
+}
+
+func content(out *strings.Builder, b eventlog.Block, limit int) {
+	switch v := b.(type) {
+	case eventlog.Text:
+		body(out, v.Text, limit)
+	case eventlog.Media:
+		body(out, "("+v.MIMEType+")", limit)
+	case eventlog.ProviderBlock:
+		body(out, v.JSON, limit)
+	}
+}
+
+// breaks are what some reader or other takes for the end of a line.
+var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+func body(out *strings.Builder, text string, limit int) {
+	text = breaks.Replace(strings.ToValidUTF8(shorten(text, limit), "\uFFFD"))
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		out.WriteString(indent)
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+}
+
+// shorten keeps head and tail of a text, the head twice as long, within about limit
+// bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	head, tail := limit-limit/3, len(text)-limit/3
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n(… %d bytes left out …)\n%s", text[:head], tail-head, text[tail:])
+}
+
+// word writes a tool's name so that it stays within its line.
+func word(name string) string {
+	plain := func(r rune) bool { return r > ' ' && r < utf8.RuneSelf && r != '"' }
+	if name != "" && len(name) <= 128 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	return fmt.Sprintf("%+.128q", name)
+}

@@ -1,0 +1,235 @@
+package pull
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// The bounds of a lease.
+const (
+	DefaultLease = 2 * time.Minute
+	MaxLease     = time.Hour
+)
+
+// Task is a request as a worker sees it.
+type Task struct {
+	ID, SessionID string
+	// From and To are the span that the text will stand for.
+	From, To eventlog.Seq
+	// System and Prompt are for the model as they stand.
+	System, Prompt  string
+	MaxOutputTokens uint64
+	// Expires is when the task may be handed to another worker.
+	Expires time.Time
+}
+
+// Completion is what a worker brings back: Text, or Error if there is none.
+type Completion struct {
+	TaskID      string
+	Text, Error string
+	// InputTokens and OutputTokens are the model's own count; 0 if it gave none.
+	InputTokens, OutputTokens uint64
+	Model                     string
+}
+
+// WorkerError is what a worker said instead of bringing a text.
+type WorkerError struct{ Reason string }
+
+func (e *WorkerError) Error() string { return "the worker failed: " + e.Reason }
+
+// Queue is a Backend whose requests wait for workers. Use New.
+type Queue struct {
+	lease time.Duration
+
+	mu sync.Mutex
+	// tasks wait or are leased, oldest first.
+	tasks []*parked
+	// settling have their text and wait for what becomes of it.
+	settling map[string]*parked
+	// arrived is closed and replaced when a task arrives.
+	arrived chan struct{}
+}
+
+// parked is a request and its answer.
+type parked struct {
+	Task
+	// answer is written once, before answered is closed.
+	answer   summarize.Output
+	err      error
+	answered chan struct{}
+	// summary and refused are written before settled is closed.
+	summary summarize.Summary
+	refused error
+	settled chan struct{}
+}
+
+var _ summarize.Settler = (*Queue)(nil)
+
+// New returns a queue whose leases last so long where a worker does not say; 0 means
+// DefaultLease.
+func New(lease time.Duration) *Queue {
+	if lease <= 0 {
+		lease = DefaultLease
+	}
+	return &Queue{lease: min(lease, MaxLease), settling: map[string]*parked{}, arrived: make(chan struct{})}
+}
+
+// Summarize waits for a worker's text. A worker's error is a *WorkerError.
+func (q *Queue) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
+	p := &parked{
+		Task: Task{
+			ID: taskID(r), SessionID: r.SessionID, From: r.From, To: r.To,
+			System: r.System, Prompt: r.Prompt, MaxOutputTokens: r.MaxOutputTokens,
+		},
+		answered: make(chan struct{}), settled: make(chan struct{}),
+	}
+	q.mu.Lock()
+	if q.find(p.ID) >= 0 || q.settling[p.ID] != nil {
+		q.mu.Unlock()
+		return summarize.Output{}, fmt.Errorf("summary task %q waits for an answer already", p.ID)
+	}
+	q.tasks = append(q.tasks, p)
+	close(q.arrived)
+	q.arrived = make(chan struct{})
+	q.mu.Unlock()
+
+	select {
+	case <-p.answered:
+		return p.answer, p.err
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := q.find(p.ID); i >= 0 {
+		q.tasks = slices.Delete(q.tasks, i, i+1)
+		return summarize.Output{}, ctx.Err()
+	}
+	return p.answer, p.err // it came at the same moment, and its worker waits for the outcome
+}
+
+// Settled implements summarize.Settler.
+func (q *Queue) Settled(r summarize.Request, s summarize.Summary, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.settling[taskID(r)]
+	if p == nil {
+		return
+	}
+	delete(q.settling, p.ID)
+	p.summary, p.refused = s, err
+	close(p.settled)
+}
+
+// Lease waits for a task of one of the sessions, or of any if there are none, and
+// hands it out until the lease is over; then another worker may get it. A lease of 0
+// is the queue's own; none is longer than MaxLease.
+func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (Task, error) {
+	switch {
+	case worker == "":
+		return Task{}, &eventlog.InvalidError{Field: "worker_id", Reason: "must not be empty"}
+	case lease < 0:
+		return Task{}, &eventlog.InvalidError{Field: "lease", Reason: "must not be negative"}
+	case lease == 0:
+		lease = q.lease
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return Task{}, err
+		}
+		task, ok, arrived, next := q.take(sessions, min(lease, MaxLease))
+		if ok {
+			return task, nil
+		}
+		if err := wait(ctx, arrived, next); err != nil {
+			return Task{}, err
+		}
+	}
+}
+
+// take leases the oldest free task, or tells when to look again: when a task arrives,
+// and when the next lease ends, if there is one.
+func (q *Queue) take(sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, p := range q.tasks {
+		if len(sessions) > 0 && !slices.Contains(sessions, p.SessionID) {
+			continue
+		}
+		left := p.Expires.Sub(now)
+		if left <= 0 {
+			p.Expires = now.Add(lease)
+			return p.Task, true, nil, 0
+		}
+		if next == 0 || left < next {
+			next = left
+		}
+	}
+	return Task{}, false, q.arrived, next
+}
+
+func wait(ctx context.Context, arrived <-chan struct{}, next time.Duration) error {
+	var expired <-chan time.Time
+	if next > 0 {
+		timer := time.NewTimer(next)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-arrived:
+	case <-expired:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// Complete ends a task and returns the summary once it is durable; it has no ID where
+// the text is one of several parts and others follow, or where the worker brought an
+// error. A text that is not taken is a *summarize.RejectedError. A task that is not
+// known, or was ended by somebody else, is an *eventlog.NotFoundError; that its lease
+// is over does not matter. An end of ctx ends the wait, not the task.
+func (q *Queue) Complete(ctx context.Context, c Completion) (summarize.Summary, error) {
+	p, err := q.answer(c)
+	if err != nil || p.err != nil {
+		return summarize.Summary{}, err
+	}
+	select {
+	case <-p.settled:
+		return p.summary, p.refused
+	case <-ctx.Done():
+		return summarize.Summary{}, ctx.Err()
+	}
+}
+
+func (q *Queue) answer(c Completion) (*parked, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := q.find(c.TaskID)
+	if i < 0 {
+		return nil, &eventlog.NotFoundError{Kind: "summary task", Name: c.TaskID}
+	}
+	p := q.tasks[i]
+	q.tasks = slices.Delete(q.tasks, i, i+1)
+	if c.Error != "" {
+		p.err = &WorkerError{c.Error}
+	} else {
+		p.answer = summarize.Output{Text: c.Text, InputTokens: c.InputTokens, OutputTokens: c.OutputTokens, Model: c.Model}
+		q.settling[p.ID] = p
+	}
+	close(p.answered)
+	return p, nil
+}
+
+func (q *Queue) find(id string) int {
+	return slices.IndexFunc(q.tasks, func(p *parked) bool { return p.ID == id })
+}
+
+// taskID names a chunk of a task.
+func taskID(r summarize.Request) string { return r.TaskID + "." + strconv.Itoa(r.Chunk) }

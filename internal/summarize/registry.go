@@ -1,0 +1,92 @@
+package summarize
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Summarizer is a backend as the configuration names it.
+type Summarizer struct {
+	Backend Backend
+	// Timeout bounds each request, with all attempts that the backend itself makes;
+	// 0 means DefaultTimeout.
+	Timeout time.Duration
+	// CoolDown is how long the summarizer is left alone after three failures in a
+	// row; 0 means DefaultCoolDown.
+	CoolDown time.Duration
+	// MaxInputTokens is the most that one request may take where a proposal does not
+	// say; 0 means DefaultMaxInputTokens. Rules have no such limit.
+	MaxInputTokens uint64
+}
+
+// The defaults of a Summarizer.
+const (
+	DefaultTimeout        = 2 * time.Minute
+	DefaultCoolDown       = time.Minute
+	DefaultMaxInputTokens = 16_000
+)
+
+// Registry holds the summarizers by name. It may be used from any goroutine, by one
+// scheduler.
+type Registry struct{ all map[string]*named }
+
+type named struct {
+	Summarizer
+	name    string
+	breaker *breaker
+}
+
+// NewRegistry returns a registry of summarizers by name. It returns an
+// *eventlog.InvalidError that names the summarizer.
+func NewRegistry(summarizers map[string]Summarizer) (*Registry, error) {
+	r := &Registry{map[string]*named{}}
+	for _, name := range slices.Sorted(maps.Keys(summarizers)) {
+		s := summarizers[name]
+		field := fmt.Sprintf("summarizers[%q]", name)
+		switch {
+		case name == "" || name == Caller:
+			return nil, &eventlog.InvalidError{Field: field, Reason: fmt.Sprintf("the name must be neither empty nor %q", Caller)}
+		case s.Backend == nil:
+			return nil, &eventlog.InvalidError{Field: field, Reason: "has no backend"}
+		case s.Timeout < 0:
+			return nil, &eventlog.InvalidError{Field: field + ".timeout", Reason: "must not be negative"}
+		case s.CoolDown < 0:
+			return nil, &eventlog.InvalidError{Field: field + ".cool_down", Reason: "must not be negative"}
+		}
+		if s.Timeout == 0 {
+			s.Timeout = DefaultTimeout
+		}
+		if s.CoolDown == 0 {
+			s.CoolDown = DefaultCoolDown
+		}
+		if s.MaxInputTokens == 0 {
+			s.MaxInputTokens = DefaultMaxInputTokens
+		}
+		r.all[name] = &named{s, name, newBreaker(name, s.CoolDown)}
+	}
+	return r, nil
+}
+
+// Names returns the names in byte order.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.all)) }
+
+// Breakers returns the states of all breakers, in the order of the names.
+func (r *Registry) Breakers() []BreakerState {
+	var all []BreakerState
+	for _, name := range r.Names() {
+		all = append(all, r.all[name].breaker.state())
+	}
+	return all
+}
+
+// lookup returns an *eventlog.InvalidError for a name that is not there.
+func (r *Registry) lookup(name string) (*named, error) {
+	if n, ok := r.all[name]; ok {
+		return n, nil
+	}
+	return nil, &eventlog.InvalidError{Field: "summarizer", Reason: fmt.Sprintf("%q is not configured", name)}
+}

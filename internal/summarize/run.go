@@ -1,0 +1,147 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// reasonBytes bounds what is kept of an error.
+const reasonBytes = 400
+
+// run carries out one proposal: it ends with the summary stored, or with the reason
+// why not in the journal.
+func (s *Scheduler) run(p Proposal) (Summary, error) {
+	n, err := s.Registry.lookup(p.Summarizer)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer n.breaker.tell(s.Observer.BreakerChanged)
+	created, err := s.session(p)
+	if err != nil {
+		return Summary{}, err
+	}
+	t, stored, err := s.begin(p)
+	if stored.ID != "" || err != nil {
+		return stored, err
+	}
+	if n.breaker.state().Health == Open {
+		return Summary{}, &BreakerOpenError{n.name}
+	}
+	m, err := s.Sessions.Material(s.ctx, p)
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.Observer.SummaryFailed(p, reason(err))
+		}
+		return Summary{}, err
+	}
+	t.Status = pending
+	t.Attempts++
+	if err := putTask(s.ctx, s.Store, p, t); err != nil {
+		return Summary{}, err
+	}
+	s.Observer.SummaryStarted(p)
+	a := attempt{s, n, p, m, created}
+	summary, err := a.write()
+	if err != nil {
+		return Summary{}, s.failed(p, t, err)
+	}
+	t.Status, t.Reason = done, ""
+	if err := s.put(p, t); err != nil {
+		// The summary itself is durable; the task is found done when it is run again.
+		s.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", err)
+	}
+	s.Sessions.Summarized(context.WithoutCancel(s.ctx), p.SessionID, summary)
+	s.Observer.SummaryReady(p, summary)
+	return summary, nil
+}
+
+// session returns when the proposal's session was made, by which it is told apart from
+// a later one of the same name.
+func (s *Scheduler) session(p Proposal) (time.Time, error) {
+	session, err := s.Store.Session(context.WithoutCancel(s.ctx), p.SessionID)
+	if err == nil && session.Head < p.To {
+		err = &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("event %d does not exist; the log ends at %d", p.To, session.Head)}
+	}
+	return session.CreateTime, err
+}
+
+// begin returns what is known of the proposal: the stored summary, the error that
+// says why it is not tried again, or its task.
+func (s *Scheduler) begin(p Proposal) (task, Summary, error) {
+	stored, ok, err := get(s.ctx, s.Store, p.SessionID, p.To, p.SummaryID())
+	if err != nil {
+		return task{}, Summary{}, err
+	}
+	t, err := getTask(s.ctx, s.Store, p)
+	if err != nil {
+		return task{}, Summary{}, err
+	}
+	if ok {
+		if t.Status == pending { // the stop came between the two
+			t.Status, t.Reason = done, ""
+			err = s.put(p, t)
+		}
+		return t, stored, err
+	}
+	if t.Status == pending && t.Attempts >= s.MaxAttempts {
+		// The last attempt was cut off.
+		t.Status = failed
+		if t.Reason == "" {
+			t.Reason = "interrupted"
+		}
+		if err := s.put(p, t); err != nil {
+			return task{}, Summary{}, err
+		}
+	}
+	if t.Status == failed {
+		return task{}, Summary{}, &FailedError{p.From, p.To, p.Summarizer, t.Attempts, t.Reason}
+	}
+	return t, Summary{}, nil
+}
+
+// failed records the end of an attempt and returns why it ended.
+func (s *Scheduler) failed(p Proposal, t task, err error) error {
+	var open *BreakerOpenError
+	var rejected *RejectedError
+	switch {
+	case s.ctx.Err() != nil:
+		t.Attempts--
+		err = ErrClosed
+	case errors.As(err, &open):
+		t.Attempts--
+		t.Reason = reason(err)
+	case errors.As(err, &rejected), errors.Is(err, ErrPermanent), t.Attempts >= s.MaxAttempts:
+		t.Status, t.Reason = failed, reason(err)
+	default:
+		t.Reason = reason(err)
+	}
+	if errPut := s.put(p, t); errPut != nil {
+		s.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
+	}
+	if !errors.Is(err, ErrClosed) {
+		s.Observer.SummaryFailed(p, t.Reason)
+		s.Logger.Info("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
+			"summarizer", p.Summarizer, "attempt", t.Attempts, "reason", t.Reason)
+	}
+	return err
+}
+
+// put records a task, also while the scheduler closes.
+func (s *Scheduler) put(p Proposal, t task) error {
+	return putTask(context.WithoutCancel(s.ctx), s.Store, p, t)
+}
+
+// reason is what the journal and those who watch are told of an error.
+func reason(err error) string {
+	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "no answer in time"
+	}
+	return ledger.Cut(text, reasonBytes)
+}

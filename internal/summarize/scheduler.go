@@ -1,0 +1,236 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Options are what a Scheduler works with.
+type Options struct {
+	Store    eventlog.Store
+	Sessions Sessions
+	Registry *Registry
+	// Observer may be nil.
+	Observer Observer
+	// Workers is how many spans are summarised at once; 0 means 2.
+	Workers int
+	// MaxAttempts is how often one span is tried where the failures may pass; 0 means
+	// 3.
+	MaxAttempts int
+	// MaxQueue is how many proposals wait at most; those offered beyond are dropped. 0
+	// means 1024.
+	MaxQueue int
+	// Now dates summaries; nil means time.Now.
+	Now func() time.Time
+	// Logger may be nil.
+	Logger *slog.Logger
+}
+
+// Scheduler summarises spans beside the requests. Its methods may be called from
+// any goroutine.
+type Scheduler struct {
+	Options
+	// ctx ends when the scheduler closes.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	// jobs are those waiting and running; queue those waiting, oldest first.
+	jobs  map[jobKey]*job
+	queue []*job
+	// busy are the sessions of running jobs.
+	busy    map[string]bool
+	workers int
+}
+
+type jobKey struct{ sessionID, taskID string }
+
+// job is one proposal and its outcome, which may be read once done is closed.
+type job struct {
+	key      jobKey
+	proposal Proposal
+	done     chan struct{}
+	summary  Summary
+	err      error
+}
+
+// NewScheduler returns a scheduler that works until it is closed.
+func NewScheduler(o Options) *Scheduler {
+	if o.Workers == 0 {
+		o.Workers = 2
+	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = 3
+	}
+	if o.MaxQueue == 0 {
+		o.MaxQueue = 1024
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observer == nil {
+		o.Observer = nobody{}
+	}
+	s := &Scheduler{Options: o, jobs: map[jobKey]*job{}, busy: map[string]bool{}}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Offer proposes a span and returns at once. A proposal that is invalid, that is
+// waiting or running already, or for which there is no room is dropped; one that was
+// carried out, or failed for good, does nothing.
+func (s *Scheduler) Offer(p Proposal) {
+	if err := s.validate(p); err != nil {
+		s.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) < s.MaxQueue {
+		s.enqueue(p)
+	}
+}
+
+// Do proposes a span and waits for the summary: a stored one if there is one, that of
+// a running attempt, or that of a new one. An end of ctx ends the wait, not the work.
+// The errors are *eventlog.InvalidError, *FailedError for a span that is not tried
+// again, *RejectedError, *BreakerOpenError, ErrClosed, and those of the backend and
+// the store.
+func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
+	if err := s.validate(p); err != nil {
+		return Summary{}, err
+	}
+	s.mu.Lock()
+	j := s.enqueue(p)
+	s.mu.Unlock()
+	if j == nil {
+		return Summary{}, ErrClosed
+	}
+	select {
+	case <-j.done:
+		return j.summary, j.err
+	case <-ctx.Done():
+		return Summary{}, ctx.Err()
+	}
+}
+
+// Close gives up what waits, cancels what runs and returns when it has ended. What was
+// given up stays in the journal.
+func (s *Scheduler) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, j := range s.queue {
+		s.finish(j, Summary{}, ErrClosed)
+	}
+	s.queue = nil
+	s.mu.Unlock()
+	s.cancel(ErrClosed)
+	s.work.Wait()
+}
+
+// Resume offers what was begun before the last stop and is not finished, in all
+// sessions. A session that cannot be read is logged and passed over.
+func (s *Scheduler) Resume(ctx context.Context) error {
+	const page = 256
+	for after := ""; ; {
+		sessions, err := s.Store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: page})
+		if err != nil {
+			return err
+		}
+		for _, session := range sessions {
+			proposals, err := unfinished(ctx, s.Store, session.ID)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				s.Logger.Warn("summary tasks unreadable", "session_id", session.ID, "error", err)
+			}
+			for _, p := range proposals {
+				s.Offer(p)
+			}
+		}
+		if len(sessions) < page {
+			return nil
+		}
+		after = sessions[page-1].ID
+	}
+}
+
+func (s *Scheduler) validate(p Proposal) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	_, err := s.Registry.lookup(p.Summarizer)
+	return err
+}
+
+// enqueue returns the proposal's job, which may be there already, or nil after Close.
+// The caller holds mu.
+func (s *Scheduler) enqueue(p Proposal) *job {
+	if s.closed {
+		return nil
+	}
+	key := jobKey{p.SessionID, p.taskID()}
+	if j, ok := s.jobs[key]; ok {
+		return j
+	}
+	j := &job{key: key, proposal: p, done: make(chan struct{})}
+	s.jobs[key] = j
+	s.queue = append(s.queue, j)
+	if s.workers < s.Workers {
+		s.workers++
+		s.work.Go(s.drain)
+	}
+	return j
+}
+
+// drain runs jobs until none is left that may run now. One that has to wait for
+// another of its session is run by the worker of that one.
+func (s *Scheduler) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		i := slices.IndexFunc(s.queue, func(j *job) bool { return !s.busy[j.key.sessionID] })
+		if i < 0 {
+			s.workers--
+			return
+		}
+		j := s.queue[i]
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.busy[j.key.sessionID] = true
+		s.mu.Unlock()
+		summary, err := s.run(j.proposal)
+		if errors.Is(err, context.Canceled) && s.ctx.Err() != nil {
+			err = ErrClosed
+		}
+		s.mu.Lock()
+		delete(s.busy, j.key.sessionID)
+		s.finish(j, summary, err)
+	}
+}
+
+// finish ends a job. The caller holds mu.
+func (s *Scheduler) finish(j *job, summary Summary, err error) {
+	j.summary, j.err = summary, err
+	delete(s.jobs, j.key)
+	close(j.done)
+}
+
+// nobody watches.
+type nobody struct{}
+
+func (nobody) SummaryStarted(Proposal)             {}
+func (nobody) SummaryReady(Proposal, Summary)      {}
+func (nobody) SummaryFailed(Proposal, string)      {}
+func (nobody) BreakerChanged(string, BreakerState) {}
