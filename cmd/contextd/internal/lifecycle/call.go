@@ -1,0 +1,163 @@
+package lifecycle
+
+import (
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Hook is when a runtime is called.
+type Hook string
+
+// The hooks.
+const (
+	PreCompact  Hook = "pre_compact"
+	PostCompact Hook = "post_compact"
+)
+
+// The modes of compactions: who asked.
+const (
+	ModeManual       = "manual"
+	ModeHost         = "host"
+	ModeAuto         = "auto"
+	ModeWorkflow     = "workflow"
+	ModeWorker       = "worker"
+	ModeResumeDigest = "resume_digest"
+)
+
+// Fires says whether a compaction of this mode is any runtime's business. The
+// others are part of something that the runtime itself started.
+func Fires(mode string) bool {
+	return mode == ModeManual || mode == ModeHost || mode == ModeAuto
+}
+
+// Terms are what a hook may change of a compaction.
+type Terms struct {
+	// Strategy is mask, window or summarize.
+	Strategy string
+	// KeepLastTurns is how many of the newest turns stay as they are.
+	KeepLastTurns uint32
+	// TargetTokens is what the context may hold afterwards.
+	TargetTokens uint64
+}
+
+// Call tells a runtime of a compaction. It is shared by all who are told; nobody
+// changes what it refers to.
+type Call struct {
+	// ID and Hook are set by Hooks; the ID differs from subscriber to subscriber.
+	ID   string
+	Hook Hook
+
+	SessionID string
+	Mode      string
+	Trigger   eventlog.CompactionTrigger
+	Terms     Terms
+	// MessageCount and TokensBefore are of the context before.
+	MessageCount uint32
+	TokensBefore uint64
+	// Result is nil before the compaction.
+	Result *Result
+}
+
+// Result is what a compaction did.
+type Result struct {
+	// RemainingMessages and TokensAfter are of the context after.
+	RemainingMessages uint32
+	TokensAfter       uint64
+	// ArchivedMessages were taken out of the context.
+	ArchivedMessages uint32
+	// Summary is the text that was made; empty if none was.
+	Summary   string
+	Reminders ReminderReport
+}
+
+// ReminderReport says what a compaction did to reminders, by their dedupe key or
+// event id.
+type ReminderReport struct {
+	Expired, Deduped, Compacted, Preserved []string
+	// Decremented is how many have fewer turns left than before.
+	Decremented uint32
+}
+
+// Decision is what a runtime says to a compaction.
+type Decision string
+
+// The decisions.
+const (
+	Allow  Decision = "allow"
+	Block  Decision = "block"
+	Modify Decision = "modify"
+)
+
+// Reply answers a PreCompact call.
+type Reply struct {
+	CallID string
+	// Decision is Allow if empty.
+	Decision Decision
+	Reason   string
+	// What Modify changes; nil and empty leave the value as it is. The others may
+	// not set them.
+	KeepLastTurns *uint32
+	TargetTokens  *uint64
+	Strategy      string
+}
+
+// apply returns the terms as the reply would have them.
+func (r Reply) apply(t Terms) Terms {
+	if r.KeepLastTurns != nil {
+		t.KeepLastTurns = *r.KeepLastTurns
+	}
+	if r.TargetTokens != nil {
+		t.TargetTokens = *r.TargetTokens
+	}
+	if r.Strategy != "" {
+		t.Strategy = r.Strategy
+	}
+	return t
+}
+
+// check refuses what contradicts itself.
+func (r Reply) check() error {
+	bad := func(field, reason string) error { return &eventlog.InvalidError{Field: field, Reason: reason} }
+	const alone = "may be set only where decision is modify"
+	switch {
+	case r.Decision != "" && r.Decision != Allow && r.Decision != Block && r.Decision != Modify:
+		return bad("decision", "must be allow, block or modify")
+	case r.TargetTokens != nil && *r.TargetTokens == 0:
+		return bad("target_tokens", "must be greater than 0")
+	case r.Decision == Modify:
+		return nil
+	case r.KeepLastTurns != nil:
+		return bad("keep_last_turns", alone)
+	case r.TargetTokens != nil:
+		return bad("target_tokens", alone)
+	case r.Strategy != "":
+		return bad("strategy", alone)
+	default:
+		return nil
+	}
+}
+
+// Verdict is what all runtimes together say to a compaction.
+type Verdict struct {
+	// Decision is Block if the compaction must not happen, else Modify if somebody
+	// changed its terms, else Allow.
+	Decision Decision
+	// Reason is that of the block, or those of the modifications, in words; empty
+	// if none was given.
+	Reason string
+	// Terms are what the compaction is to keep to, changed or not.
+	Terms Terms
+	// Unanswered counts those who did not answer in time.
+	Unanswered int
+}
+
+// Subscription says what a runtime wants to be called for.
+type Subscription struct {
+	// Sessions are its sessions; empty is all.
+	Sessions []string
+	// PreCompact and PostCompact are the hooks that it serves.
+	PreCompact, PostCompact bool
+	// Deadline is how long an answer is waited for; 0 is the default of Hooks.
+	Deadline time.Duration
+}

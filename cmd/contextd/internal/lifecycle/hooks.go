@@ -1,0 +1,198 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultDeadline is how long an answer is waited for where nobody says.
+const DefaultDeadline = 5 * time.Second
+
+// HooksOptions say how hooks work.
+type HooksOptions struct {
+	// Deadline applies to subscribers without one of their own; 0 is
+	// DefaultDeadline.
+	Deadline time.Duration
+	// OnTimeout is the answer of a subscriber that gives none in time: Allow, which
+	// is meant if it is empty, or Block.
+	OnTimeout Decision
+	// Instance goes into the ids of calls, so that an answer to an earlier run of
+	// the daemon is not taken for one to this.
+	Instance string
+}
+
+// Validate names the first option that makes no sense.
+func (o HooksOptions) Validate() error {
+	switch {
+	case o.Deadline < 0:
+		return fmt.Errorf("the deadline of hooks must not be negative, it is %s", o.Deadline)
+	case o.OnTimeout != "" && o.OnTimeout != Allow && o.OnTimeout != Block:
+		return fmt.Errorf("what hooks do on a timeout must be allow or block, it is %q", o.OnTimeout)
+	default:
+		return nil
+	}
+}
+
+// Hooks ask and tell runtimes of compactions. Its methods may be called from any
+// goroutine.
+type Hooks struct {
+	options HooksOptions
+	prefix  string // of the ids of calls
+	turns   turns
+
+	mu          sync.Mutex
+	subscribed  uint64        // how many ever
+	subscribers []*Subscriber // in the order in which they subscribed; never changed in place
+}
+
+// NewHooks returns hooks that nobody serves. The options must be valid.
+func NewHooks(o HooksOptions) *Hooks {
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
+	h := &Hooks{options: o}
+	if o.Instance != "" {
+		h.prefix = o.Instance + "."
+	}
+	return h
+}
+
+// Subscribe adds a subscriber behind all others. It must be closed.
+func (h *Hooks) Subscribe(want Subscription) *Subscriber {
+	if want.Deadline <= 0 {
+		want.Deadline = h.options.Deadline
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subscribed++
+	s := newSubscriber(h, want, fmt.Sprintf("%s%d.", h.prefix, h.subscribed))
+	h.subscribers = append(slices.Clone(h.subscribers), s)
+	return s
+}
+
+func (h *Hooks) remove(s *Subscriber) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subscribers = slices.DeleteFunc(slices.Clone(h.subscribers), func(other *Subscriber) bool { return other == s })
+}
+
+// PreCompact asks whether a compaction that has something to do may happen, and
+// how. Subscribers are asked one after the other in the order in which they
+// subscribed: each sees the terms as those before it have changed them, and the
+// first block ends it. Who does not answer within its deadline gave the answer of
+// HooksOptions.OnTimeout; who leaves while it is asked gave none and blocks
+// nothing. Calls for the same session wait for each other.
+//
+// The only error is that of ctx, and then there is no verdict.
+func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
+	v := Verdict{Decision: Allow, Terms: c.Terms}
+	if len(h.serving(PreCompact, c)) == 0 {
+		return v, nil
+	}
+	leave, err := h.turns.enter(ctx, c.SessionID)
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer leave()
+	c.Hook, c.Result = PreCompact, nil
+	var reasons []string
+	for _, s := range h.serving(PreCompact, c) {
+		c.Terms = v.Terms
+		reply, how := s.ask(ctx, c)
+		switch how {
+		case canceled:
+			return Verdict{}, context.Cause(ctx)
+		case gone:
+			continue
+		case late:
+			v.Unanswered++
+			if h.options.OnTimeout != Block {
+				continue
+			}
+			reply = Reply{Decision: Block, Reason: fmt.Sprintf("a hook did not answer within %s", s.want.Deadline)}
+		}
+		switch reply.Decision {
+		case Block:
+			v.Decision, v.Reason = Block, reply.Reason
+			return v, nil
+		case Modify:
+			v.Decision, v.Terms = Modify, reply.apply(v.Terms)
+			if reply.Reason != "" {
+				reasons = append(reasons, reply.Reason)
+			}
+		}
+	}
+	v.Reason = strings.Join(reasons, "; ")
+	return v, nil
+}
+
+// PostCompact tells of a compaction that happened; c.Result must be set. It waits
+// for nobody. Each subscriber is told in the order of the calls.
+func (h *Hooks) PostCompact(c Call) {
+	c.Hook = PostCompact
+	for _, s := range h.serving(PostCompact, c) {
+		s.tell(c)
+	}
+}
+
+// serving lists who is to be called.
+func (h *Hooks) serving(hook Hook, c Call) []*Subscriber {
+	if !Fires(c.Mode) {
+		return nil
+	}
+	h.mu.Lock()
+	all := h.subscribers
+	h.mu.Unlock()
+	var out []*Subscriber
+	for _, s := range all {
+		if s.serves(hook) && s.sessions.has(c.SessionID) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// turns let one at a time in per session.
+type turns struct {
+	mu   sync.Mutex
+	held map[string]*turn
+}
+
+type turn struct {
+	free  chan struct{} // holds a value while nobody is in
+	users int           // in or waiting
+}
+
+// enter waits until the session is free, or ctx ends; leave must be called once.
+func (t *turns) enter(ctx context.Context, sessionID string) (leave func(), err error) {
+	t.mu.Lock()
+	held := t.held[sessionID]
+	if held == nil {
+		held = &turn{free: make(chan struct{}, 1)}
+		held.free <- struct{}{}
+		if t.held == nil {
+			t.held = map[string]*turn{}
+		}
+		t.held[sessionID] = held
+	}
+	held.users++
+	t.mu.Unlock()
+	done := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if held.users--; held.users == 0 {
+			delete(t.held, sessionID)
+		}
+	}
+	select {
+	case <-held.free:
+		return func() { held.free <- struct{}{}; done() }, nil
+	case <-ctx.Done():
+		done()
+		return nil, context.Cause(ctx)
+	}
+}

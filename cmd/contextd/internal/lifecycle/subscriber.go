@@ -1,0 +1,264 @@
+package lifecycle
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+const (
+	// maxWaiting bounds the PostCompact calls that wait for one subscriber; they may
+	// hold a summary each.
+	maxWaiting = 64
+	// maxAnswered is of how many answered calls a second answer is found out.
+	maxAnswered = 1024
+)
+
+// Subscriber is one runtime's end of the hooks. Calls is for one goroutine at a
+// time, the other methods for any.
+type Subscriber struct {
+	hooks    *Hooks
+	want     Subscription
+	sessions filter
+	prefix   string // of the ids of its calls
+	wake     chan struct{}
+	done     chan struct{}
+	close    sync.Once
+
+	mu     sync.Mutex
+	queue  []*delivery // not yet handed out
+	issued uint64      // calls that were handed out, and the newest's number
+	// asked are the PreCompact calls that were handed out and wait for an answer.
+	asked    map[string]*delivery
+	answered map[uint64]struct{} // by the call's number
+	order    []uint64            // of answered, oldest first
+	lost     uint64
+}
+
+// delivery is a call on its way.
+type delivery struct {
+	call Call
+	// replied is closed once reply is set; nil in PostCompact calls.
+	replied chan struct{}
+	reply   *Reply
+}
+
+func newSubscriber(h *Hooks, want Subscription, prefix string) *Subscriber {
+	return &Subscriber{
+		hooks:    h,
+		want:     want,
+		sessions: filterOf(want.Sessions),
+		prefix:   prefix,
+		wake:     make(chan struct{}, 1),
+		done:     make(chan struct{}),
+		asked:    map[string]*delivery{},
+		answered: map[uint64]struct{}{},
+	}
+}
+
+func (s *Subscriber) serves(h Hook) bool {
+	return h == PreCompact && s.want.PreCompact || h == PostCompact && s.want.PostCompact
+}
+
+// Calls yields calls as they come, until ctx ends or the subscriber is closed. A
+// session whose PreCompact call waits for its answer has no other meanwhile.
+func (s *Subscriber) Calls(ctx context.Context) iter.Seq[Call] {
+	return func(yield func(Call) bool) {
+		for {
+			c, ok := s.next(ctx)
+			if !ok || !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Lost is how many PostCompact calls were dropped because too many waited.
+func (s *Subscriber) Lost() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}
+
+// Close ends the subscription; nobody waits for its answers any more. It may be
+// called more than once.
+func (s *Subscriber) Close() {
+	s.close.Do(func() {
+		s.hooks.remove(s)
+		close(s.done)
+	})
+}
+
+func (s *Subscriber) next(ctx context.Context) (Call, bool) {
+	for {
+		select {
+		case <-s.done:
+			return Call{}, false
+		case <-ctx.Done():
+			return Call{}, false
+		default:
+		}
+		if c, ok := s.take(); ok {
+			return c, true
+		}
+		select {
+		case <-s.wake:
+		case <-s.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take hands out the first call of a session that may have one.
+func (s *Subscriber) take() (Call, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, d := range s.queue {
+		if s.asking(d.call.SessionID) {
+			continue
+		}
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.issued++
+		d.call.ID = s.prefix + strconv.FormatUint(s.issued, 10) + "." + string(d.call.Hook)
+		if d.replied != nil {
+			s.asked[d.call.ID] = d
+		}
+		return d.call, true
+	}
+	return Call{}, false
+}
+
+func (s *Subscriber) asking(sessionID string) bool {
+	for _, d := range s.asked {
+		if d.call.SessionID == sessionID {
+			return true
+		}
+	}
+	return false
+}
+
+// tell queues a PostCompact call, in the oldest's place if too many wait.
+func (s *Subscriber) tell(c Call) {
+	s.mu.Lock()
+	isPost := func(d *delivery) bool { return d.replied == nil }
+	waiting := 0
+	for _, d := range s.queue {
+		if isPost(d) {
+			waiting++
+		}
+	}
+	if waiting == maxWaiting {
+		i := slices.IndexFunc(s.queue, isPost)
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.lost++
+	}
+	s.queue = append(s.queue, &delivery{call: c})
+	s.mu.Unlock()
+	signal(s.wake)
+}
+
+// outcome is how asking ended.
+type outcome int
+
+const (
+	replied outcome = iota
+	late
+	gone
+	canceled
+)
+
+// ask waits for the answer to a PreCompact call. The deadline runs from now on,
+// also for a subscriber that does not take its calls.
+func (s *Subscriber) ask(ctx context.Context, c Call) (Reply, outcome) {
+	d := &delivery{call: c, replied: make(chan struct{})}
+	s.mu.Lock()
+	s.queue = append(s.queue, d)
+	s.mu.Unlock()
+	signal(s.wake)
+	deadline := time.NewTimer(s.want.Deadline)
+	defer deadline.Stop()
+	how := replied
+	select {
+	case <-d.replied:
+	case <-deadline.C:
+		how = late
+	case <-s.done:
+		how = gone
+	case <-ctx.Done():
+		how = canceled
+	}
+	return s.settle(d, how)
+}
+
+// settle takes the call back, unless an answer came before that.
+func (s *Subscriber) settle(d *delivery, how outcome) (Reply, outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.reply != nil {
+		return *d.reply, replied
+	}
+	delete(s.asked, d.call.ID)
+	s.queue = slices.DeleteFunc(s.queue, func(other *delivery) bool { return other == d })
+	signal(s.wake) // the session may have the next call now
+	return Reply{}, how
+}
+
+// Reply takes the answer to a call. An answer that comes after the deadline is
+// passed over. The error is an *eventlog.InvalidError: the call is none of this
+// subscriber's, takes no answer or has one, or the answer contradicts itself.
+func (s *Subscriber) Reply(r Reply) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	bad := func(reason string) error { return &eventlog.InvalidError{Field: "call_id", Reason: reason} }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number, hook, ok := s.parseID(r.CallID)
+	if !ok {
+		return bad("names no call that this stream was sent")
+	}
+	if hook == PostCompact {
+		return bad("names a post_compact call, which takes no reply")
+	}
+	if _, twice := s.answered[number]; twice {
+		return bad("names a call that was replied to before")
+	}
+	d := s.asked[r.CallID]
+	if d == nil {
+		return nil // too late
+	}
+	delete(s.asked, r.CallID)
+	s.remember(number)
+	d.reply = &r
+	close(d.replied)
+	signal(s.wake) // the session may have the next call now
+	return nil
+}
+
+// parseID splits the id of a call that was handed out.
+func (s *Subscriber) parseID(id string) (number uint64, hook Hook, ok bool) {
+	rest, mine := strings.CutPrefix(id, s.prefix)
+	digits, kind, _ := strings.Cut(rest, ".")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	hook = Hook(kind)
+	ok = mine && err == nil && 0 < number && number <= s.issued &&
+		strconv.FormatUint(number, 10) == digits && s.serves(hook)
+	return number, hook, ok
+}
+
+// remember notes that a call was answered, in the oldest's place if there are too
+// many: a second answer to that one would pass for a late one.
+func (s *Subscriber) remember(number uint64) {
+	if len(s.order) == maxAnswered {
+		delete(s.answered, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.order = append(s.order, number)
+	s.answered[number] = struct{}{}
+}
