@@ -32,7 +32,7 @@ type contextd struct {
 }
 
 func (c *contextd) render(conv *reduce.Conversation) rendered {
-	r, err := reduce.NewPipeline(c.policy, conv).Run(c.budget, c.state, 0)
+	r, err := reduce.NewPipeline(c.policy, conv).Run(c.budget, c.state, reduce.Ask{})
 	if err != nil {
 		return rendered{refused: "the budget"}
 	}

@@ -81,8 +81,8 @@ type Message struct {
 // while it lives.
 type Reminder struct {
 	Body string
-	// TTLTurns is for how many turns the reminder lives after its own; nil is
-	// for ever.
+	// TTLTurns is how many model calls see the reminder; nil is every one until a
+	// newer reminder takes its place.
 	TTLTurns *uint32
 	// DedupeKey, if not empty, lets a newer reminder with the same key replace
 	// this one.

@@ -30,10 +30,15 @@ type Record struct {
 	Steps                   []reduce.Step
 
 	// Before is the state the pipeline started from and After the one it ended
-	// with. Before, Reduction and Budget with the log give the projection again.
+	// with. Before, Reduction, Budget, Ask and Summaries with the log and its artifacts
+	// give the projection again.
 	Before, After reduce.State
 	Reduction     reduce.Policy
 	Budget        budget.Budget
+	// Ask is what was asked for beside the budget, and Summaries are the ids of those
+	// that could be quoted, oldest first.
+	Ask       reduce.Ask
+	Summaries []string `json:",omitempty"`
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64

@@ -56,7 +56,7 @@ func BenchmarkPipeline(b *testing.B) {
 				for _, e := range log {
 					conv.Append(e)
 				}
-				if _, err := reduce.NewPipeline(policy, conv).Run(target, reduce.State{}, 0); err != nil {
+				if _, err := reduce.NewPipeline(policy, conv).Run(target, reduce.State{}, reduce.Ask{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -74,7 +74,7 @@ func BenchmarkPipeline(b *testing.B) {
 					for _, e := range log[:next] {
 						conv.Append(e)
 					}
-					r, err := reduce.NewPipeline(policy, conv).Run(target, reduce.State{}, 0)
+					r, err := reduce.NewPipeline(policy, conv).Run(target, reduce.State{}, reduce.Ask{})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -83,7 +83,7 @@ func BenchmarkPipeline(b *testing.B) {
 				}
 				conv.Append(log[next])
 				next++
-				r, err := reduce.NewPipeline(policy, conv).Run(target, state, 0)
+				r, err := reduce.NewPipeline(policy, conv).Run(target, state, reduce.Ask{})
 				if err != nil {
 					b.Fatal(err)
 				}

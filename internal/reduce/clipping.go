@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -21,15 +20,20 @@ func (clipping) Name() string { return "clipping" }
 
 func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 	e := v.Editor()
+	var system []int
 	for i := range v.Len() {
 		g := v.Group(i)
-		if g.Anchor && s.AnchorTokens > 0 {
-			c.clipAnchor(e, i, g, s.AnchorTokens)
+		switch {
+		case g.isSystemPrompt() && s.SystemTokens > 0:
+			system = append(system, i)
+		case g.Anchor && g.Kind == KindUser && s.AnchorTokens > 0:
+			c.clipAnchors(e, []int{i}, s.AnchorTokens, "the first user message alone takes more than half of the target")
 		}
 		for k := range g.Calls {
 			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
 		}
 	}
+	c.clipAnchors(e, system, s.SystemTokens, "the system prompt leaves no room, or is over its cap")
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
 	if b.Excess > 0 {
 		s = c.relieve(e, b.Excess, s)
@@ -50,50 +54,6 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 	} else if limit == pointerAlone {
 		e.Stub(i, call, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
 	}
-}
-
-// clipAnchor shortens the largest texts of the first user message alike, so that
-// it takes limit.
-func (c clipping) clipAnchor(e *Editor, i int, g *Group, limit uint64) {
-	if g.Kind != KindUser || g.Tokens <= limit {
-		return
-	}
-	level := max(clipLevel(g, limit), clipFloor)
-	for m := range g.Messages {
-		for b, block := range g.Messages[m].Blocks {
-			text, ok := block.Block.(eventlog.Text)
-			if !ok {
-				continue
-			}
-			if short, ok := c.texts.clipText(block, text.Text, level); ok {
-				e.ClipAnchor(i, m, b, short, c.Name(), "the first user message alone takes more than half of the target")
-			}
-		}
-	}
-}
-
-// clipLevel is the size at which texts must be cut for the group to take limit.
-func clipLevel(g *Group, limit uint64) uint64 {
-	var texts []uint64
-	rest := g.Tokens
-	for m := range g.Messages {
-		for _, block := range g.Messages[m].Blocks {
-			if _, ok := block.Block.(eventlog.Text); ok {
-				texts = append(texts, block.Tokens)
-				rest -= block.Tokens
-			}
-		}
-	}
-	room := limit - min(rest, limit)
-	slices.Sort(texts)
-	for i, tokens := range texts {
-		level := room / uint64(len(texts)-i)
-		if tokens > level {
-			return level
-		}
-		room -= tokens
-	}
-	return limit
 }
 
 const (

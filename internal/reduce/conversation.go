@@ -34,9 +34,10 @@ type Conversation struct {
 // Reminder is a reminder event with its place in the log.
 type Reminder struct {
 	*eventlog.Reminder
-	Seq    eventlog.Seq
-	Turn   uint32
-	Tokens uint64
+	EventID string
+	Seq     eventlog.Seq
+	Turn    uint32
+	Tokens  uint64
 }
 
 // NewConversation returns an empty conversation whose tokens are counted by the
@@ -83,7 +84,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 		c.appendMessage(e, b)
 	case *eventlog.Reminder:
 		tokens := uint64(budget.MessageOverhead) + c.gauge.Text(b.Body)
-		c.reminders = append(c.reminders, Reminder{Reminder: b, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
+		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
 	}
 }
 

@@ -10,14 +10,17 @@ import (
 type digestKey struct {
 	through eventlog.Seq
 	target  uint64
+	summary string
 	policy  Collapse
 }
 
 // digestMemo keeps what was gathered from the front of the conversation, so that
 // a longer run reads only what is new.
 type digestMemo struct {
-	next  int // index of the first group not taken in
+	next  int    // index of the first group not taken in
+	turn  uint32 // of the last group taken in
 	index ledger.Index
+	files ledger.Files
 	calls []ledger.Call
 	// front are the anchored and pinned groups, which stay; users those that may
 	// stay. left counts all others and the users.
@@ -85,6 +88,7 @@ func (all *digestMemos) forget(i int) {
 
 // gather takes in one group of the run.
 func (m *digestMemo) gather(g *Group) {
+	m.turn = g.Turn
 	if g.Anchor || g.Pinned {
 		m.front = append(m.front, g)
 		return
@@ -104,6 +108,7 @@ func (m *digestMemo) gather(g *Group) {
 		c := &g.Calls[i]
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
+		m.files.Add(c.Name, c.Arguments)
 		entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
 		switch {
 		case c.Interrupted:

@@ -58,11 +58,11 @@ func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {
 	return e.put(i, edit)
 }
 
-// ClipAnchor replaces a text block of the first user message by its head and
-// tail. It is the one verb that touches the anchor.
+// ClipAnchor replaces a text block of the system prompt or of the first user message
+// by its head and tail. It is the one verb that touches the anchor.
 func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string) bool {
 	g := e.v.items[i].group
-	if !g.Anchor || g.Kind != KindUser || g.Pinned {
+	if !g.Anchor || g.Pinned {
 		return false
 	}
 	if _, ok := g.Messages[message].Blocks[block].Block.(eventlog.Text); !ok {

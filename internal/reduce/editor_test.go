@@ -77,7 +77,7 @@ func TestEditorRefuses(t *testing.T) {
 		"clip the anchor":               {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, short, "test", "why") }, true},
 		"clip the anchor by more":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, long, "test", "why") }, false},
 		"clip the anchor's image":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 1, "", "test", "why") }, false},
-		"clip the system prompt":        {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(system, 0, 0, "", "test", "why") }, false},
+		"clip the system prompt":        {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(system, 0, 0, "", "test", "why") }, true},
 		"clip another user message":     {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(another, 0, 0, "", "test", "why") }, false},
 		"omit thinking":                 {nil, func(e *reduce.Editor) bool { return e.OmitThinking(read, "test", "why") }, true},
 		"omit pinned thinking":          {nil, func(e *reduce.Editor) bool { return e.OmitThinking(pinned, "test", "why") }, false},

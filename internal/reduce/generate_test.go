@@ -197,6 +197,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 			Collapse: reduce.Collapse{
 				To: rapid.SampledFrom([]float64{0, 0.4, 0.9, 1}).Draw(t, "to"), KeepLastTurns: rapid.Uint32Range(0, 4).Draw(t, "keep"),
 				LedgerShare: share.Draw(t, "ledger"), IndexShare: share.Draw(t, "index"),
+				SummaryShare: share.Draw(t, "summary"), StartAt: rapid.SampledFrom([]float64{0, 0.1, 0.8}).Draw(t, "start"),
 			},
 			Cache: reduce.Cache{
 				EvictEveryTurns:    rapid.SampledFrom([]uint32{0, 1, 4}).Draw(t, "every"),

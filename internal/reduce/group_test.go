@@ -120,7 +120,7 @@ func TestPoliciesDoNotMeet(t *testing.T) {
 
 func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.Budget) []string {
 	t.Helper()
-	r, err := reduce.NewPipeline(p, conv).Run(b, reduce.State{}, 0)
+	r, err := reduce.NewPipeline(p, conv).Run(b, reduce.State{}, reduce.Ask{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestTextsLeave(t *testing.T) {
 		if err := s.append(e); err != nil {
 			t.Fatal(err)
 		}
-		r, err := reduce.NewPipeline(policy, s.conv).Run(budget.Budget{Target: 8000}, s.state, 0)
+		r, err := reduce.NewPipeline(policy, s.conv).Run(budget.Budget{Target: 8000}, s.state, reduce.Ask{})
 		if err != nil {
 			t.Fatal(err)
 		}

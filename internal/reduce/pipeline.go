@@ -1,11 +1,9 @@
 package reduce
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Pipeline runs the reducers of a policy from cheap to expensive.
@@ -19,11 +17,14 @@ type Pipeline struct {
 	window    window
 }
 
-// NewPipeline returns the pipeline that reduces conv by policy. It shares conv's
-// owner.
-func NewPipeline(policy Policy, conv *Conversation) *Pipeline {
+// NewPipeline returns the pipeline that reduces conv by policy and may quote any of
+// the summaries, oldest first. It shares conv's owner.
+func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
 	p := &Pipeline{policy: policy, conv: conv}
-	p.window = window{policy.Window, policy.Collapse, &digests{conv.groups, conv.gauge, policy.Collapse, &conv.digests}}
+	p.window = window{policy: policy.Window, run: policy.Collapse, digests: &digests{
+		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
+		memos: &conv.digests, summaries: summaries,
+	}}
 	p.retention = retention{policy.ToolResults, policy.Collapse.KeepLastTurns, conv.texts}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.reducers = []Reducer{
@@ -43,61 +44,64 @@ type Result struct {
 	Steps []Step
 }
 
-// OverBudgetError says that the view cannot be made small enough, and what is
-// left that no reducer may touch.
-type OverBudgetError struct {
-	Target, Needed uint64
-	Parts          []IrreduciblePart
-}
-
-// IrreduciblePart is a part of the context that no reducer may make smaller.
-type IrreduciblePart struct {
-	What   string
-	Seq    eventlog.Seq
-	Tokens uint64
-}
-
-func (e *OverBudgetError) Error() string {
-	s := fmt.Sprintf("the context needs %d tokens and the target is %d; irreducible:", e.Needed, e.Target)
-	for i, p := range e.Parts {
-		if i > 0 {
-			s += ","
-		}
-		s += fmt.Sprintf(" %s (event %d, %d tokens)", p.What, p.Seq, p.Tokens)
-	}
-	return s
-}
-
 // Resume returns the view in which the run that left earlier is gone and every
 // other group stands in full.
 func (p *Pipeline) Resume(s State) View {
 	if s.CollapsedThrough == 0 {
 		return NewView(p.conv.gauge, p.conv.groups)
 	}
-	return p.window.digests.resume(s.CollapsedThrough, s.CollapsedFor)
+	return p.window.digests.resume(s)
 }
 
+// Ask is what a run is to do beside coming under the target. The zero value asks
+// for nothing.
+type Ask struct {
+	// Reserved are tokens that stand beside the view and count against the target.
+	Reserved uint64 `json:"-"`
+	// Goal is the size to come down to although the target does not demand it, in
+	// tokens; 0 is none. Nothing is done where hardly anything would be freed.
+	Goal uint64 `json:",omitempty"`
+	// Strategy is how to come down to the goal; empty is any way.
+	Strategy Strategy `json:",omitempty"`
+	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 leaves that.
+	KeepLastTurns uint32 `json:",omitempty"`
+}
+
+// Strategy is a way to free tokens.
+type Strategy string
+
+// The strategies.
+const (
+	// Mask evicts tool results.
+	Mask Strategy = "mask"
+	// Drop lets the oldest groups leave.
+	Drop Strategy = "window"
+	// Summarize lets the groups leave that the newest summary covers.
+	Summarize Strategy = "summarize"
+)
+
 // Run reduces the conversation under b.Target, starting from the state of the
-// last run. reserved are tokens that stand beside the view and count against the
-// target. The error is an *OverBudgetError.
-func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error) {
-	if reserved >= b.Target {
-		return Result{}, &OverBudgetError{b.Target, reserved, []IrreduciblePart{{What: "reminders", Tokens: reserved}}}
+// last run. The error is an *OverBudgetError.
+func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
+	if ask.Reserved >= b.Target {
+		return Result{}, &OverBudgetError{b.Target, ask.Reserved, []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
 	}
 	target := b.Target
-	b.Target -= reserved
+	b.Target -= ask.Reserved
 	s, err := p.firstLimits(b, s, target)
 	if err != nil {
 		return Result{}, err
 	}
+	p.heed(ask)
 	r := p.apply(b, s)
 	r = p.batch(b, r)
-	r = p.relieve(b, r)
+	r = p.relieve(b, r, ask)
+	p.window.atSummary = false
 	if r.View.Tokens() > b.Target {
 		r = p.lastResort(b, r)
 	}
 	if r.View.Tokens() > b.Target {
-		return Result{}, &OverBudgetError{target, r.View.Tokens() + reserved, irreducible(r.View, reserved)}
+		return Result{}, &OverBudgetError{target, r.View.Tokens() + ask.Reserved, irreducible(r.View, ask.Reserved)}
 	}
 	if r.State.CollapsedThrough > s.CollapsedThrough {
 		p.conv.texts.forget(r.State.CollapsedThrough)
@@ -105,34 +109,12 @@ func (p *Pipeline) Run(b budget.Budget, s State, reserved uint64) (Result, error
 	return r, nil
 }
 
-// resultShare is the largest part of the target that a single result may take
-// when it first appears.
-const resultShare = 0.125
-
-// firstLimits fixes, when a session is first assembled, the size above which
-// results are clipped, and clips a first user message that takes more than half
-// of the target. The limit that it is clipped to holds until it exceeds two thirds
-// of the target: reserves and reminders come and go, and must not rewrite what
-// stands in front of everything.
-func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, error) {
-	if s.ClipTokens == 0 {
-		s.ClipTokens = b.Share(resultShare)
-		if limit := p.policy.Clipping.MaxTokens; limit > 0 {
-			s.ClipTokens = min(s.ClipTokens, limit)
-		}
+// heed sets the pipeline up for what is asked.
+func (p *Pipeline) heed(ask Ask) {
+	p.window.atSummary = ask.Strategy == Summarize
+	if ask.KeepLastTurns > 0 {
+		p.window.run.KeepLastTurns, p.retention.keepTurns = ask.KeepLastTurns, ask.KeepLastTurns
 	}
-	if p.conv.firstUser < 0 {
-		return s, nil
-	}
-	g := p.conv.groups[p.conv.firstUser]
-	if g.Kind != KindUser || g.Pinned || g.Tokens <= target/2 || s.AnchorTokens > 0 && s.AnchorTokens <= target/3*2 {
-		return s, nil
-	}
-	if p.policy.Window.StrictAnchor {
-		return s, &OverBudgetError{target, g.Tokens, []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
-	}
-	s.AnchorTokens = b.Target / 2
-	return s, nil
 }
 
 // apply runs every reducer over the view that the state resumes.
@@ -169,10 +151,14 @@ func (p *Pipeline) evict(s State) State {
 // relieve takes what the budget forces: it brings the view, or the tier that is
 // over its cap, down to the fraction that a forced cut leaves, so that the next is
 // many turns away. The prefix is written anew in any case, so everything that is
-// due goes with it. Where only a cap is exceeded and hardly anything can be done
-// about it, nothing is: rewriting the prefix for that every turn would cost more.
-func (p *Pipeline) relieve(b budget.Budget, r Result) Result {
-	asked := max(p.demand(p.retention, b, r.View, r.View), p.demand(p.window, b, r.View, r.View))
+// due goes with it. Where it is not the target that is exceeded and hardly anything
+// can be done, nothing is: rewriting the prefix for that every turn would cost more.
+func (p *Pipeline) relieve(b budget.Budget, r Result, ask Ask) Result {
+	steps := []relief{{p.retention, budget.TierToolResults, Mask}, {p.window, budget.TierDialogue, Drop}}
+	var asked uint64
+	for _, step := range steps {
+		asked = max(asked, p.demand(step, b, r.View, r.View, ask))
+	}
 	if asked == 0 {
 		return r
 	}
@@ -180,8 +166,8 @@ func (p *Pipeline) relieve(b budget.Budget, r Result) Result {
 	if out.State.EvictedAsOf < p.conv.head {
 		out = p.apply(b, p.evict(out.State))
 	}
-	for _, reducer := range []Reducer{p.retention, p.window} {
-		out = p.ask(reducer, b, out, p.demand(reducer, b, r.View, out.View))
+	for _, step := range steps {
+		out = p.ask(step.reducer, b, out, p.demand(step, b, r.View, out.View, ask))
 	}
 	const leastProgress = 10 // a tenth of what was asked for
 	if r.View.Tokens() <= b.Target && out.View.Tokens()+asked/leastProgress > r.View.Tokens() {
@@ -191,26 +177,42 @@ func (p *Pipeline) relieve(b budget.Budget, r Result) Result {
 	return out
 }
 
+// relief is a reducer that can be asked for more, the tier that it makes smaller and
+// the strategy that it serves.
+type relief struct {
+	reducer  Reducer
+	tier     budget.Tier
+	strategy Strategy
+}
+
 // demand is how many tokens a reducer should free of now: if the view at the start
 // was over the target, or the reducer's own part over its cap, what is above the
-// fraction of it that a forced cut leaves.
-func (p *Pipeline) demand(reducer Reducer, b budget.Budget, start, now View) uint64 {
+// fraction of it that a forced cut leaves; and what is above the goal that was asked
+// for.
+func (p *Pipeline) demand(of relief, b budget.Budget, start, now View, ask Ask) uint64 {
 	var excess uint64
-	over := func(before, used, limit uint64) {
-		if goal := fraction(limit, p.policy.Collapse.To); before > limit && used > goal {
+	over := func(before, used, limit, goal uint64) {
+		if before > limit && used > goal {
 			excess = max(excess, used-goal)
 		}
 	}
-	over(start.Tokens(), now.Tokens(), b.Target)
-	tier := budget.TierToolResults
-	if reducer.Name() == p.window.Name() {
-		tier = budget.TierDialogue
+	down := func(limit uint64) uint64 { return fraction(limit, p.policy.Collapse.To) }
+	over(start.Tokens(), now.Tokens(), b.Target, down(b.Target))
+	if of.tier == budget.TierDialogue {
 		excess = max(excess, p.window.overWindow(now))
 	}
-	if limit, ok := b.Caps[tier]; ok {
-		over(start.TierTokens()[tier], now.TierTokens()[tier], limit)
+	if limit, ok := b.Caps[of.tier]; ok {
+		over(start.TierTokens()[of.tier], now.TierTokens()[of.tier], limit, down(limit))
+	}
+	if ask.Goal > 0 && of.serves(ask.Strategy) {
+		over(start.Tokens(), now.Tokens(), ask.Goal, ask.Goal)
 	}
 	return excess
+}
+
+// serves reports whether the reducer is one that a strategy calls for.
+func (of relief) serves(s Strategy) bool {
+	return s == "" || s == of.strategy || s == Summarize && of.strategy == Drop
 }
 
 // ask has a reducer free excess tokens and applies what it decided, unless that
@@ -244,16 +246,19 @@ func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 		r = p.ask(p.clipping, b, r, r.View.Tokens()-b.Target)
 	}
 	const least = 64 // tokens that a digest is written for at the least
-	for size := p.window.sizeFor(b) / 4; r.View.Tokens() > b.Target && size >= least; size /= 4 {
+	for size := p.window.sizeFor(b, 0) / 4; r.View.Tokens() > b.Target && size >= least; size /= 4 {
 		if r.State.CollapsedThrough > 0 && size >= r.State.CollapsedFor {
 			continue
 		}
 		s := r.State
 		b.Excess = r.View.Tokens()
-		s.CollapsedThrough = max(s.CollapsedThrough, p.window.cut(r.View, b))
+		s.CollapsedThrough = max(s.CollapsedThrough, p.window.cut(r.View, b, 0))
 		b.Excess = 0
 		s.CollapsedFor = size
 		r = p.adopt(b, r, s)
+	}
+	if r.View.Tokens() > b.Target {
+		r = p.clipSystem(b, r)
 	}
 	r.note("the last resort: only the newest turn was spared")
 	return r
@@ -264,41 +269,4 @@ func (r *Result) note(s string) {
 		r.Steps = slices.Clone(r.Steps)
 		r.Steps[0].Note = s + "; " + r.Steps[0].Note
 	}
-}
-
-// irreducible lists what is left in a view, and what stands beside it, that nothing
-// may make smaller, the largest first.
-func irreducible(v View, reserved uint64) []IrreduciblePart {
-	var parts []IrreduciblePart
-	if reserved > 0 {
-		parts = append(parts, IrreduciblePart{What: "reminders", Tokens: reserved})
-	}
-	for i := range v.items {
-		it := &v.items[i]
-		what := "newest turn"
-		switch {
-		case it.group.Kind == KindSystem:
-			what = "system prompt"
-		case it.group.Anchor:
-			what = "first user message"
-		case it.group.Pinned:
-			what = "pinned message"
-		case it.group.Kind == KindUser:
-			what = "user message"
-		}
-		parts = append(parts, IrreduciblePart{what, it.group.First, it.tokens})
-	}
-	if d, _ := v.Digest(); d.Tokens > 0 {
-		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, d.Tokens})
-	}
-	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int {
-		switch {
-		case a.Tokens > b.Tokens:
-			return -1
-		case a.Tokens < b.Tokens:
-			return 1
-		}
-		return 0
-	})
-	return parts
 }

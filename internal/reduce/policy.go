@@ -97,6 +97,10 @@ type Collapse struct {
 	// LedgerShare and IndexShare are fractions of the target for the ledger of
 	// collapsed calls and for the index of identifiers.
 	LedgerShare, IndexShare float64
+	// SummaryShare is the fraction of the target that the text of a summary may take,
+	// and StartAt the fraction at which one is worth making; 0 asks for none.
+	SummaryShare float64 `json:",omitempty"`
+	StartAt      float64 `json:",omitempty"`
 }
 
 // Cache says when a rewrite of the prefix that nothing forces is worth it.
@@ -132,6 +136,8 @@ func DefaultPolicy() Policy {
 			KeepLastTurns: 2,
 			LedgerShare:   0.08,
 			IndexShare:    0.1,
+			SummaryShare:  0.06,
+			StartAt:       0.8,
 		},
 		Cache: Cache{
 			EvictEveryTurns:    10,

@@ -59,8 +59,11 @@ func grow(t *rapid.T, s *session, policy reduce.Policy, b budget.Budget, next fu
 		now := b
 		// Reserves differ from request to request: the target does, not the decisions.
 		now.Target -= rapid.SampledFrom([]uint64{0, 0, 0, 7}).Draw(t, "reserve")
-		reserved := rapid.SampledFrom([]uint64{0, 0, 0, 60, 400}).Draw(t, "reminders")
-		_, _ = s.reduce(t, policy, now, reserved) // refusals are checked there
+		ask := genAsk(now).Draw(t, "ask")
+		r, err := s.reduce(t, policy, now, ask) // refusals are checked there
+		if err == nil && rapid.IntRange(0, 2).Draw(t, "summarizes") == 0 {
+			s.summarize(t, policy, now, r)
+		}
 	}
 }
 
@@ -86,7 +89,7 @@ func TestWhatCanBeReducedFits(t *testing.T) {
 			if err := s.append(e); err != nil {
 				t.Fatalf("the generator drew what the log refuses: %v", err)
 			}
-			if _, err := s.reduce(t, policy, b, rapid.Uint64Range(0, 60).Draw(t, "reminders")); err != nil {
+			if _, err := s.reduce(t, policy, b, reduce.Ask{Reserved: rapid.Uint64Range(0, 60).Draw(t, "reminders")}); err != nil {
 				t.Fatalf("refused: %v", err)
 			}
 		}

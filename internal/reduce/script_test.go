@@ -59,6 +59,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.budget, err = parseBudget(argsOf(d))
 	case "reduce":
 		return s.reduceOnce(t, d)
+	case "propose":
+		return s.propose()
+	case "summary":
+		return s.summary(t, d)
 	case "show":
 		return s.show(t, d)
 	case "state":
@@ -96,9 +100,13 @@ func (s *script) appendEvents(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
-	var reserved uint64
-	d.MaybeScanArgs(t, "reserved", &reserved)
-	r, err := s.reduce(t, s.policy, s.budget, reserved)
+	var ask reduce.Ask
+	var strategy string
+	d.MaybeScanArgs(t, "reserved", &ask.Reserved)
+	d.MaybeScanArgs(t, "goal", &ask.Goal)
+	d.MaybeScanArgs(t, "strategy", &strategy)
+	ask.Strategy = reduce.Strategy(strategy)
+	r, err := s.reduce(t, s.policy, s.budget, ask)
 	var over *reduce.OverBudgetError
 	if errors.As(err, &over) {
 		return fmt.Sprintf("refused: %v\n", over)
@@ -110,7 +118,7 @@ func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
 		}
 	}
 	digest, _ := r.View.Digest()
-	fmt.Fprintf(&out, "= %dt of %d; %d groups, %d left\n", r.View.Tokens()+reserved, s.budget.Target, r.View.Len(), digest.Groups)
+	fmt.Fprintf(&out, "= %dt of %d; %d groups, %d left\n", r.View.Tokens()+ask.Reserved, s.budget.Target, r.View.Len(), digest.Groups)
 	if d.HasArg("steps") {
 		for i, st := range r.Steps {
 			if i > 0 && st.Touched == 0 {
@@ -120,6 +128,25 @@ func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
 		}
 	}
 	return out.String()
+}
+
+func (s *script) propose() string {
+	span, _, ok := reduce.NewPipeline(s.policy, s.conv, s.summaries...).Propose(s.budget, s.state, reduce.Ask{})
+	if !ok {
+		return "nothing\n"
+	}
+	return fmt.Sprintf("events %d to %d, extends %q\n", span.From, span.To, span.Extends)
+}
+
+// summary adds a summary with the input as its text.
+func (s *script) summary(t *testing.T, d *datadriven.TestData) string {
+	summary := reduce.Summary{By: "a model", Text: parseText(d.Input)}
+	var through uint64
+	d.ScanArgs(t, "id", &summary.ID)
+	d.ScanArgs(t, "through", &through)
+	summary.Through = eventlog.Seq(through)
+	s.summaries = append(s.summaries, summary)
+	return ""
 }
 
 func (s *script) show(t *testing.T, d *datadriven.TestData) string {
@@ -139,6 +166,13 @@ func (s *script) show(t *testing.T, d *datadriven.TestData) string {
 }
 
 func stateText(s reduce.State) string {
-	return fmt.Sprintf("evicted as of event %d (turn %d), stubbed through %d, collapsed through %d for %d\nresults over %dt are clipped, further clips %v, anchor %dt\n",
+	out := fmt.Sprintf("evicted as of event %d (turn %d), stubbed through %d, collapsed through %d for %d\nresults over %dt are clipped, further clips %v, anchor %dt\n",
 		s.EvictedAsOf, s.EvictedTurn, s.StubbedThrough, s.CollapsedThrough, s.CollapsedFor, s.ClipTokens, s.Clips, s.AnchorTokens)
+	if s.Summary != "" {
+		out += fmt.Sprintf("quotes summary %s\n", s.Summary)
+	}
+	if s.SystemTokens > 0 {
+		out += fmt.Sprintf("system prompt %dt\n", s.SystemTokens)
+	}
+	return out
 }

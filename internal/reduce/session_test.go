@@ -20,6 +20,8 @@ type session struct {
 	conv  *reduce.Conversation
 	state reduce.State
 	last  *step
+	// summaries are those that a run may quote.
+	summaries []reduce.Summary
 }
 
 // step is an assembly and the groups it was made from.
@@ -42,10 +44,10 @@ func (s *session) append(events ...eventlog.Event) error {
 }
 
 // reduce runs the pipeline, checks everything and keeps the state.
-func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, reserved uint64) (reduce.Result, error) {
+func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask) (reduce.Result, error) {
 	checkGroups(t, s.log, s.conv)
-	got, err := reduce.NewPipeline(p, s.conv).Run(b, s.state, reserved)
-	again, errAgain := reduce.NewPipeline(p, s.fresh()).Run(b, s.state, reserved)
+	got, err := reduce.NewPipeline(p, s.conv, s.summaries...).Run(b, s.state, ask)
+	again, errAgain := reduce.NewPipeline(p, s.fresh(), s.summaries...).Run(b, s.state, ask)
 	if err != nil {
 		var over *reduce.OverBudgetError
 		if !errors.As(err, &over) || errAgain == nil || err.Error() != errAgain.Error() {
@@ -55,17 +57,18 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, reserved u
 		return got, err
 	}
 	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
-		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v", errAgain, got.State, again.State)
+		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v\n%s\n%s", errAgain, got.State, again.State, linesOf(show(got.View)), linesOf(show(again.View)))
 	}
-	if got.View.Tokens()+reserved > b.Target {
-		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), reserved, b.Target)
+	if got.View.Tokens()+ask.Reserved > b.Target {
+		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), ask.Reserved, b.Target)
 	}
 	checkView(t, s.log, s.conv, got.View)
 	checkForward(t, s.state, got.State)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
 	}
-	checkSteps(t, reduce.NewPipeline(p, s.conv).Resume(got.State), got)
+	checkSteps(t, reduce.NewPipeline(p, s.conv, s.summaries...).Resume(got.State), got)
+	s.checkQuotation(t, got)
 	now := step{slices.Clone(s.conv.Groups()), s.state, got, bytesOf(got.View)}
 	if s.last != nil {
 		checkSticky(t, *s.last, now)
@@ -132,7 +135,8 @@ func checkForward(t fataler, before, after reduce.State) {
 	if after.EvictedAsOf < before.EvictedAsOf || after.EvictedTurn < before.EvictedTurn ||
 		after.StubbedThrough < before.StubbedThrough || after.CollapsedThrough < before.CollapsedThrough ||
 		before.ClipTokens > 0 && after.ClipTokens != before.ClipTokens ||
-		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) {
+		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) ||
+		before.SystemTokens > 0 && (after.SystemTokens == 0 || after.SystemTokens > before.SystemTokens) {
 		t.Fatalf("the state moved back from %+v to %+v", before, after)
 	}
 	if n := len(before.Clips); len(after.Clips) < n || !slices.Equal(after.Clips[:n], before.Clips) {

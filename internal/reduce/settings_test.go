@@ -108,6 +108,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		case "collapse":
 			p.Collapse = reduce.Collapse{
 				To: s.fraction("to"), KeepLastTurns: uint32(s.number("keep")), LedgerShare: s.fraction("ledger"), IndexShare: s.fraction("index"),
+				SummaryShare: s.fraction("summary"), StartAt: s.fraction("start"),
 			}
 		case "cache":
 			p.Cache = reduce.Cache{

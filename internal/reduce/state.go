@@ -23,6 +23,8 @@ type State struct {
 	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
 	// collapsed run and the user messages kept beside it.
 	CollapsedFor uint64
+	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
+	Summary string `json:",omitempty"`
 	// ClipTokens is the size above which a result is clipped when it first
 	// appears; fixed when the session is first assembled.
 	ClipTokens uint64
@@ -32,6 +34,8 @@ type State struct {
 	// AnchorTokens is what the first user message was clipped to; 0 if it stands
 	// in full.
 	AnchorTokens uint64
+	// SystemTokens is what the system prompt was clipped to; 0 if it stands in full.
+	SystemTokens uint64 `json:",omitempty"`
 }
 
 // Clip is a limit on the size of the results in events (From, Through].
@@ -54,5 +58,5 @@ func (s State) clipFor(seq eventlog.Seq) uint64 {
 func (s State) equal(o State) bool {
 	return slices.Equal(s.Clips, o.Clips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
 		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
-		s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens
+		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTokens == o.SystemTokens
 }

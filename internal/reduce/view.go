@@ -104,6 +104,18 @@ func (v View) Tokens() uint64 { return v.tokens }
 // Len is how many groups are in the view.
 func (v View) Len() int { return len(v.items) }
 
+// Messages is how many messages are in the view, that of the digest included.
+func (v View) Messages() int {
+	n := 0
+	if v.digest.Through > 0 {
+		n++
+	}
+	for i := range v.items {
+		n += len(v.items[i].group.Messages)
+	}
+	return n
+}
+
 // Group returns group i of the view.
 func (v View) Group(i int) *Group { return v.items[i].group }
 

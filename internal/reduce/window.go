@@ -8,11 +8,14 @@ import (
 )
 
 // window lets the oldest groups leave as a leading run when the dialogue is over
-// its limits or the budget. The digest names their calls.
+// its limits or the budget. The digest names their calls, and quotes the newest
+// summary that covers a part of them.
 type window struct {
 	policy  Window
 	run     Collapse
 	digests *digests
+	// atSummary has a cut end where the newest summary does, whatever it frees.
+	atSummary bool
 }
 
 func (window) Name() string { return "dialogue_window" }
@@ -22,9 +25,7 @@ func (window) Name() string { return "dialogue_window" }
 // measured against.
 func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 	if b.Excess > 0 {
-		if through := w.cut(v, b); through > s.CollapsedThrough {
-			s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b)
-		}
+		s = w.extend(v, b, s)
 	}
 	d, _ := v.Digest()
 	return v, s, Step{
@@ -32,6 +33,56 @@ func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 		Note: fmt.Sprintf("%d groups with %d calls left the front, through event %d; their digest takes %d tokens for %d",
 			d.Groups, d.Calls, d.Through, d.Tokens, d.RawTokens),
 	}
+}
+
+// extend lets the run grow until b.Excess tokens are freed. It ends where the
+// newest summary ends if most of the excess is freed by then, so that the summary
+// covers all that left.
+func (w window) extend(v View, b budget.Budget, s State) State {
+	summary := w.summary(v, b)
+	prose := w.digests.gauge.Text(summary.quote())
+	through := w.cut(v, b, prose)
+	const most = 3. / 4
+	if summary.Through > s.CollapsedThrough &&
+		(w.atSummary || w.frees(v, summary.Through) >= fraction(b.Excess+w.room(v, b, prose), most)) {
+		through = summary.Through
+	}
+	if w.atSummary && through != summary.Through || through <= s.CollapsedThrough {
+		return s
+	}
+	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
+	if summary.Through <= through && summary.ID != "" {
+		s.Summary = summary.ID
+	}
+	return s
+}
+
+// summary is the newest that no spared turn stands in and that fits.
+func (w window) summary(v View, b budget.Budget) Summary {
+	return w.digests.summaries.newest(w.spared(v), w.digests.proseLimit(b), w.digests.gauge)
+}
+
+// frees is the size of the groups that leave with a run through an event.
+func (w window) frees(v View, through eventlog.Seq) uint64 {
+	var sum uint64
+	for i := range v.items {
+		if v.items[i].group.collapses(through) {
+			sum += v.items[i].tokens
+		}
+	}
+	return sum
+}
+
+// spared is the last event before the newest turns, which no cut takes that is not
+// the last resort.
+func (w window) spared(v View) eventlog.Seq {
+	for i := range v.items {
+		g := v.items[i].group
+		if !g.Anchor && !g.Pinned && v.lastTurn()-g.Turn < max(w.run.KeepLastTurns, 1) {
+			return g.First - 1
+		}
+	}
+	return 0
 }
 
 // overWindow is by how much the dialogue exceeds the policy's own limits. Like a
@@ -73,12 +124,20 @@ func (w window) overTurns(v View) uint64 {
 	return excess
 }
 
-// sizeFor is the target whose shares a digest is written for.
-func (w window) sizeFor(b budget.Budget) uint64 {
+// sizeFor is the target whose shares a digest is written for, beside a summary of
+// so many tokens.
+func (w window) sizeFor(b budget.Budget, prose uint64) uint64 {
 	if w.policy.MaxTokens > 0 {
 		b.Target = min(b.Target, w.policy.MaxTokens)
 	}
-	return w.digests.sizeFor(b)
+	return w.digests.sizeFor(b, prose)
+}
+
+// room is by how much the digest may grow, with a summary of so many tokens in it.
+func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
+	d, _ := v.Digest()
+	most := w.digests.most(w.sizeFor(b, prose)) + prose
+	return most - min(d.Tokens, most)
 }
 
 // cut finds the event through which groups must leave to free b.Excess tokens,
@@ -86,12 +145,10 @@ func (w window) sizeFor(b budget.Budget) uint64 {
 // The newest turns are spared as long as that is enough to come under the target,
 // and the newest group always. An excess of everything there is spares the newest
 // group alone.
-func (w window) cut(v View, b budget.Budget) eventlog.Seq {
+func (w window) cut(v View, b budget.Budget, prose uint64) eventlog.Seq {
 	need := b.Excess
 	if need > w.overTurns(v) {
-		d, _ := v.Digest()
-		most := w.digests.most(w.sizeFor(b))
-		need += most - min(d.Tokens, most)
+		need += w.room(v, b, prose)
 	}
 	var through eventlog.Seq
 	var freed uint64

@@ -67,25 +67,14 @@ func edited(b eventlog.Block, text string) eventlog.Block {
 	return eventlog.Text{Text: text}
 }
 
-// LiveReminders returns the reminders that are still to be rendered when the log
-// holds so many turns, oldest first: those within their time, and of those with
-// one dedupe key the newest.
-func LiveReminders(all []reduce.Reminder, turns uint32) []reduce.Reminder {
-	newest := map[string]int{}
-	for i, r := range all {
-		if r.DedupeKey != "" {
-			newest[r.DedupeKey] = i
-		}
-	}
+// LiveReminders returns the reminders that are to be rendered when the log holds so
+// many turns and the run through an event has left, oldest first.
+func LiveReminders(all []reduce.Reminder, turns uint32, collapsed eventlog.Seq) []reduce.Reminder {
 	var live []reduce.Reminder
-	for i, r := range all {
-		if r.TTLTurns != nil && turns-r.Turn > *r.TTLTurns {
-			continue
+	for i, fate := range reduce.Fates(all, turns, collapsed) {
+		if fate == reduce.ReminderLive {
+			live = append(live, all[i])
 		}
-		if r.DedupeKey != "" && newest[r.DedupeKey] != i {
-			continue
-		}
-		live = append(live, r)
 	}
 	return live
 }

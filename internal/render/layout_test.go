@@ -186,10 +186,10 @@ func TestInjectionMessage(t *testing.T) {
 	}})
 }
 
-// reminder is a reminder of a turn; a ttl below 0 is for ever.
+// reminder is a reminder of a turn; a ttl of 0 is for ever.
 func reminder(seq eventlog.Seq, turn uint32, ttl int, key string) reduce.Reminder {
 	r := &eventlog.Reminder{Body: fmt.Sprint(seq), DedupeKey: key}
-	if ttl >= 0 {
+	if ttl > 0 {
 		turns := uint32(ttl)
 		r.TTLTurns = &turns
 	}
@@ -206,28 +206,38 @@ func seqsOf(all []reduce.Reminder) string {
 
 func TestLiveReminders(t *testing.T) {
 	all := []reduce.Reminder{
-		reminder(1, 0, -1, ""),
-		reminder(2, 1, 0, ""),
+		reminder(1, 0, 0, ""),
+		reminder(2, 1, 1, ""), // for the next call only
 		reminder(3, 1, 2, ""),
-		reminder(4, 1, -1, "a"),
-		reminder(5, 2, 1, "b"),
-		reminder(6, 2, -1, "a"),
-		reminder(7, 3, 0, "b"), // replaces 5 and dies before it would have
+		reminder(4, 1, 0, "a"),
+		reminder(5, 2, 3, "b"),
+		reminder(6, 2, 0, "a"),
+		reminder(7, 3, 1, "b"), // replaces 5 and dies before it would have
 		reminder(8, 3, 1<<32-1, ""),
 	}
-	for turns, want := range map[uint32]string{
-		3: "1 3 6 7 8",
-		4: "1 6 8",
-		9: "1 6 8",
+	all[5].PreserveOnCompact = true
+	for _, c := range []struct {
+		turns     uint32
+		collapsed eventlog.Seq
+		want      string
+	}{
+		{3, 0, "1 6 7 8"},
+		{4, 0, "1 6 8"},
+		{9, 0, "1 6 8"},
+		{3, 6, "6 7 8"},
+		{3, 8, "6"},
 	} {
-		if got := seqsOf(render.LiveReminders(all, turns)); got != want {
-			t.Errorf("at turn %d: %s, want %s", turns, got, want)
+		if got := seqsOf(render.LiveReminders(all, c.turns, c.collapsed)); got != c.want {
+			t.Errorf("at turn %d, collapsed through %d: %s, want %s", c.turns, c.collapsed, got, c.want)
 		}
 	}
-	if got := seqsOf(render.LiveReminders(all[:5], 1+1)); got != "1 3 4 5" {
-		t.Errorf("before the newer ones: %s", got)
+	if got := seqsOf(render.LiveReminders(all[:4], 1, 0)); got != "1 2 3 4" {
+		t.Errorf("in the first call: %s", got)
 	}
-	if got := render.LiveReminders(nil, 3); len(got) != 0 {
+	if got := seqsOf(render.LiveReminders(all[:4], 2, 0)); got != "1 3 4" {
+		t.Errorf("in the second call: %s", got)
+	}
+	if got := render.LiveReminders(nil, 3, 0); len(got) != 0 {
 		t.Errorf("of none: %v", got)
 	}
 }
@@ -238,12 +248,16 @@ func TestLiveRemindersAgainstLookingAtEach(t *testing.T) {
 		turn := uint32(0)
 		for i := range rapid.IntRange(0, 12).Draw(t, "reminders") {
 			turn += rapid.Uint32Range(0, 2).Draw(t, "turns")
-			all = append(all, reminder(eventlog.Seq(i+1), turn, rapid.IntRange(-1, 6).Draw(t, "ttl"), rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "key")))
+			r := reminder(eventlog.Seq(i+1), turn, rapid.IntRange(0, 6).Draw(t, "ttl"), rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "key"))
+			r.PreserveOnCompact = rapid.Bool().Draw(t, "preserve")
+			all = append(all, r)
 		}
 		turn += rapid.Uint32Range(0, 3).Draw(t, "turns")
+		collapsed := eventlog.Seq(rapid.IntRange(0, 12).Draw(t, "collapsed"))
 		var want []reduce.Reminder
 		for i, r := range all {
-			live := r.TTLTurns == nil || uint64(r.Turn)+uint64(*r.TTLTurns) >= uint64(turn)
+			live := r.TTLTurns == nil || uint64(turn) < uint64(r.Turn)+uint64(*r.TTLTurns)
+			live = live && (r.PreserveOnCompact || r.Seq > collapsed)
 			for _, newer := range all[i+1:] {
 				live = live && (r.DedupeKey == "" || newer.DedupeKey != r.DedupeKey)
 			}
@@ -251,7 +265,7 @@ func TestLiveRemindersAgainstLookingAtEach(t *testing.T) {
 				want = append(want, r)
 			}
 		}
-		if got := render.LiveReminders(all, turn); seqsOf(got) != seqsOf(want) {
+		if got := render.LiveReminders(all, turn, collapsed); seqsOf(got) != seqsOf(want) {
 			t.Errorf("%s, want %s", seqsOf(got), seqsOf(want))
 		}
 	})

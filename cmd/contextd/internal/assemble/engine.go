@@ -9,8 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce"
-	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // Options are what an Engine needs beside the store.
@@ -24,6 +23,10 @@ type Options struct {
 	CacheSessions int
 	// Observer, if not nil, is told of every assembly.
 	Observer Observer
+	// Summaries, if not nil, makes summaries.
+	Summaries Summarizer
+	// Watcher, if not nil, is told what recorded assemblies lead to.
+	Watcher Watcher
 }
 
 // Observer watches assemblies, for traces and metrics.
@@ -61,55 +64,55 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 	if err != nil {
 		return nil, err
 	}
+	for wait := req.Policy.Summaries.Wait > 0; ; wait = false {
+		out, missing, err := e.attempt(ctx, b, gauge, req, wait)
+		if missing == nil {
+			return out, err
+		}
+		e.await(ctx, *missing, req.Policy.Summaries.Wait)
+	}
+}
+
+// attempt assembles once. Where a summary is missing that wait allows to wait for, it
+// returns its proposal instead.
+func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Accountant, req Request, wait bool) (*Context, *summarize.Proposal, error) {
 	s, release, err := e.sessions.acquire(ctx, req.SessionID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer release()
 	conv, err := s.conversation(ctx, e.store, gauge, req.AsOf)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.assemble(ctx, s, conv, b, req)
-}
-
-func (e *Engine) assemble(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (*Context, error) {
-	fingerprint := projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
 	if req.IdempotencyKey != "" {
 		r, ok, err := e.recordByKey(ctx, req.SessionID, conv.Head(), req.IdempotencyKey)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if ok {
-			return e.repeat(ctx, s, req, r)
+			out, err := e.repeat(ctx, s, req, r)
+			return out, nil, err
 		}
 	}
-	last, err := e.lastRecord(ctx, req.SessionID, fingerprint, conv.Head())
+	in, err := e.inputs(ctx, s, conv, b, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var before reduce.State
-	if last != nil {
-		before = last.After
+	if wait {
+		if p, due := e.proposal(in, req); due {
+			return nil, p, nil
+		}
 	}
-	p, err := run(conv, req.Policy.Reduction, b, before)
+	p, err := in.run()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.finish(ctx, s, p, b, req, e.newRecord(p, b, req, before), req.Preview)
-}
-
-// newRecord describes a projection that was computed just now.
-func (e *Engine) newRecord(p projected, b budget.Budget, req Request, before reduce.State) projection.Record {
-	r := projection.Record{
-		Policy: req.Policy.name(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
-		Fingerprint: projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b),
-		AsOf:        p.conv.Head(), Time: e.opts.Clock(),
-		Before: before, After: p.result.State, Reduction: req.Policy.Reduction, Budget: b,
-		Steps: p.result.Steps, Tokens: p.tokens(),
+	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
+	if err == nil && !req.Preview {
+		e.lookAhead(s, in, p, req)
 	}
-	r.Observe(p.result.View, p.conv)
-	return r
+	return out, nil, err
 }
 
 // repeat answers a request whose idempotency key was used before.
@@ -118,13 +121,13 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projecti
 	if err != nil {
 		return nil, err
 	}
-	return e.finish(ctx, s, p, r.Budget, req, r, true)
+	return e.finish(ctx, s, p, req, r, true)
 }
 
 // finish builds the answer, compares it with the projection before, and records
 // it unless it is recorded already or only a preview.
-func (e *Engine) finish(ctx context.Context, s *session, p projected, b budget.Budget, req Request, record projection.Record, recorded bool) (*Context, error) {
-	out, messages, err := build(s, p, b, req, record)
+func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record projection.Record, recorded bool) (*Context, error) {
+	out, messages, err := build(s, p, req, record)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +146,8 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, b budget.B
 
 // build encodes and hashes what was projected. It also returns the messages that
 // the prefix hash covers, those that the caller has included.
-func build(s *session, p projected, b budget.Budget, req Request, record projection.Record) (*Context, []Message, error) {
-	messages := s.encode(p)
+func build(s *session, p projected, req Request, record projection.Record) (*Context, []Message, error) {
+	messages, b := s.encode(p), record.Budget
 	injected, err := injections(p.conv.Gauge(), b, req.Injections)
 	if err != nil {
 		return nil, nil, err
@@ -217,35 +220,4 @@ func asOfOf(projectionID string) (eventlog.Seq, bool) {
 		return 0, false
 	}
 	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
-}
-
-// projected is a reduced conversation laid out as messages.
-type projected struct {
-	conv      *reduce.Conversation
-	result    reduce.Result
-	reminders []reduce.Reminder
-}
-
-// run is the pure function at the heart: log, policy, budget and state give the
-// view.
-func run(conv *reduce.Conversation, policy reduce.Policy, b budget.Budget, before reduce.State) (projected, error) {
-	reminders := render.LiveReminders(conv.Reminders(), conv.Turns())
-	var reserved uint64
-	for _, r := range reminders {
-		reserved += r.Tokens
-	}
-	result, err := reduce.NewPipeline(policy, conv).Run(b, before, reserved)
-	if err != nil {
-		return projected{}, err
-	}
-	return projected{conv, result, reminders}, nil
-}
-
-// tokens is the size of what is rendered, injections left out.
-func (p projected) tokens() uint64 {
-	n := p.result.View.Tokens()
-	for _, r := range p.reminders {
-		n += r.Tokens
-	}
-	return n
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -27,13 +28,15 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	for _, fresh := range admission.Fresh {
 		conv.Append(fresh.Event)
 	}
-	p, err := run(conv, req.Policy.Reduction, b, reduce.State{})
+	in := inputs{conv: conv, policy: req.Policy.Reduction, budget: b}
+	in.fingerprint = projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
+	p, err := in.run()
 	if err != nil {
 		return nil, err
 	}
 	s := &session{}
 	s.reset()
-	out, _, err := build(s, p, b, req, e.newRecord(p, b, req, reduce.State{}))
+	out, _, err := build(s, p, req, in.record(p, req, e.opts.Clock()))
 	return out, err
 }
 

@@ -19,7 +19,11 @@ func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (pr
 	if err != nil {
 		return projected{}, err
 	}
-	return run(conv, r.Reduction, r.Budget, r.Before)
+	in := inputs{conv: conv, policy: r.Reduction, budget: r.Budget, before: r.Before, ask: r.Ask}
+	if in.summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
+		return projected{}, err
+	}
+	return in.run()
 }
 
 // Replay computes a recorded projection anew from the log and the recorded state

@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // session is what is kept of a session between requests: nothing that the log
@@ -21,12 +22,13 @@ type session struct {
 	turn chan struct{} // holds one token while nobody uses the session
 
 	// What sessions.mu guards: the place among the recent ones, how many callers use
-	// the session or wait for it, whether what it holds must be forgotten first, and
-	// its share of sessions.chars.
-	place *list.Element
-	users int
-	stale bool
-	chars int
+	// the session or wait for it, whether what it holds, or the list of summaries, must
+	// be forgotten first, and its share of sessions.chars.
+	place      *list.Element
+	users      int
+	stale      bool
+	summarized bool
+	chars      int
 
 	// born tells the session from another that had its name before; head is the
 	// log's as it was last seen.
@@ -37,6 +39,10 @@ type session struct {
 	encoded map[*reduce.Group]encodedGroup
 	last    map[string]lastProjection // by fingerprint
 	report  *lastReport
+	// summaries are all there are, oldest first; nil if they were not read.
+	summaries []summarize.Summary
+	// turns is how many the log had at the last recorded assembly.
+	turns uint32
 }
 
 // lastProjection is what was sent last under a fingerprint.
@@ -72,6 +78,8 @@ func (s *session) reset() {
 	s.encoded = map[*reduce.Group]encodedGroup{}
 	s.last = map[string]lastProjection{}
 	s.report = nil
+	s.summaries = nil
+	s.turns = 0
 	s.head = 0
 }
 

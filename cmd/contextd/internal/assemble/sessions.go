@@ -33,11 +33,14 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 		return nil, nil, ctx.Err()
 	}
 	all.mu.Lock()
-	stale := s.stale
-	s.stale = false
+	stale, summarized := s.stale, s.summarized
+	s.stale, s.summarized = false, false
 	all.mu.Unlock()
 	if stale {
 		s.reset()
+	}
+	if summarized {
+		s.summaries = nil
 	}
 	return s, func() {
 		all.leave(s, s.grown())
@@ -101,6 +104,15 @@ func (all *sessions) forget(id string) {
 		all.drop(s)
 	} else if s != nil {
 		s.stale = true
+	}
+}
+
+// summarize has a session read its summaries anew.
+func (all *sessions) summarize(id string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.byID[id]; s != nil {
+		s.summarized = true
 	}
 }
 

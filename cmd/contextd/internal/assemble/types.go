@@ -22,11 +22,14 @@ type Request struct {
 	// Preview records nothing.
 	Preview        bool
 	IdempotencyKey string
+	// ask is what a compaction asks for.
+	ask reduce.Ask
 }
 
 // Policy is everything a request decides by.
 type Policy struct {
 	Reduction reduce.Policy
+	Summaries SummaryPolicy
 	// Projection names the projection policy; empty is raw.
 	Projection string
 	// Reason is the caller's own, for the record.

@@ -1,0 +1,86 @@
+package assemble
+
+import (
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Collapsed is what a compaction did to a context.
+type Collapsed struct {
+	Before, After Size
+	// Archived is how many messages left.
+	Archived int
+	Strategy reduce.Strategy
+	// Summary is the one quoted from now on; nil if none is.
+	Summary   *summarize.Summary
+	Reminders ReminderReport
+}
+
+// Size is how much a context holds.
+type Size struct {
+	Messages int
+	Tokens   uint64
+}
+
+// ReminderReport says what a compaction did to reminders, by their dedupe keys or
+// event ids.
+type ReminderReport struct {
+	Expired, Replaced, Folded, Preserved []string
+	// CountingDown is how many stay that have only so many turns left.
+	CountingDown int
+}
+
+// collapsed compares what stood before with what was projected.
+func (in inputs) collapsed(before, after projected) Collapsed {
+	out := Collapsed{
+		Before: Size{before.messages(), before.tokens()}, After: Size{after.messages(), after.tokens()},
+		Strategy: in.ask.Strategy, Reminders: in.reminders(after),
+	}
+	old, _ := before.result.View.Digest()
+	now, _ := after.result.View.Digest()
+	out.Archived = now.Messages - old.Messages
+	for i := range in.summaries {
+		if in.summaries[i].ID == after.result.State.Summary {
+			out.Summary = &in.summaries[i]
+		}
+	}
+	if out.Strategy == "" {
+		switch {
+		case out.Archived <= 0:
+			out.Strategy = reduce.Mask
+		case out.Summary != nil && after.result.State.Summary != in.before.Summary:
+			out.Strategy = reduce.Summarize
+		default:
+			out.Strategy = reduce.Drop
+		}
+	}
+	return out
+}
+
+// reminders says what became of those that had not left before.
+func (in inputs) reminders(after projected) ReminderReport {
+	var out ReminderReport
+	all := in.conv.Reminders()
+	before := reduce.Fates(all, in.conv.Turns(), in.before.CollapsedThrough)
+	for i, fate := range reduce.Fates(all, in.conv.Turns(), after.through()) {
+		r := all[i]
+		gone := before[i] != reduce.ReminderLive && r.Seq <= in.before.CollapsedThrough
+		switch {
+		case gone: // an earlier compaction told of it
+		case fate == reduce.ReminderExpired:
+			out.Expired = append(out.Expired, r.Name())
+		case fate == reduce.ReminderReplaced:
+			out.Replaced = append(out.Replaced, r.Name())
+		case fate == reduce.ReminderFolded:
+			out.Folded = append(out.Folded, r.Name())
+		default:
+			if r.TTLTurns != nil {
+				out.CountingDown++
+			}
+			if r.PreserveOnCompact && r.Seq <= after.through() {
+				out.Preserved = append(out.Preserved, r.Name())
+			}
+		}
+	}
+	return out
+}

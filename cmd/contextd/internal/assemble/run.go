@@ -1,0 +1,115 @@
+package assemble
+
+import (
+	"context"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// inputs are everything that decides what a context shows.
+type inputs struct {
+	conv      *reduce.Conversation
+	policy    reduce.Policy
+	budget    budget.Budget
+	before    reduce.State
+	ask       reduce.Ask
+	summaries []summarize.Summary
+	// fingerprint is that of the policy and budget under which the decisions stick.
+	fingerprint string
+}
+
+// inputs gathers what a request decides by from the records and the artifacts.
+func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
+	in := inputs{conv: conv, policy: req.Policy.Reduction, budget: b, ask: req.ask}
+	in.fingerprint = projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
+	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv.Head())
+	if err != nil {
+		return in, err
+	}
+	if last != nil {
+		in.before = last.After
+	}
+	in.summaries, err = e.offered(ctx, s, in)
+	return in, err
+}
+
+// projected is a reduced conversation laid out as messages.
+type projected struct {
+	conv      *reduce.Conversation
+	result    reduce.Result
+	reminders []reduce.Reminder
+}
+
+// run is the pure function at the heart: log, artifacts, policy, budget and state
+// give the view.
+func (in inputs) run() (projected, error) {
+	pipeline, ask := in.pipeline()
+	result, err := pipeline.Run(in.budget, in.before, ask)
+	if err != nil {
+		return projected{}, err
+	}
+	live := render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), result.State.CollapsedThrough)
+	return projected{in.conv, result, live}, nil
+}
+
+// pipeline returns the pipeline and what it is asked for. What the reminders take is
+// reserved, those included that may yet leave with a run.
+func (in inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
+	ask := in.ask
+	for _, r := range render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), in.before.CollapsedThrough) {
+		ask.Reserved += r.Tokens
+	}
+	quoted := make([]reduce.Summary, len(in.summaries))
+	for i, s := range in.summaries {
+		by := s.Summarizer
+		if s.Model != "" {
+			by += " (" + s.Model + ")"
+		}
+		quoted[i] = reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: s.Text}
+	}
+	return reduce.NewPipeline(in.policy, in.conv, quoted...), ask
+}
+
+// record describes a projection that was computed just now.
+func (in inputs) record(p projected, req Request, at time.Time) projection.Record {
+	r := projection.Record{
+		Policy: req.Policy.name(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
+		Fingerprint: in.fingerprint, AsOf: p.conv.Head(), Time: at,
+		Before: in.before, After: p.result.State, Reduction: in.policy, Budget: in.budget, Ask: in.ask,
+		Steps: p.result.Steps, Tokens: p.tokens(),
+	}
+	for _, s := range in.summaries {
+		r.Summaries = append(r.Summaries, s.ID)
+	}
+	r.Observe(p.result.View, p.conv)
+	return r
+}
+
+// tokens is the size of what is rendered, injections left out.
+func (p projected) tokens() uint64 {
+	n := p.result.View.Tokens()
+	for _, r := range p.reminders {
+		n += r.Tokens
+	}
+	return n
+}
+
+// messages is how many messages are rendered, injections left out.
+func (p projected) messages() int { return p.result.View.Messages() + len(p.reminders) }
+
+// through is the last event of the run that left.
+func (p projected) through() eventlog.Seq { return p.result.State.CollapsedThrough }
+
+// standing is what the decisions taken so far show, be it over the budget or not.
+func (in inputs) standing() (projected, error) {
+	pipeline, ask := in.pipeline()
+	view, err := pipeline.Standing(in.budget, in.before, ask)
+	live := render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), in.before.CollapsedThrough)
+	return projected{in.conv, reduce.Result{View: view, State: in.before}, live}, err
+}

@@ -1,0 +1,216 @@
+package assemble
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
+)
+
+// Summarizer makes summaries beside the requests; *summarize.Scheduler is the one
+// there is.
+type Summarizer interface {
+	// Do waits for the summary of a span, until ctx ends.
+	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
+}
+
+// Watcher is told what recorded assemblies lead to. Its methods must not block.
+type Watcher interface {
+	// Proposed says that a span is worth a summary ahead of need.
+	Proposed(p summarize.Proposal, c Pressure)
+	// Collapsed says that an assembly let groups leave because the budget forced it.
+	Collapsed(sessionID string, c Collapsed)
+	// ReminderExpired says that a reminder is not rendered any more, by its dedupe key
+	// or event id.
+	ReminderExpired(sessionID, reminder string)
+}
+
+// Pressure is how full a context was when a summary was proposed.
+type Pressure struct {
+	Messages       int
+	Tokens, Target uint64
+	KeepLastTurns  uint32
+}
+
+// SummaryPolicy says how summaries are made. When they are, reduce.Collapse says.
+type SummaryPolicy struct {
+	// Summarizer is a name of the configuration; empty is its default.
+	Summarizer   string
+	Instructions prompt.Instructions
+	// MaxInputTokens is the most that a summarizer is given at once; 0 is its own limit.
+	MaxInputTokens uint64
+	// Wait is how long an assembly over budget may wait for a summary.
+	Wait time.Duration
+}
+
+// offered returns the summaries that a projection may quote: the one in use and the
+// newest.
+func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summarize.Summary, error) {
+	if in.before.Summary == "" && in.policy.Collapse.StartAt == 0 && in.ask.Strategy != reduce.Summarize {
+		return nil, nil
+	}
+	all, err := e.summariesOf(ctx, s, in.conv.Head())
+	if err != nil {
+		return nil, err
+	}
+	newest := -1
+	for i := range all {
+		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
+			newest = i
+		}
+	}
+	var out []summarize.Summary
+	for i := range all {
+		if i == newest || all[i].ID == in.before.Summary {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// summariesOf returns the summaries that end at an event or before, oldest first.
+func (e *Engine) summariesOf(ctx context.Context, s *session, upTo eventlog.Seq) ([]summarize.Summary, error) {
+	if s.summaries == nil {
+		all, err := summarize.Load(ctx, e.store, s.id, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.summaries = append([]summarize.Summary{}, all...)
+	}
+	n := slices.IndexFunc(s.summaries, func(x summarize.Summary) bool { return x.To > upTo })
+	if n < 0 {
+		n = len(s.summaries)
+	}
+	return s.summaries[:n:n], nil
+}
+
+// named returns the summaries with these ids, or *eventlog.NotFoundError.
+func (e *Engine) named(ctx context.Context, s *session, asOf eventlog.Seq, ids []string) ([]summarize.Summary, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := e.summariesOf(ctx, s, asOf)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]summarize.Summary, len(ids))
+	for i, id := range ids {
+		at := slices.IndexFunc(all, func(x summarize.Summary) bool { return x.ID == id })
+		if at < 0 {
+			return nil, &eventlog.NotFoundError{Kind: "summary", Name: id}
+		}
+		out[i] = all[at]
+	}
+	return out, nil
+}
+
+// Summaries lists the summaries of a session, oldest first.
+func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error) {
+	if _, err := e.store.Session(ctx, sessionID); err != nil {
+		return nil, err
+	}
+	return summarize.Load(ctx, e.store, sessionID, 0)
+}
+
+// proposal is the span that is worth a summary now, or nil; due is set where the
+// budget is exceeded without it.
+func (e *Engine) proposal(in inputs, req Request) (p *summarize.Proposal, due bool) {
+	if e.opts.Summaries == nil {
+		return nil, false
+	}
+	pipeline, ask := in.pipeline()
+	span, due, ok := pipeline.Propose(in.budget, in.before, ask)
+	if !ok {
+		return nil, false
+	}
+	return in.propose(pipeline, span, req, "threshold"), due
+}
+
+func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Request, trigger string) *summarize.Proposal {
+	of := req.Policy.Summaries
+	tokens := pipeline.SummaryTokens(in.budget)
+	tokens -= tokens / 6 // for the quotation marks
+	return &summarize.Proposal{
+		SessionID: req.SessionID, From: span.From, To: span.To, Extends: span.Extends,
+		Summarizer: of.Summarizer, Instructions: of.Instructions, MaxInputTokens: of.MaxInputTokens,
+		MaxOutputTokens: tokens, Tokenizer: in.conv.Gauge().Name(), Trigger: trigger,
+	}
+}
+
+// await waits for a summary, as long as the request allows. Without one the assembly
+// goes on as it would have at once.
+func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	_, _ = e.opts.Summaries.Do(ctx, p)
+}
+
+// lookAhead tells the watcher what a recorded assembly led to.
+func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) {
+	turns := s.turns
+	s.turns = in.conv.Turns()
+	if e.opts.Watcher == nil {
+		return
+	}
+	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
+		r := in.conv.Reminders()[i]
+		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {
+			e.opts.Watcher.ReminderExpired(req.SessionID, r.Name())
+		}
+	}
+	if p.through() > in.before.CollapsedThrough && in.ask.Goal == 0 {
+		if standing, err := in.standing(); err == nil {
+			e.opts.Watcher.Collapsed(req.SessionID, in.collapsed(standing, p))
+		}
+	}
+	next := in
+	next.before = p.result.State
+	if proposal, _ := e.proposal(next, req); proposal != nil {
+		e.opts.Watcher.Proposed(*proposal, Pressure{
+			Messages: p.messages(), Tokens: p.tokens(), Target: in.budget.Target, KeepLastTurns: in.policy.Collapse.KeepLastTurns,
+		})
+	}
+}
+
+// Material implements summarize.Sessions.
+func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.Material, error) {
+	gauge, err := e.opts.Gauges(p.Tokenizer)
+	if err != nil {
+		return summarize.Material{}, err
+	}
+	s, release, err := e.sessions.acquire(ctx, p.SessionID)
+	if err != nil {
+		return summarize.Material{}, err
+	}
+	defer release()
+	conv, err := s.conversation(ctx, e.store, gauge, nil)
+	if err != nil {
+		return summarize.Material{}, err
+	}
+	out := summarize.Material{Count: gauge.Text}
+	var after eventlog.Seq
+	if p.Extends != "" {
+		older, err := e.named(ctx, s, p.To, []string{p.Extends})
+		if err != nil {
+			return summarize.Material{}, err
+		}
+		out.Older, after = older[0].Text, older[0].To
+	}
+	out.Groups = conv.Span(after, p.To)
+	pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), conv)
+	out.Ledger, out.Index = pipeline.Record(reduce.Span{From: p.From, To: p.To}, recordTarget)
+	return out, nil
+}
+
+// recordTarget is the target in whose shares the ledger and the index that are kept
+// with a summary are written, in tokens.
+const recordTarget = 128_000
+
+// Summarized implements summarize.Sessions.
+func (e *Engine) Summarized(_ context.Context, sessionID string, _ summarize.Summary) {
+	e.sessions.summarize(sessionID)
+}

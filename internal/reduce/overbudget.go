@@ -1,0 +1,70 @@
+package reduce
+
+import (
+	"fmt"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// OverBudgetError says that the view cannot be made small enough, and what is
+// left that no reducer may touch.
+type OverBudgetError struct {
+	Target, Needed uint64
+	Parts          []IrreduciblePart
+}
+
+// IrreduciblePart is a part of the context that no reducer may make smaller.
+type IrreduciblePart struct {
+	What   string
+	Seq    eventlog.Seq
+	Tokens uint64
+}
+
+func (e *OverBudgetError) Error() string {
+	s := fmt.Sprintf("the context needs %d tokens and the target is %d; irreducible:", e.Needed, e.Target)
+	for i, p := range e.Parts {
+		if i > 0 {
+			s += ","
+		}
+		s += fmt.Sprintf(" %s (event %d, %d tokens)", p.What, p.Seq, p.Tokens)
+	}
+	return s
+}
+
+// irreducible lists what is left in a view, and what stands beside it, that nothing
+// may make smaller, the largest first.
+func irreducible(v View, reserved uint64) []IrreduciblePart {
+	var parts []IrreduciblePart
+	if reserved > 0 {
+		parts = append(parts, IrreduciblePart{What: "reminders", Tokens: reserved})
+	}
+	for i := range v.items {
+		it := &v.items[i]
+		what := "newest turn"
+		switch {
+		case it.group.Kind == KindSystem:
+			what = "system prompt"
+		case it.group.Anchor:
+			what = "first user message"
+		case it.group.Pinned:
+			what = "pinned message"
+		case it.group.Kind == KindUser:
+			what = "user message"
+		}
+		parts = append(parts, IrreduciblePart{what, it.group.First, it.tokens})
+	}
+	if d, _ := v.Digest(); d.Tokens > 0 {
+		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, d.Tokens})
+	}
+	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int {
+		switch {
+		case a.Tokens > b.Tokens:
+			return -1
+		case a.Tokens < b.Tokens:
+			return 1
+		}
+		return 0
+	})
+	return parts
+}

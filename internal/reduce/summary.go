@@ -1,0 +1,198 @@
+package reduce
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Summary is a text that stands for the front of a conversation. It is written
+// beside the requests; a pipeline only chooses among those that it is given.
+type Summary struct {
+	ID string
+	// Through is the last event that it covers: every group that begins up to it.
+	Through eventlog.Seq
+	// By is who wrote it.
+	By   string
+	Text string
+}
+
+// quotedShare is the largest part of the target that the text of a summary may
+// take, whoever wrote it.
+const quotedShare = 0.25
+
+// quote sets the text off line by line, so that nothing in it can end the
+// quotation and speak for the system or the user.
+func (s Summary) quote() string {
+	if s.ID == "" {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "\nSummary of what was said through event %d, by %s:\n", s.Through, oneLine(s.By))
+	for line := range strings.SplitSeq(lineEnds.Replace(strings.TrimSpace(s.Text)), "\n") {
+		out.WriteString("> ")
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// lineEnds turns everything that a reader may take for the end of a line into one.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// summaries are those a pipeline may use, oldest first.
+type summaries []Summary
+
+// byID is the zero Summary where there is none.
+func (all summaries) byID(id string) Summary {
+	for _, s := range all {
+		if s.ID == id {
+			return s
+		}
+	}
+	return Summary{}
+}
+
+// newest is the one that covers most among those that end by event through and fit,
+// or the zero Summary.
+func (all summaries) newest(through eventlog.Seq, limit uint64, gauge budget.Accountant) Summary {
+	var best Summary
+	for _, s := range all {
+		if s.Through <= through && s.Through >= best.Through && gauge.Text(s.quote()) <= limit {
+			best = s
+		}
+	}
+	return best
+}
+
+// Span is a stretch of the log that is worth a summary: every group that begins in
+// From..To, but for anchored and pinned ones.
+type Span struct {
+	From, To eventlog.Seq
+	// Extends is the summary that covers the front of it; empty if none does.
+	Extends string
+}
+
+// leastNew is the part of the target that a summary must cover beyond the one it
+// extends.
+const leastNew = 0.1
+
+// Propose says what to summarise so that a summary is there when the budget next
+// forces groups to leave, once the view of a state has passed Collapse.StartAt of the
+// target. It looks ahead: the span ends where that cut would have to, with the view
+// grown to the target and results evicted first. ok is false while there is nothing
+// to do. due is set where the budget is exceeded already.
+func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
+	r, err := p.start(&b, s, ask)
+	used := r.View.Tokens()
+	if err != nil || p.policy.Collapse.StartAt == 0 || used < b.Share(p.policy.Collapse.StartAt) {
+		return Span{}, false, false
+	}
+	growth := b.Target - min(used, b.Target)
+	goal := b.Share(p.policy.Collapse.To)
+	goal -= min(goal, growth)
+	r = p.ask(p.retention, b, p.apply(b, p.evict(r.State)), used-min(goal, used))
+	span, ok = p.spanFor(b, r, goal)
+	return span, used > b.Target, ok
+}
+
+// SpanFor says what to summarise to bring the view of a state down to ask.Goal.
+func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask) (span Span, ok bool) {
+	r, err := p.start(&b, s, ask)
+	if err != nil {
+		return Span{}, false
+	}
+	return p.spanFor(b, r, ask.Goal)
+}
+
+// Standing is the view of a state as it stands, be it over the target or not.
+func (p *Pipeline) Standing(b budget.Budget, s State, ask Ask) (View, error) {
+	r, err := p.start(&b, s, ask)
+	return r.View, err
+}
+
+// start gives the view of a state under the part of the target that is the view's.
+func (p *Pipeline) start(b *budget.Budget, s State, ask Ask) (Result, error) {
+	target := b.Target
+	b.Target -= min(ask.Reserved, target)
+	s, err := p.firstLimits(*b, s, target)
+	p.heed(Ask{KeepLastTurns: ask.KeepLastTurns})
+	return p.apply(*b, s), err
+}
+
+func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, ok bool) {
+	used := r.View.Tokens()
+	if used <= goal {
+		return Span{}, false
+	}
+	b.Excess = used - goal
+	older := p.window.summary(r.View, b)
+	to := p.boundary(min(p.window.cut(r.View, b, p.SummaryTokens(b)), p.window.spared(r.View)))
+	var fresh uint64
+	for _, g := range p.conv.Span(older.Through, to) {
+		fresh += g.Tokens
+	}
+	if to <= older.Through || fresh < b.Share(leastNew) {
+		return Span{}, false
+	}
+	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, true
+}
+
+// SummaryTokens is what the text of a summary may take under a budget, as it is
+// quoted.
+func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
+	return min(b.Share(p.policy.Collapse.SummaryShare), p.window.digests.proseLimit(b))
+}
+
+// QuotableTokens is the size beyond which no summary is quoted under a budget,
+// whoever wrote it.
+func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.window.digests.proseLimit(b) }
+
+// boundary is the last event up to through behind which no group stands open: all
+// groups that begin up to it also end there.
+func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
+	var at, last eventlog.Seq
+	for i, g := range p.conv.groups {
+		if g.First > through {
+			break
+		}
+		last = max(last, g.Last)
+		if next := i + 1; next == len(p.conv.groups) || p.conv.groups[next].First > last {
+			at = last
+		}
+	}
+	return at
+}
+
+// Span returns the groups that begin in after+1..to, but for those that no run
+// takes along. The groups may be kept; the slice is the caller's.
+func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
+	var out []*Group
+	for _, g := range c.groups {
+		if g.First > to {
+			break
+		}
+		if g.First > after && g.collapses(to) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Record returns what contextd itself writes about a span: the ledger of its calls
+// and the index of its names, in the shares of a target.
+func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
+	var m digestMemo
+	for _, g := range p.conv.Span(0, span.To) {
+		m.gather(g)
+	}
+	d := p.window.digests
+	b := budget.Budget{Target: target}
+	calls = ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text)
+	return calls, m.index.Write(b.Share(d.policy.IndexShare), calls, d.gauge.Text)
+}
