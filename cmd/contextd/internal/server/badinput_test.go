@@ -195,18 +195,24 @@ func badInputs() map[string]badInput {
 				return err
 			}, codes.NotFound, apierr.ReasonNotFound, "",
 		},
-		"a pointer that is none":     {resolving("soup"), codes.InvalidArgument, invalid, "pointer"},
-		"a pointer to nowhere":       {resolving("ctx:99.0"), codes.NotFound, apierr.ReasonNotFound, ""},
-		"a pointer behind the block": {resolving("ctx:1.9"), codes.NotFound, apierr.ReasonNotFound, ""},
-		"count by an abacus":         {counting(&contextdv1.CountTokensRequest{Text: "x", Tokenizer: "abacus"}), codes.InvalidArgument, invalid, "tokenizer"},
-		"count text and message":     {counting(&contextdv1.CountTokensRequest{Text: "x", Message: user("x").GetMessage()}), codes.InvalidArgument, invalid, "text"},
-		"count a broken message":     {counting(&contextdv1.CountTokensRequest{Message: message(assistant, call("c", "n", "{")).GetMessage()}), codes.InvalidArgument, invalid, "message.blocks[0].tool_call.arguments_json"},
-		"project nothing":            {projecting(&contextdv1.ProjectTranscriptRequest{}), codes.InvalidArgument, invalid, "events"},
-		"project in the wrong order": {projecting(&contextdv1.ProjectTranscriptRequest{Events: conversation()[3:]}), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_result.call_id"},
-		"record a call": {func(ctx context.Context, a *api) error {
-			_, err := a.RecordModelCall(ctx, &contextdv1.RecordModelCallRequest{SessionId: "s"})
-			return err
-		}, codes.Unimplemented, apierr.ReasonNotBuilt, ""},
+		"a pointer that is none":                {resolving("soup"), codes.InvalidArgument, invalid, "pointer"},
+		"a pointer to nowhere":                  {resolving("ctx:99.0"), codes.NotFound, apierr.ReasonNotFound, ""},
+		"a pointer behind the block":            {resolving("ctx:1.9"), codes.NotFound, apierr.ReasonNotFound, ""},
+		"count by an abacus":                    {counting(&contextdv1.CountTokensRequest{Text: "x", Tokenizer: "abacus"}), codes.InvalidArgument, invalid, "tokenizer"},
+		"count text and message":                {counting(&contextdv1.CountTokensRequest{Text: "x", Message: user("x").GetMessage()}), codes.InvalidArgument, invalid, "text"},
+		"count a broken message":                {counting(&contextdv1.CountTokensRequest{Message: message(assistant, call("c", "n", "{")).GetMessage()}), codes.InvalidArgument, invalid, "message.blocks[0].tool_call.arguments_json"},
+		"project nothing":                       {projecting(&contextdv1.ProjectTranscriptRequest{}), codes.InvalidArgument, invalid, "events"},
+		"project in the wrong order":            {projecting(&contextdv1.ProjectTranscriptRequest{Events: conversation()[3:]}), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_result.call_id"},
+		"record a call of nobody":               {recording(&contextdv1.RecordModelCallRequest{SessionId: "nobody"}), codes.NotFound, apierr.ReasonSessionNotFound, ""},
+		"record a call without a session":       {recording(&contextdv1.RecordModelCallRequest{}), codes.InvalidArgument, invalid, "session_id"},
+		"record a call from no such projection": {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", ProjectionId: "p4-0001"}), codes.NotFound, apierr.ReasonNotFound, ""},
+		"record a call from a soup":             {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", ProjectionId: "soup"}), codes.NotFound, apierr.ReasonNotFound, ""},
+		"record more cached than sent": {
+			recording(&contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 5, CacheReadTokens: 5, CacheWriteTokens: 1}),
+			codes.InvalidArgument, invalid, "input_tokens",
+		},
+		"record an endless prompt": {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 1e9 + 1}), codes.InvalidArgument, invalid, "input_tokens"},
+		"record NUL in a model":    {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m\x00"}), codes.InvalidArgument, invalid, "model"},
 		"compact": {func(ctx context.Context, a *api) error {
 			_, err := a.compaction.CompactSession(ctx, &contextdv1.CompactSessionRequest{SessionId: "s"})
 			return err

@@ -27,6 +27,7 @@ type Engine interface {
 	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
 	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
 	Forget(sessionID string)
+	CallRecorder
 }
 
 // Meter is told what the services did. All methods may be called from any

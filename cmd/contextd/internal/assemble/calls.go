@@ -1,0 +1,195 @@
+package assemble
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+)
+
+// Call is a model call as the runtime reports it.
+type Call struct {
+	SessionID string
+	// ProjectionID is the projection that was sent; empty if the call was made from
+	// none.
+	ProjectionID string
+	// Model is as its provider names it; empty is that of the projection's budget.
+	Model string
+	// InputTokens are all tokens of the prompt as the provider counted them, cached
+	// ones included; 0 is not told.
+	InputTokens, CacheReadTokens, CacheWriteTokens, OutputTokens uint64
+	StopReason                                                   string
+	// Rejected says that the provider refused the prompt as too long.
+	Rejected bool
+}
+
+// RecordedCall is a Call with what was in force when it was made.
+type RecordedCall struct {
+	Call
+	// Number counts the calls of the session from 1, in the order in which they
+	// were reported.
+	Number uint32
+	Time   time.Time
+	// EstimatedTokens is the prompt as the gauge measured it, before any
+	// correction; 0 without a projection, as are all that follow but Calibration.
+	EstimatedTokens uint64
+	Tokenizer       string
+	// BudgetModel is the model of the projection's budget, which may go by another
+	// name than the one reported.
+	BudgetModel string
+	Fingerprint string
+	InForce     InForce
+	// After is the newest projection of the session when the call was reported.
+	After string
+	// Calibration is what is known of the model with this call.
+	Calibration budget.Calibration
+}
+
+// InForce are the decisions that a projection was made under.
+type InForce struct {
+	// SummaryID names the summary, and SummaryVersion the version of the rules it
+	// was made by; empty and 0 if there was none.
+	SummaryID      string
+	SummaryVersion uint32
+	// CollapsedThrough is the event through which messages had left the context.
+	CollapsedThrough eventlog.Seq
+	// EvictedAsOf is the event at which results were last evicted by age.
+	EvictedAsOf eventlog.Seq
+}
+
+// inForce reads the decisions out of a record.
+func inForce(r projection.Record) InForce {
+	return InForce{CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf}
+}
+
+// estimate is the size of the prompt that was made from a projection: what was
+// rendered and what the caller said it sends beside it.
+func estimate(r projection.Record) uint64 { return r.Tokens + r.Budget.OverheadTokens }
+
+const (
+	// callKind is the kind of artifact that holds calls.
+	callKind = "call"
+	// callVersion is the version of their encoding.
+	callVersion = 1
+)
+
+// storedCall is the value of a call's artifact, as JSON.
+type storedCall struct {
+	Version int
+	RecordedCall
+}
+
+// RecordCall keeps a call beside the log and returns what is known of its model
+// from now on; durable on return. Calls of one session are numbered one after the
+// other. *eventlog.NotFoundError if there is no such session or projection.
+func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, error) {
+	_, release, err := e.sessions.acquire(ctx, c.SessionID)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	defer release()
+	info, err := e.store.Session(ctx, c.SessionID)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	recorded := RecordedCall{Call: c, Time: e.opts.Clock()}
+	at := info.Head
+	if c.ProjectionID != "" {
+		r, err := e.sent(ctx, c)
+		if err != nil {
+			return budget.Calibration{}, err
+		}
+		at = r.AsOf
+		if recorded.describe(r); recorded.Model == "" {
+			recorded.Model = r.Budget.Model
+		}
+	}
+	newest, err := e.newestCall(ctx, c.SessionID)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	if newest.Number == math.MaxUint32 {
+		return budget.Calibration{}, &eventlog.InvalidError{Field: "session_id", Reason: "has as many calls as can be numbered"}
+	}
+	recorded.Number = newest.Number + 1
+	if recorded.After, err = e.newestProjection(ctx, c.SessionID); err != nil {
+		return budget.Calibration{}, err
+	}
+	if recorded.Calibration, err = e.learn(ctx, recorded); err != nil {
+		return budget.Calibration{}, err
+	}
+	// A call is derived from the calls before it, too: it stands behind them, so
+	// that a fork which has one call has every call that its calibration is from.
+	return recorded.Calibration, e.putCall(ctx, recorded, max(at, newest.seq))
+}
+
+// sent is the projection that a call was made from.
+func (e *Engine) sent(ctx context.Context, c Call) (projection.Record, error) {
+	r, err := e.record(ctx, c.SessionID, c.ProjectionID)
+	var missing *eventlog.NotFoundError
+	if errors.As(err, &missing) && missing.Kind != "session" {
+		err = &eventlog.NotFoundError{Kind: "projection", Name: c.ProjectionID}
+	}
+	return r, err
+}
+
+func (c *RecordedCall) describe(r projection.Record) {
+	c.EstimatedTokens, c.Tokenizer, c.BudgetModel = estimate(r), r.Budget.Tokenizer, r.Budget.Model
+	c.Fingerprint, c.InForce = r.Fingerprint, inForce(r)
+}
+
+// learn is what is known of the call's model with the call.
+func (e *Engine) learn(ctx context.Context, c RecordedCall) (budget.Calibration, error) {
+	before, err := e.lastCall(ctx, c.SessionID, 0, c.Model, c.Tokenizer)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	switch {
+	case c.ProjectionID == "":
+		return before.Calibration, nil
+	case c.Rejected:
+		return before.Calibration.Reject(c.EstimatedTokens, c.InputTokens), nil
+	default:
+		return before.Calibration.Observe(c.EstimatedTokens, c.InputTokens), nil
+	}
+}
+
+func (e *Engine) putCall(ctx context.Context, c RecordedCall, at eventlog.Seq) error {
+	value, err := json.Marshal(storedCall{callVersion, c})
+	if err != nil {
+		return fmt.Errorf("encode model call: %w", err)
+	}
+	return e.store.PutArtifact(ctx, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Value: value})
+}
+
+func callID(number uint32) string { return fmt.Sprintf("c%010d", number) }
+
+// numberOf reads the number out of the id of a call's artifact.
+func numberOf(id string) (uint32, error) {
+	n, err := strconv.ParseUint(id[min(len(id), 1):], 10, 32)
+	if err != nil || callID(uint32(n)) != id {
+		return 0, fmt.Errorf("model call has the id %q", id)
+	}
+	return uint32(n), nil
+}
+
+// decodeCall reads a call. It is of the session that it was found in, which may be
+// a fork of the one it was reported for.
+func decodeCall(sessionID string, a eventlog.Artifact) (RecordedCall, error) {
+	var c storedCall
+	if err := json.Unmarshal(a.Value, &c); err != nil {
+		return RecordedCall{}, fmt.Errorf("decode model call %s: %w", a.ID, err)
+	}
+	if c.Version != callVersion {
+		return RecordedCall{}, fmt.Errorf("model call %s has version %d; this release reads %d", a.ID, c.Version, callVersion)
+	}
+	c.SessionID = sessionID
+	return c.RecordedCall, nil
+}

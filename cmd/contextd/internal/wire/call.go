@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// CallToDomain converts the report of a model call. It refuses a prompt with more
+// cached tokens than tokens: who counts those apart would teach that estimates are
+// far too high.
+func CallToDomain(r *contextdv1.RecordModelCallRequest) (assemble.Call, error) {
+	if err := checkNames(
+		named{"projection_id", r.GetProjectionId()},
+		named{"model", r.GetModel()},
+		named{"stop_reason", r.GetStopReason()},
+	); err != nil {
+		return assemble.Call{}, err
+	}
+	if cached := r.GetCacheReadTokens() + r.GetCacheWriteTokens(); cached > r.GetInputTokens() {
+		return assemble.Call{}, invalid("input_tokens", "%d are less than the %d cached ones, which are among them", r.GetInputTokens(), cached)
+	}
+	return assemble.Call{
+		SessionID:        r.GetSessionId(),
+		ProjectionID:     r.GetProjectionId(),
+		Model:            r.GetModel(),
+		InputTokens:      r.GetInputTokens(),
+		CacheReadTokens:  r.GetCacheReadTokens(),
+		CacheWriteTokens: r.GetCacheWriteTokens(),
+		OutputTokens:     r.GetOutputTokens(),
+		StopReason:       r.GetStopReason(),
+		Rejected:         r.GetRejectedOverBudget(),
+	}, nil
+}
+
+// CallToProto converts a recorded call.
+func CallToProto(c assemble.RecordedCall) *contextdv1.ModelCall {
+	return &contextdv1.ModelCall{
+		Number:              c.Number,
+		ProjectionId:        c.ProjectionID,
+		Model:               c.Model,
+		InputTokens:         c.InputTokens,
+		CacheReadTokens:     c.CacheReadTokens,
+		CacheWriteTokens:    c.CacheWriteTokens,
+		OutputTokens:        c.OutputTokens,
+		StopReason:          c.StopReason,
+		RejectedOverBudget:  c.Rejected,
+		EstimatedTokens:     c.EstimatedTokens,
+		Calibration:         c.Calibration.Factor(),
+		SummaryId:           c.InForce.SummaryID,
+		SummaryVersion:      c.InForce.SummaryVersion,
+		CollapsedThroughSeq: uint64(c.InForce.CollapsedThrough),
+		EvictedAsOfSeq:      uint64(c.InForce.EvictedAsOf),
+	}
+}
