@@ -39,7 +39,7 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int
 	// changes are not told yet: gobreaker reports them while it holds its lock.
-	changes []Health
+	changes []BreakerState
 	// telling keeps changes in their order.
 	telling sync.Mutex
 }
@@ -54,7 +54,7 @@ func newBreaker(name string, coolDown time.Duration) *breaker {
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.changes = append(b.changes, health(to))
+			b.changes = append(b.changes, BreakerState{name, health(to), b.failures})
 		},
 	})
 	return b
@@ -93,11 +93,11 @@ func (b *breaker) tell(observe func(string, BreakerState)) {
 	b.telling.Lock()
 	defer b.telling.Unlock()
 	b.mu.Lock()
-	changes, failures := b.changes, b.failures
+	changes := b.changes
 	b.changes = nil
 	b.mu.Unlock()
-	for _, h := range changes {
-		observe(b.name, BreakerState{b.name, h, failures})
+	for _, c := range changes {
+		observe(b.name, c)
 	}
 }
 

@@ -33,6 +33,7 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 	if n.breaker.state().Health == Open {
 		return Summary{}, &BreakerOpenError{n.name}
 	}
+	n.breaker.tell(s.Observer.BreakerChanged)
 	m, err := s.Sessions.Material(s.ctx, p)
 	if err != nil {
 		if s.ctx.Err() == nil {

@@ -1,0 +1,102 @@
+package extractive
+
+import (
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// span is what a summary is picked from.
+type span struct {
+	excerpts []*excerpt
+	names    []use
+	index    map[string]int32 // name → place in names
+	clock    int              // texts taken in
+}
+
+// use is how a name was used.
+type use struct {
+	texts     int // how many texts held it
+	arguments int // how many calls were made with it
+	last      int // the newest of those texts
+	// shown is set when a picked excerpt shows it.
+	shown bool
+}
+
+// gather takes in an older text and what came behind it.
+func gather(older string, groups []*reduce.Group) *span {
+	s := &span{index: map[string]int32{}}
+	s.older(older)
+	for _, g := range groups {
+		s.group(g)
+	}
+	return s
+}
+
+// older takes in what was picked before. What has no heading is taken for prose.
+func (s *span) older(text string) {
+	if text == nothing {
+		return
+	}
+	var from source
+	start := 0
+	for at := 0; at < len(text); {
+		end := at + strings.IndexByte(text[at:]+"\n", '\n')
+		if h, ok := parseHeading(text[at:end]); ok {
+			s.block(from, text[start:at])
+			from, start = h, min(end+1, len(text))
+		}
+		at = end + 1
+	}
+	s.block(from, text[start:])
+}
+
+func (s *span) group(g *reduce.Group) {
+	for m := range g.Messages {
+		if g.Messages[m].Role != eventlog.RoleAssistant {
+			continue
+		}
+		for _, b := range g.Messages[m].Blocks {
+			switch v := b.Block.(type) {
+			case eventlog.Text:
+				excerpts := s.block(source{b.Seq, b.Index, said}, v.Text)
+				if len(g.Calls) == 0 && len(excerpts) > 0 {
+					// Such a message ends a piece of work, and its end says how.
+					excerpts[len(excerpts)-1].floor = concludedFloor
+				}
+			case eventlog.ToolCall:
+				s.block(source{b.Seq, b.Index, called}, v.Arguments)
+			}
+		}
+	}
+	for i := range g.Calls {
+		c := &g.Calls[i]
+		switch {
+		case c.Interrupted:
+		case c.IsError:
+			s.block(source{c.Seq, c.Block, failed}, c.Body)
+		default:
+			s.block(source{c.Seq, c.Block, result}, c.Body)
+		}
+	}
+}
+
+// name counts a use, one per text.
+func (s *span) name(name string, argument bool) int32 {
+	i, ok := s.index[name]
+	if !ok {
+		i = int32(len(s.names))
+		s.index[name] = i
+		s.names = append(s.names, use{})
+	}
+	u := &s.names[i]
+	if u.last != s.clock {
+		u.last = s.clock
+		u.texts++
+		if argument {
+			u.arguments++
+		}
+	}
+	return i
+}
