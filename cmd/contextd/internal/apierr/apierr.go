@@ -27,8 +27,10 @@ const (
 	ReasonHeadMismatch      = "HEAD_MISMATCH"
 	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
+	ReasonNotConfigured     = "NOT_CONFIGURED"
 	ReasonLimit             = "LIMIT_EXCEEDED"
 	ReasonStoreFailed       = "STORE_FAILED"
+	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonDraining          = "DRAINING"
 	ReasonCanceled          = "CANCELED"
 	ReasonDeadline          = "DEADLINE_EXCEEDED"
@@ -60,3 +62,13 @@ func (e *LimitError) Error() string {
 	}
 	return s
 }
+
+// NotConfiguredError says that the daemon's configuration lacks what a request
+// needs.
+type NotConfiguredError struct {
+	// Setting is the configuration that would bring it, as it stands in the file.
+	Setting string
+	Reason  string
+}
+
+func (e *NotConfiguredError) Error() string { return e.Reason }

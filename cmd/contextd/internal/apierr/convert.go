@@ -91,6 +91,10 @@ func state(err error) *answer {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)
 		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
 	}
+	var lacking *NotConfiguredError
+	if errors.As(err, &lacking) {
+		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)
+	}
 	return nil
 }
 
@@ -123,10 +127,16 @@ func capacity(err error) *answer {
 // availability is what only time or an operator mends.
 func availability(err error) *answer {
 	var failed *eventlog.UnavailableError
+	var corrupt *eventlog.CorruptError
 	switch {
 	case errors.As(err, &failed):
 		a := newAnswer(codes.Unavailable, ReasonStoreFailed, nil)
 		a.message = "the store has failed and takes no more work until the daemon is restarted; the daemon's log has the cause"
+		a.hidden = true
+		return a
+	case errors.As(err, &corrupt):
+		a := newAnswer(codes.DataLoss, ReasonDataCorrupt, nil)
+		a.message = "what the store has kept is damaged; the daemon's log says where"
 		a.hidden = true
 		return a
 	case errors.Is(err, ErrDraining), errors.Is(err, eventlog.ErrClosed):

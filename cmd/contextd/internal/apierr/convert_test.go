@@ -76,7 +76,16 @@ func conversions(t *testing.T) map[string]conversion {
 			&apierr.LimitError{Setting: "rate", RetryAfter: time.Minute}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
 			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},
 		},
-		"store failed":  {&eventlog.UnavailableError{Cause: errSecret}, codes.Unavailable, "STORE_FAILED", true, nil},
+		"store failed": {&eventlog.UnavailableError{Cause: errSecret}, codes.Unavailable, "STORE_FAILED", true, nil},
+		"corrupt": {
+			fmt.Errorf("read: %w", &eventlog.CorruptError{What: "event 3 of secret", Reason: "its secret checksum differs"}),
+			codes.DataLoss, "DATA_CORRUPT", true, nil,
+		},
+		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
+		"not configured": {
+			&apierr.NotConfiguredError{Setting: "summarizers", Reason: "there is none"}, codes.FailedPrecondition, "NOT_CONFIGURED", false,
+			[]string{"setting=summarizers"},
+		},
 		"draining":      {apierr.ErrDraining, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
 		"closed":        {eventlog.ErrClosed, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
 		"canceled":      {context.Canceled, codes.Canceled, "CANCELED", false, nil},
@@ -201,7 +210,7 @@ func TestDocumented(t *testing.T) {
 			codes.InvalidArgument: "INVALID_ARGUMENT", codes.Unimplemented: "UNIMPLEMENTED", codes.NotFound: "NOT_FOUND",
 			codes.AlreadyExists: "ALREADY_EXISTS", codes.Aborted: "ABORTED", codes.FailedPrecondition: "FAILED_PRECONDITION",
 			codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.Unavailable: "UNAVAILABLE", codes.Canceled: "CANCELLED",
-			codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.Internal: "INTERNAL",
+			codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.Internal: "INTERNAL", codes.DataLoss: "DATA_LOSS",
 		}[test.code]
 		if got := documented[test.reason]; got != code && got != "any" {
 			t.Errorf("%s: %s is documented as %q; it is %s", name, test.reason, got, code)
