@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -40,7 +41,8 @@ type Meter interface {
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 }
 
-// Options are what a server is made of. All fields but Meter are required.
+// Options are what a server is made of. Meter, Hooks, Lifecycle and Tasks may be
+// nil, all other fields are required.
 type Options struct {
 	Store  eventlog.Store
 	Engine Engine
@@ -57,13 +59,18 @@ type Options struct {
 	NewID  func() (string, error)
 	Logger *slog.Logger
 	Meter  Meter
+	// Hooks are fired by whoever compacts, which publishes on Lifecycle.
+	Hooks     *lifecycle.Hooks
+	Lifecycle *lifecycle.Bus
+	// Tasks is nil if no summarizer is of type pull.
+	Tasks TaskQueue
 }
 
 // Server implements the services of the API.
 type Server struct {
 	contextdv1.UnimplementedContextServiceServer
 	transcripts transcripts
-	compaction  contextdv1.UnimplementedCompactionServiceServer
+	compaction  compactions
 
 	store    eventlog.Store
 	engine   Engine
@@ -108,6 +115,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.meter = noMeter{}
 	}
 	s.transcripts.server = s
+	s.compaction = newCompactions(s, o)
 	s.sessions.limit = cachedSessions
 	if _, err := s.tokenizer(nil); err != nil {
 		return nil, err
@@ -125,9 +133,9 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	contextdv1.RegisterCompactionServiceServer(r, &s.compaction)
 }
 
-// Drain ends the calls that would otherwise never end: those that follow a log,
-// and append streams once what they took in is acknowledged. It may be called
-// more than once.
+// Drain ends the calls that would otherwise never end: those that follow a log or
+// watch sessions, serve hooks or wait for tasks, and append streams once what they
+// took in is acknowledged. It may be called more than once.
 func (s *Server) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
 
 // errDrained is the cause of a context that ended because the server drains.

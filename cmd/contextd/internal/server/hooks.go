@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// compactions implements CompactionService.
+type compactions struct {
+	contextdv1.UnimplementedCompactionServiceServer
+	server *Server
+	hooks  *lifecycle.Hooks
+	events *lifecycle.Bus
+	tasks  TaskQueue // nil if no summarizer is of type pull
+}
+
+// newCompactions makes hooks that nothing fires and a bus that nothing is
+// published on where there are none.
+func newCompactions(s *Server, o Options) compactions {
+	c := compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks}
+	if c.hooks == nil {
+		c.hooks = lifecycle.NewHooks(lifecycle.HooksOptions{})
+	}
+	if c.events == nil {
+		c.events = lifecycle.NewBus(lifecycle.BusOptions{})
+	}
+	return c
+}
+
+type hookStream = grpc.BidiStreamingServer[contextdv1.ServeHooksRequest, contextdv1.ServeHooksResponse]
+
+// ServeHooks calls a runtime before and after compactions. Its headers go out
+// once it is subscribed. A runtime that closes its side, or sends what is wrong,
+// leaves.
+func (c *compactions) ServeHooks(stream hookStream) error {
+	if err := c.server.refuseDraining(); err != nil {
+		return err
+	}
+	want, err := receiveSubscription(stream)
+	if err != nil {
+		return err
+	}
+	drained, stop := c.server.untilDrained(stream.Context())
+	defer stop()
+	ctx, end := context.WithCancelCause(drained)
+	defer end(nil)
+	s := c.hooks.Subscribe(want)
+	defer c.logLost(ctx, s)
+	defer s.Close()
+	if err := stream.SendHeader(nil); err != nil {
+		return err
+	}
+	// The reader ends at the latest when this handler has returned and gRPC
+	// cancels the stream's context: nothing else wakes it from Recv.
+	go func() { end(takeReplies(stream, s)) }()
+	for call := range s.Calls(ctx) {
+		if err := stream.Send(&contextdv1.ServeHooksResponse{Call: hookCallToProto(call)}); err != nil {
+			return err
+		}
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, io.EOF):
+		return nil
+	case errors.Is(cause, errDrained):
+		return apierr.ErrDraining
+	default:
+		return cause
+	}
+}
+
+func (c *compactions) logLost(ctx context.Context, s *lifecycle.Subscriber) {
+	if n := s.Lost(); n > 0 {
+		c.server.logger.WarnContext(ctx, "a runtime was not told of all compactions because it was too slow", "lost", n)
+	}
+}
+
+func receiveSubscription(stream hookStream) (lifecycle.Subscription, error) {
+	first, err := stream.Recv()
+	if errors.Is(err, io.EOF) || err == nil && first.GetSubscribe() == nil {
+		return lifecycle.Subscription{}, &eventlog.InvalidError{Field: "subscribe", Reason: "must be the first message"}
+	}
+	if err != nil {
+		return lifecycle.Subscription{}, err
+	}
+	m := first.GetSubscribe()
+	if !m.GetPreCompact() && !m.GetPostCompact() {
+		return lifecycle.Subscription{}, &eventlog.InvalidError{Field: "subscribe.pre_compact", Reason: "must be set, or post_compact, or both"}
+	}
+	return lifecycle.Subscription{
+		Sessions:    m.GetSessionIds(),
+		PreCompact:  m.GetPreCompact(),
+		PostCompact: m.GetPostCompact(),
+		Deadline:    m.GetDeadline().AsDuration(),
+	}, nil
+}
+
+// takeReplies hands replies over until the stream ends or one is wrong.
+func takeReplies(stream hookStream, s *lifecycle.Subscriber) error {
+	for {
+		req, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if req.GetReply() == nil {
+			return &eventlog.InvalidError{Field: "subscribe", Reason: "must come once, before the replies"}
+		}
+		if err := s.Reply(hookReplyToDomain(req.GetReply())); err != nil {
+			return wire.Under("reply", err)
+		}
+	}
+}
+
+func hookReplyToDomain(m *contextdv1.HookReply) lifecycle.Reply {
+	return lifecycle.Reply{
+		CallID:        m.GetCallId(),
+		Decision:      lifecycle.Decision(m.GetDecision()),
+		Reason:        m.GetReason(),
+		KeepLastTurns: m.KeepLastTurns,
+		TargetTokens:  m.TargetTokens,
+		Strategy:      m.GetStrategy(),
+	}
+}
+
+func hookCallToProto(c lifecycle.Call) *contextdv1.HookCall {
+	m := &contextdv1.HookCall{
+		CallId:        c.ID,
+		Hook:          string(c.Hook),
+		SessionId:     c.SessionID,
+		Mode:          c.Mode,
+		Trigger:       contextdv1.CompactionTrigger(c.Trigger),
+		Strategy:      c.Terms.Strategy,
+		KeepLastTurns: c.Terms.KeepLastTurns,
+		TargetTokens:  c.Terms.TargetTokens,
+		MessageCount:  c.MessageCount,
+		TokensBefore:  c.TokensBefore,
+	}
+	if r := c.Result; r != nil {
+		m.RemainingMessages = r.RemainingMessages
+		m.ArchivedMessages = r.ArchivedMessages
+		m.TokensAfter = r.TokensAfter
+		m.Summary = r.Summary
+		m.Reminders = reminderReportToProto(r.Reminders)
+	}
+	return m
+}
+
+func reminderReportToProto(r lifecycle.ReminderReport) *contextdv1.ReminderReport {
+	return &contextdv1.ReminderReport{
+		Expired: r.Expired, Deduped: r.Deduped, Compacted: r.Compacted, Preserved: r.Preserved, Decremented: r.Decremented,
+	}
+}

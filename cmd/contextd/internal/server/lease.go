@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/pull"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// TaskQueue holds spans that wait for a runtime's own model; *pull.Queue is one.
+// Its methods may be called from any goroutine.
+type TaskQueue interface {
+	// Lease waits for a task of one of the sessions, or of any if there are none, and
+	// gives it to the worker alone for so long; 0 is the queue's own default.
+	Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (pull.Task, error)
+	// Complete ends a task and returns the summary that it led to; it has no ID where
+	// it led to none.
+	Complete(ctx context.Context, c pull.Completion) (summarize.Summary, error)
+}
+
+// errNoPull is told to workers that have nothing to wait for.
+var errNoPull = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "no summarizer of type pull is configured"}
+
+// LeaseSummaryTasks sends tasks as they come up. One that the worker does not
+// complete goes to somebody else when its lease is over.
+func (c *compactions) LeaseSummaryTasks(req *contextdv1.LeaseSummaryTasksRequest, stream grpc.ServerStreamingServer[contextdv1.LeaseSummaryTasksResponse]) error {
+	if c.tasks == nil {
+		return errNoPull
+	}
+	if err := c.server.refuseDraining(); err != nil {
+		return err
+	}
+	ctx, stop := c.server.untilDrained(stream.Context())
+	defer stop()
+	for {
+		task, err := c.tasks.Lease(ctx, req.GetWorkerId(), req.GetSessionIds(), req.GetLease().AsDuration())
+		if err != nil {
+			return followEnd(ctx, err)
+		}
+		if err := stream.Send(&contextdv1.LeaseSummaryTasksResponse{Task: summaryTaskToProto(task)}); err != nil {
+			return err
+		}
+	}
+}
+
+// CompleteSummaryTask takes a text back. It goes on while the daemon drains: what
+// a model was paid for is stored if it can be.
+func (c *compactions) CompleteSummaryTask(ctx context.Context, req *contextdv1.CompleteSummaryTaskRequest) (*contextdv1.CompleteSummaryTaskResponse, error) {
+	if c.tasks == nil {
+		return nil, errNoPull
+	}
+	s, err := c.tasks.Complete(ctx, pull.Completion{
+		TaskID:       req.GetTaskId(),
+		Text:         req.GetText(),
+		Error:        req.GetError(),
+		InputTokens:  req.GetInputTokens(),
+		OutputTokens: req.GetOutputTokens(),
+		Model:        req.GetModel(),
+	})
+	var rejected *summarize.RejectedError
+	if errors.As(err, &rejected) {
+		return nil, &eventlog.InvalidError{Field: "text", Reason: rejected.Reason}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &contextdv1.CompleteSummaryTaskResponse{}
+	if s.ID != "" {
+		out.Summary = summaryToProto(s)
+	}
+	return out, nil
+}
+
+func summaryTaskToProto(t pull.Task) *contextdv1.SummaryTask {
+	return &contextdv1.SummaryTask{
+		TaskId:          t.ID,
+		SessionId:       t.SessionID,
+		FromSeq:         uint64(t.From),
+		ToSeq:           uint64(t.To),
+		SystemPrompt:    t.System,
+		Prompt:          t.Prompt,
+		MaxOutputTokens: t.MaxOutputTokens,
+		LeaseExpireTime: optionalTime(t.Expires),
+	}
+}
+
+// summaryToProto names the model where one wrote the text.
+func summaryToProto(s summarize.Summary) *contextdv1.Summary {
+	writer := s.Model
+	if writer == "" {
+		writer = s.Summarizer
+	}
+	return &contextdv1.Summary{
+		SummaryId:               s.ID,
+		FromSeq:                 uint64(s.From),
+		ToSeq:                   uint64(s.To),
+		Text:                    s.Text,
+		ToolLedger:              s.Ledger,
+		IdentifierIndex:         s.Index,
+		Summarizer:              writer,
+		InstructionsFingerprint: s.Instructions,
+		InputTokens:             s.InputTokens,
+		OutputTokens:            s.OutputTokens,
+		CreateTime:              optionalTime(s.Time),
+		Version:                 s.Version,
+	}
+}

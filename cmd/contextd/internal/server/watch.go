@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// WatchLifecycle sends what happens from the moment its headers go out.
+func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stream grpc.ServerStreamingServer[contextdv1.WatchLifecycleResponse]) error {
+	if err := c.server.refuseDraining(); err != nil {
+		return err
+	}
+	ctx, stop := c.server.untilDrained(stream.Context())
+	defer stop()
+	w := c.events.Subscribe(req.GetSessionIds())
+	defer w.Close()
+	if err := stream.SendHeader(nil); err != nil {
+		return err
+	}
+	for e := range w.Events(ctx) {
+		if err := stream.Send(&contextdv1.WatchLifecycleResponse{Event: lifecycleEventToProto(e)}); err != nil {
+			return err
+		}
+	}
+	return followEnd(ctx, context.Cause(ctx))
+}
+
+func lifecycleEventToProto(e lifecycle.Event) *contextdv1.LifecycleEvent {
+	return &contextdv1.LifecycleEvent{
+		SessionId:  e.SessionID,
+		Type:       string(e.Type),
+		Time:       optionalTime(e.Time),
+		Attributes: e.Attributes,
+	}
+}
+
+// optionalTime is absent for the zero time.
+func optionalTime(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
