@@ -1,0 +1,2 @@
+// Package anthropic asks a model for summaries through Anthropic's Messages API.
+package anthropic

@@ -1,0 +1,250 @@
+package modelhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/contextd/contextd/internal/summarize"
+	"golang.org/x/time/rate"
+)
+
+// maxAnswerBytes bounds what is read of an answer, reasoning included.
+const maxAnswerBytes = 4 << 20
+
+// Client sends requests to one endpoint. It may be used from any goroutine.
+type Client struct {
+	options  Options
+	url      *url.URL
+	endpoint string
+	dialect  Dialect
+	http     *http.Client
+	limiter  *rate.Limiter
+}
+
+// Dialect is what a provider's API needs to be told, and how it tells failures.
+type Dialect struct {
+	// Authorize puts the key into the request's headers; it is not called without a
+	// key.
+	Authorize func(http.Header, string)
+	// Headers go with every request; Options.Headers come after and win.
+	Headers map[string]string
+	// Failure reads the body of an answer that is no success. Its strings need not be
+	// fit to be shown.
+	Failure func(body []byte) Failure
+}
+
+// Failure is what a provider says of a failed request.
+type Failure struct {
+	Code, Message string
+	// Permanent says that the same request would fail again, whatever the status.
+	Permanent bool
+	// Spent says that waiting will not help within the time of a request, although
+	// the status promises it.
+	Spent bool
+}
+
+// NewClient returns a client for the address that locate makes of the base URL. It
+// sends nothing. What is wrong is an *eventlog.InvalidError that names the option.
+func NewClient(o Options, d Dialect, locate func(*url.URL) *url.URL) (*Client, error) {
+	o, base, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	target := locate(base)
+	c := &Client{
+		options:  o,
+		url:      target,
+		endpoint: (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String(),
+		dialect:  d,
+		limiter:  rate.NewLimiter(rate.Inf, 1),
+	}
+	if o.RequestsPerMinute > 0 {
+		c.limiter.SetLimit(rate.Limit(o.RequestsPerMinute / 60))
+	}
+	if o.HTTPClient != nil {
+		copied := *o.HTTPClient
+		c.http = &copied
+	} else {
+		c.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	c.http.Timeout = 0
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+// Options returns the options, completed by their defaults.
+func (c *Client) Options() Options { return c.options }
+
+// Close drops connections that are not in use. The client can still be used.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Send posts body until an answer is read by parse without an error, until a failure
+// that a further attempt would not mend, until attempts or time run out. Prompts are
+// what of the body no error may show. An *AnswerError of parse is completed with the
+// endpoint.
+func (c *Client) Send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
+	p := newPace(ctx)
+	attempt := 0
+	out, err := backoff.Retry(ctx, func() (summarize.Output, error) {
+		attempt++
+		p.asked = 0
+		answer, err := c.attempt(ctx, body, prompts)
+		if err == nil {
+			var out summarize.Output
+			if out, err = parse(answer); err == nil {
+				return out, nil
+			}
+			if wrong := (*AnswerError)(nil); errors.As(err, &wrong) {
+				wrong.Endpoint = c.endpoint
+			}
+		}
+		if status := (*StatusError)(nil); errors.As(err, &status) {
+			p.asked = status.RetryAfter
+		}
+		if errors.Is(err, summarize.ErrPermanent) {
+			err = backoff.Permanent(err)
+		}
+		return summarize.Output{}, err
+	},
+		backoff.WithBackOff(p),
+		backoff.WithMaxTries(uint(c.options.MaxAttempts)),
+		backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, wait time.Duration) {
+			c.options.Logger.LogAttrs(ctx, slog.LevelInfo, "asking a model again",
+				slog.String("model", c.options.Model), slog.Int("attempt", attempt),
+				slog.Duration("wait", wait), slog.Any("error", err))
+		}))
+	if err == nil {
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return summarize.Output{}, fmt.Errorf("%s: %w", c.endpoint, context.Cause(ctx))
+	}
+	// With tries used up, the mark against retrying is still on the error.
+	for marked := (*backoff.PermanentError)(nil); errors.As(err, &marked); {
+		err = marked.Err
+	}
+	return summarize.Output{}, err
+}
+
+// attempt waits for its turn, posts body once and returns the body of a success.
+func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]byte, error) {
+	if err := c.limiter.Wait(ctx); err != nil {
+		return nil, backoff.Permanent(&PacedError{c.options.RequestsPerMinute})
+	}
+	key, err := c.options.APIKey.Reveal()
+	if err != nil {
+		return nil, backoff.Permanent(fmt.Errorf("key for %s: %w", c.endpoint, err))
+	}
+	timeout := &TimeoutError{c.options.Timeout}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.options.Timeout, timeout)
+	defer cancel()
+	h := hidden{c.secrets(key), prompts}
+	resp, raw, err := c.roundTrip(ctx, body, key)
+	switch {
+	case err == nil:
+	case context.Cause(ctx) == error(timeout):
+		return nil, &TransportError{c.endpoint, timeout}
+	default:
+		return nil, &TransportError{c.endpoint, h.cause(err)}
+	}
+	if len(raw) > maxAnswerBytes {
+		return nil, &AnswerError{c.endpoint, fmt.Sprintf("the answer is larger than %d bytes", maxAnswerBytes), true}
+	}
+	if resp.StatusCode == http.StatusOK {
+		return raw, nil
+	}
+	return nil, c.failure(resp, raw, h)
+}
+
+func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (*http.Response, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "contextd")
+	for name, value := range c.dialect.Headers {
+		req.Header.Set(name, value)
+	}
+	if key != "" {
+		c.dialect.Authorize(req.Header, key)
+	}
+	for name, value := range c.options.Headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
+	return resp, raw, err
+}
+
+// failure makes an error of an answer that is no success.
+func (c *Client) failure(resp *http.Response, body []byte, h hidden) error {
+	f := c.dialect.Failure(body)
+	e := &StatusError{
+		Endpoint:   c.endpoint,
+		Status:     resp.StatusCode,
+		Code:       h.code(f.Code),
+		Message:    h.message(f.Message),
+		RetryAfter: retryAfter(resp.Header, time.Now()),
+		Permanent:  f.Permanent || !passing(resp.StatusCode),
+	}
+	for _, name := range []string{"X-Request-Id", "Request-Id"} {
+		if id := h.code(resp.Header.Get(name)); id != "" {
+			e.RequestID = id
+			break
+		}
+	}
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		// Providers describe the key that they refuse.
+		e.Message = ""
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		e.Message = "redirects are not followed"
+	}
+	if f.Spent {
+		return backoff.Permanent(e)
+	}
+	return e
+}
+
+// passing says whether a failure of this status may be over at the next attempt.
+func passing(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// secrets are the texts that no error may show.
+func (c *Client) secrets(key string) []string {
+	out := []string{key}
+	for _, value := range c.options.Headers {
+		out = append(out, value)
+	}
+	if c.url.User != nil {
+		password, _ := c.url.User.Password()
+		out = append(out, c.url.User.Username(), password)
+	}
+	for _, values := range c.url.Query() {
+		out = append(out, values...)
+	}
+	return out
+}

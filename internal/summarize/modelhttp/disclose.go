@@ -1,0 +1,106 @@
+package modelhttp
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What an endpoint says of a failure may repeat what it was sent, whole, in part or
+// escaped. So its words are shown only if, down to letters and digits, no stretch of
+// them also stands in what must not be shown.
+const (
+	maxMessageBytes = 300
+	maxCodeBytes    = 64
+	// secretStretch and promptStretch are lengths in letters and digits. A prompt
+	// shares short ones with any text.
+	secretStretch = 6
+	promptStretch = 16
+)
+
+// hidden is what must not be shown.
+type hidden struct{ secrets, prompts []string }
+
+// message returns s on one line and bounded, or empty if it must not be shown.
+func (h hidden) message(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+	if len(s) > maxMessageBytes {
+		cut := maxMessageBytes
+		for !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	if h.in(s) {
+		return ""
+	}
+	return s
+}
+
+// code returns s if it is a word, such as an error code or the id of a request, and
+// may be shown; else empty.
+func (h hidden) code(s string) string {
+	plain := strings.IndexFunc(s, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r)
+	}) < 0
+	if !plain || len(s) > maxCodeBytes || h.in(s) {
+		return ""
+	}
+	return s
+}
+
+// cause returns a client's error without the address, which may hold a password,
+// and without the error if it quotes what must not be shown.
+func (h hidden) cause(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	if h.in(err.Error()) {
+		return errors.New("the connection failed")
+	}
+	return err
+}
+
+func (h hidden) in(s string) bool {
+	s = letters(s)
+	for _, secret := range h.secrets {
+		if shares(s, letters(secret), secretStretch) {
+			return true
+		}
+	}
+	for _, prompt := range h.prompts {
+		if shares(s, letters(prompt), promptStretch) {
+			return true
+		}
+	}
+	return false
+}
+
+// shares reports whether a stretch of n bytes of s, or all of whole if it is
+// shorter, stands in the other.
+func shares(s, whole string, n int) bool {
+	if len(whole) == 0 {
+		return false
+	}
+	n = min(n, len(whole))
+	for i := 0; i+n <= len(s); i++ {
+		if strings.Contains(whole, s[i:i+n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// letters drops everything but letters and digits, and the case of those.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}

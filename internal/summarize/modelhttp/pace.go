@@ -1,0 +1,77 @@
+package modelhttp
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	firstWait = time.Second
+	maxWait   = 30 * time.Second
+	// maxRetryAfter is the longest wait that an endpoint is granted; one that asks
+	// for more is left to a later request.
+	maxRetryAfter = 2 * time.Minute
+)
+
+// pace decides how long to wait between the attempts of one request: exponentially,
+// with jitter, no less than the endpoint asked for, and not at all if there is no
+// point.
+type pace struct {
+	exponential *backoff.ExponentialBackOff
+	ctx         context.Context
+	// asked is what the last answer asked for.
+	asked time.Duration
+}
+
+func newPace(ctx context.Context) *pace {
+	return &pace{ctx: ctx, exponential: &backoff.ExponentialBackOff{
+		InitialInterval:     firstWait,
+		RandomizationFactor: 0.5,
+		Multiplier:          2,
+		MaxInterval:         maxWait,
+	}}
+}
+
+// NextBackOff returns the wait before the next attempt.
+func (p *pace) NextBackOff() time.Duration {
+	wait := max(p.exponential.NextBackOff(), p.asked)
+	if p.asked > maxRetryAfter {
+		return backoff.Stop
+	}
+	if deadline, ok := p.ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return backoff.Stop
+	}
+	return wait
+}
+
+// Reset begins anew.
+func (p *pace) Reset() {
+	p.exponential.Reset()
+	p.asked = 0
+}
+
+// retryAfter reads how long an answer asks to wait, in seconds or until a date,
+// which is taken by the answer's own clock where it tells it.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		if !(seconds > 0) {
+			return 0
+		}
+		const most = 24 * 60 * 60
+		return time.Duration(min(seconds, most) * float64(time.Second))
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(0, until.Sub(now))
+}

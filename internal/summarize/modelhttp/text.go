@@ -1,0 +1,46 @@
+package modelhttp
+
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// thinking are the marks that models put around reasoning which their server leaves
+// in the text.
+var thinking = []struct{ begin, end string }{
+	{"<think>", "</think>"},
+	{"<thinking>", "</thinking>"},
+	{"[THINK]", "[/THINK]"},
+}
+
+// WithoutThinking returns text without the reasoning that it begins with, and
+// without space around it. Marks further in are text: a summary may be about them.
+func WithoutThinking(text string) string {
+	text = strings.TrimSpace(text)
+	for _, mark := range thinking {
+		if rest, ok := strings.CutPrefix(text, mark.begin); ok {
+			_, answer, _ := strings.Cut(rest, mark.end)
+			return strings.TrimSpace(answer)
+		}
+		// Some prompt templates hold the first mark themselves, so that the model
+		// writes the second alone, on a line of its own.
+		before, after, ok := strings.Cut("\n"+text+"\n", "\n"+mark.end+"\n")
+		if ok && !strings.Contains(before, mark.begin) {
+			return strings.TrimSpace(after)
+		}
+	}
+	return text
+}
+
+// OutputLimit returns how many tokens a model may write for the request, 0 for no
+// limit: the request's, with room because the model counts otherwise than the
+// request does, and the reasoning that comes before.
+func (o Options) OutputLimit(r summarize.Request) uint64 {
+	if r.MaxOutputTokens == 0 {
+		return 0
+	}
+	const most = 1 << 31
+	limit := min(r.MaxOutputTokens, most)
+	return limit + limit/4 + 16 + o.ReasoningTokens
+}

@@ -1,0 +1,135 @@
+// Package realtest asks real endpoints what the fake of modeltest only claims, and
+// records the exchanges that the fake is built from.
+package realtest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/modelhttp"
+	"github.com/contextd/contextd/internal/summarize/modeltest"
+)
+
+// Flags say which endpoint there is and what to expect of it.
+type Flags struct {
+	endpoint, keyEnv, server, record, cases string
+}
+
+// RegisterFlags adds the flags to those of a test binary.
+func RegisterFlags(f *flag.FlagSet) *Flags {
+	var r Flags
+	f.StringVar(&r.endpoint, "endpoint", "", "base `URL` of a real endpoint")
+	f.StringVar(&r.keyEnv, "key-env", "", "`variable` that holds the endpoint's key")
+	f.StringVar(&r.cases, "cases", "", "what is expected, as `case=model,...`, such as ok=qwen2.5:7b")
+	f.StringVar(&r.server, "server", "", "`name and version` of the server, for -record")
+	f.StringVar(&r.record, "record", "", "`folder` to record the exchanges in")
+	return &r
+}
+
+// expected is what becomes of a case's request: a part of the error, and whether it
+// is permanent.
+var expected = map[modeltest.Behaviour]struct {
+	fails     string
+	permanent bool
+}{
+	modeltest.OK:              {},
+	modeltest.CutOff:          {"cut off", true},
+	modeltest.ContextExceeded: {"answered 400", true},
+	modeltest.Unauthorized:    {"answered 40", true},
+	modeltest.UnknownModel:    {"answered 4", true},
+	modeltest.RateLimited:     {"answered 429", false},
+	modeltest.Failing:         {"answered 500", false},
+}
+
+// Run tests a backend against the endpoint; it skips where there is none.
+func (f *Flags) Run(t *testing.T, api modeltest.API, open func(modelhttp.Options) (summarize.Backend, error)) {
+	if f.endpoint == "" {
+		t.Skip("SKIPPED: no -endpoint given; tools/realmodel/run.sh starts real servers")
+	}
+	if f.cases == "" {
+		t.Fatal("-cases is empty")
+	}
+	for _, pair := range strings.Split(f.cases, ",") {
+		name, model, ok := strings.Cut(pair, "=")
+		c := modeltest.Behaviour(name)
+		want, known := expected[c]
+		if !ok || !known {
+			t.Fatalf("-cases: %q", pair)
+		}
+		t.Run(name, func(t *testing.T) {
+			recorder := &modeltest.Recorder{Base: http.DefaultTransport}
+			o := modelhttp.Options{
+				BaseURL: f.endpoint, Model: model, MaxAttempts: 1, Timeout: 5 * time.Minute,
+				HTTPClient: &http.Client{Transport: recorder},
+			}
+			switch {
+			case c == modeltest.Unauthorized:
+				o.APIKey = modelhttp.Literal("sk-this-is-not-the-key")
+			case f.keyEnv != "":
+				var err error
+				if o.APIKey, err = modelhttp.FromEnv(f.keyEnv); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b, err := open(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := b.Summarize(t.Context(), request(c))
+			if f.record != "" {
+				if err := recorder.Save(f.record, f.server, api, c); err != nil {
+					t.Error(err)
+				}
+			}
+			t.Logf("wrote %q by %q with %d tokens in, %d out; error: %v", out.Text, out.Model, out.InputTokens, out.OutputTokens, err)
+			if want.fails == "" {
+				if err != nil || strings.TrimSpace(out.Text) == "" || out.Model == "" || out.InputTokens == 0 || out.OutputTokens == 0 {
+					t.Fatalf("got %+v, %v", out, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), want.fails) || errors.Is(err, summarize.ErrPermanent) != want.permanent {
+				t.Fatalf("got %v, permanent %v; want %q, permanent %v",
+					err, errors.Is(err, summarize.ErrPermanent), want.fails, want.permanent)
+			}
+			if key := os.Getenv(f.keyEnv); key != "" && strings.Contains(err.Error(), key) {
+				t.Error("the error holds the key")
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		b, err := open(modelhttp.Options{BaseURL: f.endpoint, Model: "any"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := b.Summarize(ctx, request(modeltest.OK)); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// request is what a case asks. What sets a case apart is in the request only where
+// the server decides by it.
+func request(c modeltest.Behaviour) summarize.Request {
+	r := summarize.Request{
+		System:          "Summarise what an agent did. Keep exact paths and names.",
+		Prompt:          "| user: Make Append durable.\n| assistant: I read internal/log/store.go <Append>.\n",
+		MaxOutputTokens: 400,
+	}
+	switch c {
+	case modeltest.CutOff:
+		r.MaxOutputTokens = 1
+	case modeltest.ContextExceeded:
+		r.Prompt += strings.Repeat("| assistant: I read on.\n", 100)
+	}
+	return r
+}
