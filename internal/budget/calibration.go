@@ -53,15 +53,15 @@ func (c Calibration) average() uint64 {
 	return clampCalibration(c.Average)
 }
 
-// Observe takes in a prompt of which the provider counted real tokens where
+// Observe takes in a prompt of which the provider counted tokens where
 // contextd estimated so many. The factor goes a fifth of the way towards their
 // ratio, by at most 0.15, and never past it; a floor that the ratio is below gives
 // way. Prompts of less than 500 tokens by either count change nothing.
-func (c Calibration) Observe(estimated, real uint64) Calibration {
-	if min(estimated, real) < leastCompared {
+func (c Calibration) Observe(estimated, counted uint64) Calibration {
+	if min(estimated, counted) < leastCompared {
 		return c
 	}
-	ratio := clampCalibration(mulDiv(real, million, estimated))
+	ratio := clampCalibration(mulDiv(counted, million, estimated))
 	c.Average, c.Floor = towards(c.average(), ratio), min(c.Floor, mostCalibration)
 	if c.Floor > ratio {
 		above := c.Floor - min(max(c.Average, ratio), c.Floor)
@@ -76,12 +76,12 @@ func (c Calibration) Observe(estimated, real uint64) Calibration {
 
 // Reject takes in a prompt that the provider refused as too long. The factor is
 // at once at least 1.15 times what it was and, where the provider said how long
-// the prompt was, at least real / estimated; it does not exceed 2. real 0 is not
+// the prompt was, at least real / estimated; it does not exceed 2. counted 0 is not
 // told.
-func (c Calibration) Reject(estimated, real uint64) Calibration {
+func (c Calibration) Reject(estimated, counted uint64) Calibration {
 	floor := (c.ppm()*rejectionPercent + 99) / 100
-	if min(estimated, real) >= leastCompared {
-		floor = max(floor, mulDivUp(real, million, estimated))
+	if min(estimated, counted) >= leastCompared {
+		floor = max(floor, mulDivUp(counted, million, estimated))
 	}
 	c.Floor = min(floor, mostCalibration)
 	c.Calls++

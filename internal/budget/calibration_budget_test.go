@@ -85,11 +85,11 @@ func TestCalibratedKeepsWhatWasGranted(t *testing.T) {
 			t.Fatalf("%+v became %+v", b, got)
 		}
 		half := mulDiv(b.Target, million, c.ppm()) / 2
-		if real := got.Real(got.Target + got.InjectionReserve); real > b.Target+b.InjectionReserve && got.Target > max(half, 1) {
-			t.Errorf("%+v grants %d real tokens, %+v takes %d", b, b.Target+b.InjectionReserve, got, real)
+		if counted := got.Real(got.Target + got.InjectionReserve); counted > b.Target+b.InjectionReserve && got.Target > max(half, 1) {
+			t.Errorf("%+v grants %d real tokens, %+v takes %d", b, b.Target+b.InjectionReserve, got, counted)
 		}
-		if real := got.Real(got.Target); c.ppm() >= million && real > b.Target && got.Target > 1 {
-			t.Errorf("the messages may take %d real tokens of %d", real, b.Target)
+		if counted := got.Real(got.Target); c.ppm() >= million && counted > b.Target && got.Target > 1 {
+			t.Errorf("the messages may take %d real tokens of %d", counted, b.Target)
 		}
 		if estimated := got.Target + got.InjectionReserve + got.OverheadTokens; got.Target > b.Target && estimated > b.MaxTokens {
 			t.Errorf("%d estimated tokens in a window of %d", estimated, b.MaxTokens)

@@ -18,11 +18,11 @@ func learnt(t *rapid.T) Calibration {
 		c = Calibration{Average: tokens.Draw(t, "average"), Floor: tokens.Draw(t, "floor")}
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "calls") {
-		estimated, real := tokens.Draw(t, "estimated"), tokens.Draw(t, "real")
+		estimated, counted := tokens.Draw(t, "estimated"), tokens.Draw(t, "real")
 		if rapid.IntRange(0, 4).Draw(t, "rejected") == 0 {
-			c = c.Reject(estimated, real)
+			c = c.Reject(estimated, counted)
 		} else {
-			c = c.Observe(estimated, real)
+			c = c.Observe(estimated, counted)
 		}
 	}
 	return c
@@ -57,9 +57,9 @@ func TestObserveStepsTowardsTheRatio(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := learnt(t)
 		estimated := rapid.Uint64Range(500, 1<<40).Draw(t, "estimated")
-		real := rapid.Uint64Range(500, 1<<40).Draw(t, "real")
-		ratio := min(max(float64(real)/float64(estimated), 0.5), 2)
-		before, after := c.Factor(), c.Observe(estimated, real).Factor()
+		counted := rapid.Uint64Range(500, 1<<40).Draw(t, "real")
+		ratio := min(max(float64(counted)/float64(estimated), 0.5), 2)
+		before, after := c.Factor(), c.Observe(estimated, counted).Factor()
 		const rounding = 1e-6
 		if math.Abs(after-before) > 0.15+rounding {
 			t.Errorf("from %v to %v in one call", before, after)
@@ -75,15 +75,15 @@ func TestObserveConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := learnt(t)
 		estimated := rapid.Uint64Range(10_000, 200_000).Draw(t, "estimated")
-		real := rapid.Uint64Range(1_000, 600_000).Draw(t, "real")
-		ratio := min(max(float64(real)/float64(estimated), 0.5), 2)
+		counted := rapid.Uint64Range(1_000, 600_000).Draw(t, "real")
+		ratio := min(max(float64(counted)/float64(estimated), 0.5), 2)
 		for range 300 {
-			c = c.Observe(estimated, real)
+			c = c.Observe(estimated, counted)
 		}
 		if math.Abs(c.Factor()-ratio) > 2e-6 {
 			t.Errorf("after 300 calls of ratio %v the factor is %v: %+v", ratio, c.Factor(), c)
 		}
-		if again := c.Observe(estimated, real); math.Abs(again.Factor()-c.Factor()) > 2e-6 {
+		if again := c.Observe(estimated, counted); math.Abs(again.Factor()-c.Factor()) > 2e-6 {
 			t.Errorf("it moves on from %v to %v", c.Factor(), again.Factor())
 		}
 	})
@@ -95,14 +95,14 @@ func TestRejectActsAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := learnt(t)
 		estimated := rapid.Uint64Range(0, 1<<40).Draw(t, "estimated")
-		real := rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Range(0, 1<<40)).Draw(t, "real")
-		rejected := c.Reject(estimated, real)
+		counted := rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Range(0, 1<<40)).Draw(t, "real")
+		rejected := c.Reject(estimated, counted)
 		want := c.Factor() * 1.15
-		if estimated >= 500 && real >= 500 {
-			want = max(want, float64(real)/float64(estimated))
+		if estimated >= 500 && counted >= 500 {
+			want = max(want, float64(counted)/float64(estimated))
 		}
 		if got := rejected.Factor(); got < min(want, 2)-1e-6 {
-			t.Errorf("%v became %v for %d estimated and %d real tokens; want at least %v", c.Factor(), got, estimated, real, min(want, 2))
+			t.Errorf("%v became %v for %d estimated and %d real tokens; want at least %v", c.Factor(), got, estimated, counted, min(want, 2))
 		}
 		b := resolvedBudget(t)
 		if c.Factor() < 2 && b.Target > 100 && c.Factor() >= 1 {

@@ -144,11 +144,11 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c budget.Calibration
 		for range rapid.IntRange(1, 10).Draw(t, "calls") {
-			estimated, real := rapid.Uint64Range(500, 200_000).Draw(t, "estimated"), rapid.Uint64Range(500, 200_000).Draw(t, "real")
+			estimated, counted := rapid.Uint64Range(500, 200_000).Draw(t, "estimated"), rapid.Uint64Range(500, 200_000).Draw(t, "real")
 			if rapid.Bool().Draw(t, "rejected") {
-				c = c.Reject(estimated, real)
+				c = c.Reject(estimated, counted)
 			} else {
-				c = c.Observe(estimated, real)
+				c = c.Observe(estimated, counted)
 			}
 		}
 		calibrated := b.Calibrated(c)

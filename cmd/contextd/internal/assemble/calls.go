@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // Call is a model call as the runtime reports it.
@@ -65,8 +67,16 @@ type InForce struct {
 }
 
 // inForce reads the decisions out of a record.
-func inForce(r projection.Record) InForce {
-	return InForce{CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf}
+func (e *Engine) inForce(ctx context.Context, sessionID string, r projection.Record) (InForce, error) {
+	in := InForce{SummaryID: r.After.Summary, CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf}
+	if in.SummaryID == "" {
+		return in, nil
+	}
+	all, err := summarize.Load(ctx, e.store, sessionID, r.AsOf)
+	if at := slices.IndexFunc(all, func(s summarize.Summary) bool { return s.ID == in.SummaryID }); at >= 0 {
+		in.SummaryVersion = all[at].Version
+	}
+	return in, err
 }
 
 // estimate is the size of the prompt that was made from a projection: what was
@@ -106,10 +116,11 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 		if err != nil {
 			return budget.Calibration{}, err
 		}
-		at = r.AsOf
-		if recorded.describe(r); recorded.Model == "" {
-			recorded.Model = r.Budget.Model
+		if recorded.InForce, err = e.inForce(ctx, c.SessionID, r); err != nil {
+			return budget.Calibration{}, err
 		}
+		recorded.describe(r)
+		at = r.AsOf
 	}
 	newest, err := e.newestCall(ctx, c.SessionID)
 	if err != nil {
@@ -141,8 +152,11 @@ func (e *Engine) sent(ctx context.Context, c Call) (projection.Record, error) {
 }
 
 func (c *RecordedCall) describe(r projection.Record) {
-	c.EstimatedTokens, c.Tokenizer, c.BudgetModel = estimate(r), r.Budget.Tokenizer, r.Budget.Model
-	c.Fingerprint, c.InForce = r.Fingerprint, inForce(r)
+	c.EstimatedTokens, c.Fingerprint = estimate(r), r.Fingerprint
+	c.Tokenizer, c.BudgetModel = r.Budget.Tokenizer, r.Budget.Model
+	if c.Model == "" {
+		c.Model = r.Budget.Model
+	}
 }
 
 // learn is what is known of the call's model with the call.
