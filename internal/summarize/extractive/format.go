@@ -43,8 +43,9 @@ func (s source) compare(o source) int {
 	return cmp.Or(cmp.Compare(s.seq, o.seq), cmp.Compare(s.block, o.block), cmp.Compare(s.origin, o.origin))
 }
 
-// parseHeading is the inverse of heading.
+// parseHeading is the inverse of heading, but for blanks behind it.
 func parseHeading(line string) (source, bool) {
+	line = strings.TrimRight(line, " \t\r")
 	pointer, from, _ := strings.Cut(line, " ")
 	seq, block, err := reduce.ParsePointer(pointer)
 	if err != nil {

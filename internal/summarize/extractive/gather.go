@@ -20,8 +20,7 @@ type use struct {
 	texts     int // how many texts held it
 	arguments int // how many calls were made with it
 	last      int // the newest of those texts
-	// shown is set when a picked excerpt shows it.
-	shown bool
+	shown     int // how many picked excerpts show it
 }
 
 // gather takes in an older text and what came behind it.

@@ -6,7 +6,7 @@ import (
 )
 
 // pick returns the excerpts that are worth the most for what they cost, within limit.
-// A name that a picked one shows already adds nothing to another.
+// A name that a picked one shows already adds little to another.
 func (s *span) pick(limit uint64, count func(string) uint64) string {
 	queue := candidates{}
 	for _, e := range s.excerpts {
@@ -43,7 +43,7 @@ func (s *span) pick(limit uint64, count func(string) uint64) string {
 		open[e.from] = true
 		picked = append(picked, e)
 		for _, n := range e.names {
-			s.names[n].shown = true
+			s.names[n].shown++
 		}
 	}
 	// The whole may count a little more than its parts.

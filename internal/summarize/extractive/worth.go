@@ -13,6 +13,9 @@ const (
 	nameWorth     = 16 * unit
 	textWorth     = 8 * unit
 	argumentWorth = 128 * unit
+	// againShare divides the worth of a name that one place shows already; a third
+	// place is worth nothing.
+	againShare = 16
 	// edgeShare divides the worth of a name that is cut off from where it stood.
 	edgeShare = 8
 	// What the assistant said is worth something for itself, more so where it ends a
@@ -29,10 +32,14 @@ const (
 // worth is what it is worth to show a name.
 func (s *span) worth(n int32) int {
 	u := s.names[n]
-	if u.shown {
+	worth := nameWorth + textWorth*bits.Len(uint(u.texts)) + argumentWorth*bits.Len(uint(u.arguments))
+	switch u.shown {
+	case 0:
+	case 1:
+		worth /= againShare
+	default:
 		return 0
 	}
-	worth := nameWorth + textWorth*bits.Len(uint(u.texts)) + argumentWorth*bits.Len(uint(u.arguments))
 	return worth >> s.halvings(u.last)
 }
 

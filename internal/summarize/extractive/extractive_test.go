@@ -1,0 +1,261 @@
+package extractive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/extractive"
+)
+
+var gauge = budget.NewAccountant(budget.Heuristic{})
+
+// groupsOf admits events and gathers them.
+func groupsOf(t interface{ Fatal(...any) }, events ...eventlog.Event) []*reduce.Group {
+	_, admitted, err := eventlog.Head{}.Admit(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv := reduce.NewConversation(gauge)
+	for _, e := range admitted {
+		conv.Append(e)
+	}
+	return conv.Groups()
+}
+
+func write(older string, groups []*reduce.Group, limit uint64) string {
+	out, err := extractive.Backend{}.Summarize(context.Background(), summarize.Request{
+		Older: older, Groups: groups, MaxOutputTokens: limit, Count: gauge.Text,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return out.Text
+}
+
+func calls(id, arguments string) eventlog.Event {
+	return logtest.Message("call "+id, eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "run", Arguments: arguments})
+}
+
+func answers(id, body string, failed bool) eventlog.Event {
+	return logtest.Message("answer "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, IsError: failed, Content: []eventlog.Block{eventlog.Text{Text: body}}})
+}
+
+func says(text string) eventlog.Event {
+	return logtest.Message(text, eventlog.RoleAssistant, eventlog.Text{Text: text})
+}
+
+// work is a session in which one file is worked on and another is only seen.
+func work(t *testing.T) []*reduce.Group {
+	filler := strings.Repeat("and so the words go on and on, without a name in them, and say little.\n", 60)
+	listing := filler + "lib/unrelated_a.go lib/unrelated_b.go\n" + filler + "src/parser.go:42:	return parseLine(last)\n" + filler
+	return groupsOf(t,
+		logtest.Say("Mend the parser."),
+		calls("c1", `{"pattern":"parseLine"}`), answers("c1", listing, false),
+		calls("c2", `{"path":"src/parser.go"}`), answers("c2", filler+"func parseLine(line string) error {\n"+filler, false),
+		calls("c3", `{"run":"TestParseLine"}`), answers("c3", filler+"--- FAIL: TestParseLine\n", true),
+		calls("c4", `{"path":"src/parser.go"}`), answers("c4", "edited", false),
+		says("The last line was dropped. It is kept now."),
+	)
+}
+
+func TestSummaryOfWork(t *testing.T) {
+	got := write("", work(t), 400)
+	for _, want := range []string{
+		"ctx:3.0\n", "\nsrc/parser.go:42:	return parseLine(last)\n",
+		"ctx:5.0\n", "func parseLine(line string) error {",
+		"ctx:6.0 called with\n{\"run\":\"TestParseLine\"}\n",
+		"ctx:7.0 failed\n", "--- FAIL: TestParseLine",
+		"ctx:10.0 said\nThe last line was dropped. It is kept now.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "Mend the parser") {
+		t.Errorf("quotes the user, whom others quote:\n%s", got)
+	}
+	// Where room is short, what was worked with goes before what was only seen.
+	if tight := write("", work(t), 120); strings.Contains(tight, "unrelated") || !strings.Contains(tight, "parseLine") {
+		t.Errorf("within 120 tokens:\n%s", tight)
+	}
+}
+
+func TestOlderTextCompetes(t *testing.T) {
+	for name, c := range map[string]struct {
+		older string
+		limit uint64
+		want  []string
+		gone  []string
+	}{
+		"its own":              {"ctx:1.0\nold/file_name.go:7: here\nctx:1.1 failed\nno such file old/other.go", 2000, []string{"ctx:1.0\nold/file_name.go:7: here\nctx:1.1 failed\nno such file old/other.go\n"}, nil},
+		"another's":            {"# What was done\nThe user wants tabs.", 2000, []string{"# What was done\nThe user wants tabs.\nctx:"}, nil},
+		"nothing":              {"(no lines to quote)", 2000, nil, []string{"(no lines"}},
+		"where room is short":  {"ctx:1.0\nold/file_name.go:7: here", 60, []string{"parse"}, []string{"old/file_name.go"}},
+		"a heading at the end": {"ctx:1.0\nold/file_name.go:7: here\nctx:1.1", 2000, []string{"ctx:1.0\nold/file_name.go:7: here\nctx:"}, []string{"ctx:1.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := write(c.older, work(t), c.limit)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is missing in\n%s", want, got)
+				}
+			}
+			for _, gone := range c.gone {
+				if strings.Contains(got, gone) {
+					t.Errorf("%q is still in\n%s", gone, got)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingToQuote(t *testing.T) {
+	if got := write("", groupsOf(t, logtest.Say("Hello there.")), 100); got != "(no lines to quote)" {
+		t.Errorf("%q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (extractive.Backend{}).Summarize(ctx, summarize.Request{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// genBody draws texts that make trouble: pointers that stand alone, long lines, escapes,
+// NUL, and names.
+func genBody(more ...string) *rapid.Generator[string] {
+	part := rapid.SampledFrom(append(more, []string{
+		"src/log.go:12: func Append(", "ctx:3.0", "ctx:3.0 failed", "\n", "\n", "\n\n", `\n`, "\r\n", " ", "prose and more of it ",
+		"日本語のテキスト", "\x00", "id_1234567", strings.Repeat("wide_name ", 70), strings.Repeat("x", 900), strings.Repeat("日", 300), "\t",
+	}...))
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(part, 0, 24).Draw(t, "parts"), "")
+	})
+}
+
+func genGroups(t *rapid.T) []*reduce.Group {
+	events := []eventlog.Event{logtest.Say("start")}
+	for i := range rapid.IntRange(0, 6).Draw(t, "turns") {
+		id := fmt.Sprint("c", i)
+		if rapid.Bool().Draw(t, "says") {
+			events = append(events, logtest.Message("say "+id, eventlog.RoleAssistant, eventlog.Text{Text: genBody().Draw(t, "said")}))
+			continue
+		}
+		events = append(events, calls(id, genBody("\xff").Draw(t, "arguments")))
+		if rapid.IntRange(0, 5).Draw(t, "answered") > 0 {
+			events = append(events, answers(id, genBody().Draw(t, "body"), rapid.Bool().Draw(t, "failed")))
+		}
+	}
+	return groupsOf(t, events...)
+}
+
+// TestAlways: whatever the span, a summary is within its limit, the same each time,
+// and made of headings and of what stands in the blocks that they name, in order.
+func TestAlways(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		groups := genGroups(t)
+		cut := rapid.IntRange(0, len(groups)).Draw(t, "cut")
+		limit := rapid.Uint64Range(8, 800).Draw(t, "limit")
+		older := write("", groups[:cut], limit)
+		got := write(older, groups[cut:], limit)
+		if again := write(older, groups[cut:], limit); again != got {
+			t.Fatalf("not the same again:\n%q\n%q", got, again)
+		}
+		if n := gauge.Text(got); n > limit {
+			t.Fatalf("%d tokens for a limit of %d", n, limit)
+		}
+		if !utf8.ValidString(got) || strings.ContainsRune(got, 0) || strings.TrimSpace(got) == "" {
+			t.Fatalf("%q", got)
+		}
+		checkQuotes(t, groups, got)
+	})
+}
+
+func checkQuotes(t *rapid.T, groups []*reduce.Group, text string) {
+	if text == "(no lines to quote)" {
+		return
+	}
+	blocks := map[string]string{}
+	for _, g := range groups {
+		for _, m := range g.Messages {
+			for _, b := range m.Blocks {
+				body := reduce.BodyText(b.Block)
+				if c, ok := b.Block.(eventlog.ToolCall); ok {
+					body = c.Arguments
+				}
+				blocks[reduce.Pointer(b.Seq, b.Index)] = body
+			}
+		}
+	}
+	body, at, last := "", "", eventlog.Seq(0)
+	for line := range strings.SplitSeq(text, "\n") {
+		pointer, _, _ := strings.Cut(line, " ")
+		if seq, _, err := reduce.ParsePointer(pointer); err == nil && (slices.Contains([]string{"", " failed", " said", " called with"}, strings.TrimPrefix(line, pointer))) {
+			if seq < last || blocks[pointer] == "" {
+				t.Fatalf("%q stands behind %q, or names nothing:\n%s", line, at, text)
+			}
+			body, at, last = blocks[pointer], line, seq
+			continue
+		}
+		if body == "" || !strings.Contains(body, strings.TrimRight(line, "\r")) {
+			t.Fatalf("%q does not stand in %s:\n%s", line, at, text)
+		}
+	}
+}
+
+func FuzzOlder(f *testing.F) {
+	f.Add("ctx:1.0\nold/file.go\nctx:2.1 failed\nno", uint64(100))
+	f.Add("prose\nctx:9.9 said\n\n\nctx:1.0 ", uint64(20))
+	f.Fuzz(func(t *testing.T, older string, limit uint64) {
+		limit = limit%1000 + 8
+		got := write(older, nil, limit)
+		if gauge.Text(got) > limit || !utf8.ValidString(got) || strings.ContainsRune(got, 0) {
+			t.Fatalf("%d tokens for a limit of %d: %q", gauge.Text(got), limit, got)
+		}
+		// What was picked once has room again, where its blocks stood in order.
+		if again := write(got, nil, limit); gauge.Text(again) > limit || again == "" {
+			t.Fatalf("%q became %q", got, again)
+		}
+	})
+}
+
+// BenchmarkSummarize picks 4,000 tokens from a session of about 100,000 and from ten
+// times as many.
+func BenchmarkSummarize(b *testing.B) {
+	for _, turns := range []int{100, 1000} {
+		events := []eventlog.Event{logtest.Say("start")}
+		for i := range turns {
+			id := fmt.Sprint("c", i)
+			var body strings.Builder
+			for line := range 60 {
+				fmt.Fprintf(&body, "%4d	err := store_%d.Append(ctx, pkg.Name%d) // in src/module%d/file.go\n", line, i%40, line*i%500, i%40)
+			}
+			events = append(events, calls(id, fmt.Sprintf(`{"path":"src/module%d/file.go"}`, i%40)), answers(id, body.String(), false))
+		}
+		_, admitted, err := eventlog.Head{}.Admit(events)
+		if err != nil {
+			b.Fatal(err)
+		}
+		conv := reduce.NewConversation(gauge)
+		for _, e := range admitted {
+			conv.Append(e)
+		}
+		b.Run(fmt.Sprintf("%dk", conv.Tokens()/1000), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				write("", conv.Groups(), 4000)
+			}
+		})
+	}
+}
