@@ -77,23 +77,24 @@ func fill(tb rapid.TB, store eventlog.Store, events int) (next int) {
 	return next
 }
 
+// epoch is when everything happens.
+func epoch() time.Time { return time.Unix(0, 0) }
+
+func gauges(name string) (budget.Accountant, error) {
+	encoding, err := bpe.Open(name)
+	if err != nil {
+		return budget.Accountant{}, err
+	}
+	return budget.NewAccountant(encoding), nil
+}
+
 func newEngine(tb rapid.TB, store eventlog.Store) *assemble.Engine {
 	tb.Helper()
 	models, err := budget.NewModels()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return assemble.New(store, assemble.Options{
-		Models: models, CacheSessions: 8,
-		Clock: func() time.Time { return time.Unix(0, 0) },
-		Gauges: func(name string) (budget.Accountant, error) {
-			encoding, err := bpe.Open(name)
-			if err != nil {
-				return budget.Accountant{}, err
-			}
-			return budget.NewAccountant(encoding), nil
-		},
-	})
+	return assemble.New(store, assemble.Options{Models: models, CacheSessions: 8, Clock: epoch, Gauges: gauges})
 }
 
 // onBothStores runs a test over each store; reopen closes the disk store and
