@@ -63,10 +63,8 @@ func (c Calibration) Observe(estimated, counted uint64) Calibration {
 	}
 	ratio := clampCalibration(mulDiv(counted, million, estimated))
 	c.Average, c.Floor = towards(c.average(), ratio), min(c.Floor, mostCalibration)
-	if c.Floor > ratio {
-		above := c.Floor - min(max(c.Average, ratio), c.Floor)
-		c.Floor -= min(max(above/floorOver, leastDecay), above)
-	}
+	above := c.Floor - min(max(c.Average, ratio), c.Floor)
+	c.Floor -= min(max(above/floorOver, leastDecay), above)
 	if c.Floor <= c.Average {
 		c.Floor = 0
 	}

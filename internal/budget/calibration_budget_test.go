@@ -3,6 +3,7 @@ package budget
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"reflect"
 	"testing"
 
@@ -107,6 +108,11 @@ func TestCalibratedKeepsWhatWasGranted(t *testing.T) {
 
 // Real keeps order, so a context within its target is reported within it.
 func TestRealKeepsOrder(t *testing.T) {
+	for estimated, want := range map[uint64]uint64{0: 0, 1: 2, 10: 11, 11: 13, math.MaxUint64: math.MaxUint64} {
+		if got := (Budget{Calibration: 1.1}).Real(estimated); got != want {
+			t.Errorf("%d is %d, want %d", estimated, got, want)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		b := Budget{Calibration: learnt(t).Factor()}
 		size := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 1000))

@@ -15,7 +15,7 @@ func learnt(t *rapid.T) Calibration {
 	tokens := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 300_000))
 	c := Calibration{}
 	if rapid.Bool().Draw(t, "any numbers") {
-		c = Calibration{Average: tokens.Draw(t, "average"), Floor: tokens.Draw(t, "floor")}
+		c = Calibration{Average: rapid.Uint64Range(0, 4_000_000).Draw(t, "average"), Floor: rapid.Uint64Range(0, 4_000_000).Draw(t, "floor")}
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "calls") {
 		estimated, counted := tokens.Draw(t, "estimated"), tokens.Draw(t, "real")
@@ -33,6 +33,11 @@ func TestCalibrationStaysInItsBounds(t *testing.T) {
 		c := learnt(t)
 		if f := c.Factor(); f < 0.5 || f > 2 {
 			t.Errorf("%+v gives %v", c, f)
+		}
+		for _, next := range []Calibration{c.Observe(1000, 1000), c.Reject(1000, 9000)} {
+			if next.Floor > 2_000_000 {
+				t.Errorf("%+v became %+v", c, next)
+			}
 		}
 	})
 }
