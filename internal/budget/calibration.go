@@ -73,11 +73,10 @@ func (c Calibration) Observe(estimated, counted uint64) Calibration {
 }
 
 // Reject takes in a prompt that the provider refused as too long. The factor is
-// at once at least 1.15 times what it was and, where the provider said how long
-// the prompt was, at least real / estimated; it does not exceed 2. counted 0 is not
-// told.
+// at once at least 1.15, 1.15 times what it was and, where the provider said how
+// long the prompt was, real / estimated; it does not exceed 2. counted 0 is not told.
 func (c Calibration) Reject(estimated, counted uint64) Calibration {
-	floor := (c.ppm()*rejectionPercent + 99) / 100
+	floor := (max(c.ppm(), million)*rejectionPercent + 99) / 100
 	if min(estimated, counted) >= leastCompared {
 		floor = max(floor, mulDivUp(counted, million, estimated))
 	}
