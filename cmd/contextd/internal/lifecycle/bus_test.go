@@ -186,7 +186,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(strconv.Itoa(watchers), func(b *testing.B) {
 			bus := lifecycle.NewBus(lifecycle.BusOptions{})
 			for range watchers {
-				defer bus.Subscribe(nil).Close()
+				b.Cleanup(bus.Subscribe(nil).Close)
 			}
 			e := numbered("s", 1)
 			b.ReportAllocs()

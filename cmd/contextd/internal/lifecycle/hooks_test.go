@@ -270,7 +270,7 @@ func TestWhoIsCalled(t *testing.T) {
 			"both of it": {PreCompact: true, PostCompact: true},
 		} {
 			s := hooks.Subscribe(want)
-			defer s.Close()
+			t.Cleanup(s.Close)
 			all[name] = &runtime{does: "allow"}
 			go func(r *runtime) {
 				for c := range s.Calls(t.Context()) {
