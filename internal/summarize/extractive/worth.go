@@ -13,8 +13,8 @@ const (
 	nameWorth     = 16 * unit
 	textWorth     = 8 * unit
 	argumentWorth = 128 * unit
-	// againShare divides the worth of a name that one place shows already; a third
-	// place is worth nothing.
+	// againShare divides the worth of a name that one place shows already, twice
+	// where two do; a fourth place is worth nothing.
 	againShare = 16
 	// edgeShare divides the worth of a name that is cut off from where it stood.
 	edgeShare = 8
@@ -37,6 +37,8 @@ func (s *span) worth(n int32) int {
 	case 0:
 	case 1:
 		worth /= againShare
+	case 2:
+		worth /= againShare * againShare
 	default:
 		return 0
 	}

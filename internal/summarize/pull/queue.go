@@ -12,38 +12,6 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// The bounds of a lease.
-const (
-	DefaultLease = 2 * time.Minute
-	MaxLease     = time.Hour
-)
-
-// Task is a request as a worker sees it.
-type Task struct {
-	ID, SessionID string
-	// From and To are the span that the text will stand for.
-	From, To eventlog.Seq
-	// System and Prompt are for the model as they stand.
-	System, Prompt  string
-	MaxOutputTokens uint64
-	// Expires is when the task may be handed to another worker.
-	Expires time.Time
-}
-
-// Completion is what a worker brings back: Text, or Error if there is none.
-type Completion struct {
-	TaskID      string
-	Text, Error string
-	// InputTokens and OutputTokens are the model's own count; 0 if it gave none.
-	InputTokens, OutputTokens uint64
-	Model                     string
-}
-
-// WorkerError is what a worker said instead of bringing a text.
-type WorkerError struct{ Reason string }
-
-func (e *WorkerError) Error() string { return "the worker failed: " + e.Reason }
-
 // Queue is a Backend whose requests wait for workers. Use New.
 type Queue struct {
 	lease time.Duration
@@ -125,69 +93,6 @@ func (q *Queue) Settled(r summarize.Request, s summarize.Summary, err error) {
 	delete(q.settling, p.ID)
 	p.summary, p.refused = s, err
 	close(p.settled)
-}
-
-// Lease waits for a task of one of the sessions, or of any if there are none, and
-// hands it out until the lease is over; then another worker may get it. A lease of 0
-// is the queue's own; none is longer than MaxLease.
-func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (Task, error) {
-	switch {
-	case worker == "":
-		return Task{}, &eventlog.InvalidError{Field: "worker_id", Reason: "must not be empty"}
-	case lease < 0:
-		return Task{}, &eventlog.InvalidError{Field: "lease", Reason: "must not be negative"}
-	case lease == 0:
-		lease = q.lease
-	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return Task{}, err
-		}
-		task, ok, arrived, next := q.take(sessions, min(lease, MaxLease))
-		if ok {
-			return task, nil
-		}
-		if err := wait(ctx, arrived, next); err != nil {
-			return Task{}, err
-		}
-	}
-}
-
-// take leases the oldest free task, or tells when to look again: when a task arrives,
-// and when the next lease ends, if there is one.
-func (q *Queue) take(sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := time.Now()
-	for _, p := range q.tasks {
-		if len(sessions) > 0 && !slices.Contains(sessions, p.SessionID) {
-			continue
-		}
-		left := p.Expires.Sub(now)
-		if left <= 0 {
-			p.Expires = now.Add(lease)
-			return p.Task, true, nil, 0
-		}
-		if next == 0 || left < next {
-			next = left
-		}
-	}
-	return Task{}, false, q.arrived, next
-}
-
-func wait(ctx context.Context, arrived <-chan struct{}, next time.Duration) error {
-	var expired <-chan time.Time
-	if next > 0 {
-		timer := time.NewTimer(next)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-arrived:
-	case <-expired:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }
 
 // Complete ends a task and returns the summary once it is durable; it has no ID where

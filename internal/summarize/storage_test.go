@@ -1,0 +1,110 @@
+package summarize_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+func TestSummariesComeBack(t *testing.T) {
+	store := sessions(t, "s")
+	text := rapid.StringOf(rapid.Rune())
+	var all []summarize.Summary
+	rapid.Check(t, func(t *rapid.T) {
+		to := eventlog.Seq(len(all) + 1)
+		s := summarize.Summary{
+			From: eventlog.Seq(rapid.Uint64Range(1, uint64(to)).Draw(t, "from")), To: to,
+			Text: text.Draw(t, "text"), Ledger: text.Draw(t, "ledger"), Index: text.Draw(t, "index"),
+			Summarizer: text.Draw(t, "summarizer"), Model: text.Draw(t, "model"), Instructions: text.Draw(t, "instructions"), Extends: text.Draw(t, "extends"),
+			InputTokens: rapid.Uint64().Draw(t, "in"), OutputTokens: rapid.Uint64().Draw(t, "out"),
+			Time: time.Unix(rapid.Int64Range(0, 1<<35).Draw(t, "time"), 123456789).UTC(), Version: rapid.Uint32().Draw(t, "version"),
+		}
+		s.ID = summarize.SummaryID(s.From, s.To, s.Summarizer, s.Instructions)
+		if err := summarize.Put(t.Context(), store, "s", s); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	})
+	for upTo := range eventlog.Seq(len(all) + 1) {
+		want := all[:upTo]
+		if upTo == 0 {
+			want = all
+		}
+		got, err := summarize.Load(t.Context(), store, "s", upTo)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("up to %d: %d summaries of %d, %v", upTo, len(got), len(want), err)
+		}
+	}
+	var missing *eventlog.NotFoundError
+	if _, err := summarize.Load(t.Context(), store, "nobody", 0); !errors.As(err, &missing) {
+		t.Error(err)
+	}
+}
+
+func TestSummaryIDs(t *testing.T) {
+	seen := map[string]bool{}
+	for _, id := range []string{
+		summarize.SummaryID(1, 12, "a", "b"), summarize.SummaryID(2, 12, "a", "b"), summarize.SummaryID(1, 2, "a", "b"),
+		summarize.SummaryID(1, 12, "ab", ""), summarize.SummaryID(1, 12, "", "ab"),
+	} {
+		if seen[id] {
+			t.Errorf("%s stands for two", id)
+		}
+		seen[id] = true
+	}
+	// It is stored: a change makes every summary there is unknown to its work.
+	if got := summarize.SummaryID(1, 12, "a", "b"); got != "s12-ec5ff82e" {
+		t.Errorf("the id became %s", got)
+	}
+}
+
+// TestDamagedArtifacts: what cannot be read is an error, not a summary or an attempt.
+func TestDamagedArtifacts(t *testing.T) {
+	p := proposal("s", 5)
+	for name, a := range map[string]eventlog.Artifact{
+		"no JSON":      {Kind: summarize.ArtifactKind, Seq: 5, ID: p.SummaryID(), Value: []byte("{")},
+		"another span": {Kind: summarize.ArtifactKind, Seq: 5, ID: p.SummaryID(), Value: []byte(`{"from":1,"to":4}`)},
+		"no span":      {Kind: summarize.ArtifactKind, Seq: 5, ID: p.SummaryID(), Value: []byte(`{"from":9,"to":5}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := sessions(t, "s")
+			if err := store.PutArtifact(t.Context(), "s", a); err != nil {
+				t.Fatal(err)
+			}
+			var corrupt *eventlog.CorruptError
+			if _, err := summarize.Load(t.Context(), store, "s", 0); !errors.As(err, &corrupt) {
+				t.Error(err)
+			}
+			w := start(t, store, &asked{answer: writes}, summarize.Options{})
+			if _, err := w.Do(t.Context(), p); !errors.As(err, &corrupt) || w.backend.times() != 0 {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(`{"from":1,"to":5,"text":"x","summarizer":"a","time":"2026-01-01T00:00:00Z","version":1}`))
+	f.Add([]byte(`{"from":0,"to":5}`))
+	f.Add([]byte(`{"to":5,"from":-1}`))
+	store := memStore(f)
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if err := store.PutArtifact(t.Context(), "s", eventlog.Artifact{Kind: summarize.ArtifactKind, Seq: 5, ID: "x", Value: value}); err != nil {
+			t.Fatal(err)
+		}
+		all, err := summarize.Load(t.Context(), store, "s", 0)
+		var corrupt *eventlog.CorruptError
+		switch {
+		case err != nil && !errors.As(err, &corrupt):
+			t.Fatal(err)
+		case err == nil && (len(all) != 1 || all[0].To != 5 || all[0].From < 1 || all[0].From > 5):
+			t.Fatalf("%q was read as %+v", value, all)
+		}
+	})
+}
