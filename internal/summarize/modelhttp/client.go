@@ -211,6 +211,10 @@ func (c *Client) failure(resp *http.Response, body []byte, h hidden) error {
 			break
 		}
 	}
+	// Parts that are too short to tell anything may be one that is not.
+	if h.in(e.Code + e.Message + e.RequestID) {
+		e.Code, e.Message, e.RequestID = "", "", ""
+	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		// Providers describe the key that they refuse.

@@ -3,6 +3,7 @@ package modelhttp
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -95,6 +96,9 @@ func shares(s, whole string, n int) bool {
 	return false
 }
 
+// escape is how a quoted text writes what is no letter, however often it is quoted.
+var escape = regexp.MustCompile(`\\+(u[0-9a-fA-F]{4}|[nrtbf])?`)
+
 // letters drops everything but letters and digits, and the case of those.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -102,5 +106,5 @@ func letters(s string) string {
 			return unicode.ToLower(r)
 		}
 		return -1
-	}, s)
+	}, escape.ReplaceAllString(s, " "))
 }

@@ -118,6 +118,9 @@ func some(h http.Header, names ...string) map[string]string {
 	return out
 }
 
+// Last returns the last exchange; what Save is told is missing.
+func (r *Recorder) Last() Exchange { return r.last }
+
 // Save writes the last exchange under dir, as Exchanges reads it. server is a name,
 // a space and a version.
 func (r *Recorder) Save(dir, server string, api API, c Behaviour) error {

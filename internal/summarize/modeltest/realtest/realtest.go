@@ -59,7 +59,7 @@ func (f *Flags) Run(t *testing.T, api modeltest.API, open func(modelhttp.Options
 	for _, pair := range strings.Split(f.cases, ",") {
 		name, model, ok := strings.Cut(pair, "=")
 		c := modeltest.Behaviour(name)
-		want, known := expected[c]
+		_, known := expected[c]
 		if !ok || !known {
 			t.Fatalf("-cases: %q", pair)
 		}
@@ -89,16 +89,7 @@ func (f *Flags) Run(t *testing.T, api modeltest.API, open func(modelhttp.Options
 				}
 			}
 			t.Logf("wrote %q by %q with %d tokens in, %d out; error: %v", out.Text, out.Model, out.InputTokens, out.OutputTokens, err)
-			if want.fails == "" {
-				if err != nil || strings.TrimSpace(out.Text) == "" || out.Model == "" || out.InputTokens == 0 || out.OutputTokens == 0 {
-					t.Fatalf("got %+v, %v", out, err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), want.fails) || errors.Is(err, summarize.ErrPermanent) != want.permanent {
-				t.Fatalf("got %v, permanent %v; want %q, permanent %v",
-					err, errors.Is(err, summarize.ErrPermanent), want.fails, want.permanent)
-			}
+			check(t, c, out, err)
 			if key := os.Getenv(f.keyEnv); key != "" && strings.Contains(err.Error(), key) {
 				t.Error("the error holds the key")
 			}
@@ -115,6 +106,21 @@ func (f *Flags) Run(t *testing.T, api modeltest.API, open func(modelhttp.Options
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func check(t *testing.T, c modeltest.Behaviour, out summarize.Output, err error) {
+	t.Helper()
+	want := expected[c]
+	if want.fails == "" {
+		if err != nil || strings.TrimSpace(out.Text) == "" || out.Model == "" || out.InputTokens == 0 || out.OutputTokens == 0 {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), want.fails) || errors.Is(err, summarize.ErrPermanent) != want.permanent {
+		t.Errorf("got %v, permanent %v; want %q, permanent %v",
+			err, errors.Is(err, summarize.ErrPermanent), want.fails, want.permanent)
+	}
 }
 
 // request is what a case asks. What sets a case apart is in the request only where
