@@ -73,18 +73,18 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 			return Output{}, err
 		}
 		answered = true
-		out.Text = strings.TrimRight(out.Text, " \t\r\n")
+		out.Text = strings.TrimSpace(out.Text)
 		err = checkText(out.Text, r.MaxOutputTokens, r.Count)
 		if err == nil && span != nil {
 			err = checkEcho(out.Text, r.System, span)
 		}
 		return out, err
 	})
-	a.n.breaker.tell(a.s.Observer.BreakerChanged)
+	a.n.breaker.tell(a.s.o.Observer.BreakerChanged)
 	if err == nil {
 		summary = a.add(summary, r, out)
 		if last {
-			summary.Time = a.s.Now().UTC().Round(0)
+			summary.Time = a.s.o.Now().UTC().Round(0)
 			err = a.put(summary)
 		}
 	}
@@ -107,7 +107,7 @@ func (a attempt) put(summary Summary) error {
 	if !created.Equal(a.created) {
 		return &eventlog.NotFoundError{Kind: "session", Name: a.p.SessionID}
 	}
-	return Put(context.WithoutCancel(a.s.ctx), a.s.Store, a.p.SessionID, summary)
+	return Put(context.WithoutCancel(a.s.ctx), a.s.o.Store, a.p.SessionID, summary)
 }
 
 // add counts by the gauge where the backend did not count.

@@ -121,7 +121,7 @@ func TestBreaker(t *testing.T) {
 			"started c 5", "model open after 3", "failed c 5: connection refused")
 		state := func(want summarize.BreakerState) {
 			t.Helper()
-			if got := w.Registry.Breakers(); !slices.Equal(got, []summarize.BreakerState{want}) {
+			if got := w.registry.Breakers(); !slices.Equal(got, []summarize.BreakerState{want}) {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		}
@@ -248,6 +248,61 @@ func TestResumeLeavesWhatWasOvertaken(t *testing.T) {
 		synctest.Wait()
 		if next.backend.times() != 0 {
 			t.Errorf("asked %d times", next.backend.times())
+		}
+		next.Close()
+	})
+}
+
+func TestNothingToSummarise(t *testing.T) {
+	w := start(t, sessions(t, "s"), &asked{answer: writes}, summarize.Options{})
+	w.empty = true
+	var invalid *eventlog.InvalidError
+	if _, err := w.Do(t.Context(), proposal("s", 5)); !errors.As(err, &invalid) || invalid.Field != "to" || w.backend.times() != 0 {
+		t.Error(err)
+	}
+	w.empty = false
+	if _, err := w.Do(t.Context(), proposal("s", 5)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDamagedJournal: a session whose tasks cannot be read does not keep the others
+// from going on.
+func TestDamagedJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := sessions(t, "a", "b", "c")
+		w := start(t, store, &asked{answer: fails(errDown)}, summarize.Options{})
+		for _, id := range []string{"a", "b"} {
+			if _, err := w.Do(t.Context(), proposal(id, 5)); !errors.Is(err, errDown) {
+				t.Fatal(err)
+			}
+		}
+		w.Close()
+		for a, err := range store.Artifacts(t.Context(), "a", eventlog.ArtifactQuery{Kind: summarize.TaskKind}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Value = []byte("{")
+			if err := store.PutArtifact(t.Context(), "a", a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := start(t, store, &asked{answer: writes}, summarize.Options{})
+		if err := next.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(next.stored("a")) != 0 || len(next.stored("b")) != 1 {
+			t.Errorf("%+v, %+v", next.stored("a"), next.stored("b"))
+		}
+		var corrupt *eventlog.CorruptError
+		if _, err := next.Do(t.Context(), proposal("a", 5)); !errors.As(err, &corrupt) {
+			t.Error(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := next.Resume(ended); !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
 		next.Close()
 	})

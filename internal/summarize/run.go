@@ -17,11 +17,11 @@ const reasonBytes = 400
 // run carries out one proposal: it ends with the summary stored, or with the reason
 // why not in the journal.
 func (s *Scheduler) run(p Proposal) (Summary, error) {
-	n, err := s.Registry.lookup(p.Summarizer)
+	n, err := s.o.Registry.lookup(p.Summarizer)
 	if err != nil {
 		return Summary{}, err
 	}
-	defer n.breaker.tell(s.Observer.BreakerChanged)
+	defer n.breaker.tell(s.o.Observer.BreakerChanged)
 	created, err := s.session(p)
 	if err != nil {
 		return Summary{}, err
@@ -33,20 +33,23 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 	if n.breaker.state().Health == Open {
 		return Summary{}, &BreakerOpenError{n.name}
 	}
-	n.breaker.tell(s.Observer.BreakerChanged)
-	m, err := s.Sessions.Material(s.ctx, p)
+	n.breaker.tell(s.o.Observer.BreakerChanged)
+	m, err := s.o.Sessions.Material(s.ctx, p)
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.Observer.SummaryFailed(p, reason(err))
+			s.o.Observer.SummaryFailed(p, reason(err))
 		}
 		return Summary{}, err
 	}
+	if len(m.Groups) == 0 {
+		return Summary{}, &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("events %d to %d hold nothing to summarise", p.From, p.To)}
+	}
 	t.Status = pending
 	t.Attempts++
-	if err := putTask(s.ctx, s.Store, p, t); err != nil {
+	if err := putTask(s.ctx, s.o.Store, p, t); err != nil {
 		return Summary{}, err
 	}
-	s.Observer.SummaryStarted(p)
+	s.o.Observer.SummaryStarted(p)
 	a := attempt{s, n, p, m, created}
 	summary, err := a.write()
 	if err != nil {
@@ -55,17 +58,17 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 	t.Status, t.Reason = done, ""
 	if err := s.put(p, t); err != nil {
 		// The summary itself is durable; the task is found done when it is run again.
-		s.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", err)
+		s.o.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", err)
 	}
-	s.Sessions.Summarized(context.WithoutCancel(s.ctx), p.SessionID, summary)
-	s.Observer.SummaryReady(p, summary)
+	s.o.Sessions.Summarized(context.WithoutCancel(s.ctx), p.SessionID, summary)
+	s.o.Observer.SummaryReady(p, summary)
 	return summary, nil
 }
 
 // session returns when the proposal's session was made, by which it is told apart from
 // a later one of the same name.
 func (s *Scheduler) session(p Proposal) (time.Time, error) {
-	session, err := s.Store.Session(context.WithoutCancel(s.ctx), p.SessionID)
+	session, err := s.o.Store.Session(context.WithoutCancel(s.ctx), p.SessionID)
 	if err == nil && session.Head < p.To {
 		err = &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("event %d does not exist; the log ends at %d", p.To, session.Head)}
 	}
@@ -75,11 +78,11 @@ func (s *Scheduler) session(p Proposal) (time.Time, error) {
 // begin returns what is known of the proposal: the stored summary, the error that
 // says why it is not tried again, or its task.
 func (s *Scheduler) begin(p Proposal) (task, Summary, error) {
-	stored, ok, err := get(s.ctx, s.Store, p.SessionID, p.To, p.SummaryID())
+	stored, ok, err := get(s.ctx, s.o.Store, p.SessionID, p.To, p.SummaryID())
 	if err != nil {
 		return task{}, Summary{}, err
 	}
-	t, err := getTask(s.ctx, s.Store, p)
+	t, err := getTask(s.ctx, s.o.Store, p)
 	if err != nil {
 		return task{}, Summary{}, err
 	}
@@ -90,7 +93,7 @@ func (s *Scheduler) begin(p Proposal) (task, Summary, error) {
 		}
 		return t, stored, err
 	}
-	if t.Status == pending && t.Attempts >= s.MaxAttempts {
+	if t.Status == pending && t.Attempts >= s.o.MaxAttempts {
 		// The last attempt was cut off.
 		t.Status = failed
 		if t.Reason == "" {
@@ -117,17 +120,17 @@ func (s *Scheduler) failed(p Proposal, t task, err error) error {
 	case errors.As(err, &open):
 		t.Attempts--
 		t.Reason = reason(err)
-	case errors.As(err, &rejected), errors.Is(err, ErrPermanent), t.Attempts >= s.MaxAttempts:
+	case errors.As(err, &rejected), errors.Is(err, ErrPermanent), t.Attempts >= s.o.MaxAttempts:
 		t.Status, t.Reason = failed, reason(err)
 	default:
 		t.Reason = reason(err)
 	}
 	if errPut := s.put(p, t); errPut != nil {
-		s.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
+		s.o.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
 	}
 	if !errors.Is(err, ErrClosed) {
-		s.Observer.SummaryFailed(p, t.Reason)
-		s.Logger.Info("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
+		s.o.Observer.SummaryFailed(p, t.Reason)
+		s.o.Logger.Info("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
 			"summarizer", p.Summarizer, "attempt", t.Attempts, "reason", t.Reason)
 	}
 	return err
@@ -135,7 +138,7 @@ func (s *Scheduler) failed(p Proposal, t task, err error) error {
 
 // put records a task, also while the scheduler closes.
 func (s *Scheduler) put(p Proposal, t task) error {
-	return putTask(context.WithoutCancel(s.ctx), s.Store, p, t)
+	return putTask(context.WithoutCancel(s.ctx), s.o.Store, p, t)
 }
 
 // reason is what the journal and those who watch are told of an error.

@@ -35,7 +35,7 @@ type Options struct {
 // Scheduler summarises spans beside the requests. Its methods may be called from
 // any goroutine.
 type Scheduler struct {
-	Options
+	o Options
 	// ctx ends when the scheduler closes.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -82,7 +82,7 @@ func NewScheduler(o Options) *Scheduler {
 	if o.Observer == nil {
 		o.Observer = nobody{}
 	}
-	s := &Scheduler{Options: o, jobs: map[jobKey]*job{}, busy: map[string]bool{}}
+	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]bool{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
@@ -92,18 +92,19 @@ func NewScheduler(o Options) *Scheduler {
 // carried out, or failed for good, does nothing.
 func (s *Scheduler) Offer(p Proposal) {
 	if err := s.validate(p); err != nil {
-		s.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
+		s.o.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) < s.MaxQueue {
+	if len(s.queue) < s.o.MaxQueue {
 		s.enqueue(p)
 	}
 }
 
 // Do proposes a span and waits for the summary: a stored one if there is one, that of
 // a running attempt, or that of a new one. An end of ctx ends the wait, not the work.
+// The caller must hold nothing that Sessions.Material waits for.
 // The errors are *eventlog.InvalidError, *FailedError for a span that is not tried
 // again, *RejectedError, *BreakerOpenError, ErrClosed, and those of the backend and
 // the store.
@@ -144,17 +145,17 @@ func (s *Scheduler) Close() {
 func (s *Scheduler) Resume(ctx context.Context) error {
 	const page = 256
 	for after := ""; ; {
-		sessions, err := s.Store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: page})
+		sessions, err := s.o.Store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: page})
 		if err != nil {
 			return err
 		}
 		for _, session := range sessions {
-			proposals, err := unfinished(ctx, s.Store, session.ID)
+			proposals, err := unfinished(ctx, s.o.Store, session.ID)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				s.Logger.Warn("summary tasks unreadable", "session_id", session.ID, "error", err)
+				s.o.Logger.Warn("summary tasks unreadable", "session_id", session.ID, "error", err)
 			}
 			for _, p := range proposals {
 				s.Offer(p)
@@ -171,7 +172,7 @@ func (s *Scheduler) validate(p Proposal) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
-	_, err := s.Registry.lookup(p.Summarizer)
+	_, err := s.o.Registry.lookup(p.Summarizer)
 	return err
 }
 
@@ -188,7 +189,7 @@ func (s *Scheduler) enqueue(p Proposal) *job {
 	j := &job{key: key, proposal: p, done: make(chan struct{})}
 	s.jobs[key] = j
 	s.queue = append(s.queue, j)
-	if s.workers < s.Workers {
+	if s.workers < s.o.Workers {
 		s.workers++
 		s.work.Go(s.drain)
 	}

@@ -97,6 +97,9 @@ type world struct {
 	store   eventlog.Store
 	backend *asked
 	*summarize.Scheduler
+	registry *summarize.Registry
+	// empty sessions have nothing to summarise.
+	empty bool
 
 	mu         sync.Mutex
 	events     []string
@@ -110,7 +113,7 @@ func start(t *testing.T, store eventlog.Store, backend summarize.Backend, o summ
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, store: store}
+	w := &world{t: t, store: store, registry: registry}
 	w.backend, _ = backend.(*asked)
 	o.Store, o.Sessions, o.Registry, o.Observer = store, w, registry, w
 	o.Now = func() time.Time { return epoch }
@@ -157,6 +160,9 @@ func (w *world) Material(ctx context.Context, p summarize.Proposal) (summarize.M
 			return summarize.Material{}, err
 		}
 		conv.Append(e)
+	}
+	if w.empty {
+		return summarize.Material{Count: gauge.Text}, nil
 	}
 	return summarize.Material{Groups: conv.Groups(), Ledger: "tool ×3", Index: "view.go", Count: gauge.Text}, nil
 }

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,7 @@ const (
 )
 
 // Whole is the limit at which no text is shortened.
-const Whole = 1 << 62
+const Whole = math.MaxInt
 
 const (
 	frameOlder = "The earlier record, which yours replaces:\n\n"

@@ -153,7 +153,7 @@ func TestNothingEndsTheMaterial(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(part, 0, 12).Draw(t, "parts"), "")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		make := func(draw func(string) string) string {
+		written := func(draw func(string) string) string {
 			groups := groupsOf(t, []eventlog.Event{
 				logtest.Message("user", eventlog.RoleUser, eventlog.Text{Text: draw("text")}),
 				logtest.Message("call", eventlog.RoleAssistant,
@@ -165,8 +165,8 @@ func TestNothingEndsTheMaterial(t *testing.T) {
 			})
 			return compose("o"+draw("older"), groups, rapid.SampledFrom([]int{0, 5, 20, prompt.Whole}).Draw(t, "limit"))
 		}
-		plain := make(func(string) string { return "x" })
-		got := make(func(label string) string { return evil.Draw(t, label) })
+		plain := written(func(string) string { return "x" })
+		got := written(func(label string) string { return evil.Draw(t, label) })
 		if outside(got) != outside(plain) || headings(got) != headings(plain) {
 			t.Fatalf("%s\nagainst\n%s", got, plain)
 		}
