@@ -151,27 +151,34 @@ func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.Timeout, timeout)
 	defer cancel()
 	h := hidden{c.secrets(key), prompts}
-	resp, raw, err := c.roundTrip(ctx, body, key)
+	got, err := c.roundTrip(ctx, body, key)
 	switch {
 	case err == nil:
-	case context.Cause(ctx) == error(timeout):
+	case errors.Is(context.Cause(ctx), timeout):
 		return nil, &TransportError{c.endpoint, timeout}
 	default:
 		return nil, &TransportError{c.endpoint, h.cause(err)}
 	}
-	if len(raw) > maxAnswerBytes {
+	if len(got.body) > maxAnswerBytes {
 		return nil, &AnswerError{c.endpoint, fmt.Sprintf("the answer is larger than %d bytes", maxAnswerBytes), true}
 	}
-	if resp.StatusCode == http.StatusOK {
-		return raw, nil
+	if got.status == http.StatusOK {
+		return got.body, nil
 	}
-	return nil, c.failure(resp, raw, h)
+	return nil, c.failure(got, h)
 }
 
-func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (*http.Response, []byte, error) {
+// reply is what came back. A body longer than maxAnswerBytes is not whole.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -187,68 +194,9 @@ func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (*http.
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
-	return resp, raw, err
-}
-
-// failure makes an error of an answer that is no success.
-func (c *Client) failure(resp *http.Response, body []byte, h hidden) error {
-	f := c.dialect.Failure(body)
-	e := &StatusError{
-		Endpoint:   c.endpoint,
-		Status:     resp.StatusCode,
-		Code:       h.code(f.Code),
-		Message:    h.message(f.Message),
-		RetryAfter: retryAfter(resp.Header, time.Now()),
-		Permanent:  f.Permanent || !passing(resp.StatusCode),
-	}
-	for _, name := range []string{"X-Request-Id", "Request-Id"} {
-		if id := h.code(resp.Header.Get(name)); id != "" {
-			e.RequestID = id
-			break
-		}
-	}
-	// Parts that are too short to tell anything may be one that is not.
-	if h.in(e.Code + e.Message + e.RequestID) {
-		e.Code, e.Message, e.RequestID = "", "", ""
-	}
-	switch {
-	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		// Providers describe the key that they refuse.
-		e.Message = ""
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		e.Message = "redirects are not followed"
-	}
-	if f.Spent {
-		return backoff.Permanent(e)
-	}
-	return e
-}
-
-// passing says whether a failure of this status may be over at the next attempt.
-func passing(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500
-}
-
-// secrets are the texts that no error may show.
-func (c *Client) secrets(key string) []string {
-	out := []string{key}
-	for _, value := range c.options.Headers {
-		out = append(out, value)
-	}
-	if c.url.User != nil {
-		password, _ := c.url.User.Password()
-		out = append(out, c.url.User.Username(), password)
-	}
-	for _, values := range c.url.Query() {
-		out = append(out, values...)
-	}
-	return out
+	return reply{resp.StatusCode, resp.Header, raw}, err
 }

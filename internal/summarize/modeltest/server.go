@@ -89,8 +89,9 @@ func (s *Server) OpenAIURL() string { return s.URL + "/v1" }
 // Client returns a client that reaches the server.
 func (s *Server) Client() *http.Client { return s.client }
 
-// Switch changes the behaviour for requests that come from now on. It panics where
-// a server that was down cannot have its port back.
+// Switch changes the behaviour for requests that come from now on. Down also breaks
+// connections that clients keep; one that is not of Client may notice by its next
+// request. It panics where a server that was down cannot have its port back.
 func (s *Server) Switch(b Behaviour) {
 	s.mu.Lock()
 	s.behaviour = b
@@ -99,6 +100,7 @@ func (s *Server) Switch(b Behaviour) {
 		panic(err)
 	}
 	if b == Down {
+		s.client.CloseIdleConnections()
 		s.http.CloseClientConnections()
 	}
 }
