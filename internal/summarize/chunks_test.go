@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
@@ -97,6 +99,41 @@ func TestRejectedChunk(t *testing.T) {
 	if len(w.stored("s")) != 0 {
 		t.Errorf("%+v", w.stored("s"))
 	}
+}
+
+// TestBreakerOpensMeanwhile: a task that the failures of others stop between two
+// chunks has made no attempt.
+func TestBreakerOpensMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := long(t, 10)
+		for _, id := range []string{"a", "b", "c"} {
+			appendTo(t, store, id, epoch)
+		}
+		backend := &asked{answer: func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
+			if r.SessionID == "s" {
+				return takes(time.Minute/2)(ctx, r)
+			}
+			return summarize.Output{}, errDown
+		}}
+		w := start(t, store, backend, summarize.Options{})
+		p := proposal("s", 10)
+		p.MaxInputTokens = gauge.Text(prompt.Instructions{}.System(200)) + 1000
+		w.Offer(p)
+		synctest.Wait()
+		for _, id := range []string{"a", "b", "c"} {
+			if _, err := w.Do(t.Context(), proposal(id, 5)); !errors.Is(err, errDown) {
+				t.Error(err)
+			}
+		}
+		var open *summarize.BreakerOpenError
+		if _, err := w.Do(t.Context(), p); !errors.As(err, &open) {
+			t.Error(err)
+		}
+		if j := w.journal("s"); j.Status != "pending" || j.Attempts != 0 || backend.times() != 4 {
+			t.Errorf("%+v, asked %d times", j, backend.times())
+		}
+		w.Close()
+	})
 }
 
 // TestRules: what needs no model gets the span whole, and may quote it.

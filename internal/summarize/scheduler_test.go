@@ -153,6 +153,47 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestJoin: those who ask for the same while it is on get the same error, from one
+// attempt.
+func TestJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := &asked{answer: func(context.Context, summarize.Request) (summarize.Output, error) {
+			<-time.After(time.Second)
+			return summarize.Output{}, errDown
+		}}
+		w := start(t, sessions(t, "s"), backend, summarize.Options{})
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := w.Do(t.Context(), proposal("s", 5)); !errors.Is(err, errDown) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if backend.times() != 1 || w.journal("s").Attempts != 1 {
+			t.Errorf("asked %d times, journal %+v", backend.times(), w.journal("s"))
+		}
+		w.Close()
+	})
+}
+
+// TestCloseIsNoFailure: what is cut off does not open the breaker.
+func TestCloseIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, sessions(t, "a", "b", "c"), &asked{answer: takes(time.Hour)}, summarize.Options{Workers: 3})
+		for _, id := range []string{"a", "b", "c"} {
+			w.Offer(proposal(id, 5))
+			synctest.Wait()
+		}
+		w.Close()
+		w.expect("started a 5", "started b 5", "started c 5")
+		if got := w.registry.Breakers(); got[0] != (summarize.BreakerState{Summarizer: "model", Health: summarize.Closed}) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // TestClose: what was cut off is neither an attempt nor lost.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

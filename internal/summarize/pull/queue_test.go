@@ -259,3 +259,27 @@ func TestInvalidLeases(t *testing.T) {
 		}
 	}
 }
+
+// TestTextAndEndAtOnce: where the text and the end of the request meet, either the
+// worker is told that the task is gone, or the text is taken and settled.
+func TestTextAndEndAtOnce(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			q := pull.New(0)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := ask(ctx, q, request("t", "s"), summarize.Summary{ID: "x"}, nil)
+			task := lease(t, q, "w")
+			go cancel()
+			s, err := q.Complete(t.Context(), pull.Completion{TaskID: task.ID, Text: "text"})
+			var missing *eventlog.NotFoundError
+			switch o := <-done; {
+			case errors.As(err, &missing):
+				if !errors.Is(o.err, context.Canceled) {
+					t.Errorf("%+v", o)
+				}
+			case err != nil || s.ID != "x" || o.err != nil || o.out.Text != "text":
+				t.Errorf("%+v, %v, %+v", s, err, o)
+			}
+		})
+	}
+}
