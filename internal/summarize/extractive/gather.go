@@ -41,7 +41,10 @@ func (s *span) older(text string) {
 	var from source
 	start := 0
 	for at := 0; at < len(text); {
-		end := at + strings.IndexByte(text[at:]+"\n", '\n')
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			end = at + n
+		}
 		if h, ok := parseHeading(text[at:end]); ok {
 			s.block(from, text[start:at])
 			from, start = h, min(end+1, len(text))
