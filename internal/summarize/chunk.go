@@ -39,19 +39,31 @@ func cut(m Material, system string, limit uint64) (*chunks, error) {
 // next returns the next chunk behind an older text, and takes its groups. Without
 // groups there is one chunk with the older text alone.
 func (c *chunks) next(older string) (chunk, error) {
-	quoted := c.older(older)
-	used := c.count(quoted)
-	// Counting the parts may give less than counting the whole; what is over then is
-	// taken from the room for groups.
+	for limit := len(older); ; limit /= 2 {
+		quoted, limited := c.older(older, limit)
+		k, err := c.behind(quoted)
+		if err == nil {
+			c.groups = c.groups[len(k.groups):]
+			return k, nil
+		}
+		if quoted == "" {
+			return chunk{}, err
+		}
+		limit = limited
+	}
+}
+
+// behind fills a chunk behind a quoted older text. Counting the parts may give less
+// than counting the whole; what is over then is taken from the room for groups.
+func (c *chunks) behind(quoted string) (chunk, error) {
 	limit := c.room + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())
-	for room := c.room - used; ; {
+	for room := c.room - min(c.room, c.count(quoted)); ; {
 		k, err := c.fill(quoted, room)
 		if err != nil {
 			return chunk{}, err
 		}
 		total := 2*budget.MessageOverhead + c.count(c.system) + c.count(k.prompt)
 		if total <= limit {
-			c.groups = c.groups[len(k.groups):]
 			return k, nil
 		}
 		if room == 0 {
@@ -64,17 +76,15 @@ func (c *chunks) next(older string) (chunk, error) {
 // more reports whether groups are left.
 func (c *chunks) more() bool { return len(c.groups) > 0 }
 
-// older quotes the text that is extended, in at most half of the room.
-func (c *chunks) older(text string) string {
-	quoted := prompt.Older(text, prompt.Whole)
-	for limit := len(text); c.count(quoted) > c.room/2; {
-		limit = limit * 3 / 4
-		quoted = prompt.Older(text, limit)
-		if limit == 0 {
-			return ""
+// older quotes the text that is extended, cut to about limit bytes, or to fewer so that
+// it takes at most half of the room. It returns to how many; at 0 nothing is quoted.
+func (c *chunks) older(text string, limit int) (string, int) {
+	for ; limit > 0; limit = limit * 3 / 4 {
+		if quoted := prompt.Older(text, limit); c.count(quoted) <= c.room/2 {
+			return quoted, limit
 		}
 	}
-	return quoted
+	return "", 0
 }
 
 // fill takes as many of the groups as the room holds, at least one. One that is
