@@ -31,7 +31,7 @@ func TestWhatIsSent(t *testing.T) {
 				return nil, err
 			}
 			answer := `{"type":"message","content":[{"type":"text","text":"text"}]}`
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(answer))}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
 		})}
 		b, err := anthropic.New(anthropic.Options{Options: modelhttp.Options{
 			BaseURL: c.base, Model: "m", APIKey: modelhttp.Literal("k"), HTTPClient: client, OmitTemperature: true,

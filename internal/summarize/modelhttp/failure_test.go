@@ -65,7 +65,7 @@ func TestRetryAfterIsForgotten(t *testing.T) {
 				if len(at) == 1 {
 					return answered(429, http.Header{"Retry-After": {"60"}}), nil
 				}
-				return answered(500, nil), nil
+				return nil, io.ErrUnexpectedEOF
 			}),
 		}}, plain, same)
 		if err != nil {

@@ -31,7 +31,7 @@ func sent(t *testing.T, o openai.Options, r summarize.Request) (*http.Request, m
 			return nil, err
 		}
 		answer := `{"choices":[{"message":{"content":"text"}}]}`
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
 	})}
 	b, err := openai.New(o)
 	if err != nil {
