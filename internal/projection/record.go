@@ -39,9 +39,13 @@ type Record struct {
 	// that could be quoted, oldest first.
 	Ask       reduce.Ask
 	Summaries []string `json:",omitempty"`
+	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
+	SummaryVersion uint32 `json:",omitempty"`
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
+	// Injected is the size of the injections beside them, in tokens.
+	Injected uint64 `json:",omitempty"`
 }
 
 // Range is a run of seqs, both ends included.

@@ -81,7 +81,7 @@ func (e *Engine) inForce(ctx context.Context, sessionID string, r projection.Rec
 
 // estimate is the size of the prompt that was made from a projection: what was
 // rendered and what the caller said it sends beside it.
-func estimate(r projection.Record) uint64 { return r.Tokens + r.Budget.OverheadTokens }
+func estimate(r projection.Record) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
 
 const (
 	// callKind is the kind of artifact that holds calls.

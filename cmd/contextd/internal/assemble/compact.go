@@ -95,11 +95,11 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 		return in, "", err
 	}
 	in.ask = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
-	if in.ask.Goal == 0 {
+	switch {
+	case c.Summary != "": // the caller's text stands for all that may leave
+		in.ask.Strategy, in.ask.Goal = reduce.Summarize, 1
+	case in.ask.Goal == 0:
 		in.ask.Goal = in.budget.Share(in.policy.Collapse.To)
-	}
-	if c.Summary != "" {
-		in.ask.Strategy = reduce.Summarize
 	}
 	in.summaries, err = e.offered(ctx, s, in)
 	return in, previous, err
@@ -117,7 +117,7 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 	if p.KeepLastTurns == 0 {
 		p.KeepLastTurns = in.policy.Collapse.KeepLastTurns
 	}
-	if p.Before.Tokens <= in.ask.Goal && c.Summary == "" {
+	if p.Before.Tokens <= in.ask.Goal {
 		p.Nothing = fmt.Sprintf("the context holds %d tokens and may hold %d", p.Before.Tokens, in.ask.Goal)
 		return p, nil
 	}
@@ -149,7 +149,7 @@ func (e *Engine) cheapest(in inputs) (reduce.Strategy, error) {
 		return "", err
 	case masked.result.View.Tokens() <= in.ask.Goal:
 		return reduce.Mask, nil
-	case e.opts.Summaries == nil || in.policy.Collapse.StartAt == 0:
+	case e.summaries == nil || in.policy.Collapse.StartAt == 0:
 		return reduce.Drop, nil
 	default:
 		return reduce.Summarize, nil
@@ -163,7 +163,6 @@ func (e *Engine) planSummary(in inputs, c Compaction, p Plan) (Plan, error) {
 		if tokens, most := in.conv.Gauge().Text(c.Summary), pipeline.QuotableTokens(in.budget); tokens > most {
 			return p, &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("takes %d tokens; the context has room for %d", tokens, most)}
 		}
-		ask.Goal = 1 // the caller's text stands for all that may leave
 	}
 	if span, ok := pipeline.SpanFor(in.budget, in.before, ask); ok {
 		p.Summary = in.propose(pipeline, span, c.Request, "compaction")

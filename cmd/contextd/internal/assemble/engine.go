@@ -23,10 +23,6 @@ type Options struct {
 	CacheSessions int
 	// Observer, if not nil, is told of every assembly.
 	Observer Observer
-	// Summaries, if not nil, makes summaries.
-	Summaries Summarizer
-	// Watcher, if not nil, is told what recorded assemblies lead to.
-	Watcher Watcher
 }
 
 // Observer watches assemblies, for traces and metrics.
@@ -42,12 +38,20 @@ type Engine struct {
 	store    eventlog.Store
 	opts     Options
 	sessions *sessions
+
+	summaries Summarizer // nil if none are made
+	watcher   Watcher    // nil if nobody watches
 }
 
 // New returns an engine over the store.
 func New(store eventlog.Store, opts Options) *Engine {
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions)}
 }
+
+// Attach has summaries made, and a watcher told what recorded assemblies lead to.
+// Both may be nil. It must be called before the first assembly, if at all: who makes
+// summaries needs the engine first.
+func (e *Engine) Attach(s Summarizer, w Watcher) { e.summaries, e.watcher = s, w }
 
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
@@ -94,6 +98,15 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 			out, err := e.repeat(ctx, s, req, r)
 			return out, nil, err
 		}
+	}
+	learnt, rejected, err := e.calibration(ctx, req.SessionID, conv.Head(), b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b = b.Calibrated(learnt); rejected > 0 {
+		// The next prompt is smaller whatever the target says: the window may be less
+		// than the caller thinks.
+		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.To)
 	}
 	in, err := e.inputs(ctx, s, conv, b, req)
 	if err != nil {
@@ -163,6 +176,7 @@ func build(s *session, p projected, req Request, record projection.Record) (*Con
 	record.PrefixHash, record.MessageCount = hasher.Sum(), len(messages)
 	for i := range injected {
 		hasher.Add(injected[i].JSON)
+		record.Injected += injected[i].Tokens
 	}
 	out.PrefixHash, out.ContextHash = record.PrefixHash, hasher.Sum()
 	out.Messages = slices.Concat(messages[out.Skipped:], injected)

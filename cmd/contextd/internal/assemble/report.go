@@ -17,10 +17,17 @@ func report(p projected, b budget.Budget) BudgetReport {
 	for _, r := range p.reminders {
 		tiers[budget.TierDialogue] += r.Tokens
 	}
-	used := p.tokens()
+	for tier, tokens := range tiers {
+		tiers[tier] = b.Real(tokens)
+	}
+	return reportOf(b, p.tokens(), p.conv.Tokens(), tiers)
+}
+
+// reportOf tells the provider's tokens, as far as they are known.
+func reportOf(b budget.Budget, used, raw uint64, tiers map[budget.Tier]uint64) BudgetReport {
 	return BudgetReport{
-		State: b.StateOf(used), Target: b.Target, Raw: p.conv.Tokens(), Projected: used,
-		Tiers: tiers, Tokenizer: p.conv.Gauge().Name(),
+		State: b.StateOf(used), Target: b.Real(b.Target), Raw: b.Real(raw), Projected: b.Real(used),
+		Tiers: tiers, Tokenizer: b.Tokenizer, Calibration: b.Factor(),
 	}
 }
 
@@ -49,9 +56,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 		return BudgetReport{}, false, err
 	}
 	used := r.Tokens + conv.Tokens() - min(s.report.raw, conv.Tokens())
-	return BudgetReport{
-		State: r.Budget.StateOf(used), Target: r.Budget.Target, Raw: conv.Tokens(), Projected: used, Tokenizer: r.Budget.Tokenizer,
-	}, true, nil
+	return reportOf(r.Budget, used, conv.Tokens(), nil), true, nil
 }
 
 // Forget drops what is held of a session in memory; call it when the session was

@@ -85,7 +85,9 @@ func (in inputs) record(p projected, req Request, at time.Time) projection.Recor
 		Steps: p.result.Steps, Tokens: p.tokens(),
 	}
 	for _, s := range in.summaries {
-		r.Summaries = append(r.Summaries, s.ID)
+		if r.Summaries = append(r.Summaries, s.ID); s.ID == r.After.Summary {
+			r.SummaryVersion = s.Version
+		}
 	}
 	r.Observe(p.result.View, p.conv)
 	return r

@@ -31,9 +31,11 @@ type Watcher interface {
 
 // Pressure is how full a context was when a summary was proposed.
 type Pressure struct {
-	Messages       int
-	Tokens, Target uint64
-	KeepLastTurns  uint32
+	Messages int
+	Tokens   uint64
+	// Goal is what a forced cut would leave, in tokens.
+	Goal          uint64
+	KeepLastTurns uint32
 }
 
 // SummaryPolicy says how summaries are made. When they are, reduce.Collapse says.
@@ -119,7 +121,7 @@ func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.S
 // proposal is the span that is worth a summary now, or nil; due is set where the
 // budget is exceeded without it.
 func (e *Engine) proposal(in inputs, req Request) (p *summarize.Proposal, due bool) {
-	if e.opts.Summaries == nil {
+	if e.summaries == nil {
 		return nil, false
 	}
 	pipeline, ask := in.pipeline()
@@ -146,32 +148,32 @@ func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Reques
 func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	_, _ = e.opts.Summaries.Do(ctx, p)
+	_, _ = e.summaries.Do(ctx, p)
 }
 
 // lookAhead tells the watcher what a recorded assembly led to.
 func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) {
 	turns := s.turns
 	s.turns = in.conv.Turns()
-	if e.opts.Watcher == nil {
+	if e.watcher == nil {
 		return
 	}
 	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
 		r := in.conv.Reminders()[i]
 		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {
-			e.opts.Watcher.ReminderExpired(req.SessionID, r.Name())
+			e.watcher.ReminderExpired(req.SessionID, r.Name())
 		}
 	}
 	if p.through() > in.before.CollapsedThrough && in.ask.Goal == 0 {
 		if standing, err := in.standing(); err == nil {
-			e.opts.Watcher.Collapsed(req.SessionID, in.collapsed(standing, p))
+			e.watcher.Collapsed(req.SessionID, in.collapsed(standing, p))
 		}
 	}
 	next := in
 	next.before = p.result.State
 	if proposal, _ := e.proposal(next, req); proposal != nil {
-		e.opts.Watcher.Proposed(*proposal, Pressure{
-			Messages: p.messages(), Tokens: p.tokens(), Target: in.budget.Target, KeepLastTurns: in.policy.Collapse.KeepLastTurns,
+		e.watcher.Proposed(*proposal, Pressure{
+			Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
 		})
 	}
 }

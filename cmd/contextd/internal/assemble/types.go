@@ -76,14 +76,16 @@ type PointerFacts struct {
 	Chars       int
 }
 
-// BudgetReport says how the budget was used.
+// BudgetReport says how the budget was used, in tokens as the provider is expected to
+// count them: the gauge's times Calibration.
 type BudgetReport struct {
-	State     budget.State
-	Target    uint64
-	Raw       uint64 // the whole log, unreduced
-	Projected uint64
-	Tiers     map[budget.Tier]uint64
-	Tokenizer string
+	Calibration float64
+	State       budget.State
+	Target      uint64
+	Raw         uint64 // the whole log, unreduced
+	Projected   uint64
+	Tiers       map[budget.Tier]uint64
+	Tokenizer   string
 }
 
 // CacheReport compares with the projection recorded before.

@@ -47,5 +47,9 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.DefaultPolicy, "default-policy", c.DefaultPolicy, "`name` of the policy that applies where none is named")
 	f.Var(budgetValue{&c.DefaultBudget}, "default-budget", "budget that applies where none is given, as a YAML map of contextd.v1.Budget's fields")
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
+	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")
+	f.Var(summarizersValue{&c.Summarizers}, "summarizers", "named summarizers, as a YAML map from name to settings; see docs/summarizers.md")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take whose subscriber does not say")
+	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "what a hook that takes longer is taken to say: allow or block")
 	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin")
 }

@@ -64,6 +64,14 @@ type Config struct {
 	DefaultBudget *contextdv1.Budget
 	// Policies are the named policies.
 	Policies map[string]*contextdv1.Policy
+	// Summarizers are the named summarizers beside the built-in one.
+	Summarizers map[string]Summarizer
+	// DefaultSummarizer names the one that policies use which name none.
+	DefaultSummarizer string
+	// HookTimeout is how long a hook may take whose subscriber does not say, and
+	// HookOnTimeout what a hook that takes longer is taken to have said: allow or block.
+	HookTimeout   time.Duration
+	HookOnTimeout string
 	// Models extend the registry of models.
 	Models []budget.Override
 }
@@ -83,6 +91,10 @@ func Default() Config {
 		CacheSessions:   64,
 		Limits:          server.DefaultLimits(),
 		DefaultPolicy:   "default",
-		DefaultBudget:   &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
+		HookTimeout:     5 * time.Second,
+		HookOnTimeout:   "allow",
+
+		DefaultSummarizer: builtinSummarizer,
+		DefaultBudget:     &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
 	}
 }

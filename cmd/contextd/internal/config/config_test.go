@@ -39,6 +39,10 @@ var other = map[string]string{
 	"default-policy":     "lean",
 	"default-budget":     `{"max_tokens":"9000","tokenizer":"heuristic"}`,
 	"policies":           `{"lean":{"duplicates":{}}}`,
+	"default-summarizer": "house",
+	"summarizers":        `{"house":{"lease":"1m30s","type":"pull"}}`,
+	"hook-timeout":       "3s",
+	"hook-on-timeout":    "block",
 	"models":             `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25}]`,
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
@@ -27,10 +28,17 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
 	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:
 		return fmt.Errorf("cache_sessions must be between 1 and %d", 1<<20)
+	case c.HookTimeout <= 0 || c.HookTimeout > time.Minute:
+		return fmt.Errorf("hook_timeout must be positive and at most a minute")
+	case c.HookOnTimeout != "allow" && c.HookOnTimeout != "block":
+		return fmt.Errorf("hook_on_timeout must be allow or block, not %q", c.HookOnTimeout)
 	case c.DiskCacheBytes > 1<<40:
 		return fmt.Errorf("disk_cache_bytes must be at most 1024GiB")
 	}
 	if err := c.Limits.Validate(); err != nil {
+		return err
+	}
+	if err := c.validateSummarizers(); err != nil {
 		return err
 	}
 	if _, err := c.PolicySet(); err != nil {
@@ -48,7 +56,7 @@ func (c *Config) Validate() error {
 
 // PolicySet returns the named policies.
 func (c *Config) PolicySet() (wire.Policies, error) {
-	return wire.NewPolicies(c.Policies, c.DefaultPolicy)
+	return wire.NewPolicies(c.Policies, c.DefaultPolicy, c.summarizerNames())
 }
 
 // Registry returns the models.

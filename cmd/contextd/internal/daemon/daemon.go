@@ -53,6 +53,7 @@ type Daemon struct {
 	metrics   *metricsServer // nil if there is no endpoint
 	store     eventlog.Store
 	service   *server.Server
+	summaries *summaries
 	grpc      *grpc.Server
 	health    *health.Server
 	listeners []net.Listener
@@ -122,6 +123,9 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		CacheSessions: int(o.Config.CacheSessions),
 		Observer:      d.telemetry.NewObserver(),
 	})
+	if d.summaries, err = d.buildSummaries(o, engine); err != nil {
+		return nil, err
+	}
 	return server.New(ctx, server.Options{
 		Store:    d.store,
 		Engine:   engine,
@@ -134,6 +138,12 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		NewID:    newID,
 		Logger:   o.Logger,
 		Meter:    meter,
+
+		Hooks:       d.summaries.hooks,
+		Lifecycle:   d.summaries.events,
+		Tasks:       d.summaries.tasks(),
+		Compactor:   d.summaries.compactor,
+		Summarizers: d.summaries.registry.Breakers,
 	})
 }
 
@@ -190,6 +200,9 @@ func (d *Daemon) release() error {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+	}
+	if d.summaries != nil {
+		errs = append(errs, d.summaries.close())
 	}
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {

@@ -211,15 +211,16 @@ func badInputs() map[string]badInput {
 			recording(&contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 5, CacheReadTokens: 5, CacheWriteTokens: 1}),
 			codes.InvalidArgument, invalid, "input_tokens",
 		},
-		"record an endless prompt": {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 1e9 + 1}), codes.InvalidArgument, invalid, "input_tokens"},
-		"record NUL in a model":    {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m\x00"}), codes.InvalidArgument, invalid, "model"},
-		"compact": {func(ctx context.Context, a *api) error {
-			_, err := a.compaction.CompactSession(ctx, &contextdv1.CompactSessionRequest{SessionId: "s"})
-			return err
-		}, codes.Unimplemented, apierr.ReasonNotBuilt, ""},
-		"import without a header": {importing("", "x"), codes.InvalidArgument, invalid, "header"},
-		"import a soup":           {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
-		"import noise":            {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"record an endless prompt":     {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 1e9 + 1}), codes.InvalidArgument, invalid, "input_tokens"},
+		"record NUL in a model":        {recording(&contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m\x00"}), codes.InvalidArgument, invalid, "model"},
+		"compact nobody":               {compacting(&contextdv1.CompactSessionRequest{SessionId: "nobody"}), codes.NotFound, apierr.ReasonSessionNotFound, ""},
+		"compact in a mode of no name": {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", Mode: "soup"}), codes.InvalidArgument, invalid, "mode"},
+		"compact by no strategy":       {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", Strategy: "soup"}), codes.InvalidArgument, invalid, "strategy"},
+		"compact by no instructions":   {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", InstructionsMode: "replace"}), codes.InvalidArgument, invalid, "instructions"},
+		"compact where nothing does":   {compacting(&contextdv1.CompactSessionRequest{SessionId: "s"}), codes.FailedPrecondition, apierr.ReasonNotConfigured, ""},
+		"import without a header":      {importing("", "x"), codes.InvalidArgument, invalid, "header"},
+		"import a soup":                {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"import noise":                 {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -21,12 +22,15 @@ type compactions struct {
 	hooks  *lifecycle.Hooks
 	events *lifecycle.Bus
 	tasks  TaskQueue // nil if no summarizer is of type pull
+
+	compactor   Compactor                       // nil if none are done
+	summarizers func() []summarize.BreakerState // nil if there are none
 }
 
 // newCompactions makes hooks that nothing fires and a bus that nothing is
 // published on where there are none.
 func newCompactions(s *Server, o Options) compactions {
-	c := compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks}
+	c := compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks, compactor: o.Compactor, summarizers: o.Summarizers}
 	if c.hooks == nil {
 		c.hooks = lifecycle.NewHooks(lifecycle.HooksOptions{})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -26,6 +27,7 @@ type Engine interface {
 	Pointers(ctx context.Context, sessionID string, r projection.Record) ([]assemble.PointerFacts, error)
 	Replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, error)
 	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
+	Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error)
 	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
 	Forget(sessionID string)
 	CallRecorder
@@ -64,6 +66,10 @@ type Options struct {
 	Lifecycle *lifecycle.Bus
 	// Tasks is nil if no summarizer is of type pull.
 	Tasks TaskQueue
+	// Compactor carries out compactions; nil if none are done.
+	Compactor Compactor
+	// Summarizers tells how the summarizers are doing; nil if there are none.
+	Summarizers func() []summarize.BreakerState
 }
 
 // Server implements the services of the API.

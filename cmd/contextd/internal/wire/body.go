@@ -149,3 +149,8 @@ func customToDomain(c *contextdv1.CustomEvent) (*eventlog.Custom, error) {
 	}
 	return &eventlog.Custom{Type: c.GetType(), JSON: string(c.GetJson())}, nil
 }
+
+// TriggerToDomain converts a trigger that validation let through.
+func TriggerToDomain(t contextdv1.CompactionTrigger) eventlog.CompactionTrigger {
+	return triggersToDomain[t]
+}

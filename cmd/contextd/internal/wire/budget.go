@@ -60,7 +60,7 @@ func BudgetReportToProto(r assemble.BudgetReport) *contextdv1.BudgetReport {
 		ProjectedTokens: r.Projected,
 		Tokenizer:       r.Tokenizer,
 		// Nothing is learnt from model calls yet.
-		Calibration: 1,
+		Calibration: r.Calibration,
 	}
 	for tier, tokens := range r.Tiers {
 		if out.TierTokens == nil {

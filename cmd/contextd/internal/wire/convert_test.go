@@ -105,6 +105,7 @@ func TestHeaderToProto(t *testing.T) {
 		}},
 		Budget: assemble.BudgetReport{
 			State: budget.Yellow, Target: 100, Raw: 90, Projected: 80, Tiers: map[budget.Tier]uint64{budget.TierSystem: 3}, Tokenizer: "o200k_base",
+			Calibration: 1.25,
 		},
 		Cache: assemble.CacheReport{StableMessages: 3, StableTokens: 30, BrokenBy: "x"},
 	}
@@ -124,7 +125,7 @@ func TestHeaderToProto(t *testing.T) {
 		},
 		Budget: &contextdv1.BudgetReport{
 			State: contextdv1.BudgetState_BUDGET_STATE_YELLOW, TargetTokens: 100, RawTokens: 90, ProjectedTokens: 80,
-			TierTokens: map[string]uint64{"system": 3}, Tokenizer: "o200k_base", Calibration: 1,
+			TierTokens: map[string]uint64{"system": 3}, Tokenizer: "o200k_base", Calibration: 1.25,
 		},
 		Cache: &contextdv1.CacheReport{StableMessages: 3, StableTokens: 30, BrokenBy: "x"},
 	}

@@ -3,59 +3,63 @@ package wire
 import (
 	"math"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // overlay lays a policy over a base: each part that is present takes the whole
 // place of the same part. Errors name the field from the policy on.
-func overlay(base assemble.Policy, p *contextdv1.Policy) (assemble.Policy, error) {
+func (p Policies) overlay(base assemble.Policy, m *contextdv1.Policy) (assemble.Policy, error) {
 	out := base
 	r, d := &out.Reduction, reduce.DefaultPolicy()
-	if t := p.GetToolResults(); t != nil {
+	if t := m.GetToolResults(); t != nil {
 		converted, err := toolResults(t, d.ToolResults)
 		if err != nil {
 			return assemble.Policy{}, Under("tool_results", err)
 		}
 		r.ToolResults = converted
 	}
-	if p.GetDuplicates() != nil {
-		r.Duplicates = p.GetDuplicates().GetEnabled()
+	if m.GetDuplicates() != nil {
+		r.Duplicates = m.GetDuplicates().GetEnabled()
 	}
-	if c := p.GetClipping(); c != nil {
+	if c := m.GetClipping(); c != nil {
 		r.Clipping = reduce.Clipping{
 			MaxTokens:  uint64(c.GetMaxTokens()),
 			HeadTokens: uint64(c.GetHeadTokens()),
 			TailTokens: uint64(c.GetTailTokens()),
 		}
 	}
-	if t := p.GetThinking(); t != nil {
+	if t := m.GetThinking(); t != nil {
 		r.Thinking = reduce.Thinking{}
 		if t.KeepTurns != nil {
 			keep := withOwn(t.GetKeepTurns())
 			r.Thinking.KeepTurns = &keep
 		}
 	}
-	if w := p.GetWindow(); w != nil {
+	if w := m.GetWindow(); w != nil {
 		r.Window = reduce.Window{
 			MaxTurns:     w.GetMaxTurns(),
 			MaxTokens:    uint64(w.GetMaxTokens()),
 			StrictAnchor: w.GetStrictAnchor(),
 		}
 	}
-	if s := p.GetSummarization(); s != nil {
-		converted, err := collapse(s, d.Collapse)
+	if s := m.GetSummarization(); s != nil {
+		r.Collapse = collapse(s, d.Collapse)
+		converted, err := p.summaries(s)
 		if err != nil {
 			return assemble.Policy{}, Under("summarization", err)
 		}
-		r.Collapse = converted
+		out.Summaries = converted
 	}
-	if c := p.GetCache(); c != nil {
+	if c := m.GetCache(); c != nil {
 		r.Cache = cache(c, d.Cache)
 	}
-	if pp := p.GetProjection(); pp != nil {
+	if pp := m.GetProjection(); pp != nil {
 		if err := projectionPolicy(pp); err != nil {
 			return assemble.Policy{}, Under("projection", err)
 		}
@@ -114,21 +118,48 @@ func withOwn(turns uint32) uint32 {
 	return turns + 1
 }
 
-func collapse(s *contextdv1.Summarization, d reduce.Collapse) (reduce.Collapse, error) {
-	switch {
-	case s.GetSummarizer() != "":
-		return d, invalid("summarizer", "%q is not a summarizer of the daemon's configuration", s.GetSummarizer())
-	case s.GetEnabled():
-		return d, &UnsupportedError{"enabled", "summaries are not built yet; collapsed spans are named by their ledger and index"}
-	case s.GetWait().AsDuration() > 0:
-		return d, &UnsupportedError{"wait", "summaries are not built yet, so there is nothing to wait for"}
-	}
+func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 	out := d
 	setIf(&out.To, s.GetCollapseTo())
 	setIf(&out.KeepLastTurns, s.GetKeepLastTurns())
 	setIf(&out.LedgerShare, s.GetLedgerShare())
 	setIf(&out.IndexShare, s.GetIndexShare())
-	return out, nil
+	setIf(&out.SummaryShare, s.GetSummaryShare())
+	setIf(&out.StartAt, s.GetStartAt())
+	if !s.GetEnabled() {
+		out.StartAt = 0
+	}
+	return out
+}
+
+// summaries says how summaries are made.
+func (p Policies) summaries(s *contextdv1.Summarization) (assemble.SummaryPolicy, error) {
+	out := assemble.SummaryPolicy{
+		Summarizer:     p.summarizers.Default,
+		Instructions:   InstructionsToDomain(s.GetInstructions(), s.GetInstructionsMode()),
+		MaxInputTokens: uint64(s.GetMaxInputTokens()),
+		Wait:           s.GetWait().AsDuration(),
+	}
+	if name := s.GetSummarizer(); name != "" {
+		if !slices.Contains(p.summarizers.Names, name) {
+			return out, invalid("summarizer", "%q is not a summarizer of the daemon's configuration; it knows %s", name, strings.Join(p.summarizers.Names, ", "))
+		}
+		out.Summarizer = name
+	}
+	return out, CheckInstructions(s.GetInstructions(), s.GetInstructionsMode())
+}
+
+// CheckInstructions refuses to replace the default instructions by nothing.
+func CheckInstructions(text, mode string) error {
+	if prompt.Mode(mode) == prompt.Replace && strings.TrimSpace(text) == "" {
+		return invalid("instructions", "must not be empty where instructions_mode is replace")
+	}
+	return nil
+}
+
+// InstructionsToDomain converts what a summarizer is told.
+func InstructionsToDomain(text, mode string) prompt.Instructions {
+	return prompt.Instructions{Text: text, Mode: prompt.Mode(mode)}
 }
 
 func cache(c *contextdv1.CacheDiscipline, d reduce.Cache) reduce.Cache {

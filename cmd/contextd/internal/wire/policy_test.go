@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -98,7 +99,24 @@ func TestOverlay(t *testing.T) {
 		},
 		"collapse, the rest by default": {
 			&contextdv1.Policy{Summarization: &contextdv1.Summarization{CollapseTo: 0.25, LedgerShare: 0.05}},
-			func(p *assemble.Policy) { p.Reduction.Collapse.To, p.Reduction.Collapse.LedgerShare = 0.25, 0.05 },
+			func(p *assemble.Policy) {
+				c := &p.Reduction.Collapse
+				c.To, c.LedgerShare, c.StartAt = 0.25, 0.05, 0 // not enabled
+			},
+		},
+		"summaries": {
+			&contextdv1.Policy{Summarization: &contextdv1.Summarization{
+				Enabled: true, StartAt: 0.6, SummaryShare: 0.1, KeepLastTurns: 5, IndexShare: 0.2,
+				MaxInputTokens: 900, Instructions: "be brief", InstructionsMode: "replace", Wait: durationpb.New(time.Second),
+			}},
+			func(p *assemble.Policy) {
+				c := &p.Reduction.Collapse
+				c.StartAt, c.SummaryShare, c.KeepLastTurns, c.IndexShare = 0.6, 0.1, 5, 0.2
+				p.Summaries = assemble.SummaryPolicy{
+					Instructions:   prompt.Instructions{Text: "be brief", Mode: prompt.Replace},
+					MaxInputTokens: 900, Wait: time.Second,
+				}
+			},
 		},
 		"cache": {
 			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{EvictEveryTurns: 3, CacheTtl: durationpb.New(time.Hour), PaybackTurns: proto.Uint32(6)}},
@@ -139,12 +157,11 @@ func TestRefusedPolicies(t *testing.T) {
 		field       string
 		unsupported bool
 	}{
-		"unknown name":       {&contextdv1.Policy{Name: "lean"}, "policy.name", false},
-		"a broken glob":      {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool", false},
-		"unknown summarizer": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer", false},
-		"summaries":          {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true}}, "policy.summarization.enabled", true},
-		"waiting":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Wait: durationpb.New(1)}}, "policy.summarization.wait", true},
-		"projection":         {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc"}}, "policy.projection.policy", true},
+		"unknown name":                  {&contextdv1.Policy{Name: "lean"}, "policy.name", false},
+		"a broken glob":                 {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool", false},
+		"unknown summarizer":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer", false},
+		"instructions that are nothing": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true, InstructionsMode: "replace"}}, "policy.summarization.instructions", false},
+		"projection":                    {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc"}}, "policy.projection.policy", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +187,7 @@ func TestNamedPolicies(t *testing.T) {
 	set, err := wire.NewPolicies(map[string]*contextdv1.Policy{
 		"lean": {ToolResults: &contextdv1.ToolResultRetention{Default: turns(1)}},
 		"none": {Duplicates: &contextdv1.DuplicateResults{}, Thinking: &contextdv1.ThinkingRetention{}},
-	}, "lean")
+	}, "lean", wire.Summarizers{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +239,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := wire.NewPolicies(test.named, test.fallback)
+			_, err := wire.NewPolicies(test.named, test.fallback, wire.Summarizers{})
 			checkField(t, err, test.field, false)
 		})
 	}

@@ -18,16 +18,24 @@ const DefaultPolicyName = "default"
 // Policies are the named policies of a daemon. The zero value knows the built-in
 // one only.
 type Policies struct {
-	named    map[string]assemble.Policy
-	fallback string
+	named       map[string]assemble.Policy
+	fallback    string
+	summarizers Summarizers
+}
+
+// Summarizers are those of the daemon's configuration.
+type Summarizers struct {
+	Names []string
+	// Default is the one that policies use which name none.
+	Default string
 }
 
 // NewPolicies takes the named policies of the configuration, each of them laid
 // over the built-in one, and the name of the one that applies where nobody names
 // any; empty is DefaultPolicyName. Errors name the field from "policies[name]"
 // or "default_policy" on.
-func NewPolicies(named map[string]*contextdv1.Policy, fallback string) (Policies, error) {
-	out := Policies{named: make(map[string]assemble.Policy, len(named)), fallback: fallback}
+func NewPolicies(named map[string]*contextdv1.Policy, fallback string, summarizers Summarizers) (Policies, error) {
+	out := Policies{named: make(map[string]assemble.Policy, len(named)), fallback: fallback, summarizers: summarizers}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		field := fmt.Sprintf("policies[%q]", name)
 		if name == "" {
@@ -36,7 +44,7 @@ func NewPolicies(named map[string]*contextdv1.Policy, fallback string) (Policies
 		if base := named[name].GetName(); base != "" {
 			return Policies{}, invalid(field+".name", "must be empty: a named policy always lies over the built-in one")
 		}
-		p, err := overlay(builtin(), named[name])
+		p, err := out.overlay(out.builtin(), named[name])
 		if err != nil {
 			return Policies{}, Under(field, err)
 		}
@@ -75,7 +83,7 @@ func (p Policies) over(base assemble.Policy, m *contextdv1.Policy) (assemble.Pol
 		}
 		base = named
 	}
-	out, err := overlay(base, m)
+	out, err := p.overlay(base, m)
 	if err != nil {
 		return assemble.Policy{}, Under("policy", err)
 	}
@@ -90,7 +98,7 @@ func (p Policies) lookup(name string) (assemble.Policy, error) {
 		return found, nil
 	}
 	if name == DefaultPolicyName {
-		return builtin(), nil
+		return p.builtin(), nil
 	}
 	return assemble.Policy{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(p.Names(), ", "))
 }
@@ -105,4 +113,9 @@ func (p Policies) Names() []string {
 	return names
 }
 
-func builtin() assemble.Policy { return assemble.Policy{Reduction: reduce.DefaultPolicy()} }
+func (p Policies) builtin() assemble.Policy {
+	return assemble.Policy{
+		Reduction: reduce.DefaultPolicy(),
+		Summaries: assemble.SummaryPolicy{Summarizer: p.summarizers.Default},
+	}
+}

@@ -25,6 +25,7 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 		// The raw policy, the only one there is, leaves signed groups alone.
 		RespectsProviderSignatures: true,
 		PolicyFingerprint:          r.Fingerprint,
+		SummaryId:                  r.After.Summary,
 		Time:                       timeToProto(r.Time),
 	}
 	out.KeptCount = uint32(len(out.GetKeptSeqs()))

@@ -1,0 +1,117 @@
+package compact
+
+import (
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Proposed implements assemble.Watcher: it has a summary made ahead of need unless a
+// hook objects. A session's hooks are asked about one span at a time, and not again
+// about one that they refused.
+func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.asking[p.SessionID] || c.refused[p.SessionID] >= p.To {
+		return
+	}
+	c.asking[p.SessionID] = true
+	c.work.Go(func() { c.ahead(p, pressure) })
+}
+
+// ahead asks the hooks about a summary and offers it to the scheduler.
+func (c *Compactor) ahead(p summarize.Proposal, pressure assemble.Pressure) {
+	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
+	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
+		SessionID: p.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerThreshold, Terms: terms,
+		MessageCount: uint32(pressure.Messages), TokensBefore: pressure.Tokens,
+	})
+	vetoed := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))
+	c.mu.Lock()
+	delete(c.asking, p.SessionID)
+	if vetoed {
+		c.refuse(p)
+	}
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return // the compactor is closing
+	case vetoed:
+		c.publish(p.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, lifecycle.ModeAuto,
+			lifecycle.AttributeTrigger, triggerName(eventlog.TriggerThreshold), lifecycle.AttributeReason, verdict.Reason)
+	case verdict.Terms != terms:
+		c.offerOther(p, verdict.Terms)
+	default:
+		c.Scheduler.Offer(p)
+	}
+}
+
+// offerOther offers the span that the hooks' terms lead to, if they lead to any.
+func (c *Compactor) offerOther(p summarize.Proposal, terms lifecycle.Terms) {
+	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
+		SessionID: p.SessionID, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
+		Request: assemble.Request{Policy: assemble.Policy{Summaries: assemble.SummaryPolicy{
+			Summarizer: p.Summarizer, Instructions: p.Instructions, MaxInputTokens: p.MaxInputTokens,
+		}}},
+	})
+	if err != nil {
+		c.Logger.Warn("no summary by the terms of a hook", "session_id", p.SessionID, "error", err)
+	} else if plan.Summary != nil {
+		plan.Summary.Trigger = p.Trigger
+		c.Scheduler.Offer(*plan.Summary)
+	}
+}
+
+// maxRefused bounds how many sessions' vetoes are remembered; a forgotten one is asked
+// about once more.
+const maxRefused = 10_000
+
+// refuse remembers a veto. The caller holds mu.
+func (c *Compactor) refuse(p summarize.Proposal) {
+	if len(c.refused) >= maxRefused {
+		clear(c.refused)
+	}
+	c.refused[p.SessionID] = p.To
+}
+
+// Collapsed implements assemble.Watcher: the budget forced groups to leave.
+func (c *Compactor) Collapsed(sessionID string, done assemble.Collapsed) {
+	c.tell(sessionID, lifecycle.ModeAuto, eventlog.TriggerBudgetPressure, done, lifecycle.Terms{Strategy: string(done.Strategy)})
+}
+
+// ReminderExpired implements assemble.Watcher.
+func (c *Compactor) ReminderExpired(sessionID, reminder string) {
+	c.publish(sessionID, lifecycle.ReminderExpired, lifecycle.AttributeReminder, reminder)
+}
+
+// SummaryStarted implements summarize.Observer.
+func (c *Compactor) SummaryStarted(p summarize.Proposal) {
+	c.publish(p.SessionID, lifecycle.SummaryStarted, span(p)...)
+}
+
+// SummaryReady implements summarize.Observer.
+func (c *Compactor) SummaryReady(p summarize.Proposal, s summarize.Summary) {
+	c.publish(p.SessionID, lifecycle.SummaryReady, append(span(p), lifecycle.AttributeSummaryID, s.ID)...)
+}
+
+// SummaryFailed implements summarize.Observer.
+func (c *Compactor) SummaryFailed(p summarize.Proposal, reason string) {
+	c.publish(p.SessionID, lifecycle.SummaryFailed, append(span(p), lifecycle.AttributeReason, reason)...)
+}
+
+// BreakerChanged implements summarize.Observer.
+func (c *Compactor) BreakerChanged(summarizer string, s summarize.BreakerState) {
+	what := map[summarize.Health]lifecycle.Type{
+		summarize.Open: lifecycle.BreakerOpen, summarize.HalfOpen: lifecycle.BreakerHalfOpen, summarize.Closed: lifecycle.BreakerClosed,
+	}[s.Health]
+	c.publish("", what, lifecycle.AttributeSummarizer, summarizer)
+}
+
+func span(p summarize.Proposal) []string {
+	return []string{
+		lifecycle.AttributeSummarizer, p.Summarizer,
+		lifecycle.AttributeFromSeq, number(p.From), lifecycle.AttributeToSeq, number(p.To),
+	}
+}

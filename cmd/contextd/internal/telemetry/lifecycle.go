@@ -1,0 +1,32 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+)
+
+// NewLifecycleMeter returns what counts lifecycle events and holds the state of the
+// breakers. It does not block.
+func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
+	b := builder{meter: t.metrics.Meter(scope)}
+	events := b.counter("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.")
+	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is left alone or tried again after failures, 0 else."))
+	b.errs = append(b.errs, err)
+	states := map[lifecycle.Type]int64{lifecycle.BreakerClosed: 0, lifecycle.BreakerOpen: 1, lifecycle.BreakerHalfOpen: 1}
+	return func(e lifecycle.Event) {
+		ctx := context.Background()
+		attributes := []attribute.KeyValue{attribute.String("type", string(e.Type))}
+		if name := e.Attributes[lifecycle.AttributeSummarizer]; name != "" {
+			attributes = append(attributes, attribute.String("summarizer", name))
+		}
+		events.Add(ctx, 1, metric.WithAttributes(attributes...))
+		if state, ok := states[e.Type]; ok {
+			open.Record(ctx, state, metric.WithAttributes(attribute.String("summarizer", e.Attributes[lifecycle.AttributeSummarizer])))
+		}
+	}, errors.Join(b.errs...)
+}
