@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
 // rendered is one request's prompt.
@@ -24,19 +31,59 @@ type policy interface {
 	render(conv *reduce.Conversation) rendered
 }
 
-// contextd is the policy under test, run as the daemon runs it.
+// contextd is the policy under test, run as the daemon runs it: with extractive
+// summaries that are ready between two requests.
 type contextd struct {
 	policy reduce.Policy
 	budget budget.Budget
 	state  reduce.State
+	// summaries are all that were made, oldest first.
+	summaries []reduce.Summary
+}
+
+// offered are the summary in use and the newest one.
+func (c *contextd) offered() []reduce.Summary {
+	var out []reduce.Summary
+	for i, s := range c.summaries {
+		if s.ID == c.state.Summary || i == len(c.summaries)-1 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// summarize makes the summary that a daemon would make beside the request.
+func (c *contextd) summarize(conv *reduce.Conversation) {
+	pipeline := reduce.NewPipeline(c.policy, conv, c.offered()...)
+	span, _, ok := pipeline.Propose(c.budget, c.state, reduce.Ask{})
+	if !ok {
+		return
+	}
+	var older reduce.Summary
+	for _, s := range c.summaries {
+		if s.ID == span.Extends {
+			older = s
+		}
+	}
+	tokens := pipeline.SummaryTokens(c.budget)
+	out, err := extractive.Backend{}.Summarize(context.Background(), summarize.Request{
+		From: span.From, To: span.To, Older: older.Text, Groups: conv.Span(older.Through, span.To),
+		MaxOutputTokens: tokens - tokens/6, Count: conv.Gauge().Text,
+	})
+	if err != nil {
+		return
+	}
+	c.summaries = append(c.summaries, reduce.Summary{ID: fmt.Sprintf("s%d", span.To), Through: span.To, By: "extractive", Text: out.Text})
 }
 
 func (c *contextd) render(conv *reduce.Conversation) rendered {
-	r, err := reduce.NewPipeline(c.policy, conv).Run(c.budget, c.state, reduce.Ask{})
-	if err != nil {
-		return rendered{refused: "the budget"}
+	r, err := reduce.NewPipeline(c.policy, conv, c.offered()...).Run(c.budget, c.state, reduce.Ask{})
+	var over *reduce.OverBudgetError
+	if errors.As(err, &over) {
+		return rendered{refused: irreducible(over)}
 	}
 	c.state = r.State
+	c.summarize(conv)
 	var out builder
 	digest, at := r.View.Digest()
 	for i := range r.View.Len() {
@@ -54,6 +101,19 @@ func (c *contextd) render(conv *reduce.Conversation) rendered {
 	out.visible += digest.Calls
 	out.tokens = r.View.Tokens()
 	return out.done()
+}
+
+// irreducible names what was too large.
+func irreducible(e *reduce.OverBudgetError) string {
+	var what []string
+	var sum uint64
+	for _, p := range e.Parts {
+		what = append(what, p.What)
+		if sum += p.Tokens; sum > e.Target {
+			break
+		}
+	}
+	return strings.Join(what, " + ")
 }
 
 // builder gathers messages.

@@ -528,9 +528,12 @@ type ContextHeader struct {
 	Budget *BudgetReport `protobuf:"bytes,9,opt,name=budget,proto3" json:"budget,omitempty"`
 	// How much of the prefix stayed as it was. Absent before the first recorded
 	// projection, and for ProjectTranscript.
-	Cache         *CacheReport `protobuf:"bytes,10,opt,name=cache,proto3" json:"cache,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Cache *CacheReport `protobuf:"bytes,10,opt,name=cache,proto3" json:"cache,omitempty"`
+	// A summary of everything up to this event is being made beside the request,
+	// for the next cut. 0: none is.
+	SummarizingThroughSeq uint64 `protobuf:"varint,11,opt,name=summarizing_through_seq,json=summarizingThroughSeq,proto3" json:"summarizing_through_seq,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *ContextHeader) Reset() {
@@ -631,6 +634,13 @@ func (x *ContextHeader) GetCache() *CacheReport {
 		return x.Cache
 	}
 	return nil
+}
+
+func (x *ContextHeader) GetSummarizingThroughSeq() uint64 {
+	if x != nil {
+		return x.SummarizingThroughSeq
+	}
+	return 0
 }
 
 // Some messages of the context, in order.
@@ -1191,7 +1201,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1a.contextd.v1.ContextHeaderH\x00R\x06header\x121\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x19.contextd.v1.MessageChunkH\x00R\x05chunk\x127\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1b.contextd.v1.ContextTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\x9f\x03\n" +
+	"\x04part\"\xd7\x03\n" +
 	"\rContextHeader\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1a\n" +
@@ -1207,7 +1217,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"projection\x121\n" +
 	"\x06budget\x18\t \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\x12.\n" +
 	"\x05cache\x18\n" +
-	" \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\"H\n" +
+	" \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\x126\n" +
+	"\x17summarizing_through_seq\x18\v \x01(\x04R\x15summarizingThroughSeq\"H\n" +
 	"\fMessageChunk\x128\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\xfc\x01\n" +
 	"\x0fRenderedMessage\x12\x14\n" +

@@ -123,7 +123,7 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 	}
 	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
 	if err == nil && !req.Preview {
-		e.lookAhead(s, in, p, req)
+		out.SummarizingThrough = e.lookAhead(s, in, p, req)
 	}
 	return out, nil, err
 }

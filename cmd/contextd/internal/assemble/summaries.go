@@ -151,12 +151,13 @@ func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Dura
 	_, _ = e.summaries.Do(ctx, p)
 }
 
-// lookAhead tells the watcher what a recorded assembly led to.
-func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) {
+// lookAhead tells the watcher what a recorded assembly led to, and returns the last
+// event of the span that it proposed to summarise.
+func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) eventlog.Seq {
 	turns := s.turns
 	s.turns = in.conv.Turns()
 	if e.watcher == nil {
-		return
+		return 0
 	}
 	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
 		r := in.conv.Reminders()[i]
@@ -171,11 +172,14 @@ func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) {
 	}
 	next := in
 	next.before = p.result.State
-	if proposal, _ := e.proposal(next, req); proposal != nil {
-		e.watcher.Proposed(*proposal, Pressure{
-			Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
-		})
+	proposal, _ := e.proposal(next, req)
+	if proposal == nil {
+		return 0
 	}
+	e.watcher.Proposed(*proposal, Pressure{
+		Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
+	})
+	return proposal.To
 }
 
 // Material implements summarize.Sessions.

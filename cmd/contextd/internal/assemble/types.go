@@ -64,6 +64,9 @@ type Context struct {
 	Pointers []PointerFacts
 	Budget   BudgetReport
 	Cache    CacheReport
+	// SummarizingThrough is the last event of the span of which a summary was
+	// proposed; 0 if none was.
+	SummarizingThrough eventlog.Seq
 }
 
 // PointerFacts is a pointer with what the log says of its block.

@@ -66,6 +66,8 @@ func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 		SkippedMessages: uint32(c.Skipped),
 		Projection:      ProjectionToProto(c.Projection, c.Pointers),
 		Budget:          BudgetReportToProto(c.Budget),
+
+		SummarizingThroughSeq: uint64(c.SummarizingThrough),
 	}
 	if c.Cache != (assemble.CacheReport{}) {
 		out.Cache = &contextdv1.CacheReport{
