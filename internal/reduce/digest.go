@@ -112,12 +112,12 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	if text := summary.quote(); d.gauge.Text(text) <= d.proseLimit(b) {
 		out.WriteString(text)
 	}
-	section("\nEarlier the user said:\n", quoteUsers(quoted, b.Share(quoteShare), d.gauge.Text))
-	section("\nEarlier reminders said:\n", quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))
+	section(titleUsers, quoteUsers(quoted, b.Share(quoteShare), d.gauge.Text))
+	section(titleReminders, quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))
 	section("\n", m.files.Write(b.Share(fileShare), d.gauge.Text))
-	section(fmt.Sprintf("\nEarlier tool calls (%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
+	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
 	if index := m.index.Write(b.Share(d.policy.IndexShare), out.String(), d.gauge.Text); index != "" {
-		section("\nNames that stood there:\n", index+"\n")
+		section(titleNames, index+"\n")
 	}
 	return out.String()
 }

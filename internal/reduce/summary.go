@@ -31,7 +31,7 @@ func (s Summary) quote() string {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "\nSummary of what was said through event %d, by %s:\n", s.Through, oneLine(s.By))
+	fmt.Fprintf(&out, titleSummary+"%d, by %s:\n", s.Through, oneLine(s.By))
 	for line := range strings.SplitSeq(lineEnds.Replace(strings.TrimSpace(s.Text)), "\n") {
 		out.WriteString("> ")
 		out.WriteString(line)
