@@ -32,6 +32,7 @@ func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 		for k := range g.Calls {
 			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
 		}
+		c.clipTexts(e, i, s.TextClips)
 	}
 	c.clipAnchors(e, system, s.SystemTokens, "the system prompt leaves no room, or is over its cap")
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
@@ -53,6 +54,26 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 		e.Clip(i, call, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
 	} else if limit == pointerAlone {
 		e.Stub(i, call, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
+	}
+}
+
+// clipTexts shortens the texts of group i where the state has a limit for them.
+func (c clipping) clipTexts(e *Editor, i int, clips []Clip) {
+	if len(clips) == 0 {
+		return
+	}
+	g := e.v.Group(i)
+	for m := range g.Messages {
+		for b, block := range g.Messages[m].Blocks {
+			text, ok := block.Block.(eventlog.Text)
+			limit := tightest(0, clips, block.Seq)
+			if !ok || limit == 0 {
+				continue
+			}
+			if short, ok := c.texts.clipText(block, text.Text, limit); ok {
+				e.ClipText(i, m, b, short, c.Name(), "the newest messages alone are too large")
+			}
+		}
 	}
 }
 

@@ -61,8 +61,19 @@ func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {
 // ClipAnchor replaces a text block of the system prompt or of the first user message
 // by its head and tail. It is the one verb that touches the anchor.
 func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string) bool {
+	return e.v.items[i].group.Anchor && e.clipText(i, message, block, text, reducer, reason)
+}
+
+// ClipText replaces a text block of any other message by its head and tail, but for
+// what stands beside sealed reasoning.
+func (e *Editor) ClipText(i, message, block int, text, reducer, reason string) bool {
 	g := e.v.items[i].group
-	if !g.Anchor || g.Pinned {
+	return !g.Anchor && !g.Sealed && e.clipText(i, message, block, text, reducer, reason)
+}
+
+func (e *Editor) clipText(i, message, block int, text, reducer, reason string) bool {
+	g := e.v.items[i].group
+	if g.Pinned {
 		return false
 	}
 	if _, ok := g.Messages[message].Blocks[block].Block.(eventlog.Text); !ok {

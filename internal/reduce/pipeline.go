@@ -260,6 +260,16 @@ func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 	if r.View.Tokens() > b.Target {
 		r = p.clipSystem(b, r)
 	}
+	if r.View.Tokens() > b.Target {
+		r = p.clipTexts(b, r)
+	}
+	if last := len(p.conv.groups) - 1; r.View.Tokens() > b.Target && last >= 0 {
+		// What is left are the arguments of the newest calls, which nothing may change:
+		// the ledger shows their beginnings.
+		s := r.State
+		s.CollapsedThrough, s.CollapsedFor = p.conv.groups[last].First, max(b.Target/4, least)
+		r = p.adopt(b, r, s)
+	}
 	r.note("the last resort: only the newest turn was spared")
 	return r
 }

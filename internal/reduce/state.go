@@ -31,6 +31,9 @@ type State struct {
 	// Clips are tighter limits that single overflows forced on the results up to
 	// an event.
 	Clips []Clip
+	// TextClips are limits on the texts of users and assistants up to an event: the
+	// last resort.
+	TextClips []Clip `json:",omitempty"`
 	// AnchorTokens is what the first user message was clipped to; 0 if it stands
 	// in full.
 	AnchorTokens uint64
@@ -38,16 +41,18 @@ type State struct {
 	SystemTokens uint64 `json:",omitempty"`
 }
 
-// Clip is a limit on the size of the results in events (From, Through].
+// Clip is a limit on the size of single bodies in events (From, Through].
 type Clip struct {
 	From, Through eventlog.Seq
 	Tokens        uint64
 }
 
 // clipFor is the limit that applies to a result at seq; 0 is none.
-func (s State) clipFor(seq eventlog.Seq) uint64 {
-	limit := s.ClipTokens
-	for _, c := range s.Clips {
+func (s State) clipFor(seq eventlog.Seq) uint64 { return tightest(s.ClipTokens, s.Clips, seq) }
+
+// tightest is the smallest limit on what stands at seq; 0 is none.
+func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
+	for _, c := range clips {
 		if seq > c.From && seq <= c.Through && (limit == 0 || c.Tokens < limit) {
 			limit = c.Tokens
 		}
@@ -56,7 +61,7 @@ func (s State) clipFor(seq eventlog.Seq) uint64 {
 }
 
 func (s State) equal(o State) bool {
-	return slices.Equal(s.Clips, o.Clips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
+	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
 		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
 		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTokens == o.SystemTokens
 }
