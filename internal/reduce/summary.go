@@ -78,9 +78,14 @@ type Span struct {
 	Extends string
 }
 
-// leastNew is the part of the target that a summary must cover beyond the one it
-// extends.
-const leastNew = 0.1
+const (
+	// leastNew is the part of the target that a summary must cover beyond the one it
+	// extends.
+	leastNew = 0.1
+	// most is the part of what is about to leave that the newest summary must cover
+	// for no other to be made.
+	most = 0.75
+)
 
 // Propose says what to summarise so that a summary is there when the budget next
 // forces groups to leave, once the view of a state has passed Collapse.StartAt of the
@@ -101,7 +106,8 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	return span, used > b.Target, ok
 }
 
-// SpanFor says what to summarise to bring the view of a state down to ask.Goal.
+// SpanFor says what to summarise to bring the view of a state down to ask.Goal, unless
+// the newest summary suffices.
 func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask) (span Span, ok bool) {
 	r, err := p.start(&b, s, ask)
 	if err != nil {
@@ -133,6 +139,9 @@ func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, o
 	b.Excess = used - goal
 	older := p.window.summary(r.View, b)
 	to := p.boundary(min(p.window.cut(r.View, b, p.SummaryTokens(b)), p.window.spared(r.View)))
+	if older.ID != "" && p.window.covers(r.View, older, to, most) {
+		return Span{}, false
+	}
 	var fresh uint64
 	for _, g := range p.conv.Span(older.Through, to) {
 		fresh += g.Tokens

@@ -36,15 +36,14 @@ func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 }
 
 // extend lets the run grow until b.Excess tokens are freed. It ends where the
-// newest summary ends if most of the excess is freed by then, so that the summary
-// covers all that left.
+// newest summary ends if nearly as much is freed by then, so that the summary covers
+// all that left.
 func (w window) extend(v View, b budget.Budget, s State) State {
+	const nearly = 0.9
 	summary := w.summary(v, b)
 	prose := w.digests.gauge.Text(summary.quote())
 	through := w.cut(v, b, prose)
-	const most = 3. / 4
-	if summary.Through > s.CollapsedThrough &&
-		(w.atSummary || w.frees(v, summary.Through) >= fraction(b.Excess+w.room(v, b, prose), most)) {
+	if summary.Through > s.CollapsedThrough && (w.atSummary || w.covers(v, summary, through, nearly)) {
 		through = summary.Through
 	}
 	if w.atSummary && through != summary.Through || through <= s.CollapsedThrough {
@@ -60,6 +59,12 @@ func (w window) extend(v View, b budget.Budget, s State) State {
 // summary is the newest that no spared turn stands in and that fits.
 func (w window) summary(v View, b budget.Budget) Summary {
 	return w.digests.summaries.newest(w.spared(v), w.digests.proseLimit(b), w.digests.gauge)
+}
+
+// covers reports whether a run that ends where the summary does frees at least a part
+// of what one through an event would.
+func (w window) covers(v View, s Summary, through eventlog.Seq, part float64) bool {
+	return w.frees(v, s.Through) >= fraction(w.frees(v, through), part)
 }
 
 // frees is the size of the groups that leave with a run through an event.

@@ -86,7 +86,12 @@ func replaySmall(t *testing.T, c *tampering) *Totals {
 		}
 	}()
 	c.ContextServiceClient = contextdv1.NewContextServiceClient(d.conn)
-	r := &replay{api: c, budget: &contextdv1.Budget{MaxTokens: 1800}, report: func(*Turn) error { return nil }}
+	watch, err := newWatch(t.Context(), contextdv1.NewCompactionServiceClient(d.conn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.close()
+	r := &replay{api: c, watch: watch, budget: &contextdv1.Budget{MaxTokens: 1800}, report: func(*Turn) error { return nil }}
 	totals, err := r.run(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)

@@ -120,8 +120,14 @@ func loadSession(name string) ([]*contextdv1.Event, error) {
 }
 
 func replayTo(ctx context.Context, o options, d *running, events []*contextdv1.Event, w writer) (*Totals, error) {
+	watch, err := newWatch(ctx, contextdv1.NewCompactionServiceClient(d.conn))
+	if err != nil {
+		return nil, err
+	}
+	defer watch.close()
 	r := &replay{
 		api:    contextdv1.NewContextServiceClient(d.conn),
+		watch:  watch,
 		budget: &contextdv1.Budget{MaxTokens: o.maxTokens},
 		report: func(t *Turn) error {
 			if t.Turn > 1 {

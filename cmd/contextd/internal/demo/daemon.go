@@ -30,7 +30,7 @@ func start(ctx context.Context, dir string, diagnostics io.Writer) (*running, er
 	c := config.Default()
 	c.Listen, c.UnixSocket, c.MetricsListen = "127.0.0.1:0", "", ""
 	c.Store, c.DataDir = config.StoreDisk, filepath.Join(dir, "data")
-	c.LogLevel = slog.LevelWarn
+	c.LogLevel = slog.LevelError // the demo's own end cuts off its watch
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

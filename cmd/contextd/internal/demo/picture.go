@@ -80,6 +80,9 @@ func (p *picture) turn(t *Turn) error {
 		cut(note(t), p.width-fixedWidth-p.bar()))
 	out.WriteString(strings.TrimRight(line, " "))
 	out.WriteByte('\n')
+	if t.SummaryReady > 0 {
+		fmt.Fprintf(&out, "%4s  summary ready for the next cut: up to event %d of %d\n", "", t.SummaryReady, t.AsOfSeq)
+	}
 	_, err := io.WriteString(p.w, out.String())
 	return err
 }
@@ -131,7 +134,9 @@ func note(t *Turn) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", t.Evicted[reducer], name))
 	}
-	if t.Collapsed > 0 {
+	if t.Collapsed > 0 && t.Summary != "" {
+		parts = append(parts, fmt.Sprintf("%d to summary", t.Collapsed))
+	} else if t.Collapsed > 0 {
 		parts = append(parts, fmt.Sprintf("%d to ledger", t.Collapsed))
 	}
 	return fmt.Sprintf("%-5s -%s: %s", t.Reason, thousands(t.FreedTokens), strings.Join(parts, ", "))
@@ -148,6 +153,9 @@ func (p *picture) totals(t *Totals) error {
 	row("largest request, tokens", grouped(t.LargestAll), grouped(t.Largest), ratio(float64(t.Largest), float64(t.LargestAll)))
 	row("cost (bytes: cached x0.1, new x1.25)", grouped(uint64(t.CostAll)), grouped(uint64(t.Cost)), t.CostRatio)
 	fmt.Fprintf(&out, "%-36s %12d %12d\n\n", "changes of the prefix", 0, t.PrefixChanges)
+	if t.Summaries > 0 {
+		fmt.Fprintf(&out, "%d summaries were made while the model was thinking; %d came to stand in a context.\n", t.Summaries, t.Quoted)
+	}
 	if t.PrefixChanges > 0 {
 		fmt.Fprintf(&out, "The prefix was changed by: %s.\n", causes(t.Causes))
 	}

@@ -16,6 +16,7 @@ const sessionID = "demo"
 // once within the budget and once with everything, for comparison.
 type replay struct {
 	api    contextdv1.ContextServiceClient
+	watch  *watch
 	budget *contextdv1.Budget
 	// report is called after each turn.
 	report func(*Turn) error
@@ -100,6 +101,12 @@ func (r *replay) turn(ctx context.Context, n int, s step) (*Turn, error) {
 		return nil, fmt.Errorf("without reduction: %w", err)
 	}
 	turn := r.describe(n, s, ours)
+	if through := ours.header.GetSummarizingThroughSeq(); through > 0 {
+		if err := r.watch.summary(through); err != nil {
+			return nil, err
+		}
+		turn.SummaryReady = through
+	}
 	turn.CostAll = all.price()
 	r.check(turn, ours, all)
 	r.last, r.previous = ours, turn
@@ -130,6 +137,9 @@ func (r *replay) describe(n int, s step, c *received) *Turn {
 	}
 	r.evicted = now
 	t.Collapsed = int(h.GetProjection().GetDroppedCount())
+	if id := h.GetProjection().GetSummaryId(); r.last == nil || id != r.last.header.GetProjection().GetSummaryId() {
+		t.Summary = id
+	}
 	untouched := t.RawTokens
 	if r.previous != nil {
 		t.Collapsed -= int(r.last.header.GetProjection().GetDroppedCount())

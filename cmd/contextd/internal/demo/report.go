@@ -22,6 +22,12 @@ type Turn struct {
 	Evicted map[string]int `json:"evicted,omitempty"`
 	// Collapsed counts the events that this turn moved to the ledger.
 	Collapsed int `json:"collapsed_events,omitempty"`
+	// Summary is the id of the summary that stands for them from this turn on; empty
+	// if it is the one before, or none.
+	Summary string `json:"summary,omitempty"`
+	// SummaryReady is the last event of the summary that was made beside this turn's
+	// model call; 0 if none was.
+	SummaryReady uint64 `json:"summary_ready_through_seq,omitempty"`
 	// Reason is why something left now; empty if nothing did that had been sent.
 	Reason Reason `json:"reason,omitempty"`
 
@@ -71,6 +77,11 @@ type Totals struct {
 	// OverFrom is the first turn at which everything no longer fits; 0 if it does.
 	OverFrom int `json:"everything_over_from_turn,omitempty"`
 
+	// Summaries were made beside the requests; Quoted of them came to stand in a
+	// context.
+	Summaries int `json:"summaries"`
+	Quoted    int `json:"summaries_quoted"`
+
 	PrefixChanges int            `json:"prefix_changes"`
 	Causes        map[string]int `json:"prefix_change_causes"`
 
@@ -104,6 +115,12 @@ func (t *Totals) add(turn *Turn) {
 	t.CostRatio = t.Cost / t.CostAll
 	if t.OverFrom == 0 && turn.RawTokens > turn.TargetTokens {
 		t.OverFrom = turn.Turn
+	}
+	if turn.SummaryReady > 0 {
+		t.Summaries++
+	}
+	if turn.Summary != "" {
+		t.Quoted++
 	}
 	if turn.ChangedBy != "" {
 		t.PrefixChanges++

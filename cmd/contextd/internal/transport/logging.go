@@ -26,8 +26,12 @@ func levelOf(code codes.Code) logging.Level {
 	switch code {
 	case codes.OK, codes.Canceled:
 		return logging.LevelDebug
-	case codes.Unknown, codes.Internal, codes.DataLoss, codes.Unavailable:
+	case codes.Unknown, codes.Internal, codes.DataLoss:
 		return logging.LevelError
+	case codes.Unavailable:
+		// A stop, which is nothing wrong, or a store that failed, which the daemon itself
+		// calls an error once.
+		return logging.LevelWarn
 	default:
 		return logging.LevelInfo
 	}
