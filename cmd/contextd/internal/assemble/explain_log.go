@@ -1,0 +1,181 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// shownBlock is what became of a block of the log.
+type shownBlock struct {
+	group *reduce.Group
+	// here says that the group is in the view; of one that left nothing is shown.
+	here bool
+	edit *reduce.Edit // nil if the block stands as it was said
+	// sent are the block as it was sent, nothing if it was left out, and what contextd
+	// put in the place of a result that there is not.
+	sent []eventlog.Block
+}
+
+// lookUp finds what became of every block that was said up to the call.
+func (x *explainer) lookUp() {
+	x.places = map[place]shownBlock{}
+	for _, g := range x.conv.Groups() {
+		for m := range g.Messages {
+			for _, b := range g.Messages[m].Blocks {
+				x.places[place{b.Seq, b.Index}] = shownBlock{group: g}
+			}
+		}
+	}
+	v := x.result.View
+	for i := range v.Len() {
+		for m, message := range render.GroupMessages(v, i) {
+			sent := message.Blocks
+			for b, block := range v.Group(i).Messages[m].Blocks {
+				shown := shownBlock{group: v.Group(i), here: true}
+				if edit, ok := v.Edit(i, m, b); ok {
+					shown.edit = &edit
+				}
+				if shown.edit == nil || shown.edit.Kind != reduce.Omitted {
+					shown.sent, sent = sent[:1:1], sent[1:]
+				}
+				x.places[place{block.Seq, block.Index}] = shown
+			}
+		}
+		x.lookUpInterrupted(v.Group(i))
+	}
+}
+
+// lookUpInterrupted has the results that contextd made up stand where their calls do:
+// the log has no place for them.
+func (x *explainer) lookUpInterrupted(g *reduce.Group) {
+	for i := range g.Calls {
+		call := &g.Calls[i]
+		if !call.Interrupted {
+			continue
+		}
+		for m := range g.Messages {
+			for _, b := range g.Messages[m].Blocks {
+				if c, ok := b.Block.(eventlog.ToolCall); ok && c.CallID == call.ID {
+					at := place{b.Seq, b.Index}
+					shown := x.places[at]
+					shown.sent = append(shown.sent, g.Messages[call.Result].Blocks[0].Block)
+					x.places[at] = shown
+				}
+			}
+		}
+	}
+}
+
+// logged goes through the log. It returns whether the block that a pointer names was
+// sent in full.
+func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
+	from, to := eventlog.Seq(1), x.head
+	if x.pointer != nil {
+		from, to = x.pointer.seq, x.pointer.seq
+	}
+	for event, err := range x.engine.store.Read(ctx, x.sessionID, from, to) {
+		if err != nil {
+			return false, err
+		}
+		m, ok := event.Body.(*eventlog.Message)
+		if x.pointer != nil {
+			if !ok || x.pointer.block >= len(m.Blocks) {
+				return false, x.missing()
+			}
+			return x.block(*x.pointer, m.Blocks[x.pointer.block]), nil
+		}
+		if !ok {
+			x.beside(event)
+			continue
+		}
+		for i, b := range m.Blocks {
+			x.block(place{event.Seq, i}, b)
+		}
+	}
+	return false, nil
+}
+
+// block adds a block if it holds what is looked for, and returns whether that was sent.
+func (x *explainer) block(at place, b eventlog.Block) (seen bool) {
+	shown, said := x.places[at]
+	held, seen := x.held(b), x.anySent(shown.sent)
+	if x.pointer != nil {
+		held, seen = true, shown.here && shown.edit == nil
+	}
+	if !held && !seen {
+		return false
+	}
+	s := Sighting{Seq: at.seq, Block: at.block, Seen: seen, Pointer: at.pointer()}
+	switch {
+	case at.seq > x.record.AsOf:
+		s.Shown, s.Reason = ShownLater, x.tooLate()
+	case !said:
+		s.Shown, s.Reason = ShownOmitted, "no call stood open that it answers"
+	case !shown.here:
+		s.Shown, s.Reason = ShownCollapsed, x.left(shown.group)
+	case shown.edit != nil:
+		s.Shown, s.Reason = shownAs[shown.edit.Kind], shown.edit.Reducer+": "+shown.edit.Reason
+	case !seen:
+		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
+	case !held && !x.in(textsOf(b, asSent)):
+		s.Shown, s.Reason = ShownVerbatim, "contextd added it"
+	default:
+		s.Shown = ShownVerbatim
+	}
+	x.add(s)
+	return seen
+}
+
+var shownAs = map[reduce.EditKind]Shown{
+	reduce.Stubbed: ShownStubbed, reduce.Clipped: ShownClipped, reduce.Omitted: ShownOmitted,
+}
+
+// beside adds an event that is no message.
+func (x *explainer) beside(e eventlog.Event) {
+	s := Sighting{Seq: e.Seq, Shown: ShownOmitted, Reason: "only messages and reminders are sent"}
+	var texts []string
+	switch b := e.Body.(type) {
+	case *eventlog.Reminder:
+		texts = []string{b.Body}
+		s.Shown, s.Seen, s.Reason = x.reminder(e.Seq)
+	case *eventlog.Compaction:
+		texts = []string{b.Summary, b.NativeJSON}
+	case *eventlog.Custom:
+		texts = append([]string{b.Type, b.JSON}, stringsIn(b.JSON)...)
+	}
+	if !x.in(texts) {
+		return
+	}
+	if e.Seq > x.record.AsOf {
+		s.Shown, s.Seen, s.Reason = ShownLater, false, x.tooLate()
+	}
+	x.add(s)
+}
+
+// reminder says what became of the reminder of an event.
+func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason string) {
+	all := x.conv.Reminders()
+	for i, fate := range reduce.Fates(all, x.conv.Turns(), x.through()) {
+		if all[i].Seq != seq {
+			continue
+		}
+		switch fate {
+		case reduce.ReminderExpired:
+			reason = fmt.Sprintf("its %d turns were over", *all[i].TTLTurns)
+		case reduce.ReminderReplaced:
+			reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
+		case reduce.ReminderFolded:
+			reason = fmt.Sprintf("it left with the groups through event %d, where only its beginning may be quoted", x.through())
+		}
+		return ShownReminder, fate == reduce.ReminderLive, reason
+	}
+	return ShownReminder, false, ""
+}
+
+func (x *explainer) tooLate() string {
+	return fmt.Sprintf("the context was made of the log up to event %d", x.record.AsOf)
+}

@@ -1,0 +1,103 @@
+package assemble
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// search is what is looked for: a text, or the block that a pointer names.
+type search struct {
+	text    string
+	pointer *place // nil for a text
+}
+
+func newSearch(text string) search {
+	if seq, block, err := reduce.ParsePointer(text); err == nil {
+		return search{text, &place{seq, block}}
+	}
+	return search{text: text}
+}
+
+// held reports whether the block holds the text as it stands in the log.
+func (q search) held(b eventlog.Block) bool { return q.in(textsOf(b, asLogged)) }
+
+// anySent reports whether one of the blocks holds the text as it is sent.
+func (q search) anySent(blocks []eventlog.Block) bool {
+	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool { return q.in(textsOf(b, asSent)) })
+}
+
+func (q search) in(texts []string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, q.text) })
+}
+
+// names reports whether text holds the pointer that is looked for, and not only the
+// beginning of a longer one.
+func (q search) names(text string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, q.text)
+		if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' {
+			return ok
+		}
+		text = rest
+	}
+}
+
+// asLogged and asSent are how the JSON of a block stands in the log and in a context:
+// there, without whitespace between its tokens.
+func asLogged(raw string) string { return raw }
+
+func asSent(raw string) string {
+	var out bytes.Buffer
+	if json.Compact(&out, []byte(raw)) != nil {
+		return raw
+	}
+	return out.String()
+}
+
+// textsOf are the texts that a block shows: what is said, the names and ids beside
+// it, JSON as it stands, and the strings in it as they read. Signatures and binary
+// data are no text.
+func textsOf(b eventlog.Block, standing func(raw string) string) []string {
+	switch b := b.(type) {
+	case eventlog.Text:
+		return []string{b.Text}
+	case eventlog.Thinking:
+		return []string{b.Text}
+	case eventlog.ToolCall:
+		return append([]string{b.CallID, b.Name, standing(b.Arguments)}, stringsIn(b.Arguments)...)
+	case eventlog.ToolResult:
+		out := []string{b.CallID, b.ToolName}
+		for _, c := range b.Content {
+			out = append(out, textsOf(c, standing)...)
+		}
+		return out
+	case eventlog.Media:
+		return []string{b.MIMEType, b.URI}
+	case eventlog.ProviderBlock:
+		return append([]string{b.Provider, standing(b.JSON)}, stringsIn(b.JSON)...)
+	default:
+		return nil
+	}
+}
+
+// stringsIn are the strings and the names of members in a JSON text, unescaped, as far
+// as it is JSON.
+func stringsIn(raw string) []string {
+	var out []string
+	decoder := json.NewDecoder(strings.NewReader(raw))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return out
+		}
+		if s, ok := token.(string); ok {
+			out = append(out, s)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// writtenAs tells which sections of a digest are sightings; what a digest says of
+// itself is none.
+var writtenAs = map[reduce.SectionKind]Shown{
+	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionIndex: ShownIndex,
+}
+
+// written looks through what contextd wrote about the groups that left: what was sent
+// of it, and what is kept with the summary in force.
+func (x *explainer) written() {
+	sent := map[Shown]bool{}
+	digest, _ := x.result.View.Digest()
+	for _, section := range digest.Sections() {
+		shown, ok := writtenAs[section.Kind]
+		switch {
+		case !ok || sent[shown]: // the ledger and the quotes have two sections each
+		case x.pointer != nil && x.names(section.Text):
+			sent[shown] = true
+			x.add(Sighting{Shown: shown, Reason: "it names the pointer"})
+		case x.pointer == nil && strings.Contains(section.Text, x.text):
+			sent[shown] = true
+			x.add(Sighting{Shown: shown, Seen: true})
+		}
+	}
+	if x.summary == nil || x.pointer != nil {
+		return
+	}
+	for _, kept := range []struct {
+		shown  Shown
+		text   string
+		reason string
+	}{
+		{ShownSummary, x.summary.Text, "the text of summary %s holds it, but not as it is quoted in this context"},
+		{ShownLedger, x.summary.Ledger, "the ledger kept with summary %s holds it; in this context's share there was no room"},
+		{ShownIndex, x.summary.Index, "the index kept with summary %s holds it; in this context's share there was no room, or it stands elsewhere"},
+	} {
+		if !sent[kept.shown] && strings.Contains(kept.text, x.text) {
+			x.add(Sighting{Shown: kept.shown, Reason: fmt.Sprintf(kept.reason, x.summary.ID)})
+		}
+	}
+}
+
+// collapse is a projection at which groups left.
+type collapse struct {
+	through    eventlog.Seq
+	projection string
+	why        string
+}
+
+// collapses lists how the run that a record leaves out came to be, oldest first.
+func (e *Engine) collapses(ctx context.Context, sessionID string, r projection.Record) ([]collapse, error) {
+	if r.After.CollapsedThrough == 0 {
+		return nil, nil
+	}
+	var out []collapse
+	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, To: r.AsOf}) {
+		if err != nil {
+			return nil, err
+		}
+		older, err := decodeRecord(a)
+		if err != nil {
+			return nil, err
+		}
+		through := older.After.CollapsedThrough
+		if older.Fingerprint == r.Fingerprint && through > older.Before.CollapsedThrough && through <= r.After.CollapsedThrough {
+			out = append(out, collapse{through, older.ID, causeOf(older)})
+		}
+		if older.ID == r.ID {
+			break
+		}
+	}
+	return out, nil
+}
+
+// causeOf is why groups left with a projection; empty if it does not say.
+func causeOf(r projection.Record) string {
+	if r.Ask.Strategy != "" {
+		return "a compaction was asked for"
+	}
+	if r.Ask.Goal > 0 {
+		return fmt.Sprintf("a cut to %d tokens was asked for", r.Ask.Goal)
+	}
+	if len(r.Steps) == 0 {
+		return ""
+	}
+	// What the pipeline notes stands before what the first reducer does.
+	cause, _, noted := strings.Cut(r.Steps[0].Note, "; ")
+	if !noted {
+		return ""
+	}
+	return cause
+}
+
+// left says how a group left.
+func (x *explainer) left(g *reduce.Group) string {
+	reason := fmt.Sprintf("it left with the groups through event %d", x.through())
+	for _, c := range x.causes {
+		if g.First > c.through {
+			continue
+		}
+		reason = fmt.Sprintf("it left with the groups through event %d, at projection %s", c.through, c.projection)
+		if c.why != "" {
+			reason += " (" + c.why + ")"
+		}
+		break
+	}
+	if x.summary != nil && g.First <= x.summary.To {
+		return reason + "; summary " + x.summary.ID + " stands for it"
+	}
+	return reason
+}
