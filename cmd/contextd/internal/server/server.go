@@ -31,6 +31,7 @@ type Engine interface {
 	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
 	Forget(sessionID string)
 	CallRecorder
+	CallExplainer
 }
 
 // Meter is told what the services did. All methods may be called from any
