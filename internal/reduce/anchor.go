@@ -69,12 +69,10 @@ func (p *Pipeline) clipSystem(b budget.Budget, r Result) Result {
 // clipTexts halves the limit of the texts that are left, of users and assistants,
 // until the view fits or nothing is left that may be cut.
 func (p *Pipeline) clipTexts(b budget.Budget, r Result) Result {
+	before := r.State.TextClips
 	for limit := b.Target / 2; r.View.Tokens() > b.Target && limit >= clipFloor; limit /= 2 {
 		s := r.State
-		s.TextClips = append(s.TextClips[:len(s.TextClips):len(s.TextClips)], Clip{0, p.conv.head, limit})
-		if n := len(r.State.TextClips); n > 0 && r.State.TextClips[n-1].Through == p.conv.head {
-			s.TextClips = append(r.State.TextClips[:n-1:n-1], Clip{0, p.conv.head, limit})
-		}
+		s.TextClips = slices.Concat(before, []Clip{{0, p.conv.head, limit}})
 		r = p.adopt(b, r, s)
 	}
 	return r
