@@ -14,6 +14,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/anthropic"
 	"github.com/contextd/contextd/internal/summarize/extractive"
@@ -60,7 +61,11 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 	if err := s.buildRegistry(o); err != nil {
 		return nil, err
 	}
-	watcher := &watcher{}
+	spans, err := d.telemetry.NewSummaries(o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	watcher := &watcher{spans: spans}
 	s.scheduler = summarize.NewScheduler(summarize.Options{
 		Store: d.store, Sessions: engine, Registry: s.registry, Observer: watcher,
 		Now: o.Clock, Logger: o.Logger,
@@ -69,13 +74,35 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 		Engine: engine, Scheduler: s.scheduler, Hooks: s.hooks, Events: s.events,
 		Store: d.store, Clock: o.Clock, NewID: newID, Logger: o.Logger,
 	})
-	watcher.Compactor = s.compactor
+	watcher.compactor = s.compactor
 	engine.Attach(s.scheduler, s.compactor)
 	return s, nil
 }
 
-// watcher lets the scheduler tell the compactor, which is made after it.
-type watcher struct{ *compact.Compactor }
+// watcher tells the compactor, which is made after the scheduler, and telemetry.
+type watcher struct {
+	compactor *compact.Compactor
+	spans     *telemetry.Summaries
+}
+
+func (w *watcher) SummaryStarted(p summarize.Proposal) {
+	w.spans.SummaryStarted(p)
+	w.compactor.SummaryStarted(p)
+}
+
+func (w *watcher) SummaryReady(p summarize.Proposal, s summarize.Summary) {
+	w.spans.SummaryReady(p, s)
+	w.compactor.SummaryReady(p, s)
+}
+
+func (w *watcher) SummaryFailed(p summarize.Proposal, reason string) {
+	w.spans.SummaryFailed(p, reason)
+	w.compactor.SummaryFailed(p, reason)
+}
+
+func (w *watcher) BreakerChanged(name string, state summarize.BreakerState) {
+	w.compactor.BreakerChanged(name, state)
+}
 
 // buildRegistry opens every summarizer of the configuration.
 func (s *summaries) buildRegistry(o Options) error {
