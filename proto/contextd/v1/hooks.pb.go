@@ -120,7 +120,8 @@ type HookSubscription struct {
 	// Calls after a compaction.
 	PostCompact bool `protobuf:"varint,3,opt,name=post_compact,json=postCompact,proto3" json:"post_compact,omitempty"`
 	// How long the daemon waits for a reply, at most a minute. Positive. Absent:
-	// its default. After that the compaction goes on.
+	// its default. After that its configuration says whether the compaction goes
+	// on.
 	Deadline      *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -193,7 +194,8 @@ type HookReply struct {
 	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
 	// Why, for the record. Empty: not said.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// modify: newest turns that stay as they are. Absent: unchanged.
+	// modify: newest turns that stay as they are. Absent: unchanged. 0: the
+	// policy's.
 	KeepLastTurns *uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3,oneof" json:"keep_last_turns,omitempty"`
 	// modify: what the context may hold afterwards, in tokens. Absent: unchanged.
 	TargetTokens *uint64 `protobuf:"varint,5,opt,name=target_tokens,json=targetTokens,proto3,oneof" json:"target_tokens,omitempty"`
