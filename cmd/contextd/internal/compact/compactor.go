@@ -79,6 +79,9 @@ type Request struct {
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode    string
 	Trigger eventlog.CompactionTrigger
+
+	// created tells the session from a later one of its name.
+	created time.Time
 }
 
 // The outcomes of a compaction that was no error.
@@ -104,6 +107,14 @@ type Outcome struct {
 
 // Compact compacts a session now. What it did is durable on return.
 func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
+	if r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize {
+		return Outcome{}, &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
+	}
+	session, err := c.Store.Session(ctx, r.SessionID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r.created = session.CreateTime
 	plan, err := c.Engine.PlanCompaction(ctx, r.Compaction)
 	if err != nil {
 		return Outcome{}, err
@@ -123,11 +134,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 		return out, nil
 	}
 	if verdict.Decision == lifecycle.Modify {
-		open := r.Strategy == "" && verdict.Terms.Strategy == string(plan.Strategy)
-		r.KeepLastTurns, r.TargetTokens = verdict.Terms.KeepLastTurns, verdict.Terms.TargetTokens
-		if !open {
-			r.Strategy = reduce.Strategy(verdict.Terms.Strategy)
-		}
+		r.modify(verdict.Terms, plan)
 		if plan, err = c.Engine.PlanCompaction(ctx, r.Compaction); err != nil {
 			return Outcome{}, err
 		}
@@ -136,6 +143,21 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 		}
 	}
 	return c.carryOut(ctx, r, plan, out)
+}
+
+// modify takes over what hooks made of a plan. A strategy that was left open stays so
+// unless they chose another, and another has no place for the caller's text.
+func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
+	r.KeepLastTurns = t.KeepLastTurns
+	if r.Summary == "" || t.TargetTokens != plan.TargetTokens {
+		r.TargetTokens = t.TargetTokens
+	}
+	if r.Strategy == "" && t.Strategy == string(plan.Strategy) {
+		return
+	}
+	if r.Strategy = reduce.Strategy(t.Strategy); r.Strategy != reduce.Summarize {
+		r.Summary = ""
+	}
 }
 
 // carryOut does what was planned and allowed.

@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
@@ -25,7 +26,8 @@ type marker struct {
 	PrefixHashAfterwards string       `json:"prefix_hash_after"`
 }
 
-// mark appends the Compaction event and returns its seq. It is durable on return.
+// mark appends the Compaction event and returns its seq. It is durable on return. What
+// was done is marked also if ctx has ended meanwhile.
 func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacted) (eventlog.Seq, error) {
 	m := marker{
 		AsOfSeq: done.Projection.AsOf, CollapsedThroughSeq: done.Projection.After.CollapsedThrough,
@@ -50,13 +52,32 @@ func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacte
 		return 0, err
 	}
 	now := c.Clock()
-	commit, err := c.Store.Append(ctx, r.SessionID, eventlog.Batch{Events: []eventlog.Event{{ID: id, Time: now, Body: body}}, Time: now})
-	if err != nil {
-		return 0, err
+	return c.append(context.WithoutCancel(ctx), r, eventlog.Event{ID: id, Time: now, Body: body})
+}
+
+// append puts an event behind the session's log, however far that has grown, unless the
+// session was deleted: an append alone would make it anew.
+func (c *Compactor) append(ctx context.Context, r Request, event eventlog.Event) (eventlog.Seq, error) {
+	for {
+		session, err := c.Store.Session(ctx, r.SessionID)
+		if err == nil && !session.CreateTime.Equal(r.created) {
+			err = &eventlog.NotFoundError{Kind: "session", Name: r.SessionID}
+		}
+		if err != nil {
+			return 0, err
+		}
+		commit, err := c.Store.Append(ctx, r.SessionID, eventlog.Batch{Events: []eventlog.Event{event}, Time: event.Time, ExpectedHead: &session.Head})
+		var grown *eventlog.HeadMismatchError
+		if errors.As(err, &grown) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		receipts, err := commit.Wait(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return receipts[0].Seq, nil
 	}
-	receipts, err := commit.Wait(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return receipts[0].Seq, nil
 }
