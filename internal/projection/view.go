@@ -8,9 +8,6 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Raw is the projection policy that shows the reduced view as it is.
-const Raw = "raw"
-
 // Observe fills in what the record says of a view of a conversation: which events
 // are seen in full, which left, which are shown reduced, and what that reclaimed. An
 // event that is a part of several groups is shown reduced as soon as one of them is,
@@ -22,6 +19,10 @@ func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
 	chars := conv.Chars() - utf8.RuneCountInString(d.Text)
 	for i := range v.Len() {
 		g := v.Group(i)
+		if left := v.Dropped(i); left != nil {
+			chars -= utf8.RuneCountInString(left.Text)
+			continue
+		}
 		in[g] = true
 		chars -= g.Chars
 		changed := map[eventlog.Seq]bool{}

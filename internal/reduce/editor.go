@@ -1,9 +1,12 @@
 package reduce
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -48,6 +51,45 @@ func (e *Editor) Clip(i int, call *Call, text, reducer, reason string) bool {
 		return false
 	}
 	return e.replaceResult(i, call, Edit{Kind: Clipped, Text: text, Reducer: reducer, Reason: reason})
+}
+
+// Redact replaces the body of a call's result by an audit pointer.
+func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
+	g := e.v.items[i].group
+	if g.Pinned || call.Interrupted {
+		return false
+	}
+	return e.replaceResult(i, call, Edit{Kind: Redacted, Text: text, Reducer: reducer, Reason: reason})
+}
+
+// Drop lets group i leave by itself. Its calls stay visible: a line for each stands
+// in its place. The anchor and what is pinned stay, and so does a group that is
+// smaller than these lines.
+func (e *Editor) Drop(i int, reducer, reason string) bool {
+	it := &e.v.items[i]
+	if it.group.Anchor || it.group.Pinned || it.dropped != nil {
+		return false
+	}
+	d := &Dropped{Reducer: reducer, Reason: reason}
+	var tokens uint64
+	if len(it.group.Calls) > 0 {
+		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(it.group.Calls), reason, ledgerOf(it.group, e.v.gauge.Text))
+		tokens = budget.MessageOverhead + e.v.gauge.Text(d.Text)
+	}
+	if tokens >= it.tokens {
+		return false
+	}
+	e.v.tokens -= it.tokens - tokens
+	it.tokens, it.edits, it.dropped = tokens, nil, d
+	e.touched++
+	return true
+}
+
+// ledgerOf is a line for each call of a group.
+func ledgerOf(g *Group, count func(string) uint64) string {
+	var m digestMemo
+	m.gather(&Group{Kind: KindTurn, Calls: g.Calls})
+	return ledger.Write(m.calls, math.MaxUint64, count)
 }
 
 func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {
@@ -112,6 +154,9 @@ func isThinking(b Block) bool {
 // put records an edit if it shrinks the block, or leaves it out.
 func (e *Editor) put(i int, edit Edit) bool {
 	it := &e.v.items[i]
+	if it.dropped != nil {
+		return false
+	}
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	now := raw
 	gone := false

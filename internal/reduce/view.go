@@ -50,6 +50,16 @@ type item struct {
 	group  *Group
 	edits  []Edit
 	tokens uint64
+	// dropped is what stands in the place of the whole group; nil if it is shown.
+	dropped *Dropped
+}
+
+// Dropped stands in the place of a group that left by itself, where it stood.
+type Dropped struct {
+	// Text names the calls of the group; empty if it made none.
+	Text    string
+	Reducer string
+	Reason  string
 }
 
 // EditKind says what was done to a block.
@@ -57,9 +67,10 @@ type EditKind uint8
 
 // The kinds of edit.
 const (
-	Stubbed EditKind = iota + 1 // the body is replaced by a pointer
-	Clipped                     // head and tail are kept
-	Omitted                     // a thinking block is left out
+	Stubbed  EditKind = iota + 1 // the body is replaced by a pointer
+	Clipped                      // head and tail are kept
+	Omitted                      // a thinking block is left out
+	Redacted                     // the body is replaced by an audit pointer
 )
 
 // Edit is a block that is not rendered as it stands in the log.
@@ -111,7 +122,12 @@ func (v View) Messages() int {
 		n++
 	}
 	for i := range v.items {
-		n += len(v.items[i].group.Messages)
+		switch it := &v.items[i]; {
+		case it.dropped == nil:
+			n += len(it.group.Messages)
+		case it.dropped.Text != "":
+			n++
+		}
 	}
 	return n
 }
@@ -130,6 +146,9 @@ func (v View) Groups() []*Group {
 
 // GroupTokens is the size of group i after its edits.
 func (v View) GroupTokens(i int) uint64 { return v.items[i].tokens }
+
+// Dropped returns what stands in the place of group i, or nil if it is shown.
+func (v View) Dropped(i int) *Dropped { return v.items[i].dropped }
 
 // Edits returns what was done to group i; the slice must not be changed.
 func (v View) Edits(i int) []Edit { return v.items[i].edits }
@@ -155,6 +174,10 @@ func (v View) TierTokens() map[budget.Tier]uint64 {
 		it := &v.items[i]
 		if it.group.Kind == KindSystem {
 			tiers[budget.TierSystem] += it.tokens
+			continue
+		}
+		if it.dropped != nil {
+			tiers[budget.TierDialogue] += it.tokens
 			continue
 		}
 		results := it.resultTokens()

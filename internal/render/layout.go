@@ -31,6 +31,9 @@ func ReminderMessage(r reduce.Reminder) Message {
 // GroupMessages are the messages of group i of the view under its edits.
 func GroupMessages(v reduce.View, i int) []Message {
 	g := v.Group(i)
+	if d := v.Dropped(i); d != nil {
+		return droppedMessages(v, i, d)
+	}
 	out := make([]Message, 0, len(g.Messages))
 	for m := range g.Messages {
 		msg := &g.Messages[m]
@@ -50,12 +53,26 @@ func GroupMessages(v reduce.View, i int) []Message {
 				r.Origin = Stubbed
 			case reduce.Clipped:
 				r.Origin = Clipped
+			case reduce.Redacted:
+				r.Origin = Redacted
 			}
 			r.Blocks = append(r.Blocks, edited(block.Block, edit.Text))
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// droppedMessages is the message that names the calls of a group that left, if it
+// made any. It is the user's in role only, as that of the digest.
+func droppedMessages(v reduce.View, i int, d *reduce.Dropped) []Message {
+	if d.Text == "" {
+		return nil
+	}
+	return []Message{{
+		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}, Origin: Summary,
+		Tokens: v.GroupTokens(i), Cause: d.Reducer,
+	}}
 }
 
 // edited returns the block with its text replaced.

@@ -120,7 +120,9 @@ func TestRefusals(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
 	engine := newEngine(t, store)
-	push(t, store, "s", text("user", eventlog.RoleUser, "short"), text("long", eventlog.RoleUser, strings.Repeat("word ", 9000)))
+	long := text("long", eventlog.RoleUser, strings.Repeat("word ", 9000))
+	long.Body.(*eventlog.Message).Pinned = true
+	push(t, store, "s", text("user", eventlog.RoleUser, "short"), long)
 	ctx := context.Background()
 
 	_, err := engine.Assemble(ctx, request())

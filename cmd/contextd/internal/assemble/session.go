@@ -60,6 +60,7 @@ type lastReport struct {
 // encodedGroup keeps the messages of a group under its edits.
 type encodedGroup struct {
 	edits    []reduce.Edit
+	dropped  *reduce.Dropped
 	messages []Message
 }
 
@@ -135,8 +136,8 @@ func (s *session) encode(p projected) []Message {
 		}
 		g := v.Group(i)
 		kept, ok := s.encoded[g]
-		if !ok || !slices.Equal(kept.edits, v.Edits(i)) {
-			kept = encodedGroup{edits: v.Edits(i)}
+		if !ok || kept.dropped != v.Dropped(i) || !slices.Equal(kept.edits, v.Edits(i)) {
+			kept = encodedGroup{edits: v.Edits(i), dropped: v.Dropped(i)}
 			for _, m := range render.GroupMessages(v, i) {
 				kept.messages = append(kept.messages, encodeMessage(m))
 			}

@@ -1,0 +1,114 @@
+package projection
+
+import (
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// The names of the policies.
+const (
+	// Raw shows the reduced view as it is.
+	Raw              = "raw"
+	CleanToolRepair  = "clean_tool_repair"
+	SquashFailed     = "squash_failed_calls"
+	SummaryPrefix    = "summary_prefix"
+	ReachabilityGC   = "reachability_gc"
+	CustomExpression = "custom"
+)
+
+// Options choose a policy and say how it goes about. The zero value is raw. Its JSON
+// is a part of fingerprints.
+type Options struct {
+	// Name is one of the names above; empty is Raw.
+	Name string `json:",omitempty"`
+	// IgnoreSignatures lets the policy touch groups with sealed reasoning, which then
+	// leave whole.
+	IgnoreSignatures bool `json:",omitempty"`
+	// KeepLast is how many of the newest groups the policy leaves alone; 0 is its
+	// default.
+	KeepLast uint32 `json:",omitempty"`
+	// Summary is the caller's own text for summary_prefix.
+	Summary string `json:",omitempty"`
+	// RootWindow is how many of the newest groups are roots, and MinChars the size in
+	// runes below which a body is left alone; nil is the policy's default.
+	RootWindow, MinChars *uint32 `json:",omitempty"`
+	// Roots and what follows are texts whose names are roots.
+	Roots              []string `json:",omitempty"`
+	ActivePlan         string   `json:",omitempty"`
+	Scratchpad         string   `json:",omitempty"`
+	PendingToolArgs    []string `json:",omitempty"`
+	UnresolvedFindings []string `json:",omitempty"`
+	// RequireWriteBarrier redacts nothing unless a write is known: one of
+	// WriteBarrierRefs, or one in the log.
+	RequireWriteBarrier bool     `json:",omitempty"`
+	WriteBarrierRefs    []string `json:",omitempty"`
+	// Expression is that of custom.
+	Expression string `json:",omitempty"`
+}
+
+// name is the policy's.
+func (o Options) name() string {
+	if o.Name == "" {
+		return Raw
+	}
+	return o.Name
+}
+
+// State is what makes a policy's decisions stick; it only moves forward. The zero
+// value is that of a session that the policy never saw.
+type State struct {
+	// Redacted are the results, by event and block, that were redacted.
+	Redacted []Place `json:",omitempty"`
+}
+
+// Place is a block of the log.
+type Place struct {
+	Seq   eventlog.Seq
+	Block int
+}
+
+// Applied is a view under a policy and how it came about.
+type Applied struct {
+	View  reduce.View
+	State State
+	// Step says what the policy did. Raw has none.
+	Step *reduce.Step
+	// RootsConsulted are the names that the policy went by, in order.
+	RootsConsulted []string
+	// SafetyBlocked is set where a provider's signatures kept the policy from doing
+	// what it would have done.
+	SafetyBlocked bool
+	// Reason says why the policy did nothing where it might have; empty if it did.
+	Reason string
+}
+
+// Policy shows less of a reduced view. It is a pure function: no clock, no randomness.
+type Policy interface {
+	// Apply returns the view as the policy shows it. turns is how many model calls the
+	// log holds.
+	Apply(v reduce.View, turns uint32, before State) Applied
+}
+
+// OptionsError says which option is wrong and why.
+type OptionsError struct{ Field, Reason string }
+
+func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + e.Reason }
+
+// New returns the policy that the options choose, or an *OptionsError.
+func New(o Options) (Policy, error) {
+	switch o.name() {
+	case Raw:
+		return raw{}, nil
+	default:
+		return nil, &OptionsError{"policy", fmt.Sprintf("%q is no projection policy", o.Name)}
+	}
+}
+
+// raw shows everything.
+type raw struct{}
+
+func (raw) Apply(v reduce.View, _ uint32, before State) Applied {
+	return Applied{View: v, State: before}
+}
