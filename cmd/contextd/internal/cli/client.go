@@ -41,6 +41,7 @@ func (c *client) bind(f *pflag.FlagSet) {
 type api struct {
 	contextdv1.ContextServiceClient
 	transcripts contextdv1.TranscriptServiceClient
+	compaction  contextdv1.CompactionServiceClient
 }
 
 // run makes the body of a command: it connects, runs f and disconnects.
@@ -58,6 +59,7 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 		return f(cmd, api{
 			ContextServiceClient: contextdv1.NewContextServiceClient(conn),
 			transcripts:          contextdv1.NewTranscriptServiceClient(conn),
+			compaction:           contextdv1.NewCompactionServiceClient(conn),
 		}, args)
 	}
 }

@@ -12,18 +12,21 @@ import (
 
 // writeExplanation writes what became of every event, and what each reducer did.
 func writeExplanation(cmd *cobra.Command, h *contextdv1.ContextHeader) error {
-	w := cmd.OutOrStdout()
-	writeSummary(w, styleOf(cmd), h)
+	writeSummary(cmd.OutOrStdout(), styleOf(cmd), h)
+	return writeDecisions(cmd, h.GetProjection())
+}
+
+func writeDecisions(cmd *cobra.Command, p *contextdv1.Projection) error {
 	t := newTable(cmd, "EVENTS", "DECISION", "TOOL", "SAVED", "BY", "WHY")
-	for _, d := range decisions(h.GetProjection()) {
+	for _, d := range decisions(p) {
 		t.row(d.events(), d.decision, dash(d.tool), d.savedText(), dash(d.by), d.why)
 	}
 	if err := t.flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(cmd.OutOrStdout())
 	t = newTable(cmd, "REDUCER", "BEFORE", "AFTER", "TOUCHED", "NOTE")
-	for _, s := range h.GetProjection().GetSteps() {
+	for _, s := range p.GetSteps() {
 		t.row(s.GetReducer(), s.GetTokensBefore(), s.GetTokensAfter(), s.GetTouched(), s.GetNote())
 	}
 	return t.flush()
@@ -87,6 +90,10 @@ func decisions(p *contextdv1.Projection) []decision {
 	for _, r := range p.GetRedactionPointers() {
 		shortened[r.GetSourceSeq()] = append(shortened[r.GetSourceSeq()], r)
 	}
+	dropped := "left the front; the ledger names its calls"
+	if p.GetSummaryId() != "" {
+		dropped += ", beside summary " + p.GetSummaryId()
+	}
 	var out []decision
 	add := func(d decision) {
 		if n := len(out); n > 0 && d.by == "" && out[n-1].by == "" && out[n-1].decision == d.decision && out[n-1].to+1 == d.from {
@@ -96,10 +103,10 @@ func decisions(p *contextdv1.Projection) []decision {
 		out = append(out, d)
 	}
 	for _, seq := range merge(p.GetKeptSeqs(), p.GetDroppedSeqs()) {
-		_, dropped := slices.BinarySearch(p.GetDroppedSeqs(), seq)
+		_, left := slices.BinarySearch(p.GetDroppedSeqs(), seq)
 		switch {
-		case dropped:
-			add(decision{from: seq, to: seq, decision: "dropped", why: "left the front; the ledger names its calls"})
+		case left:
+			add(decision{from: seq, to: seq, decision: "dropped", why: dropped})
 		case len(shortened[seq]) == 0:
 			add(decision{from: seq, to: seq, decision: "kept"})
 		default:

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func newExplain(c *client) *cobra.Command {
+	req := &contextdv1.ExplainCallRequest{}
+	cmd := &cobra.Command{
+		Use:   "explain --session SESSION [TEXT]",
+		Short: "Tell whether the model saw a text in a recorded call, and if not, why",
+		Long: `Tell whether the model saw a text in a recorded call, and if not, why.
+
+TEXT is looked for letter by letter, in the log and in what contextd wrote: the
+summary, the ledger, the index, quotations and reminders. A pointer such as
+ctx:12.0 asks about the block that it names. Without TEXT the call is described,
+with every decision that its context was made by.
+
+Calls are those of "contextd record" and RecordModelCall, counted from 1.`,
+		Example: `  contextd explain --session my-session pkg/pool.go
+  contextd explain --session my-session --call 17 ctx:12.0
+  contextd explain --session my-session --call 17 --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			if req.GetSessionId() == "" {
+				return usageError{errors.New("--session must name the session")}
+			}
+			if len(args) > 0 {
+				req.Text = args[0]
+			}
+			resp, err := api.ExplainCall(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return writeJSON(cmd.OutOrStdout(), resp)
+			}
+			return writeCall(cmd, req, resp)
+		}),
+	}
+	cmd.Flags().StringVar(&req.SessionId, "session", "", "the `session`")
+	cmd.Flags().Uint32Var(&req.Call, "call", 0, "`number` of the call; 0 for the newest")
+	return cmd
+}
+
+func writeCall(cmd *cobra.Command, req *contextdv1.ExplainCallRequest, resp *contextdv1.ExplainCallResponse) error {
+	w, p := cmd.OutOrStdout(), resp.GetProjection()
+	describeCall(w, req.GetSessionId(), resp.GetCall(), p)
+	switch {
+	case req.GetText() != "":
+		fmt.Fprintln(w)
+		return writeSightings(cmd, req.GetText(), resp)
+	case p != nil:
+		fmt.Fprintln(w)
+		return writeDecisions(cmd, p)
+	default:
+		return nil
+	}
+}
+
+func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *contextdv1.Projection) {
+	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(call.GetModel()))
+	if p == nil {
+		fmt.Fprint(w, ", from no projection: what was sent is not known\n")
+	} else {
+		fmt.Fprintf(w, ", from projection %s as of event %d\n", p.GetProjectionId(), p.GetAsOfSeq())
+	}
+	if call.GetRejectedOverBudget() {
+		fmt.Fprintln(w, "the provider refused it as too long")
+	}
+	fmt.Fprintf(w, "tokens: %d estimated, %d counted by the provider (%d from its cache, %d into it), %d written by the model\n",
+		call.GetEstimatedTokens(), call.GetInputTokens(), call.GetCacheReadTokens(), call.GetCacheWriteTokens(), call.GetOutputTokens())
+	if call.GetCollapsedThroughSeq() > 0 {
+		fmt.Fprintf(w, "left:   the groups through event %d, with summary %s\n", call.GetCollapsedThroughSeq(), orNone(call.GetSummaryId()))
+	}
+	if call.GetEvictedAsOfSeq() > 0 {
+		fmt.Fprintf(w, "old:    results evicted by age as of event %d\n", call.GetEvictedAsOfSeq())
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func writeSightings(cmd *cobra.Command, text string, resp *contextdv1.ExplainCallResponse) error {
+	w := cmd.OutOrStdout()
+	verdict := "was not seen"
+	if resp.GetSeen() {
+		verdict = "was seen"
+	}
+	fmt.Fprintf(w, "%q %s\n", text, verdict)
+	if len(resp.GetSightings()) == 0 {
+		if !resp.GetSeen() {
+			fmt.Fprintln(w, "it stands neither in the log nor in what contextd wrote")
+		}
+		return nil
+	}
+	t := newTable(cmd, "EVENT", "BLOCK", "SHOWN", "SEEN", "POINTER", "WHY")
+	for _, s := range resp.GetSightings() {
+		event, block := "-", "-"
+		if s.GetSeq() > 0 {
+			event, block = fmt.Sprint(s.GetSeq()), fmt.Sprint(s.GetBlock())
+		}
+		seen := "no"
+		if s.GetSeen() {
+			seen = "yes"
+		}
+		t.row(event, block, s.GetShown(), seen, dash(s.GetPointer()), s.GetReason())
+	}
+	return t.flush()
+}
