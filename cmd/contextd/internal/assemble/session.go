@@ -41,7 +41,7 @@ type session struct {
 	report  *lastReport
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
-	// turns is how many the log had at the last recorded assembly.
+	// turns is how many the log had at the furthest recorded assembly.
 	turns uint32
 }
 

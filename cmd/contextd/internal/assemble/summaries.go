@@ -155,7 +155,7 @@ func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Dura
 // event of the span that it proposed to summarise.
 func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) eventlog.Seq {
 	turns := s.turns
-	s.turns = in.conv.Turns()
+	s.turns = max(turns, in.conv.Turns()) // of the past nothing new is told
 	if e.watcher == nil {
 		return 0
 	}
@@ -165,7 +165,7 @@ func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) even
 			e.watcher.ReminderExpired(req.SessionID, r.Name())
 		}
 	}
-	if p.through() > in.before.CollapsedThrough && in.ask.Goal == 0 {
+	if p.through() > in.before.CollapsedThrough {
 		if standing, err := in.standing(); err == nil {
 			e.watcher.Collapsed(req.SessionID, in.collapsed(standing, p))
 		}

@@ -24,7 +24,6 @@ type Engine interface {
 
 // Scheduler makes summaries; *summarize.Scheduler is the one there is.
 type Scheduler interface {
-	Offer(p summarize.Proposal)
 	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
 }
 
@@ -50,21 +49,21 @@ type Compactor struct {
 
 	mu     sync.Mutex
 	closed bool
-	// asking are the sessions whose hooks are being asked about a summary, and
-	// refused the last event of the span that was vetoed last.
-	asking  map[string]bool
+	// ahead are the sessions of which a summary is being asked about or made ahead of
+	// need, and refused the last event of the span that was vetoed last.
+	ahead   map[string]bool
 	refused map[string]eventlog.Seq
 }
 
 // New returns a compactor that works until it is closed.
 func New(o Options) *Compactor {
-	c := &Compactor{Options: o, asking: map[string]bool{}, refused: map[string]eventlog.Seq{}}
+	c := &Compactor{Options: o, ahead: map[string]bool{}, refused: map[string]eventlog.Seq{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Close gives up the hooks that are being asked ahead of need and waits for their
-// end.
+// Close gives up the hooks that are being asked ahead of need, and the wait for what is
+// made, and returns when that has ended.
 func (c *Compactor) Close() {
 	c.mu.Lock()
 	c.closed = true

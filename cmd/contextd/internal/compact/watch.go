@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"errors"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -9,47 +11,59 @@ import (
 )
 
 // Proposed implements assemble.Watcher: it has a summary made ahead of need unless a
-// hook objects. A session's hooks are asked about one span at a time, and not again
-// about one that they refused.
+// hook objects. One span of a session is asked about and made at a time, since each turn
+// may propose another that holds most of the one before. Hooks are not asked again about
+// one that they refused.
 func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.asking[p.SessionID] || c.refused[p.SessionID] >= p.To {
+	if c.closed || c.ahead[p.SessionID] || c.refused[p.SessionID] >= p.To {
 		return
 	}
-	c.asking[p.SessionID] = true
-	c.work.Go(func() { c.ahead(p, pressure) })
+	c.ahead[p.SessionID] = true
+	c.work.Go(func() {
+		c.make(p, pressure)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.ahead, p.SessionID)
+	})
 }
 
-// ahead asks the hooks about a summary and offers it to the scheduler.
-func (c *Compactor) ahead(p summarize.Proposal, pressure assemble.Pressure) {
+// make asks the hooks about a summary and has it made. What keeps it from being made, the
+// scheduler tells.
+func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
 	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
 	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
 		SessionID: p.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerThreshold, Terms: terms,
 		MessageCount: uint32(pressure.Messages), TokensBefore: pressure.Tokens,
 	})
 	vetoed := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))
-	c.mu.Lock()
-	delete(c.asking, p.SessionID)
-	if vetoed {
-		c.refuse(p)
-	}
-	c.mu.Unlock()
 	switch {
 	case err != nil:
 		return // the compactor is closing
 	case vetoed:
+		c.refuse(p)
 		c.publish(p.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, lifecycle.ModeAuto,
 			lifecycle.AttributeTrigger, triggerName(eventlog.TriggerThreshold), lifecycle.AttributeReason, verdict.Reason)
 	case verdict.Terms != terms:
-		c.offerOther(p, verdict.Terms)
+		c.makeOther(p, verdict.Terms)
 	default:
-		c.Scheduler.Offer(p)
+		c.do(p)
 	}
 }
 
-// offerOther offers the span that the hooks' terms lead to, if they lead to any.
-func (c *Compactor) offerOther(p summarize.Proposal, terms lifecycle.Terms) {
+// do has a span summarised. Its end is told by the scheduler, unless there was no
+// beginning.
+func (c *Compactor) do(p summarize.Proposal) {
+	_, err := c.Scheduler.Do(c.ctx, p)
+	var invalid *eventlog.InvalidError
+	if errors.As(err, &invalid) {
+		c.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
+	}
+}
+
+// makeOther has the span summarised that the hooks' terms lead to, if they lead to any.
+func (c *Compactor) makeOther(p summarize.Proposal, terms lifecycle.Terms) {
 	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
 		SessionID: p.SessionID, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
 		Request: assemble.Request{Policy: assemble.Policy{Summaries: assemble.SummaryPolicy{
@@ -60,7 +74,7 @@ func (c *Compactor) offerOther(p summarize.Proposal, terms lifecycle.Terms) {
 		c.Logger.Warn("no summary by the terms of a hook", "session_id", p.SessionID, "error", err)
 	} else if plan.Summary != nil {
 		plan.Summary.Trigger = p.Trigger
-		c.Scheduler.Offer(*plan.Summary)
+		c.do(*plan.Summary)
 	}
 }
 
@@ -68,8 +82,10 @@ func (c *Compactor) offerOther(p summarize.Proposal, terms lifecycle.Terms) {
 // about once more.
 const maxRefused = 10_000
 
-// refuse remembers a veto. The caller holds mu.
+// refuse remembers a veto.
 func (c *Compactor) refuse(p summarize.Proposal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.refused) >= maxRefused {
 		clear(c.refused)
 	}

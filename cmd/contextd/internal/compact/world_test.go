@@ -193,18 +193,22 @@ func (w *world) compact(r compact.Request) compact.Outcome {
 	return out
 }
 
-// published takes the events up to the first of a type, which must come, and checks
-// their types, those of breakers left out.
+// published takes the next events, which must come, and checks their types.
 func (w *world) published(want ...lifecycle.Type) []lifecycle.Event {
 	w.t.Helper()
 	var got []lifecycle.Event
 	if len(want) == 0 {
 		return nil
 	}
-	for e := range w.events.Events(w.t.Context()) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	for e := range w.events.Events(ctx) {
 		if got = append(got, e); len(got) == len(want) {
 			break
 		}
+	}
+	if len(got) < len(want) {
+		w.t.Fatalf("published was %+v, and then nothing; due are %v", got, want)
 	}
 	for i := range want {
 		if got[i].Type != want[i] {
