@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
@@ -14,8 +15,11 @@ import (
 // tokenizer, and the caps as fractions. Reserves, overhead and the margin are left
 // out, so that a request that reserves a little more does not throw away what was
 // decided.
-func Fingerprint(policy string, reduction reduce.Policy, b budget.Budget) string {
-	of := fingerprinted{Policy: policy, Reduction: reduction, MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer}
+func Fingerprint(o Options, reduction reduce.Policy, b budget.Budget) string {
+	of := fingerprinted{Policy: o.PolicyName(), Reduction: reduction, MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer}
+	if o.Name = ""; !reflect.DeepEqual(o, Options{}) {
+		of.Options = &o
+	}
 	for _, tier := range budget.Tiers() {
 		if fraction, ok := b.CapFractions[tier]; ok {
 			of.Caps = append(of.Caps, tierCap{tier, budget.PartsPerMillion(fraction)})
@@ -42,6 +46,7 @@ type fingerprinted struct {
 	MaxTokens uint64
 	Tokenizer string
 	Caps      []tierCap
+	Options   *Options `json:",omitempty"`
 }
 
 type tierCap struct {

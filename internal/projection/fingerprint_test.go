@@ -50,7 +50,7 @@ func TestFingerprintStaysTheSame(t *testing.T) {
 			s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
 		}),
 	} {
-		if got := projection.Fingerprint("raw", fixedPolicy(), b); got != want {
+		if got := projection.Fingerprint(projection.Options{}, fixedPolicy(), b); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 		fingerprint := func() string {
 			p := fixedPolicy()
 			c.change(&p)
-			return projection.Fingerprint(c.policy, p, resolve(t, c.budget))
+			return projection.Fingerprint(projection.Options{Name: c.policy}, p, resolve(t, c.budget))
 		}
 		got := fingerprint()
 		if len(got) != 16 {
@@ -129,7 +129,7 @@ func TestFingerprintLeavesReservesOut(t *testing.T) {
 			s.Model = "another"
 		})
 		two.Excess = 17
-		if a, b := projection.Fingerprint("raw", fixedPolicy(), one), projection.Fingerprint("raw", fixedPolicy(), two); a != b {
+		if a, b := projection.Fingerprint(projection.Options{}, fixedPolicy(), one), projection.Fingerprint(projection.Options{}, fixedPolicy(), two); a != b {
 			t.Errorf("%s and %s for %+v and %+v", a, b, one, two)
 		}
 	})
@@ -140,7 +140,7 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 	b := resolve(t, func(s *budget.Spec) {
 		s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
 	})
-	want := projection.Fingerprint("raw", fixedPolicy(), b)
+	want := projection.Fingerprint(projection.Options{}, fixedPolicy(), b)
 	rapid.Check(t, func(t *rapid.T) {
 		var c budget.Calibration
 		for range rapid.IntRange(1, 10).Draw(t, "calls") {
@@ -152,7 +152,7 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 			}
 		}
 		calibrated := b.Calibrated(c)
-		if got := projection.Fingerprint("raw", fixedPolicy(), calibrated); got != want {
+		if got := projection.Fingerprint(projection.Options{}, fixedPolicy(), calibrated); got != want {
 			t.Errorf("%s, and %s for a calibration of %v", want, got, calibrated.Calibration)
 		}
 	})

@@ -48,8 +48,8 @@ type Options struct {
 	Expression string `json:",omitempty"`
 }
 
-// name is the policy's.
-func (o Options) name() string {
+// PolicyName is the policy's; Raw if none is named.
+func (o Options) PolicyName() string {
 	if o.Name == "" {
 		return Raw
 	}
@@ -98,7 +98,7 @@ func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + 
 
 // New returns the policy that the options choose, or an *OptionsError.
 func New(o Options) (Policy, error) {
-	switch o.name() {
+	switch o.PolicyName() {
 	case Raw:
 		return raw{}, nil
 	default:

@@ -39,6 +39,14 @@ type Record struct {
 	// that could be quoted, oldest first.
 	Ask       reduce.Ask
 	Summaries []string `json:",omitempty"`
+	// Projection is the policy that was applied to the reduced view, ShownBefore the
+	// state it started from and ShownAfter the one it ended with.
+	Projection              Options
+	ShownBefore, ShownAfter State
+	// RootsConsulted, SafetyBlocked and Reverted are what the policy told; see Applied.
+	RootsConsulted []string `json:",omitempty"`
+	SafetyBlocked  bool     `json:",omitempty"`
+	Reverted       string   `json:",omitempty"`
 	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
 	SummaryVersion uint32 `json:",omitempty"`
 	// MessageCount is how many messages PrefixHash covers.

@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("an event behind the head: %v", err)
 	}
 	req = request()
-	req.Policy.Projection = "no such policy"
+	req.Policy.Projection.Name = "no such policy"
 	_, err = engine.Assemble(ctx, req)
 	wantField(t, err, "policy.projection.policy")
 	req = request()

@@ -69,6 +69,7 @@ func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (Plan, error)
 // compactable gathers what a session is compacted by, and the id of its newest
 // projection.
 func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in inputs, previous string, err error) {
+	in.session = s
 	info, err := e.store.Session(ctx, c.SessionID)
 	if err != nil {
 		return in, "", err
@@ -82,9 +83,11 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 			return in, "", err
 		}
 		in.policy = c.Request.Policy.Reduction
-		in.fingerprint = projection.Fingerprint(c.Request.Policy.name(), in.policy, in.budget)
+		in.shows = c.Request.Policy.Projection
+		in.fingerprint = projection.Fingerprint(in.shows, in.policy, in.budget)
 	} else {
 		in.policy, in.budget, in.before, in.fingerprint = newest.Reduction, newest.Budget, newest.After, newest.Fingerprint
+		in.shows, in.shown = newest.Projection, newest.ShownAfter
 		previous = newest.ID
 	}
 	gauge, err := e.opts.Gauges(in.budget.Tokenizer)

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -185,18 +186,14 @@ func build(s *session, p projected, req Request, record projection.Record) (*Con
 	return out, messages, nil
 }
 
-func (p Policy) name() string {
-	if p.Projection == "" {
-		return projection.Raw
-	}
-	return p.Projection
-}
-
+// checkPolicy refuses options that make no policy.
 func checkPolicy(p Policy) error {
-	if p.name() != projection.Raw {
-		return &eventlog.InvalidError{Field: "policy.projection.policy", Reason: fmt.Sprintf("%q is no projection policy of this release; there is %q", p.Projection, projection.Raw)}
+	_, err := projection.New(p.Projection)
+	var wrong *projection.OptionsError
+	if errors.As(err, &wrong) {
+		return &eventlog.InvalidError{Field: "policy.projection." + wrong.Field, Reason: wrong.Reason}
 	}
-	return nil
+	return err
 }
 
 // resolve computes the budget and finds its gauge.

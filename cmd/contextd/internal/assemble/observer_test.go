@@ -82,7 +82,7 @@ func TestErrorsSayWhat(t *testing.T) {
 		t.Errorf("without a reserve: %v", project)
 	}
 	req := request()
-	req.Policy.Projection = "none such"
+	req.Policy.Projection.Name = "none such"
 	_, err2 := newEngine(t, memlog.New()).Project(context.Background(), opening(), req)
 	wantField(t, err2, "policy.projection.policy")
 	req = request()

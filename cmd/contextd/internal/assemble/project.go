@@ -28,14 +28,14 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	for _, fresh := range admission.Fresh {
 		conv.Append(fresh.Event)
 	}
-	in := inputs{conv: conv, policy: req.Policy.Reduction, budget: b}
-	in.fingerprint = projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
+	s := &session{}
+	s.reset()
+	in := inputs{session: s, conv: conv, policy: req.Policy.Reduction, budget: b, shows: req.Policy.Projection}
+	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	p, err := in.run()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{}
-	s.reset()
 	out, _, err := build(s, p, req, in.record(p, req, e.opts.Clock()))
 	return out, err
 }

@@ -20,20 +20,25 @@ type inputs struct {
 	before    reduce.State
 	ask       reduce.Ask
 	summaries []summarize.Summary
+	// session keeps policies at hand; what they decide does not depend on it.
+	session *session
+	// shows is the projection policy, and shown the state of its decisions.
+	shows projection.Options
+	shown projection.State
 	// fingerprint is that of the policy and budget under which the decisions stick.
 	fingerprint string
 }
 
 // inputs gathers what a request decides by from the records and the artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
-	in := inputs{conv: conv, policy: req.Policy.Reduction, budget: b, ask: req.ask}
-	in.fingerprint = projection.Fingerprint(req.Policy.name(), req.Policy.Reduction, b)
+	in := inputs{session: s, conv: conv, policy: req.Policy.Reduction, budget: b, ask: req.ask, shows: req.Policy.Projection}
+	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv.Head())
 	if err != nil {
 		return in, err
 	}
 	if last != nil {
-		in.before = last.After
+		in.before, in.shown = last.After, last.ShownAfter
 	}
 	in.summaries, err = e.offered(ctx, s, in)
 	return in, err
@@ -43,6 +48,7 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 type projected struct {
 	conv      *reduce.Conversation
 	result    reduce.Result
+	applied   projection.Applied
 	reminders []reduce.Reminder
 }
 
@@ -54,8 +60,23 @@ func (in inputs) run() (projected, error) {
 	if err != nil {
 		return projected{}, err
 	}
+	return in.show(result)
+}
+
+// show applies the projection policy to what was reduced, and says which reminders
+// stand behind it.
+func (in inputs) show(result reduce.Result) (projected, error) {
+	policy, err := in.session.projector(in.shows)
+	if err != nil {
+		return projected{}, err
+	}
+	applied := policy.Apply(result.View, in.conv.Turns(), in.shown)
+	result.View = applied.View
+	if applied.Step != nil {
+		result.Steps = append(result.Steps[:len(result.Steps):len(result.Steps)], *applied.Step)
+	}
 	live := render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), result.State.CollapsedThrough)
-	return projected{in.conv, result, live}, nil
+	return projected{in.conv, result, applied, live}, nil
 }
 
 // pipeline returns the pipeline and what it is asked for. What the reminders take is
@@ -79,9 +100,11 @@ func (in inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 // record describes a projection that was computed just now.
 func (in inputs) record(p projected, req Request, at time.Time) projection.Record {
 	r := projection.Record{
-		Policy: req.Policy.name(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
+		Policy: in.shows.PolicyName(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
 		Fingerprint: in.fingerprint, AsOf: p.conv.Head(), Time: at,
 		Before: in.before, After: p.result.State, Reduction: in.policy, Budget: in.budget, Ask: in.ask,
+		Projection: in.shows, ShownBefore: in.shown, ShownAfter: p.applied.State,
+		RootsConsulted: p.applied.RootsConsulted, SafetyBlocked: p.applied.SafetyBlocked, Reverted: p.applied.Reason,
 		Steps: p.result.Steps, Tokens: p.tokens(),
 	}
 	for _, s := range in.summaries {
@@ -112,6 +135,8 @@ func (p projected) through() eventlog.Seq { return p.result.State.CollapsedThrou
 func (in inputs) standing() (projected, error) {
 	pipeline, ask := in.pipeline()
 	view, err := pipeline.Standing(in.budget, in.before, ask)
-	live := render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), in.before.CollapsedThrough)
-	return projected{in.conv, reduce.Result{View: view, State: in.before}, live}, err
+	if err != nil {
+		return projected{}, err
+	}
+	return in.show(reduce.Result{View: view, State: in.before})
 }

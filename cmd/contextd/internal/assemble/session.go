@@ -3,6 +3,7 @@ package assemble
 import (
 	"container/list"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -41,6 +42,8 @@ type session struct {
 	report  *lastReport
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
+	// projectors are the projection policies in use, by the JSON of their options.
+	projectors map[string]projection.Policy
 	// turns is how many the log had at the furthest recorded assembly.
 	turns uint32
 }
@@ -80,8 +83,33 @@ func (s *session) reset() {
 	s.last = map[string]lastProjection{}
 	s.report = nil
 	s.summaries = nil
+	s.projectors = map[string]projection.Policy{}
 	s.turns = 0
 	s.head = 0
+}
+
+// maxProjectors bounds how many policies a session keeps at hand.
+const maxProjectors = 8
+
+// projector is the policy of the options: compiled, and with what it gathered from
+// the session so far.
+func (s *session) projector(o projection.Options) (projection.Policy, error) {
+	key, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := s.projectors[string(key)]; ok {
+		return p, nil
+	}
+	p, err := projection.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.projectors) >= maxProjectors {
+		clear(s.projectors)
+	}
+	s.projectors[string(key)] = p
+	return p, nil
 }
 
 // conversation returns the log up to asOf, or to its head, as groups. The

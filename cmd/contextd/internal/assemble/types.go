@@ -30,8 +30,8 @@ type Request struct {
 type Policy struct {
 	Reduction reduce.Policy
 	Summaries SummaryPolicy
-	// Projection names the projection policy; empty is raw.
-	Projection string
+	// Projection is the policy that is applied to the reduced view.
+	Projection projection.Options
 	// Reason is the caller's own, for the record.
 	Reason string
 }

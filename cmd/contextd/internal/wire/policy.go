@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -63,7 +64,7 @@ func (p Policies) overlay(base assemble.Policy, m *contextdv1.Policy) (assemble.
 		if err := projectionPolicy(pp); err != nil {
 			return assemble.Policy{}, Under("projection", err)
 		}
-		out.Projection, out.Reason = pp.GetPolicy(), pp.GetReason()
+		out.Projection, out.Reason = projection.Options{Name: pp.GetPolicy()}, pp.GetReason()
 	}
 	return out, nil
 }

@@ -133,7 +133,7 @@ func TestOverlay(t *testing.T) {
 		},
 		"raw, with a reason": {
 			&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "raw", Reason: "r"}},
-			func(p *assemble.Policy) { p.Projection, p.Reason = "raw", "r" },
+			func(p *assemble.Policy) { p.Projection.Name, p.Reason = "raw", "r" },
 		},
 	}
 	for name, test := range tests {
