@@ -12,9 +12,11 @@ import (
 // shownBlock is what became of a block of the log.
 type shownBlock struct {
 	group *reduce.Group
-	// here says that the group is in the view; of one that left nothing is shown.
-	here bool
-	edit *reduce.Edit // nil if the block stands as it was said
+	// here says that the group is in the view; of one that left nothing is shown. One
+	// that left by itself was dropped.
+	here    bool
+	dropped *reduce.Dropped
+	edit    *reduce.Edit // nil if the block stands as it was said
 	// sent are the block as it was sent, nothing if it was left out, and what contextd
 	// put in the place of a result that there is not.
 	sent []eventlog.Block
@@ -32,6 +34,10 @@ func (x *explainer) lookUp() {
 	}
 	v := x.result.View
 	for i := range v.Len() {
+		if d := v.Dropped(i); d != nil {
+			x.lookUpDropped(v.Group(i), d)
+			continue
+		}
 		for m, message := range render.GroupMessages(v, i) {
 			sent := message.Blocks
 			for b, block := range v.Group(i).Messages[m].Blocks {
@@ -46,6 +52,14 @@ func (x *explainer) lookUp() {
 			}
 		}
 		x.lookUpInterrupted(v.Group(i))
+	}
+}
+
+func (x *explainer) lookUpDropped(g *reduce.Group, d *reduce.Dropped) {
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			x.places[place{b.Seq, b.Index}] = shownBlock{group: g, dropped: d}
+		}
 	}
 }
 
@@ -115,10 +129,12 @@ func (x *explainer) block(at place, b eventlog.Block) (seen bool) {
 		s.Shown, s.Reason = ShownLater, x.tooLate()
 	case !said:
 		s.Shown, s.Reason = ShownOmitted, "no call stood open that it answers"
+	case shown.dropped != nil:
+		s.Shown, s.Reason = ShownOmitted, shown.dropped.Reducer+": "+shown.dropped.Reason
 	case !shown.here:
 		s.Shown, s.Reason = ShownCollapsed, x.left(shown.group)
 	case shown.edit != nil:
-		s.Shown, s.Reason = shownAs[shown.edit.Kind], shown.edit.Reducer+": "+shown.edit.Reason
+		s.Shown, s.Reason = shownAs(shown.edit.Kind), shown.edit.Reducer+": "+shown.edit.Reason
 	case !seen:
 		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
 	case !held && !x.in(textsOf(b, asSent)):
@@ -130,8 +146,17 @@ func (x *explainer) block(at place, b eventlog.Block) (seen bool) {
 	return seen
 }
 
-var shownAs = map[reduce.EditKind]Shown{
-	reduce.Stubbed: ShownStubbed, reduce.Clipped: ShownClipped, reduce.Omitted: ShownOmitted,
+// shownAs tells apart what is left of a block; any other edit puts a pointer in its
+// place.
+func shownAs(k reduce.EditKind) Shown {
+	switch k {
+	case reduce.Clipped:
+		return ShownClipped
+	case reduce.Omitted:
+		return ShownOmitted
+	default:
+		return ShownStubbed
+	}
 }
 
 // beside adds an event that is no message.

@@ -1,6 +1,7 @@
 package assemble_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -227,5 +228,28 @@ func TestSightingsAreBounded(t *testing.T) {
 	got := s.explain(t, 1, "e")
 	if len(got.Sightings) != 100 || !got.Seen {
 		t.Errorf("%d sightings, seen: %v", len(got.Sightings), got.Seen)
+	}
+}
+
+// TestExplainOnlyWhatItCanProve changes a record so that what is computed from it is
+// not what it says was sent.
+func TestExplainOnlyWhatItCanProve(t *testing.T) {
+	s := tell(t)
+	r := s.sent.Projection
+	a, err := s.store.Artifact(t.Context(), "s", "projection", r.AsOf, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Value = bytes.ReplaceAll(a.Value, []byte(r.PrefixHash), []byte("sha256:"+strings.Repeat("0", 64)))
+	if err := s.store.PutArtifact(t.Context(), "s", a); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.engine.Explain(t.Context(), "s", 3, "late_gate")
+	var invalid *eventlog.InvalidError
+	if !errors.As(err, &invalid) || invalid.Field != "text" || !strings.Contains(invalid.Reason, "prefix_hash") {
+		t.Errorf("a context that cannot be made again is explained: %v", err)
+	}
+	if got := s.explain(t, 3, ""); got.Call.Number != 3 {
+		t.Errorf("the call is %+v", got.Call)
 	}
 }

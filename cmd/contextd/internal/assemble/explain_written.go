@@ -20,17 +20,26 @@ var writtenAs = map[reduce.SectionKind]Shown{
 // of it, and what is kept with the summary in force.
 func (x *explainer) written() {
 	sent := map[Shown]bool{}
-	digest, _ := x.result.View.Digest()
-	for _, section := range digest.Sections() {
-		shown, ok := writtenAs[section.Kind]
+	look := func(shown Shown, text string) {
 		switch {
-		case !ok || sent[shown]: // the ledger and the quotes have two sections each
-		case x.pointer != nil && x.names(section.Text):
+		case sent[shown]: // the ledger and the quotes have several sections
+		case x.pointer != nil && x.names(text):
 			sent[shown] = true
 			x.add(Sighting{Shown: shown, Reason: "it names the pointer"})
-		case x.pointer == nil && strings.Contains(section.Text, x.text):
+		case x.pointer == nil && strings.Contains(text, x.text):
 			sent[shown] = true
 			x.add(Sighting{Shown: shown, Seen: true})
+		}
+	}
+	digest, _ := x.result.View.Digest()
+	for _, section := range digest.Sections() {
+		if shown, ok := writtenAs[section.Kind]; ok {
+			look(shown, section.Text)
+		}
+	}
+	for i := range x.result.View.Len() {
+		if d := x.result.View.Dropped(i); d != nil {
+			look(ShownLedger, d.Text)
 		}
 	}
 	if x.summary == nil || x.pointer != nil {
