@@ -272,7 +272,9 @@ type RedactionPointer struct {
 	// The tool of that call. Empty: it is none.
 	ToolName string `protobuf:"bytes,9,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
 	// Why it was taken out.
-	Reason        string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What was done: stubbed, clipped, omitted or redacted.
+	Decision      string `protobuf:"bytes,11,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +375,13 @@ func (x *RedactionPointer) GetToolName() string {
 func (x *RedactionPointer) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *RedactionPointer) GetDecision() string {
+	if x != nil {
+		return x.Decision
 	}
 	return ""
 }
@@ -912,7 +921,7 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\n" +
 	"summary_id\x18\x13 \x01(\tR\tsummaryId\x12-\n" +
 	"\x12policy_fingerprint\x18\x14 \x01(\tR\x11policyFingerprint\x12.\n" +
-	"\x04time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc7\x02\n" +
+	"\x04time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xe3\x02\n" +
 	"\x10RedactionPointer\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x1d\n" +
@@ -925,7 +934,8 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\acall_id\x18\b \x01(\tR\x06callId\x12\x1b\n" +
 	"\ttool_name\x18\t \x01(\tR\btoolName\x12\x16\n" +
 	"\x06reason\x18\n" +
-	" \x01(\tR\x06reason\"\x9d\x01\n" +
+	" \x01(\tR\x06reason\x12\x1a\n" +
+	"\bdecision\x18\v \x01(\tR\bdecision\"\x9d\x01\n" +
 	"\vReducerStep\x12\x18\n" +
 	"\areducer\x18\x01 \x01(\tR\areducer\x12#\n" +
 	"\rtokens_before\x18\x02 \x01(\x04R\ftokensBefore\x12!\n" +

@@ -3,6 +3,7 @@ package assemble
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
@@ -104,7 +105,10 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	case in.ask.Goal == 0:
 		in.ask.Goal = in.budget.Share(in.policy.Collapse.To)
 	}
-	in.summaries, err = e.offered(ctx, s, in)
+	if in.summaries, err = e.offered(ctx, s, in); c.Summary != "" {
+		// No summary that was made ahead of need takes the place of the caller's own.
+		in.summaries = slices.DeleteFunc(in.summaries, func(s summarize.Summary) bool { return s.ID != in.before.Summary })
+	}
 	return in, previous, err
 }
 

@@ -76,14 +76,6 @@ func (d decision) savedText() string {
 	return fmt.Sprint(*d.saved)
 }
 
-// verbs say what each reducer does to a block.
-var verbs = map[string]string{
-	"duplicates":   "stubbed",
-	"tool_results": "stubbed",
-	"clipping":     "clipped",
-	"thinking":     "left out",
-}
-
 // decisions lists every event once, in order; what was kept or dropped in runs.
 func decisions(p *contextdv1.Projection) []decision {
 	shortened := map[uint64][]*contextdv1.RedactionPointer{}
@@ -111,13 +103,9 @@ func decisions(p *contextdv1.Projection) []decision {
 			add(decision{from: seq, to: seq, decision: "kept"})
 		default:
 			for _, r := range shortened[seq] {
-				verb, ok := verbs[r.GetPolicy()]
-				if !ok {
-					verb = "redacted"
-				}
 				saved := r.GetReclaimedTokens()
 				add(decision{
-					from: seq, to: seq, decision: verb, tool: r.GetToolName(), by: r.GetPolicy(),
+					from: seq, to: seq, decision: r.GetDecision(), tool: r.GetToolName(), by: r.GetPolicy(),
 					why: r.GetReason() + ", " + r.GetPointer(), saved: &saved,
 				})
 			}

@@ -116,7 +116,7 @@ func TestHeaderToProto(t *testing.T) {
 			KeptSeqs: []uint64{1, 2, 7, 8, 9}, DroppedSeqs: []uint64{3, 4, 5, 6}, RedactedSeqs: []uint64{7, 8},
 			KeptCount: 5, DroppedCount: 4, RedactedCount: 2, ReclaimedTokens: -5, ReclaimedChars: 6,
 			RedactionPointers: []*contextdv1.RedactionPointer{{
-				Pointer: "ctx:7.1", Policy: "x", SourceSeq: 7, SourceBlock: 1, ContentHash: "sha256:h", ContentChars: 12,
+				Pointer: "ctx:7.1", Policy: "x", SourceSeq: 7, SourceBlock: 1, ContentHash: "sha256:h", ContentChars: 12, Decision: "stubbed",
 				ReclaimedTokens: 2, CallId: "c", ToolName: "t", Reason: "old",
 			}},
 			RespectsProviderSignatures: true,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -44,6 +45,7 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 			CallId:          p.CallID,
 			ToolName:        p.ToolName,
 			Reason:          p.Reason,
+			Decision:        decisions[p.Kind],
 		})
 	}
 	for _, s := range r.Steps {
@@ -56,6 +58,11 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 		})
 	}
 	return out
+}
+
+// decisions say what was done to a block.
+var decisions = map[reduce.EditKind]string{
+	reduce.Stubbed: "stubbed", reduce.Clipped: "clipped", reduce.Omitted: "omitted", reduce.Redacted: "redacted",
 }
 
 func seqs(ranges []projection.Range) []uint64 {
