@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // ErrClosed is returned by every method of a store that has been closed.
@@ -15,6 +16,11 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
+
+// NoEvent says that a log does not reach so far.
+func NoEvent(seq Seq) *NotFoundError {
+	return &NotFoundError{Kind: "event", Name: strconv.FormatUint(uint64(seq), 10)}
+}
 
 // ExistsError says that something with this name exists already.
 type ExistsError struct {

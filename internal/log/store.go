@@ -20,6 +20,8 @@ type Session struct {
 	// Settings is opaque to the store: the session's policy and budget as the
 	// layer above encodes them.
 	Settings []byte
+	// ChainHead is what Store.ChainHead returns for Head.
+	ChainHead []byte
 	// ParentID and ForkSeq say where a fork began; empty and 0 otherwise. The
 	// parent may have been deleted since.
 	ParentID string
@@ -138,6 +140,13 @@ type Store interface {
 	// touches only what it yields, holds nothing of the store while the caller
 	// works, and stops after the first error.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
+	// ChainHead returns the hash over the durable events up to seq, each chained to
+	// the one before, as the store has them: whoever kept it elsewhere can tell later
+	// that none of them was changed, dropped or added. A fork has its parent's as far
+	// as it shares the log and goes on from it. What is hashed is a store's own
+	// encoding, so stores do not agree on it, and one that has no encoding has no
+	// chain: nil, as for seq 0. *NotFoundError where there is no such event.
+	ChainHead(ctx context.Context, id string, seq Seq) ([]byte, error)
 	// WaitPast returns the durable head as soon as it is greater than seq.
 	// *NotFoundError if the session does not exist or goes away meanwhile.
 	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)

@@ -65,19 +65,19 @@ func newStores(opts disklog.Options) *stores {
 
 func TestConformance(t *testing.T) {
 	st := newStores(disklog.Options{})
-	logtest.Run(t, st.onDisk, logtest.Durable(st.reopen))
+	logtest.Run(t, st.onDisk, logtest.Durable(st.reopen), logtest.Chained())
 }
 
 // Small limits, so that sessions are forgotten and loaded again all the time and
 // tables and logs change often.
 func TestConformanceSmall(t *testing.T) {
 	st := newStores(disklog.Options{IdleSessions: 1, MemTableBytes: 64 << 10, SeparateBytes: 16, CacheBytes: 1 << 20})
-	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen))
+	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen), logtest.Chained())
 }
 
 func TestConformanceWithoutValueSeparation(t *testing.T) {
 	st := newStores(disklog.Options{DisableValueSeparation: true})
-	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen))
+	logtest.Run(t, st.inMemory, logtest.Durable(st.reopen), logtest.Chained())
 }
 
 func TestModel(t *testing.T) {

@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 
@@ -116,5 +117,8 @@ func (s *session) describe() eventlog.Session {
 func (r *record) describe(at state) eventlog.Session {
 	d := r.info
 	d.Head, d.Turns, d.LogBytes, d.UpdateTime = at.head.Seq, at.head.Turns, at.bytes, at.update
+	if d.Head > 0 {
+		d.ChainHead = bytes.Clone(at.chain[:])
+	}
 	return d
 }

@@ -120,6 +120,17 @@ func (s *Store) runs(ctx context.Context, id string, from, to eventlog.Seq) ([][
 	return runs, nil
 }
 
+// ChainHead is nil for every event: memory holds no bytes to chain.
+func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found, err := s.find(ctx, id)
+	if err == nil && seq > found.head.Seq {
+		err = eventlog.NoEvent(seq)
+	}
+	return nil, err
+}
+
 // WaitPast waits until the head is greater than seq.
 func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
 	s.mu.RLock()

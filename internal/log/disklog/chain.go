@@ -1,0 +1,82 @@
+package disklog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// ChainHead returns the chain behind an event, as its record has it.
+func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(sl)
+	switch {
+	case seq > found.head():
+		return nil, eventlog.NoEvent(seq)
+	case seq == 0:
+		return nil, nil
+	}
+	for _, l := range slices.Backward(found.links) {
+		if seq > l.base && seq <= l.upTo {
+			chain, err := s.chainIn(l, seq)
+			if err != nil && found.dying.Load() {
+				err = noSession(id)
+			}
+			return chain, err
+		}
+	}
+	return nil, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
+}
+
+func (s *Store) chainIn(l link, seq eventlog.Seq) ([]byte, error) {
+	key := eventKey(l.segment, seq)
+	value, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, missing(l, seq)
+	case err != nil:
+		return nil, s.fail(describeKey(key), err)
+	}
+	defer closer.Close()
+	m, err := headIn(key, value)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(m.GetChain()), nil
+}
+
+// SessionIDs returns the ids of all sessions that there is a record of, in order,
+// those included that cannot be read further: for Verify.
+func (s *Store) SessionIDs(ctx context.Context) ([]string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keySession}, UpperBound: []byte{keySession + 1}})
+	if err != nil {
+		return nil, s.fail("sessions", err)
+	}
+	defer it.Close()
+	var ids []string
+	for ok := it.First(); ok; ok = it.Next() {
+		// The bare letter is no session; see the format on deletions.
+		if id := it.Key()[1:]; len(id) > 0 {
+			ids = append(ids, string(id))
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.fail("sessions", err)
+	}
+	return ids, nil
+}

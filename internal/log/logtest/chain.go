@@ -1,0 +1,110 @@
+package logtest
+
+import (
+	"context"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/google/go-cmp/cmp"
+)
+
+// chainCases hold for stores without a chain as well; what changes a chain they ask
+// of Chained stores alone.
+var chainCases = []testCase{
+	{name: "the chain behind an event stays what it was when that was the newest", run: func(h *harness) {
+		h.same("empty log", h.chainless("none"), true)
+		var heads [][]byte
+		for _, id := range []string{"a", "b", "c", "d"} {
+			h.append("s", Say(id))
+			heads = append(heads, h.session("s").ChainHead)
+		}
+		check := func() {
+			h.Helper()
+			for i, want := range heads {
+				h.same("chain", h.chain("s", eventlog.Seq(i+1)), want)
+			}
+			h.same("chain at 0", h.chain("s", 0), []byte(nil))
+			h.same("listed", h.listed("s"), heads[len(heads)-1])
+			for i := range heads {
+				for j := range i {
+					if h.o.chained && cmp.Equal(heads[i], heads[j]) {
+						h.Fatalf("the chain is the same behind events %d and %d", j+1, i+1)
+					}
+				}
+			}
+		}
+		check()
+		if h.o.reopen != nil {
+			h.reopen()
+			check()
+		}
+	}},
+	{name: "the chain depends on every event before", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"))
+		h.append("t", Say("x"), Say("b"))
+		h.append("u", Say("b"), Say("a"))
+		if !h.o.chained {
+			return
+		}
+		s, t, u := h.chain("s", 2), h.chain("t", 2), h.chain("u", 2)
+		if cmp.Equal(s, t) || cmp.Equal(s, u) || cmp.Equal(t, u) {
+			h.Fatalf("logs that differ have the chains %x, %x, %x", s, t, u)
+		}
+	}},
+	{name: "a fork has its parent's chain and goes on from it", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"), Say("c"))
+		at2 := h.chain("s", 2)
+		h.same("fork", h.fork("s", 2, "t").ChainHead, at2)
+		h.same("read back", h.session("t").ChainHead, at2)
+		h.append("t", Say("d"))
+		h.same("shared", [][]byte{h.chain("t", 1), h.chain("t", 2)}, [][]byte{h.chain("s", 1), at2})
+		if h.o.chained && (cmp.Equal(h.chain("t", 3), at2) || cmp.Equal(h.chain("t", 3), h.chain("s", 3))) {
+			h.Fatal("the fork's own event is not in its chain")
+		}
+		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.same("without the parent", h.chain("t", 2), at2)
+	}},
+	{name: "there is a chain behind events that there are", run: func(h *harness) {
+		h.append("s", Say("a"))
+		_, err := h.s.ChainHead(h.Context(), "s", 2)
+		h.fails(err, eventlog.NoEvent(2))
+		_, err = h.s.ChainHead(h.Context(), "t", 0)
+		h.fails(err, noSession("t"))
+		ctx, cancel := context.WithCancel(h.Context())
+		cancel()
+		_, err = h.s.ChainHead(ctx, "s", 1)
+		h.fails(err, context.Canceled)
+		h.same("chained", len(h.chain("s", 1)) > 0, h.o.chained)
+	}},
+}
+
+// Chained says that the store chains events by a hash.
+func Chained() Option { return func(o *options) { o.chained = true } }
+
+func (h *harness) chain(id string, seq eventlog.Seq) []byte {
+	h.Helper()
+	chain, err := h.s.ChainHead(h.Context(), id, seq)
+	h.ok(err)
+	return chain
+}
+
+// chainless makes an empty session and reports whether it has no chain.
+func (h *harness) chainless(id string) bool {
+	h.Helper()
+	made, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: id})
+	h.ok(err)
+	return made.ChainHead == nil && h.session(id).ChainHead == nil && h.chain(id, 0) == nil
+}
+
+// listed is the chain of a session as ListSessions has it.
+func (h *harness) listed(id string) []byte {
+	h.Helper()
+	all, err := h.s.ListSessions(h.Context(), eventlog.SessionQuery{})
+	h.ok(err)
+	for _, s := range all {
+		if s.ID == id {
+			return s.ChainHead
+		}
+	}
+	h.Fatalf("session %s is not listed", id)
+	return nil
+}
