@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,7 +100,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	for _, b := range blocks {
 		if r, ok := b.Block.(eventlog.ToolResult); !ok {
 			rest = append(rest, b)
-		} else if i, ok := c.answer(r, b, m.Pinned); ok {
+		} else if i, ok := c.answer(e, r, b, m.Pinned); ok {
 			groups = append(groups, i)
 		}
 	}
@@ -120,13 +121,17 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 			g.Last = e.Seq
 			g.Pinned = g.Pinned || m.Pinned
 			g.Anchor = g.Anchor || firstUser
+			g.label(e.Labels)
 		})
 		if firstUser {
 			c.firstUser = i
 		}
 		return i
 	}
-	g := &Group{Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Anchor: firstUser, Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars}
+	g := &Group{
+		Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Anchor: firstUser,
+		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars, Labels: maps.Clone(e.Labels),
+	}
 	if m.Role == eventlog.RoleSystem {
 		g.Kind = KindSystem
 		g.Anchor = c.onlySystem()
@@ -154,6 +159,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 		g.Kind = KindTurn
 		g.Last = e.Seq
 		g.Pinned = g.Pinned || m.Pinned
+		g.label(e.Labels)
 		at := slices.IndexFunc(g.Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
 		if at < 0 {
 			g.Messages = append(g.Messages, c.message(m.Role, blocks, e.Seq, m.Model))
@@ -189,7 +195,7 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 
 // answer puts a result in the place of its call's synthetic one. A pinned result
 // pins the group that it belongs to, which is returned.
-func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
+func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
 		return 0, false // Admit refuses such a result; a forgotten call's result has no place
@@ -210,6 +216,7 @@ func (c *Conversation) answer(r eventlog.ToolResult, b Block, pinned bool) (grou
 			call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
 			g.Last = max(g.Last, b.Seq)
 			g.Pinned = g.Pinned || pinned
+			g.label(e.Labels)
 			return
 		}
 	})

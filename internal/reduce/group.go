@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"maps"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -37,6 +38,20 @@ type Group struct {
 	Chars int
 	// Sealed is set when a block is signed, redacted or encrypted reasoning.
 	Sealed bool
+	// Labels are those of its events; where they differ, the latest counts. The map must
+	// not be changed.
+	Labels map[string]string
+}
+
+// label adds the labels of an event.
+func (g *Group) label(more map[string]string) {
+	if len(more) == 0 {
+		return
+	}
+	all := make(map[string]string, len(g.Labels)+len(more))
+	maps.Copy(all, g.Labels)
+	maps.Copy(all, more)
+	g.Labels = all
 }
 
 // Message is a message of a group as it would be rendered in full.

@@ -1,0 +1,122 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common"
+)
+
+// Limits of an expression. Costs are in CEL's units: about one per operation, and
+// more for those that go through texts.
+const (
+	// MaxChars is how long an expression may be, in runes.
+	MaxChars = 8192
+	// MaxCost is what one evaluation may cost, and what it may cost by the estimate for
+	// a group of an ordinary size.
+	MaxCost = 2000
+
+	maxNodes      = 4096
+	maxNesting    = 64
+	maxRegexSize  = 1000
+	maxErrorsSeen = 4
+)
+
+// Error says what is wrong with an expression, and where: lines and columns count
+// from 1, columns in runes. Line is 0 where it is the expression as a whole.
+type Error struct {
+	Line, Column int
+	Reason       string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Reason
+	}
+	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason)
+}
+
+// environment declares the variables; making one takes longer than compiling.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	options := []cel.EnvOption{
+		cel.ParserExpressionSizeLimit(MaxChars),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ParserErrorRecoveryLimit(maxErrorsSeen),
+		cel.ExpressionNodeLimit(maxNodes),
+		cel.RegexProgramSizeLimit(maxRegexSize),
+		cel.ASTValidators(cel.ValidateRegexLiterals()),
+	}
+	for _, v := range variables {
+		options = append(options, cel.Variable(v.name, v.is))
+	}
+	return cel.NewEnv(options...)
+})
+
+// Program is a compiled expression. It may be used by several goroutines.
+type Program struct {
+	// watched stops at the limit; plain does not.
+	watched, plain cel.Program
+}
+
+// Compile checks and compiles an expression. What is wrong with it is an *Error.
+func Compile(source string) (*Program, error) {
+	if strings.TrimSpace(source) == "" {
+		return nil, &Error{Reason: "must not be empty"}
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(source)
+	if issues.Err() != nil {
+		return nil, firstOf(issues)
+	}
+	if err := check(ast); err != nil {
+		return nil, err
+	}
+	cost, err := env.EstimateCost(ast, ordinary{})
+	if err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	if cost.Max > MaxCost {
+		return nil, &Error{Reason: fmt.Sprintf("may cost up to %d for an ordinary group; the limit is %d: nest fewer loops and match shorter texts", cost.Max, uint64(MaxCost))}
+	}
+	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(MaxCost))
+	if err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	plain, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	return &Program{watched, plain}, nil
+}
+
+// firstOf is the error that stands first in the expression.
+func firstOf(issues *cel.Issues) error {
+	var first *common.Error
+	for _, e := range issues.Errors() {
+		if first == nil || before(e.Location, first.Location) {
+			first = e
+		}
+	}
+	if first == nil {
+		return errors.New(issues.String())
+	}
+	return at(first.Location, strings.ReplaceAll(first.Message, " (in container '')", ""))
+}
+
+func before(a, b common.Location) bool {
+	return a.Line() < b.Line() || a.Line() == b.Line() && a.Column() < b.Column()
+}
+
+// at makes an error of a place; CEL counts columns from 0.
+func at(l common.Location, reason string) *Error {
+	if l == nil || l.Line() <= 0 {
+		return &Error{Reason: reason}
+	}
+	return &Error{Line: l.Line(), Column: l.Column() + 1, Reason: reason}
+}

@@ -1,0 +1,138 @@
+package expression
+
+import (
+	"maps"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// variable is what an expression can name. The order of variables is that of their
+// values in Facts.
+type variable struct {
+	name string
+	is   *cel.Type
+}
+
+// variables are all there are; docs/projections.md says what they mean.
+var variables = []variable{
+	{"roles", cel.ListType(cel.StringType)},
+	{"tools", cel.ListType(cel.StringType)},
+	{"labels", cel.MapType(cel.StringType, cel.StringType)},
+	{"text_chars", cel.IntType},
+	{"result_chars", cel.IntType},
+	{"results", cel.IntType},
+	{"errors", cel.IntType},
+	{"tokens", cel.IntType},
+	{"age", cel.IntType},
+	{"index", cel.IntType},
+	{"from_end", cel.IntType},
+}
+
+// Fixed are the facts of a group that do not change while the conversation grows.
+type Fixed struct {
+	// Roles are those of its messages, each once, in order; Tools are the names of the
+	// tools that it calls, one for each call.
+	Roles, Tools []string
+	// Labels are those of its events.
+	Labels map[string]string
+	// TextChars is the size of everything that it shows and ResultChars that of its
+	// results, in runes.
+	TextChars, ResultChars int
+	// Results is how many calls were answered, Errors how many of the answers failed.
+	Results, Errors int
+}
+
+// Facts are the fixed facts of a group in the form in which they are evaluated. They
+// are immutable.
+type Facts struct {
+	roles, tools, labels, textChars, resultChars, results, errors ref.Val
+	// ordinary is set where the sizes are within those of the estimate.
+	ordinary bool
+}
+
+// NewFacts takes over the slices and the map.
+func NewFacts(f Fixed) *Facts {
+	return &Facts{
+		roles: stringList(f.Roles), tools: stringList(f.Tools), labels: labelMap(f.Labels),
+		textChars: types.Int(f.TextChars), resultChars: types.Int(f.ResultChars),
+		results: types.Int(f.Results), errors: types.Int(f.Errors),
+		ordinary: f.isOrdinary(),
+	}
+}
+
+// Standing is where a group stands in the context now.
+type Standing struct {
+	// Tokens is its size as it is shown.
+	Tokens uint64
+	// Age is how many model calls began after the group did.
+	Age uint32
+	// Index counts the groups before it, FromEnd those behind it.
+	Index, FromEnd int
+}
+
+// activation resolves the variables of one evaluation.
+type activation struct {
+	*Facts
+	Standing
+}
+
+// ResolveName implements cel.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	switch name {
+	case "roles":
+		return a.roles, true
+	case "tools":
+		return a.tools, true
+	case "labels":
+		return a.labels, true
+	case "text_chars":
+		return a.textChars, true
+	case "result_chars":
+		return a.resultChars, true
+	case "results":
+		return a.results, true
+	case "errors":
+		return a.errors, true
+	case "tokens":
+		return types.Int(a.Tokens), true
+	case "age":
+		return types.Int(a.Age), true
+	case "index":
+		return types.Int(a.Index), true
+	case "from_end":
+		return types.Int(a.FromEnd), true
+	default:
+		return nil, false
+	}
+}
+
+// Parent implements cel.Activation.
+func (*activation) Parent() cel.Activation { return nil }
+
+func stringList(all []string) ref.Val {
+	values := make([]ref.Val, len(all))
+	for i, s := range all {
+		values[i] = types.String(s)
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, values)
+}
+
+// sortedMap is a map that is gone through in the order of its keys.
+type sortedMap struct {
+	traits.Mapper
+	keys ref.Val
+}
+
+func labelMap(m map[string]string) ref.Val {
+	return sortedMap{
+		Mapper: types.NewStringStringMap(types.DefaultTypeAdapter, m),
+		keys:   stringList(slices.Sorted(maps.Keys(m))),
+	}
+}
+
+// Iterator implements traits.Iterable.
+func (m sortedMap) Iterator() traits.Iterator { return m.keys.(traits.Lister).Iterator() }
