@@ -128,14 +128,19 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 		p.Nothing = fmt.Sprintf("the context holds %d tokens and may hold %d", p.Before.Tokens, in.ask.Goal)
 		return p, nil
 	}
-	if p.Strategy == "" {
+	open := p.Strategy == ""
+	if open {
 		if p.Strategy, err = e.cheapest(in); err != nil {
 			return p, err
 		}
 		in.ask.Strategy = p.Strategy
 	}
 	if p.Strategy == reduce.Summarize {
-		return e.planSummary(in, c, p)
+		summary, err := e.planSummary(in, c, p)
+		if err != nil || summary.Nothing == "" || !open {
+			return summary, err
+		}
+		p.Strategy, in.ask.Strategy = reduce.Drop, reduce.Drop
 	}
 	after, err := in.run()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -222,6 +223,28 @@ func TestPlans(t *testing.T) {
 			t.Errorf("planning recorded %d projections beside the one that was asked for, and %d summaries", n-1, len(w.summaries("s")))
 		}
 	})
+}
+
+// Where the strategy is left open and there is too little for a summary to be worth it,
+// the groups leave without one.
+func TestAnOpenStrategyDoesWhatItCan(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	w := started(t, store, &scripted{answer: writes})
+	push(t, store, "s", opening()...)
+	for i := range 12 {
+		push(t, store, "s", turn(i)...)
+	}
+	c := compaction("")
+	c.Request.Budget.MaxTokens, c.TargetTokens = 100_000, 1000
+	plan, err := w.engine.PlanCompaction(context.Background(), c)
+	if err != nil || plan.Nothing != "" || plan.Strategy != reduce.Drop || plan.Summary != nil {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	c.Strategy = reduce.Summarize
+	if plan, err := w.engine.PlanCompaction(context.Background(), c); err != nil || plan.Nothing == "" || plan.Summary != nil {
+		t.Errorf("a summary of so little is planned: %+v, %v", plan, err)
+	}
 }
 
 // Between the plan and the deed the log may grow, and others may compact.
