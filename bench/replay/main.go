@@ -29,6 +29,7 @@ func main() {
 type settings struct {
 	corpus, only string
 	every        int
+	offset       int
 	budgets      []uint64
 	direct       bool
 	trace        bool
@@ -39,6 +40,7 @@ func parseFlags() (settings, error) {
 	flag.StringVar(&s.corpus, "corpus", "", "`folder` of recorded sessions")
 	flag.StringVar(&s.only, "only", "", "take only files whose path holds this `text`")
 	flag.IntVar(&s.every, "every", 1, "take only every `n`th file")
+	flag.IntVar(&s.offset, "offset", 0, "with -every, start at the `n`th file: -every 2 with offsets 0 and 1 gives two disjoint halves")
 	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
 	flag.BoolVar(&s.direct, "direct", false, "run the reducers in this process instead of the daemon: no checks, but fast, for tuning")
 	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
@@ -55,6 +57,9 @@ func parseFlags() (settings, error) {
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")
+	}
+	if s.offset < 0 || s.offset >= s.every {
+		return s, errors.New("-offset: must be at least 0 and less than -every")
 	}
 	return s, nil
 }
@@ -98,7 +103,7 @@ func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
 	var files []file
 	var sessions []*session
 	for i, path := range paths {
-		if i%s.every != 0 {
+		if i%s.every != s.offset {
 			continue
 		}
 		f := file{path: path}
