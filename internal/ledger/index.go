@@ -49,28 +49,63 @@ func (x *Index) add(text string, weight int) {
 	})
 }
 
-// Write lists the highest-ranked identifiers that except does not hold, in at
-// most limit tokens as count measures them. The rank is how often a name was
-// used, halved for every so many texts since it was used last.
-func (x *Index) Write(limit uint64, except string, count func(string) uint64) string {
-	const halfLife = 24 // texts
-	const scale = 1 << 20
-	type ranked struct {
-		*entry
-		rank int
-	}
+// ranked is an entry with its rank.
+type ranked struct {
+	*entry
+	rank uint64
+}
+
+// ranking orders the entries by what a token spent on them is worth: how often a
+// name was used, halved for every so many texts since it was used last, by its
+// length. Numbers, dates and URLs are seldom written again.
+func (x *Index) ranking() []ranked {
+	const (
+		halfLife = 60 // texts
+		scale    = 1 << 20
+		nameCost = 20 // bytes that a name costs beside its own
+	)
 	all := make([]ranked, 0, len(x.entries))
 	for _, e := range x.entries {
 		age := min((x.clock-e.last)/halfLife, 20)
-		all = append(all, ranked{e, (e.uses * scale) >> age})
+		rank := (uint64(e.uses) * scale) >> age * likelihood(e.name) / uint64(len(e.name)+nameCost)
+		all = append(all, ranked{e, rank})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.last, a.last), cmp.Compare(a.name, b.name))
 	})
+	return all
+}
+
+// likelihood is how likely a name is to be used again by its form alone, in
+// sixteenths of what a path or symbol is.
+func likelihood(name string) uint64 {
+	const path, number, address = 16, 3, 3
+	letters, digits := 0, 0
+	for i := range len(name) {
+		switch classes[name[i]] {
+		case digit:
+			digits++
+		case lower, upper:
+			letters++
+		}
+	}
+	switch {
+	case digits > letters:
+		return number
+	case strings.Contains(name, "://"):
+		return address
+	default:
+		return path
+	}
+}
+
+// Write lists the highest-ranked identifiers that except does not hold, in at
+// most limit tokens as count measures them.
+func (x *Index) Write(limit uint64, except string, count func(string) uint64) string {
 	// Few tokens are shorter than two bytes, so this many names cannot fit.
 	var names []string
 	var bytes uint64
-	for _, r := range all {
+	for _, r := range x.ranking() {
 		if bytes/8 > limit {
 			break
 		}

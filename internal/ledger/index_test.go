@@ -35,9 +35,13 @@ func TestIndexRanks(t *testing.T) {
 		"newer of equal ones":        {[]func(*ledger.Index){text("name_a"), text("name_b")}, "", 100, "name_b name_a"},
 		"once per text":              {[]func(*ledger.Index){text("name_b name_b name_b"), text("name_a")}, "", 100, "name_a name_b"},
 		"arguments weigh four texts": {[]func(*ledger.Index){arguments("name_c"), repeat(3, text("name_a")), repeat(5, text("name_b"))}, "", 100, "name_b name_c name_a"},
-		"halved after 24 texts":      {[]func(*ledger.Index){repeat(2, text("name_b")), repeat(23, text("-")), text("name_a")}, "", 100, "name_a name_b"},
-		"not before":                 {[]func(*ledger.Index){repeat(2, text("name_b")), repeat(22, text("-")), text("name_a")}, "", 100, "name_b name_a"},
+		"halved after 60 texts":      {[]func(*ledger.Index){repeat(2, text("name_b")), repeat(59, text("-")), text("name_a")}, "", 100, "name_a name_b"},
+		"not before":                 {[]func(*ledger.Index){repeat(2, text("name_b")), repeat(58, text("-")), text("name_a")}, "", 100, "name_b name_a"},
 		"never quite to nothing":     {[]func(*ledger.Index){repeat(2, text("name_b")), text("name_a"), repeat(1000, text("-"))}, "", 100, "name_b name_a"},
+		"shorter of equal ones":      {[]func(*ledger.Index){text("name_a/long"), text("name_b/much/longer")}, "", 100, "name_a/long name_b/much/longer"},
+		"longer, but used more":      {[]func(*ledger.Index){text("name_a"), repeat(3, text("name_b/much/longer"))}, "", 100, "name_b/much/longer name_a"},
+		"names before dates":         {[]func(*ledger.Index){repeat(4, text("name_abcde 2026-01-02")), text("name_fghij")}, "", 100, "name_abcde name_fghij 2026-01-02"},
+		"names before URLs":          {[]func(*ledger.Index){repeat(4, text("http://host/a")), text("name_abcdefgh")}, "", 100, "name_abcdefgh http://host/a"},
 		"except":                     {[]func(*ledger.Index){text("name_a name_b src/name_c")}, "read src/name_c → ok\nname_b.go", 100, "name_a"},
 		"limit":                      {[]func(*ledger.Index){text("name_a name_b name_c")}, "", 4, "name_a name_b"},
 		"limit for one":              {[]func(*ledger.Index){text("name_a name_b name_c")}, "", 3, "name_a"},
@@ -74,7 +78,7 @@ func indexOracle(texts []string, weights []int, limit uint64, except string) str
 					last = j
 				}
 			}
-			r := ranked{name, float64(uses) * math.Pow(0.5, float64((len(texts)-1-last)/24)), last}
+			r := ranked{name, float64(uses) * math.Pow(0.5, float64((len(texts)-1-last)/60)) / float64(len(name)+20), last}
 			if !slices.Contains(all, r) && !strings.Contains(except, name) {
 				all = append(all, r)
 			}

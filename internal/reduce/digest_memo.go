@@ -99,8 +99,11 @@ func (m *digestMemo) gather(g *Group) {
 	m.left.leave(g)
 	for i := range g.Messages {
 		for _, b := range g.Messages[i].Blocks {
-			if t, ok := b.Block.(eventlog.Text); ok {
-				m.index.AddText(t.Text)
+			switch b := b.Block.(type) {
+			case eventlog.Text:
+				m.index.AddText(b.Text)
+			case eventlog.Thinking:
+				m.index.AddText(b.Text)
 			}
 		}
 	}
