@@ -11,7 +11,10 @@ import (
 // here: see Shorten.
 type Call struct {
 	Tool, Arguments string
-	Outcome         Outcome
+	// Detail is the arguments with more room, for as long as the call is among the
+	// newest; empty is the same as Arguments. See the function Detail.
+	Detail  string
+	Outcome Outcome
 	// Pointer names the result, or is empty if there is none.
 	Pointer string
 }
@@ -37,8 +40,13 @@ func (o Outcome) String() string {
 	}
 }
 
+// detailShare is the part of the limit that the newest calls may take in detail:
+// what an agent wrote last it is most likely to write again.
+const detailShare = 70 // percent
+
 // Write lists the calls, oldest first, in at most limit tokens as count measures
-// them. Every call is counted exactly, whatever the limit. The rule for
+// them, the newest in detail as far as those take at most detailShare of
+// it. Every call is counted exactly, whatever the limit. The rule for
 // shortening: repeats of a call with the same outcome are one line with their
 // number; then, from the oldest on, lines lose their arguments and become one
 // line per tool; if that is still too long, one line for all. The last resort is
@@ -48,6 +56,7 @@ func Write(calls []Call, limit uint64, count func(string) uint64) string {
 		return ""
 	}
 	lines := merge(calls)
+	detail(lines, limit, count)
 	totals := addUp(lines)
 	// More lines in full are never shorter, but for a few bytes, so a binary search
 	// finds how many fit. No line is less than a token.
@@ -63,6 +72,23 @@ func Write(calls []Call, limit uint64, count func(string) uint64) string {
 		}
 	}
 	return all.summary("earlier calls") + "\n"
+}
+
+// detail gives the newest lines their arguments in detail.
+func detail(lines []line, limit uint64, count func(string) uint64) {
+	room := limit/100*detailShare + limit%100*detailShare/100
+	for i := len(lines) - 1; i >= 0; i-- {
+		l := lines[i]
+		if l.detail != "" {
+			l.arguments = l.detail
+		}
+		cost := count(l.String() + "\n")
+		if cost > room {
+			return
+		}
+		room -= cost
+		lines[i] = l
+	}
 }
 
 // searchMost returns the greatest n in [0, most] for which fits holds, given that
@@ -83,8 +109,9 @@ func searchMost(most int, fits func(int) bool) int {
 // line is one or more calls that read the same.
 type line struct {
 	tool, arguments string
+	detail          string // of the newest, as is the pointer
 	outcome         Outcome
-	pointer         string // of the newest
+	pointer         string
 	times           int
 }
 
@@ -104,7 +131,7 @@ func merge(calls []Call) []line {
 			continue
 		}
 		at[k] = len(lines)
-		lines = append(lines, line{c.Tool, c.Arguments, c.Outcome, c.Pointer, 1})
+		lines = append(lines, line{c.Tool, c.Arguments, c.Detail, c.Outcome, c.Pointer, 1})
 	}
 	slices.Reverse(lines)
 	return lines

@@ -10,6 +10,9 @@ const (
 	// argumentBytes is what one argument may take in a line, allBytes all of them.
 	argumentBytes = 96
 	allBytes      = 200
+	// The same for a line in detail.
+	detailArgumentBytes = 1200
+	detailBytes         = 1600
 	// cutMark stands where something was cut off.
 	cutMark = "…"
 )
@@ -17,16 +20,22 @@ const (
 // Shorten writes a call's arguments in one short line, as the model wrote them
 // but for whitespace between tokens: the members of a JSON object in their order,
 // long values cut; anything else as it stands, cut.
-func Shorten(arguments string) string {
-	if members, ok := shortenMembers(arguments); ok {
-		return Cut(members, allBytes)
+func Shorten(arguments string) string { return shorten(arguments, argumentBytes, allBytes) }
+
+// Detail is Shorten with more room, for the newest calls.
+func Detail(arguments string) string { return shorten(arguments, detailArgumentBytes, detailBytes) }
+
+// shorten cuts each argument to one bytes and all of them to all.
+func shorten(arguments string, one, all int) string {
+	if members, ok := shortenMembers(arguments, one, all); ok {
+		return Cut(members, all)
 	}
-	return Cut(oneLine(arguments), allBytes)
+	return Cut(oneLine(arguments), all)
 }
 
 // shortenMembers writes an object with its long values cut, as far as there is
 // room. It returns false if arguments are no JSON object, as far as it read.
-func shortenMembers(arguments string) (string, bool) {
+func shortenMembers(arguments string, one, all int) (string, bool) {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return "", false
@@ -34,7 +43,7 @@ func shortenMembers(arguments string) (string, bool) {
 	var out bytes.Buffer
 	out.WriteByte('{')
 	for decoder.More() {
-		if out.Len() >= allBytes {
+		if out.Len() >= all {
 			return out.String() + cutMark, true
 		}
 		if out.Len() > 1 {
@@ -55,7 +64,7 @@ func shortenMembers(arguments string) (string, bool) {
 		if err := json.Compact(&value, raw); err != nil {
 			return "", false
 		}
-		out.WriteString(Cut(value.String(), argumentBytes))
+		out.WriteString(Cut(value.String(), one))
 	}
 	if _, err := decoder.Token(); err != nil {
 		return "", false
