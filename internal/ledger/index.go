@@ -17,6 +17,8 @@ type entry struct {
 	name string
 	uses int // how many texts held it; arguments count more
 	last int // the newest of those texts
+	// around is the text in which the name last stood outside of arguments.
+	around string
 }
 
 // argumentWeight is how much more a name counts that the agent itself wrote in a
@@ -24,6 +26,7 @@ type entry struct {
 const argumentWeight = 4
 
 // AddText takes in a text that the model saw.
+// It is kept as long as the index.
 func (x *Index) AddText(text string) { x.add(text, 1) }
 
 // AddArguments takes in the arguments of a call.
@@ -44,6 +47,9 @@ func (x *Index) add(text string, weight int) {
 		if e.last != x.clock {
 			e.uses += weight
 			e.last = x.clock
+			if weight != argumentWeight {
+				e.around = around(text, start, end)
+			}
 		}
 		return true
 	})

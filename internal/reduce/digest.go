@@ -20,6 +20,9 @@ const (
 	quoteBytes = 280
 	// digestFrame covers the digest's own headings, in tokens.
 	digestFrame = 120
+	// excerptPart is the part of the index's share that goes to the lines in which
+	// the first of its names stood: one over so much.
+	excerptPart = 3
 	// fileShare and reminderShare are for the files that calls read and changed and
 	// for the reminders that left with their turns.
 	fileShare     = 0.01
@@ -115,11 +118,28 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	section(titleUsers, quoteUsers(quoted, b.Share(quoteShare), d.gauge.Text))
 	section(titleReminders, quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))
 	section("\n", m.files.Write(b.Share(fileShare), d.gauge.Text))
-	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
-	if index := m.index.Write(b.Share(d.policy.IndexShare), out.String(), d.gauge.Text); index != "" {
+	section(fmt.Sprintf("\nEarlier tool calls (%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
+	share := b.Share(d.policy.IndexShare)
+	excerpts := fence(m.index.Excerpts(share/excerptPart, out.String(), d.gauge.Text))
+	section(titleLines, excerpts)
+	share -= min(share, d.gauge.Text(excerpts))
+	if index := m.index.Write(share, out.String(), d.gauge.Text); index != "" {
 		section(titleNames, index+"\n")
 	}
 	return out.String()
+}
+
+// fence sets lines off as a quotation that nothing in them can end: they must stay as
+// they stood, line ends included, and may hold anything.
+func fence(text string) string {
+	if text == "" {
+		return ""
+	}
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + "\n" + text + "\n" + mark + "\n"
 }
 
 // quoteUsers quotes the beginnings of user messages, the newest first choice,

@@ -135,7 +135,7 @@ func DefaultPolicy() Policy {
 			To:            0.35,
 			KeepLastTurns: 2,
 			LedgerShare:   0.08,
-			IndexShare:    0.1,
+			IndexShare:    0.12,
 			SummaryShare:  0.06,
 			StartAt:       0.8,
 		},

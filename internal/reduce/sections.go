@@ -11,7 +11,7 @@ const (
 	SectionSummary SectionKind = "summary" // the text of a summary, quoted
 	SectionQuotes  SectionKind = "quotes"  // what the user and reminders said
 	SectionLedger  SectionKind = "ledger"  // files and calls
-	SectionIndex   SectionKind = "index"   // names
+	SectionIndex   SectionKind = "index"   // names, and the lines of some
 )
 
 // Section is a part of a digest with its heading.
@@ -29,6 +29,7 @@ const (
 	titleChanged   = "\nFiles changed: "
 	titleRead      = "\nFiles read: "
 	titleCalls     = "\nEarlier tool calls ("
+	titleLines     = "\nLines in which names last stood:\n"
 	titleNames     = "\nNames that stood there:\n"
 )
 
@@ -43,6 +44,7 @@ var sectionTitles = []struct {
 	{titleChanged, SectionLedger},
 	{titleRead, SectionLedger}, // a heading where no file was changed
 	{titleCalls, SectionLedger},
+	{titleLines, SectionIndex},
 	{titleNames, SectionIndex},
 }
 

@@ -1,0 +1,106 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/ledger"
+)
+
+func TestExcerpts(t *testing.T) {
+	far := strings.Repeat("-", 100)
+	for name, c := range map[string]struct {
+		add    func(*ledger.Index)
+		except string
+		limit  uint64
+		want   string
+	}{
+		"nothing": {func(*ledger.Index) {}, "", 100, ""},
+		"the line": {
+			func(x *ledger.Index) {
+				x.AddText("first line of the text\nthe second line has a name_one in its middle part of the text\nthird line of the text")
+			}, "", 100, "the second line has a name_one in its middle part of the text",
+		},
+		"the lines beside it where it stands at an end": {
+			func(x *ledger.Index) {
+				x.AddText("a line that is not near\nthe line before\nname_one\nthe line after\nnot near")
+			}, "", 100,
+			" near\nthe line before\nname_one\nthe line after\nnot ne",
+		},
+		"no empty line": {
+			func(x *ledger.Index) { x.AddText("before\n\n\nname_one\n\nafter") }, "", 100, "name_one",
+		},
+		"a part of a long line": {
+			func(x *ledger.Index) { x.AddText(far + " name_one " + far) }, "", 100,
+			strings.Repeat("-", 69) + " name_one " + strings.Repeat("-", 69),
+		},
+		"where it stood last": {
+			func(x *ledger.Index) { x.AddText("older name_one"); x.AddText("newer name_one") }, "", 100, "newer name_one",
+		},
+		"not in arguments": {
+			func(x *ledger.Index) { x.AddText("text with name_one"); x.AddArguments(`{"a":"name_one name_two"}`) }, "", 100, "text with name_one",
+		},
+		"once": {
+			func(x *ledger.Index) { x.AddText("name_one is beside name_two") }, "", 100, "name_one is beside name_two",
+		},
+		"the highest-ranked last": {
+			func(x *ledger.Index) { x.AddText("this is name_one"); x.AddText("that is name_two") }, "", 100, "this is name_one\n--\nthat is name_two",
+		},
+		"what is not said before": {
+			func(x *ledger.Index) { x.AddText("this is name_one"); x.AddText("that is name_two") }, "name_two", 100, "this is name_one",
+		},
+		"what fits": {
+			func(x *ledger.Index) { x.AddText("this is name_one"); x.AddText("that is name_two") }, "", 8, "that is name_two",
+		},
+		"nothing fits": {func(x *ledger.Index) { x.AddText("this is name_one") }, "", 4, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var x ledger.Index
+			c.add(&x)
+			if got := x.Excerpts(c.limit, c.except, quarter); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Every excerpt stands in a text as it is written, whole runes only, and all of
+// them keep within the limit.
+func TestExcerptsAreWhatStoodThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom([]string{"name_one", "name_two", "src/a.go", "é", "→", " ", "\n", "word", "name_three", strings.Repeat("w", 40)})
+		var x ledger.Index
+		var texts []string
+		for _, words := range rapid.SliceOfN(rapid.SliceOfN(word, 0, 30), 0, 8).Draw(t, "texts") {
+			text := strings.Join(words, " ")
+			texts = append(texts, text)
+			x.AddText(text)
+		}
+		limit := rapid.Uint64Range(0, 200).Draw(t, "limit")
+		got := x.Excerpts(limit, "", quarter)
+		if quarter(got) > limit {
+			t.Fatalf("%d tokens for a limit of %d: %q", quarter(got), limit, got)
+		}
+		if strings.Contains("\n"+got+"\n", "\n\n") && got != "" {
+			t.Fatalf("an empty line in %q", got)
+		}
+		if !utf8.ValidString(got) {
+			t.Fatalf("a rune was cut: %q", got)
+		}
+		for excerpt := range strings.SplitSeq(got, "\n--\n") {
+			found := false
+			for _, text := range texts {
+				found = found || strings.Contains(text, excerpt)
+			}
+			if got != "" && !found {
+				t.Fatalf("%q stood nowhere", excerpt)
+			}
+		}
+		if again := x.Excerpts(limit, "", quarter); again != got {
+			t.Fatalf("written twice: %q and %q", got, again)
+		}
+	})
+}
