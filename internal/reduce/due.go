@@ -3,6 +3,7 @@ package reduce
 import (
 	"time"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -13,6 +14,11 @@ const (
 	writePrice  = 125 // percent
 )
 
+// coldPart is the part of the view, one over so much, that a batch must free although
+// the provider's cache has expired: what it lets go is gone, and whether the cache
+// has expired is only a guess.
+const coldPart = 5
+
 // due reports whether a batch of evictions that nothing forces should go now,
 // and why. before and after are the views without and with it.
 func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, string) {
@@ -20,7 +26,7 @@ func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, s
 		return false, ""
 	}
 	freed := before.Tokens() - after.Tokens()
-	if cold {
+	if cold && freed >= before.Tokens()/coldPart {
 		return true, "the provider's cache has expired"
 	}
 	if c.PaybackTurns > 0 {
@@ -37,6 +43,33 @@ func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, s
 	default:
 		return false, ""
 	}
+}
+
+// digestPart is what a digest takes of what it stands for, where it is not at its
+// largest: one over so much.
+const digestPart = 3
+
+// pays reports whether a cut down to goal that nothing forces should go now: the view
+// has passed the fraction of the target from which that is considered, and what leaves
+// pays within so many turns, at the cached price, for the digest and the tail that the
+// provider must read anew. What the digest will take is estimated: writing one every
+// turn to find out would cost more than it tells.
+func (p *Pipeline) pays(b budget.Budget, v View, goal uint64) bool {
+	c := p.policy.Collapse
+	used := v.Tokens()
+	if c.CutFrom == 0 || c.CutPaybackTurns == 0 || used > b.Target || used <= b.Share(c.CutFrom) || used <= goal {
+		return false
+	}
+	b.Excess = used - goal
+	prose := p.window.digests.gauge.Text(p.window.summary(v, b).quote())
+	gross := p.window.frees(v, p.window.cut(v, b, prose))
+	freed := gross - min(p.window.room(v, b, prose), gross/digestPart)
+	var front uint64
+	for i := range v.anchorEnd(p.conv.head) {
+		front += v.items[i].tokens
+	}
+	rewritten := used - min(front+freed, used)
+	return freed*cachedPrice*uint64(c.CutPaybackTurns) >= rewritten*(writePrice-cachedPrice)
 }
 
 // rewrittenTokens is what stands at and behind the first group that differs: the

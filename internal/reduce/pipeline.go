@@ -95,7 +95,12 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	p.heed(ask)
 	r := p.apply(b, s)
 	r = p.batch(b, r)
-	r = p.relieve(b, r, ask)
+	if goal := b.Share(p.policy.Collapse.To); ask.Goal == 0 && p.pays(b, r.View, goal) {
+		ask.Goal, ask.Strategy = goal, ""
+		r = p.relieve(b, r, ask, "a cut pays")
+	} else {
+		r = p.relieve(b, r, ask, "the budget forced it")
+	}
 	p.window.atSummary = false
 	if r.View.Tokens() > b.Target {
 		r = p.lastResort(b, r)
@@ -153,7 +158,7 @@ func (p *Pipeline) evict(s State) State {
 // many turns away. The prefix is written anew in any case, so everything that is
 // due goes with it. Where it is not the target that is exceeded and hardly anything
 // can be done, nothing is: rewriting the prefix for that every turn would cost more.
-func (p *Pipeline) relieve(b budget.Budget, r Result, ask Ask) Result {
+func (p *Pipeline) relieve(b budget.Budget, r Result, ask Ask, why string) Result {
 	steps := []relief{{p.retention, budget.TierToolResults, Mask}, {p.window, budget.TierDialogue, Drop}}
 	var asked uint64
 	for _, step := range steps {
@@ -173,7 +178,7 @@ func (p *Pipeline) relieve(b budget.Budget, r Result, ask Ask) Result {
 	if r.View.Tokens() <= b.Target && out.View.Tokens()+asked/leastProgress > r.View.Tokens() {
 		return r
 	}
-	out.note("the budget forced it")
+	out.note(why)
 	return out
 }
 

@@ -92,6 +92,10 @@ type Window struct {
 type Collapse struct {
 	// To is the fraction of the target that a collapse leaves.
 	To float64
+	// CutFrom is the fraction of the target from which groups leave although nothing
+	// forces it, if that pays within CutPaybackTurns turns; 0 of either is never.
+	CutFrom         float64 `json:",omitempty"`
+	CutPaybackTurns uint32  `json:",omitempty"`
 	// KeepLastTurns stay verbatim where the target has room for them.
 	KeepLastTurns uint32
 	// LedgerShare and IndexShare are fractions of the target for the ledger of
@@ -132,12 +136,14 @@ func DefaultPolicy() Policy {
 		Clipping:   Clipping{MaxTokens: 12_000},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
-			To:            0.35,
-			KeepLastTurns: 2,
-			LedgerShare:   0.08,
-			IndexShare:    0.12,
-			SummaryShare:  0.06,
-			StartAt:       0.8,
+			To:              0.2,
+			CutFrom:         0.6,
+			CutPaybackTurns: 8,
+			KeepLastTurns:   2,
+			LedgerShare:     0.08,
+			IndexShare:      0.12,
+			SummaryShare:    0.06,
+			StartAt:         0.5,
 		},
 		Cache: Cache{
 			EvictEveryTurns:    10,

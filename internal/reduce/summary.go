@@ -90,7 +90,7 @@ const (
 // Propose says what to summarise so that a summary is there when the budget next
 // forces groups to leave, once the view of a state has passed Collapse.StartAt of the
 // target. It looks ahead: the span ends where that cut would have to, with the view
-// grown to the target and results evicted first. ok is false while there is nothing
+// grown to where cuts begin and results evicted first. ok is false while there is nothing
 // to do. due is set where the budget is exceeded already.
 func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
 	r, err := p.start(&b, s, ask)
@@ -98,7 +98,11 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	if err != nil || p.policy.Collapse.StartAt == 0 || used < b.Share(p.policy.Collapse.StartAt) {
 		return Span{}, false, false
 	}
-	growth := b.Target - min(used, b.Target)
+	cut := b.Target
+	if part := p.policy.Collapse.CutFrom; part > 0 && p.policy.Collapse.CutPaybackTurns > 0 {
+		cut = b.Share(part)
+	}
+	growth := cut - min(used, cut)
 	goal := b.Share(p.policy.Collapse.To)
 	goal -= min(goal, growth)
 	r = p.ask(p.retention, b, p.apply(b, p.evict(r.State)), used-min(goal, used))
