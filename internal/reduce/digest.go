@@ -118,7 +118,7 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	section(titleUsers, quoteUsers(quoted, b.Share(quoteShare), d.gauge.Text))
 	section(titleReminders, quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))
 	section("\n", m.files.Write(b.Share(fileShare), d.gauge.Text))
-	section(fmt.Sprintf("\nEarlier tool calls (%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
+	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
 	share := b.Share(d.policy.IndexShare)
 	excerpts := fence(m.index.Excerpts(share/excerptPart, out.String(), d.gauge.Text))
 	section(titleLines, excerpts)

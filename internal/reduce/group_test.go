@@ -131,6 +131,7 @@ func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.B
 func TestTextsLeave(t *testing.T) {
 	policy := reduce.DefaultPolicy()
 	policy.Cache.PaybackTurns = 0
+	policy.Collapse.CutFrom = 0 // so that results gather, and are evicted, up to the target
 	s := newSession()
 	most := 0
 	for _, e := range longSession(2000) {

@@ -138,11 +138,11 @@ func DefaultPolicy() Policy {
 		Collapse: Collapse{
 			To:              0.2,
 			CutFrom:         0.6,
-			CutPaybackTurns: 8,
+			CutPaybackTurns: 10,
 			KeepLastTurns:   2,
 			LedgerShare:     0.08,
 			IndexShare:      0.12,
-			SummaryShare:    0.06,
+			SummaryShare:    0.04,
 			StartAt:         0.5,
 		},
 		Cache: Cache{
