@@ -91,13 +91,14 @@ const (
 // forces groups to leave, once the view of a state has passed Collapse.StartAt of the
 // target. It looks ahead: the span ends where that cut would have to, with the view
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
-// to do. due is set where the budget is exceeded already.
+// to do. due is set where the cut is due already.
 func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
 	r, err := p.start(&b, s, ask)
 	used := r.View.Tokens()
 	if err != nil || p.policy.Collapse.StartAt == 0 || used < b.Share(p.policy.Collapse.StartAt) {
 		return Span{}, false, false
 	}
+	over := used > b.Target || p.pays(b, r.View, b.Share(p.policy.Collapse.To))
 	cut := b.Target
 	if part := p.policy.Collapse.CutFrom; part > 0 && p.policy.Collapse.CutPaybackTurns > 0 {
 		cut = b.Share(part)
@@ -107,7 +108,7 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	goal -= min(goal, growth)
 	r = p.ask(p.retention, b, p.apply(b, p.evict(r.State)), used-min(goal, used))
 	span, ok = p.spanFor(b, r, goal)
-	return span, used > b.Target, ok
+	return span, over, ok
 }
 
 // SpanFor says what to summarise to bring the view of a state down to ask.Goal, unless

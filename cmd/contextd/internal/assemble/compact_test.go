@@ -19,6 +19,8 @@ import (
 func busy() assemble.Request {
 	req := summarized(byModel)
 	req.Policy.Reduction.ToolResults = reduce.ToolResults{OutlineTokens: 20}
+	// What was asked for must be left to do: no cut of its own accord, and no deep one.
+	req.Policy.Reduction.Collapse.To, req.Policy.Reduction.Collapse.CutFrom = 0.35, 0
 	return req
 }
 

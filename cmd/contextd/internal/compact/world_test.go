@@ -160,6 +160,8 @@ func (w *world) turns(from, to int) {
 // them by age.
 func settings() assemble.Request {
 	policy := reduce.DefaultPolicy()
+	// Compactions are asked for here; none happens of its own accord before that.
+	policy.Collapse.To, policy.Collapse.CutFrom, policy.Collapse.StartAt = 0.35, 0, 0.8
 	policy.ToolResults = reduce.ToolResults{OutlineTokens: 20}
 	return assemble.Request{
 		SessionID: "s", Budget: budget.Spec{MaxTokens: 6_000, Tokenizer: "heuristic"},
