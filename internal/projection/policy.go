@@ -61,6 +61,10 @@ func (o Options) PolicyName() string {
 type State struct {
 	// Redacted are the results, by event and block, that were redacted.
 	Redacted []Place `json:",omitempty"`
+	// Clipped are the results of which custom left head and tail, and Dropped the first
+	// events of the groups that it let leave.
+	Clipped []Place        `json:",omitempty"`
+	Dropped []eventlog.Seq `json:",omitempty"`
 }
 
 // Place is a block of the log.
@@ -101,6 +105,8 @@ func New(o Options) (Policy, error) {
 	switch o.PolicyName() {
 	case Raw:
 		return raw{}, nil
+	case CustomExpression:
+		return newCustom(o)
 	default:
 		return nil, &OptionsError{"policy", fmt.Sprintf("%q is no projection policy", o.Name)}
 	}

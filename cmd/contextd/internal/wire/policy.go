@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -61,10 +60,11 @@ func (p Policies) overlay(base assemble.Policy, m *contextdv1.Policy) (assemble.
 		r.Cache = cache(c, d.Cache)
 	}
 	if pp := m.GetProjection(); pp != nil {
-		if err := projectionPolicy(pp); err != nil {
+		options, err := projectionPolicy(pp)
+		if err != nil {
 			return assemble.Policy{}, Under("projection", err)
 		}
-		out.Projection, out.Reason = projection.Options{Name: pp.GetPolicy()}, pp.GetReason()
+		out.Projection, out.Reason = options, pp.GetReason()
 	}
 	return out, nil
 }
@@ -182,14 +182,5 @@ func setIf[T comparable](dst *T, v T) {
 	var zero T
 	if v != zero {
 		*dst = v
-	}
-}
-
-func projectionPolicy(p *contextdv1.ProjectionPolicy) error {
-	switch p.GetPolicy() {
-	case "", "raw":
-		return nil
-	default:
-		return &UnsupportedError{"policy", "projection policy " + p.GetPolicy() + " is not built yet; raw is"}
 	}
 }

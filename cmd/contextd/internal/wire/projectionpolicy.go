@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/projection"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// projectionPolicy converts a projection policy and holds each field to what the policy
+// makes of it: one that it would not look at is refused, because whoever set it meant
+// something. Errors name the field.
+func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error) {
+	o := projection.Options{
+		Name:                p.GetPolicy(),
+		IgnoreSignatures:    p.GetIgnoreProviderSignatures(),
+		KeepLast:            p.GetKeepLast(),
+		Summary:             p.GetSummary(),
+		RootWindow:          p.RootWindow,
+		MinChars:            p.MinChars,
+		Roots:               slices.Clone(p.GetRoots()),
+		ActivePlan:          p.GetActivePlan(),
+		Scratchpad:          p.GetScratchpad(),
+		PendingToolArgs:     slices.Clone(p.GetPendingToolArgs()),
+		UnresolvedFindings:  slices.Clone(p.GetUnresolvedFindings()),
+		RequireWriteBarrier: p.GetRequireWriteBarrier(),
+		WriteBarrierRefs:    slices.Clone(p.GetWriteBarrierRefs()),
+		Expression:          p.GetExpression(),
+	}
+	for _, f := range projectionFields(p) {
+		if f.set && f.of != o.PolicyName() {
+			return projection.Options{}, invalid(f.name, "must be empty: %s has no use for it, only %s has", o.PolicyName(), f.of)
+		}
+	}
+	if p.GetSummary() != "" && strings.TrimSpace(p.GetSummary()) == "" {
+		return projection.Options{}, invalid("summary", "must hold more than white space")
+	}
+	for i, ref := range p.GetWriteBarrierRefs() {
+		if strings.TrimSpace(ref) == "" {
+			return projection.Options{}, invalid(fmt.Sprintf("write_barrier_refs[%d]", i), "must hold more than white space")
+		}
+	}
+	_, err := projection.New(o)
+	var wrong *projection.OptionsError
+	if errors.As(err, &wrong) && wrong.Field == "policy" {
+		return projection.Options{}, &UnsupportedError{wrong.Field, "projection policy " + o.PolicyName() + " is not built yet"}
+	}
+	if errors.As(err, &wrong) {
+		return projection.Options{}, invalid(wrong.Field, "%s", wrong.Reason)
+	}
+	return o, err
+}
+
+// projectionField is a field that one policy looks at.
+type projectionField struct {
+	name string
+	set  bool
+	of   string
+}
+
+func projectionFields(p *contextdv1.ProjectionPolicy) []projectionField {
+	const prefix, gc = projection.SummaryPrefix, projection.ReachabilityGC
+	return []projectionField{
+		{"summary", p.GetSummary() != "", prefix},
+		{"root_window", p.RootWindow != nil, gc},
+		{"min_chars", p.MinChars != nil, gc},
+		{"roots", len(p.GetRoots()) > 0, gc},
+		{"active_plan", p.GetActivePlan() != "", gc},
+		{"scratchpad", p.GetScratchpad() != "", gc},
+		{"pending_tool_args", len(p.GetPendingToolArgs()) > 0, gc},
+		{"unresolved_findings", len(p.GetUnresolvedFindings()) > 0, gc},
+		{"require_write_barrier", p.GetRequireWriteBarrier(), gc},
+		{"write_barrier_refs", len(p.GetWriteBarrierRefs()) > 0, gc},
+		{"expression", p.GetExpression() != "", projection.CustomExpression},
+	}
+}

@@ -1,0 +1,117 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/projection"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func TestProjectionPolicies(t *testing.T) {
+	tests := map[string]struct {
+		policy *contextdv1.ProjectionPolicy
+		want   projection.Options
+	}{
+		"none": {&contextdv1.ProjectionPolicy{}, projection.Options{}},
+		"custom": {
+			&contextdv1.ProjectionPolicy{Policy: "custom", KeepLast: 4, IgnoreProviderSignatures: true, Expression: "age < 9"},
+			projection.Options{Name: "custom", KeepLast: 4, IgnoreSignatures: true, Expression: "age < 9"},
+		},
+		"summary_prefix": {
+			&contextdv1.ProjectionPolicy{Policy: "summary_prefix", Summary: "s"},
+			projection.Options{Name: "summary_prefix", Summary: "s"},
+		},
+		"reachability_gc": {
+			&contextdv1.ProjectionPolicy{
+				Policy: "reachability_gc", RootWindow: proto.Uint32(0), MinChars: proto.Uint32(7), Roots: []string{"r"},
+				ActivePlan: "a", Scratchpad: "s", PendingToolArgs: []string{"p"}, UnresolvedFindings: []string{"u"},
+				RequireWriteBarrier: true, WriteBarrierRefs: []string{"w"},
+			},
+			projection.Options{
+				Name: "reachability_gc", RootWindow: proto.Uint32(0), MinChars: proto.Uint32(7), Roots: []string{"r"},
+				ActivePlan: "a", Scratchpad: "s", PendingToolArgs: []string{"p"}, UnresolvedFindings: []string{"u"},
+				RequireWriteBarrier: true, WriteBarrierRefs: []string{"w"},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := projection.New(test.want); err != nil {
+				t.Skipf("not built: %v", err)
+			}
+			got, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.Projection); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// nonZero has a value that is not the default for each kind of field.
+var nonZero = map[string]protoreflect.Value{
+	"bool":   protoreflect.ValueOfBool(true),
+	"string": protoreflect.ValueOfString("x"),
+	"uint32": protoreflect.ValueOfUint32(1),
+}
+
+// TestEveryProjectionFieldIsHeld sets each field of the message that belongs to one
+// policy where that policy is not chosen.
+func TestEveryProjectionFieldIsHeld(t *testing.T) {
+	anyPolicy := map[string]bool{"policy": true, "reason": true, "keep_last": true, "ignore_provider_signatures": true}
+	fields := (&contextdv1.ProjectionPolicy{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		name := string(f.Name())
+		m := &contextdv1.ProjectionPolicy{}
+		r := m.ProtoReflect()
+		switch {
+		case f.IsList():
+			list := r.Mutable(f).List()
+			list.Append(list.NewElement())
+		case name == "policy":
+			continue
+		case f.HasPresence():
+			r.Set(f, r.NewField(f))
+		default:
+			r.Set(f, nonZero[f.Kind().String()])
+		}
+		_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: m})
+		if anyPolicy[name] {
+			if err != nil {
+				t.Errorf("%s is refused: %v", name, err)
+			}
+			continue
+		}
+		checkField(t, err, "policy.projection."+name, false)
+	}
+}
+
+func TestRefusedProjectionPolicies(t *testing.T) {
+	tests := map[string]struct {
+		policy *contextdv1.ProjectionPolicy
+		field  string
+		reason string
+	}{
+		"no expression":    {&contextdv1.ProjectionPolicy{Policy: "custom"}, "expression", "must not be empty"},
+		"a broken one":     {&contextdv1.ProjectionPolicy{Policy: "custom", Expression: "age <\n  soup"}, "expression", "2:3: undeclared reference to 'soup'"},
+		"one that is none": {&contextdv1.ProjectionPolicy{Policy: "custom", Expression: "age + 1"}, "expression", "1:5: must be a bool"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
+			checkField(t, err, "policy.projection."+test.field, false)
+			if err != nil && !strings.Contains(err.Error(), test.reason) {
+				t.Errorf("%v; want %s", err, test.reason)
+			}
+		})
+	}
+}

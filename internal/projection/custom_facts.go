@@ -1,0 +1,119 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/projection/expression"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// customFacts keeps what is known of groups and the texts that stand for their results,
+// so that only what is new costs time. Groups are immutable, so nothing that is decided
+// depends on what is kept.
+type customFacts struct {
+	mu     sync.Mutex
+	groups map[*reduce.Group]*expression.Facts
+	texts  map[*reduce.Call]*customTexts
+}
+
+// customTexts are the texts in a result's place.
+type customTexts struct {
+	pointer, excerpt string
+	// cut is set where it is known whether there is an excerpt.
+	cut bool
+}
+
+func newCustomFacts() *customFacts {
+	return &customFacts{groups: map[*reduce.Group]*expression.Facts{}, texts: map[*reduce.Call]*customTexts{}}
+}
+
+func (c *customFacts) of(g *reduce.Group) *expression.Facts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.groups[g]
+	if !ok {
+		f = expression.NewFacts(factsOf(g))
+		c.groups[g] = f
+	}
+	return f
+}
+
+func factsOf(g *reduce.Group) expression.Fixed {
+	f := expression.Fixed{TextChars: g.Chars, Labels: g.Labels}
+	for m := range g.Messages {
+		if role := g.Messages[m].Role.String(); !slices.Contains(f.Roles, role) {
+			f.Roles = append(f.Roles, role)
+		}
+	}
+	for k := range g.Calls {
+		call := &g.Calls[k]
+		f.Tools = append(f.Tools, call.Name)
+		if call.Interrupted {
+			continue
+		}
+		f.Results++
+		f.ResultChars += g.Messages[call.Result].Chars
+		if call.IsError {
+			f.Errors++
+		}
+	}
+	return f
+}
+
+// pointer is the text that a stubbed result leaves.
+func (c *customFacts) pointer(call *reduce.Call) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.textsOf(call)
+	if t.pointer == "" {
+		t.pointer = fmt.Sprintf("[contextd: %s result left out by the policy: %d chars; ResolvePointer %s]",
+			call.Name, utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
+	}
+	return t.pointer
+}
+
+// excerpt is head and tail of a result of group i.
+func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.textsOf(call)
+	if !t.cut {
+		t.excerpt, _ = v.Excerpt(i, call, customClipTokens)
+		t.cut = true
+	}
+	return t.excerpt, t.excerpt != ""
+}
+
+func (c *customFacts) textsOf(call *reduce.Call) *customTexts {
+	t, ok := c.texts[call]
+	if !ok {
+		t = &customTexts{}
+		c.texts[call] = t
+	}
+	return t
+}
+
+// prune forgets what is in the view no more, once that is half of what is kept.
+func (c *customFacts) prune(v reduce.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.groups) <= 2*v.Len()+64 {
+		return
+	}
+	groups, texts := make(map[*reduce.Group]*expression.Facts, v.Len()), map[*reduce.Call]*customTexts{}
+	for i := range v.Len() {
+		g := v.Group(i)
+		if f, ok := c.groups[g]; ok {
+			groups[g] = f
+		}
+		for k := range g.Calls {
+			if t, ok := c.texts[&g.Calls[k]]; ok {
+				texts[&g.Calls[k]] = t
+			}
+		}
+	}
+	c.groups, c.texts = groups, texts
+}
