@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,10 @@ type Options struct {
 	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
 	LookupEnv func(string) (string, bool)
 	Version   string
+	// Reload reads the configuration again, each time that Reloads tells. Both are nil
+	// where nothing is reloaded.
+	Reload  func() (config.Config, error)
+	Reloads <-chan os.Signal
 	// Lazy opens the tokenizer when the first call needs it, instead of before the
 	// daemon is ready: for processes that make few calls.
 	Lazy bool
@@ -57,6 +62,7 @@ type Daemon struct {
 	grpc      *grpc.Server
 	health    *health.Server
 	listeners []net.Listener
+	reloader  reloader
 	// sick wakes the watch over the store's health.
 	sick chan struct{}
 }
@@ -86,6 +92,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.service, err = d.buildService(ctx, o); err != nil {
 		return nil, err
 	}
+	d.reloader = reloader{o.Reload, o.Reloads, o.Config, d.service.SetPolicies, o.Logger}
 	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}

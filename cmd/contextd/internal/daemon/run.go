@@ -32,6 +32,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		work.Go(func() { failed <- d.metrics.serve() })
 	}
 	work.Go(func() { d.watch(background) })
+	work.Go(func() { d.reloader.run(background) })
 	work.Go(func() { d.summaries.resume(background, d.logger) })
 
 	var err error

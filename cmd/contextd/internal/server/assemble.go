@@ -27,7 +27,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
-	policy, err := s.policies.Resolve(session.policy, req.GetPolicy())
+	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err := wire.CheckFormat(req.GetFormat()); err != nil {
 		return err
 	}
-	policy, err := s.policies.Resolve(nil, req.GetPolicy())
+	policy, err := s.policies.Load().Resolve(nil, req.GetPolicy())
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if err != nil {
 		return nil, err
 	}
-	policy, err := c.server.policies.Resolve(session.policy, nil)
+	policy, err := c.server.policies.Load().Resolve(session.policy, nil)
 	if err != nil {
 		return nil, err
 	}

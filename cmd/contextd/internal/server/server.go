@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -83,7 +84,7 @@ type Server struct {
 	engine   Engine
 	gauges   func(string) (budget.Accountant, error)
 	models   budget.Models
-	policies wire.Policies
+	policies atomic.Pointer[wire.Policies]
 	budget   *contextdv1.Budget
 	limits   Limits
 	clock    func() time.Time
@@ -109,7 +110,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		engine:   o.Engine,
 		gauges:   o.Gauges,
 		models:   o.Models,
-		policies: o.Policies,
 		budget:   o.Budget,
 		limits:   o.Limits,
 		clock:    o.Clock,
@@ -118,6 +118,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		meter:    o.Meter,
 		draining: make(chan struct{}),
 	}
+	s.SetPolicies(o.Policies)
 	if s.meter == nil {
 		s.meter = noMeter{}
 	}
@@ -132,6 +133,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	return s, nil
 }
+
+// SetPolicies puts other named policies in the place of those so far. A call that has
+// begun keeps those that it began with. It may be called from any goroutine.
+func (s *Server) SetPolicies(p wire.Policies) { s.policies.Store(&p) }
 
 // Register adds the services to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) {

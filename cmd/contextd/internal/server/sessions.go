@@ -21,7 +21,7 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 	if err := wire.CheckLabels(req.GetLabels()); err != nil {
 		return nil, err
 	}
-	if _, err := s.policies.Resolve(nil, req.GetPolicy()); err != nil {
+	if _, err := s.policies.Load().Resolve(nil, req.GetPolicy()); err != nil {
 		return nil, err
 	}
 	w := wire.Settings{Policy: req.GetPolicy(), Budget: req.GetBudget()}

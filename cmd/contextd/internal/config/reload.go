@@ -1,0 +1,39 @@
+package config
+
+import (
+	"github.com/spf13/pflag"
+)
+
+// Reload reads the file and the environment again, under the flags that f was parsed
+// with. It changes nothing of the configuration that is bound to f.
+func Reload(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (Config, error) {
+	c := Default()
+	again := pflag.NewFlagSet("reload", pflag.ContinueOnError)
+	c.Bind(again)
+	var err error
+	f.Visit(func(flag *pflag.Flag) {
+		if err == nil && again.Lookup(flag.Name) != nil {
+			err = again.Set(flag.Name, flag.Value.String())
+		}
+	})
+	if err != nil {
+		return Config{}, err
+	}
+	if err := c.Load(again, lookupEnv); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Differences lists the settings, by their keys in the file, that have another value in
+// other.
+func (c *Config) Differences(other *Config) []string {
+	var out []string
+	theirs := other.Settings()
+	c.Settings().VisitAll(func(f *pflag.Flag) {
+		if theirs.Lookup(f.Name).DefValue != f.DefValue {
+			out = append(out, FileKey(f.Name))
+		}
+	})
+	return out
+}

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+)
+
+// reloader takes over what may change while the daemon runs: the named policies and
+// which of them is the default. All else is as it was at the start.
+type reloader struct {
+	read    func() (config.Config, error)
+	signals <-chan os.Signal
+	// current is what the daemon was built from, with the policies in force.
+	current config.Config
+	apply   func(wire.Policies)
+	logger  *slog.Logger
+}
+
+// run reloads whenever it is told to, until ctx ends.
+func (r *reloader) run(ctx context.Context) {
+	if r.read == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.signals:
+			r.reload(ctx)
+		}
+	}
+}
+
+// reload puts the policies into force as they are written now, all or, after an error,
+// none of them.
+func (r *reloader) reload(ctx context.Context) {
+	read, err := r.read()
+	if err != nil {
+		r.logger.ErrorContext(ctx, "the configuration was not reloaded; the policies are as before", "error", err)
+		return
+	}
+	next := r.current
+	next.Policies, next.DefaultPolicy = read.Policies, read.DefaultPolicy
+	policies, err := next.PolicySet()
+	if err != nil {
+		r.logger.ErrorContext(ctx, "the configuration was not reloaded; the policies are as before", "error", err)
+		return
+	}
+	if others := next.Differences(&read); len(others) > 0 {
+		r.logger.WarnContext(ctx, "settings have changed that take effect at the next start only", "settings", others)
+	}
+	changed := r.current.Differences(&next)
+	r.apply(policies)
+	r.current = next
+	r.logger.InfoContext(ctx, "policies reloaded", "policies", policies.Names(), "default_policy", next.DefaultPolicy, "changed", changed)
+}
