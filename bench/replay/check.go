@@ -17,6 +17,9 @@ type checker struct {
 	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
 	calls  int                            // of the log so far
 	began  bool                           // something but the system prompt was said
+	// messages are those of the log, by seq; newest is the last.
+	messages map[uint64]*contextdv1.Message
+	newest   uint64
 }
 
 // anchored is a message that must stay.
@@ -26,7 +29,7 @@ type anchored struct {
 }
 
 func newChecker() *checker {
-	return &checker{sealed: map[uint64]*contextdv1.Message{}}
+	return &checker{sealed: map[uint64]*contextdv1.Message{}, messages: map[uint64]*contextdv1.Message{}}
 }
 
 // observe takes in an event that is appended at seq.
@@ -35,6 +38,7 @@ func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 	if m == nil {
 		return
 	}
+	c.messages[seq], c.newest = m, seq
 	c.began = c.began || m.GetRole() != contextdv1.Role_ROLE_SYSTEM
 	switch m.GetRole() {
 	case contextdv1.Role_ROLE_SYSTEM:
@@ -78,6 +82,12 @@ func (c *checker) check(a answer) error {
 	if err := c.checkAnchor(a.messages); err != nil {
 		return err
 	}
+	if err := c.checkTexts(a); err != nil {
+		return err
+	}
+	if err := c.checkNewest(a); err != nil {
+		return err
+	}
 	return c.checkSealed(a.messages)
 }
 
@@ -108,6 +118,8 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
+// checkAnchor holds that system prompt and first user message are there. What their
+// texts may be, checkTexts says.
 func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	for _, want := range c.anchor {
 		at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
@@ -116,24 +128,40 @@ func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 		if at < 0 {
 			return fmt.Errorf("anchor: event %d is missing", want.seq)
 		}
-		if messages[at].GetOrigin() == contextdv1.Origin_ORIGIN_CLIPPED && isUser(want) {
-			continue
-		}
-		if got := texts(messages[at].GetMessage()); !slices.Equal(got, texts(want.Message)) {
-			return fmt.Errorf("anchor: event %d does not stand as in the log", want.seq)
+		switch m := messages[at]; m.GetOrigin() {
+		case contextdv1.Origin_ORIGIN_VERBATIM, contextdv1.Origin_ORIGIN_CLIPPED:
+		default:
+			return fmt.Errorf("anchor: event %d is %s", want.seq, m.GetOrigin())
 		}
 	}
 	return nil
 }
 
-func texts(m *contextdv1.Message) []string {
-	var all []string
-	for _, b := range m.GetBlocks() {
-		if t := b.GetText(); t != nil {
-			all = append(all, t.GetText())
+// checkNewest holds that the newest message is there, or in the ledger where the
+// arguments of its turn's calls are too large for anything else: nothing else of a turn
+// resists clipping.
+func (c *checker) checkNewest(a answer) error {
+	shown := slices.ContainsFunc(a.messages, func(m *contextdv1.RenderedMessage) bool {
+		return m.GetOrigin() != contextdv1.Origin_ORIGIN_SUMMARY && slices.Contains(m.GetSourceSeqs(), c.newest)
+	})
+	if shown || c.newest == 0 {
+		return nil
+	}
+	call := c.newest
+	for c.messages[call].GetRole() == contextdv1.Role_ROLE_TOOL {
+		if call--; call == 0 {
+			break
 		}
 	}
-	return all
+	size := 0
+	for _, b := range c.messages[call].GetBlocks() {
+		size += len(b.GetToolCall().GetArgumentsJson()) + len(b.GetThinking().GetText())
+	}
+	// A token is a byte at the least; the anchor may take three quarters.
+	if target := a.header.GetBudget().GetTargetTokens(); uint64(size) < target/4 {
+		return fmt.Errorf("newest: event %d is missing, and its calls take %d bytes", c.newest, size)
+	}
+	return nil
 }
 
 // checkSealed holds that sealed reasoning stands whole or not at all.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"time"
 
 	"google.golang.org/grpc/status"
 
@@ -29,6 +30,8 @@ type answer struct {
 	messages []*contextdv1.RenderedMessage
 	// refused is set instead where the budget was exceeded.
 	refused *contextdv1.BudgetExceeded
+	// took is the time from the request to the last byte of the answer.
+	took time.Duration
 }
 
 func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
@@ -43,6 +46,7 @@ func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 	if len(c.held) > 0 {
 		req.Have = &contextdv1.Have{MessageCount: uint32(len(c.held)), PrefixHash: hashOf(c.held)}
 	}
+	asked := time.Now()
 	stream, err := c.api.AssembleContext(ctx, req)
 	if err != nil {
 		return answer{}, err
@@ -50,13 +54,14 @@ func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 	var a answer
 	for {
 		part, err := stream.Recv()
+		a.took = time.Since(asked)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			for _, d := range status.Convert(err).Details() {
 				if exceeded, ok := d.(*contextdv1.BudgetExceeded); ok {
-					return answer{refused: exceeded}, nil
+					return answer{refused: exceeded, took: a.took}, nil
 				}
 			}
 			return answer{}, err
@@ -95,7 +100,7 @@ func writeLine(h hash.Hash, m *contextdv1.RenderedMessage) {
 // rendered is the prompt as the measurements take it.
 func (a answer) rendered() rendered {
 	var json, text bytes.Buffer
-	out := rendered{tokens: a.header.GetBudget().GetProjectedTokens(), cause: a.header.GetCache().GetBrokenBy()}
+	out := rendered{tokens: a.header.GetBudget().GetProjectedTokens(), cause: a.header.GetCache().GetBrokenBy(), hash: a.header.GetPrefixHash()}
 	for _, m := range a.messages {
 		json.Write(m.GetJson())
 		json.WriteByte('\n')

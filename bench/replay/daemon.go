@@ -23,11 +23,13 @@ const maxMessage = 64 << 20
 
 // daemon is a running contextd and a connection to it.
 type daemon struct {
-	args []string
-	cmd  *exec.Cmd
-	conn *grpc.ClientConn
-	api  contextdv1.ContextServiceClient
-	in   contextdv1.TranscriptServiceClient
+	store   string
+	args    []string
+	cmd     *exec.Cmd
+	conn    *grpc.ClientConn
+	api     contextdv1.ContextServiceClient
+	in      contextdv1.TranscriptServiceClient
+	watcher *watcher
 }
 
 // buildDaemon compiles the program into dir.
@@ -38,13 +40,14 @@ func buildDaemon(ctx context.Context, dir string) (string, error) {
 	return binary, cmd.Run()
 }
 
-// startDaemon runs the program with a store of the given kind in dir.
-func startDaemon(ctx context.Context, binary, store, dir string) (*daemon, error) {
-	socket := filepath.Join(dir, store+".sock")
-	d := &daemon{args: []string{
+// startDaemon runs the program under a name of its own in dir, with a store of the
+// given kind and more settings.
+func startDaemon(ctx context.Context, binary, store, dir, name string, more ...string) (*daemon, error) {
+	socket := filepath.Join(dir, name+".sock")
+	d := &daemon{store: store, watcher: newWatcher(), args: append([]string{
 		binary, "serve", "--listen", "", "--unix-socket", socket,
-		"--store", store, "--data-dir", filepath.Join(dir, store), "--log-level", "error",
-	}}
+		"--store", store, "--data-dir", filepath.Join(dir, name), "--log-level", "error",
+	}, more...)}
 	var err error
 	d.conn, err = grpc.NewClient("unix://"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -65,13 +68,14 @@ func (d *daemon) start(ctx context.Context) error {
 	if err := d.cmd.Start(); err != nil {
 		return err
 	}
+	watch := ctx
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	health := healthv1.NewHealthClient(d.conn)
 	for {
 		answer, err := health.Check(ctx, &healthv1.HealthCheckRequest{})
 		if err == nil && answer.GetStatus() == healthv1.HealthCheckResponse_SERVING {
-			return nil
+			return d.watcher.follow(watch, contextdv1.NewCompactionServiceClient(d.conn))
 		}
 		if ctx.Err() != nil {
 			return errors.Join(fmt.Errorf("the daemon did not become ready: %w", err), d.stop())

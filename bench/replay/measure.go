@@ -15,14 +15,20 @@ type figures struct {
 	wanted, found, evident         int     // identifiers
 	calls, visible                 int
 	causes, reasons, faults        map[string]int
-	example                        string // of a fault
+	examples                       map[string]string // of each fault, the first
 }
 
 func newFigures() figures {
-	return figures{sessions: 1, causes: map[string]int{}, reasons: map[string]int{}, faults: map[string]int{}}
+	return figures{sessions: 1, causes: map[string]int{}, reasons: map[string]int{}, faults: map[string]int{}, examples: map[string]string{}}
 }
 
-func (f *figures) fault(what string) { f.faults[what]++ }
+// fault counts a broken rule; example tells one place where it broke.
+func (f *figures) fault(what, example string) {
+	f.faults[what]++
+	if f.examples[what] == "" {
+		f.examples[what] = example
+	}
+}
 
 // refuse counts a step without a context: nothing of what was wanted was there.
 func (f *figures) refuse(st step, reason string) {
@@ -39,7 +45,15 @@ const (
 )
 
 // meter measures the successive prompts of one session.
-type meter struct{ last []byte }
+type meter struct {
+	last []byte
+	// sights, if not nil, keeps what was found in contexts of the same step, by their
+	// hash.
+	sights map[string]sight
+}
+
+// sight is how many of the identifiers that were wanted a context holds.
+type sight struct{ found, evident int }
 
 func (m *meter) measure(f *figures, s *session, st step, r rendered, target uint64) {
 	f.steps++
@@ -56,15 +70,29 @@ func (m *meter) measure(f *figures, s *session, st step, r rendered, target uint
 	f.calls += st.calls
 	f.visible += r.visible
 	f.wanted += len(st.wanted)
-	for _, name := range st.wanted {
-		recalled, evident := s.present(r.text, name, st.before)
-		if recalled {
-			f.found++
-		}
-		if evident {
-			f.evident++
+	seen, ok := m.sights[r.hash]
+	if !ok {
+		seen = look(s, st, r.text)
+		if m.sights != nil {
+			m.sights[r.hash] = seen
 		}
 	}
+	f.found += seen.found
+	f.evident += seen.evident
+}
+
+func look(s *session, st step, text string) sight {
+	var out sight
+	for _, name := range st.wanted {
+		recalled, evident := s.present(text, name, st.before)
+		if recalled {
+			out.found++
+		}
+		if evident {
+			out.evident++
+		}
+	}
+	return out
 }
 
 // measureLocal replays a session under a policy that needs no daemon.
@@ -110,14 +138,16 @@ func (f *figures) add(g figures) {
 	f.calls += g.calls
 	f.visible += g.visible
 	if f.causes == nil {
-		f.causes, f.reasons, f.faults = map[string]int{}, map[string]int{}, map[string]int{}
+		f.causes, f.reasons, f.faults, f.examples = map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
 	}
 	for into, from := range map[*map[string]int]map[string]int{&f.causes: g.causes, &f.reasons: g.reasons, &f.faults: g.faults} {
 		for k, n := range maps.All(from) {
 			(*into)[k] += n
 		}
 	}
-	if f.example == "" {
-		f.example = g.example
+	for kind, example := range g.examples {
+		if f.examples[kind] == "" {
+			f.examples[kind] = example
+		}
 	}
 }

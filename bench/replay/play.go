@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,7 +18,12 @@ type run struct {
 	id      string // of the session in the daemons
 	budget  *contextdv1.Budget
 	figures figures
-	seen    []seen // per step; nil where the context was refused
+	seen    []seen // per step; without messages where the context was refused
+	took    []time.Duration
+
+	check *checker
+	meter meter
+	next  int // the first event that is not appended
 }
 
 // seen identifies a context.
@@ -26,66 +32,125 @@ type seen struct {
 	hash     string
 }
 
+func newRun(s *session, id string, tokens uint64) *run {
+	return &run{session: s, id: id, budget: window(tokens), figures: newFigures(), check: newChecker()}
+}
+
+func (r *run) client(d *daemon) *client {
+	return &client{api: d.api, sessionID: r.id, budget: r.budget}
+}
+
+// advance appends what stands before a step.
+func (r *run) advance(ctx context.Context, st step, clients ...*client) error {
+	events := r.session.protos[r.next:st.before]
+	for i, e := range events {
+		r.check.observe(uint64(r.next+i+1), e)
+	}
+	r.next = st.before
+	for _, c := range clients {
+		if err := c.append(ctx, events); err != nil {
+			return fmt.Errorf("%s before event %d: %w", r.id, st.before, err)
+		}
+	}
+	return nil
+}
+
+// assemble asks for the context of a step, and for the same once more.
+func (r *run) assemble(ctx context.Context, st step, c *client) (answer, error) {
+	a, err := c.assemble(ctx, &contextdv1.AssembleContextRequest{}, true)
+	if err != nil {
+		return a, fmt.Errorf("%s at event %d: %w", r.id, st.before, err)
+	}
+	r.seen = append(r.seen, seen{len(a.messages), a.header.GetPrefixHash()})
+	r.took = append(r.took, a.took)
+	return a, nil
+}
+
+// repeat asks for the same again.
+func (r *run) repeat(ctx context.Context, st step, c *client, a answer) error {
+	if a.refused != nil {
+		return nil
+	}
+	again, err := c.assemble(ctx, &contextdv1.AssembleContextRequest{Preview: true}, false)
+	if err != nil {
+		return fmt.Errorf("%s at event %d again: %w", r.id, st.before, err)
+	}
+	if again.header.GetPrefixHash() != a.header.GetPrefixHash() {
+		r.fault(st, "other bytes when assembled again", "")
+	}
+	return nil
+}
+
+// judge checks and measures what came back.
+func (r *run) judge(st step, a answer) {
+	if a.refused != nil {
+		r.figures.refuse(st, refusal(a.refused))
+		return
+	}
+	if err := r.check.check(a); err != nil {
+		kind, detail, _ := strings.Cut(err.Error(), ": ")
+		r.fault(st, kind, detail)
+	}
+	unnamed := r.figures.causes[""]
+	r.meter.measure(&r.figures, r.session, st, a.rendered(), a.header.GetBudget().GetTargetTokens())
+	if r.figures.causes[""] > unnamed {
+		r.fault(st, "prefix changed without a cause", "")
+	}
+}
+
+func (r *run) fault(st step, what, detail string) {
+	r.figures.fault(what, strings.TrimSpace(fmt.Sprintf("%s at event %d (%s) %s", r.id, st.before, r.session.file, detail)))
+}
+
 // play appends the session step by step to both daemons and assembles its context
-// before every model call.
+// before every model call. An announced summary is waited for, as a model's time to
+// think would allow, so that both daemons have the same ones.
 func (r *run) play(ctx context.Context, disk, memory *daemon) error {
-	first := client{api: disk.api, sessionID: r.id, budget: r.budget}
-	other := client{api: memory.api, sessionID: r.id, budget: r.budget}
-	check := newChecker()
-	r.figures = newFigures()
-	var meter meter
-	next := 0
+	first, other := r.client(disk), r.client(memory)
 	for _, st := range r.session.steps {
-		events := r.session.protos[next:st.before]
-		for i, e := range events {
-			check.observe(uint64(next+i+1), e)
+		if err := r.advance(ctx, st, first, other); err != nil {
+			return err
 		}
-		next = st.before
-		for _, c := range []*client{&first, &other} {
-			if err := c.append(ctx, events); err != nil {
-				return fmt.Errorf("%s before event %d: %w", r.id, st.before, err)
-			}
-		}
-		a, err := first.assemble(ctx, &contextdv1.AssembleContextRequest{}, true)
+		a, err := r.assemble(ctx, st, first)
 		if err != nil {
-			return fmt.Errorf("%s at event %d: %w", r.id, st.before, err)
+			return err
 		}
-		r.seen = append(r.seen, seen{len(a.messages), a.header.GetPrefixHash()})
 		other.held = a.messages
 		b, err := other.assemble(ctx, &contextdv1.AssembleContextRequest{}, false)
 		if err != nil {
 			return fmt.Errorf("%s at event %d in memory: %w", r.id, st.before, err)
 		}
-		if a.refused != nil {
-			if !proto.Equal(a.refused, b.refused) {
-				r.figures.fault("the stores refuse differently")
+		r.compare(st, a, b)
+		for d, h := range map[*daemon]*contextdv1.ContextHeader{disk: a.header, memory: b.header} {
+			if through := h.GetSummarizingThroughSeq(); through > 0 {
+				if err := d.watcher.await(ctx, r.id, through); err != nil {
+					return fmt.Errorf("%s store: %w", d.store, err)
+				}
 			}
-			r.figures.refuse(st, refusal(a.refused))
-			continue
 		}
-		if b.header.GetPrefixHash() != a.header.GetPrefixHash() {
-			r.figures.fault("other bytes on the other store")
+		if err := r.repeat(ctx, st, first, a); err != nil {
+			return err
 		}
-		again, err := first.assemble(ctx, &contextdv1.AssembleContextRequest{Preview: true}, false)
-		if err != nil {
-			return fmt.Errorf("%s at event %d again: %w", r.id, st.before, err)
-		}
-		if again.header.GetPrefixHash() != a.header.GetPrefixHash() {
-			r.figures.fault("other bytes when assembled again")
-		}
-		if err := check.check(a); err != nil {
-			kind, _, _ := strings.Cut(err.Error(), ":")
-			r.figures.fault(kind)
-			r.figures.example = fmt.Sprintf("%s at event %d: %v", r.id, st.before, err)
-		}
-		meter.measure(&r.figures, r.session, st, a.rendered(), a.header.GetBudget().GetTargetTokens())
+		r.judge(st, a)
 	}
 	return nil
 }
 
+// compare holds that both stores answer alike.
+func (r *run) compare(st step, a, b answer) {
+	switch {
+	case !proto.Equal(a.refused, b.refused):
+		r.fault(st, "the stores refuse differently", "")
+	case a.header.GetPrefixHash() != b.header.GetPrefixHash():
+		r.fault(st, "other bytes on the other store", "")
+	case a.header.GetSummarizingThroughSeq() != b.header.GetSummarizingThroughSeq():
+		r.fault(st, "other summaries on the other store", "")
+	}
+}
+
 // again assembles every step after a restart, as the log stood then.
 func (r *run) again(ctx context.Context, disk *daemon) error {
-	for i, st := range r.session.steps {
+	for i, st := range r.session.steps[:len(r.seen)] {
 		if r.seen[i].messages == 0 {
 			continue
 		}
@@ -102,8 +167,7 @@ func (r *run) again(ctx context.Context, disk *daemon) error {
 			return fmt.Errorf("%s at event %d after a restart: %w", r.id, st.before, err)
 		}
 		if part.GetHeader().GetPrefixHash() != r.seen[i].hash {
-			r.figures.fault("other bytes after a restart")
-			r.figures.example = fmt.Sprintf("%s at event %d: other bytes after a restart", r.id, st.before)
+			r.fault(st, "other bytes after a restart", "")
 		}
 		for err == nil {
 			_, err = stream.Recv()

@@ -18,6 +18,7 @@ import (
 type rendered struct {
 	json   []byte // JSON lines
 	text   string // what the model reads
+	hash   string // of json, where a daemon made it
 	tokens uint64
 	// visible is how many of the log's calls are in full, stubbed or counted in a
 	// ledger.

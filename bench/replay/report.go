@@ -117,12 +117,12 @@ func (r *report) daemon(ctx context.Context, windows []uint64, files []file) (er
 	if err != nil {
 		return err
 	}
-	disk, err := startDaemon(ctx, binary, "disk", dir)
+	disk, err := startDaemon(ctx, binary, "disk", dir, "disk")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, disk.close()) }()
-	memory, err := startDaemon(ctx, binary, "memory", dir)
+	memory, err := startDaemon(ctx, binary, "memory", dir, "memory")
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) 
 		return group.Wait()
 	}
 	for i, s := range r.sessions {
-		runs[i] = &run{session: s, id: fmt.Sprintf("play/%d/s%d", tokens, i), budget: window(tokens)}
+		runs[i] = newRun(s, fmt.Sprintf("play/%d/s%d", tokens, i), tokens)
 	}
 	if err := each(func(ctx context.Context, run *run) error { return run.play(ctx, disk, memory) }); err != nil {
 		return nil, err
@@ -208,9 +208,7 @@ func (r *report) write(tokens uint64, b budget.Budget, of map[*session]figures) 
 	writeCounts(r.out, "prefix changes by cause", total.causes)
 	writeCounts(r.out, "refused because of", total.reasons)
 	writeCounts(r.out, "RULES BROKEN", total.faults)
-	if total.example != "" {
-		fmt.Fprintln(r.out, "for example", total.example)
-	}
+	writeExamples(r.out, total.examples)
 	fmt.Fprintln(r.out)
 
 	rows = []row{r.row("contextd", of, ""), r.row("everything", r.everything, "")}

@@ -52,3 +52,10 @@ func writeCounts(w io.Writer, title string, counts map[string]int) {
 	}
 	fmt.Fprintln(w)
 }
+
+// writeExamples prints where each rule was broken first.
+func writeExamples(w io.Writer, examples map[string]string) {
+	for _, kind := range slices.Sorted(maps.Keys(examples)) {
+		fmt.Fprintf(w, "  %s: %s\n", kind, examples[kind])
+	}
+}

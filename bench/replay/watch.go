@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// patience is how long an announced summary may take where nothing but rules write it.
+const patience = 30 * time.Second
+
+// watcher keeps what a daemon tells of its summaries. Its methods may be called from
+// any goroutine.
+type watcher struct {
+	mu sync.Mutex
+	// changed is closed, and replaced, whenever something was told.
+	changed  chan struct{}
+	sessions map[string]map[span]*fate
+	breakers int // how often one opened
+	lost     int
+}
+
+// span is what a summary is made of.
+type span struct{ from, to uint64 }
+
+// fate is what became of a span.
+type fate struct {
+	started, ready, failed int
+	// refused are the failures that were the breaker's, no attempt at all.
+	refused int
+	// restarted are attempts behind a text that was rejected.
+	restarted int
+	rejected  bool
+}
+
+func newWatcher() *watcher {
+	return &watcher{changed: make(chan struct{}), sessions: map[string]map[span]*fate{}}
+}
+
+// follow subscribes and returns once everything from now on is told. It ends with the
+// daemon.
+func (w *watcher) follow(ctx context.Context, api contextdv1.CompactionServiceClient) error {
+	stream, err := api.WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
+	if err != nil {
+		return err
+	}
+	if _, err := stream.Header(); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			answer, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			w.observe(answer.GetEvent())
+		}
+	}()
+	return nil
+}
+
+func (w *watcher) observe(e *contextdv1.LifecycleEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := e.GetAttributes()
+	switch e.GetType() {
+	case "breaker_open":
+		w.breakers++
+	case "events_lost":
+		n, _ := strconv.Atoi(a["count"])
+		w.lost += n
+	case "summary_started", "summary_ready", "summary_failed":
+		w.fate(e.GetSessionId(), a).observe(e.GetType(), a["reason"])
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *watcher) fate(sessionID string, attributes map[string]string) *fate {
+	from, _ := strconv.ParseUint(attributes["from_seq"], 10, 64)
+	to, _ := strconv.ParseUint(attributes["to_seq"], 10, 64)
+	if w.sessions[sessionID] == nil {
+		w.sessions[sessionID] = map[span]*fate{}
+	}
+	f := w.sessions[sessionID][span{from, to}]
+	if f == nil {
+		f = &fate{}
+		w.sessions[sessionID][span{from, to}] = f
+	}
+	return f
+}
+
+func (f *fate) observe(what, reason string) {
+	switch what {
+	case "summary_started":
+		f.started++
+		if f.rejected {
+			f.restarted++
+		}
+	case "summary_ready":
+		f.ready++
+	case "summary_failed":
+		f.failed++
+		if strings.Contains(reason, "is left alone for a while") {
+			f.refused++
+		}
+		f.rejected = f.rejected || strings.HasPrefix(reason, "summary rejected:")
+	}
+}
+
+// await returns once a span of the session that reaches an event has ended, well or
+// not.
+func (w *watcher) await(ctx context.Context, sessionID string, through uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		w.mu.Lock()
+		changed := w.changed
+		for s, f := range w.sessions[sessionID] {
+			if s.to >= through && f.ready+f.failed > 0 {
+				w.mu.Unlock()
+				return nil
+			}
+		}
+		w.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("nothing was told of a summary through event %d of %s that was announced: %w", through, sessionID, ctx.Err())
+		}
+	}
+}
+
+// summaries are counts over the spans of one or more sessions.
+type summaries struct {
+	spans, started, ready, failed, refused int
+}
+
+// maxAttempts is how often a span may be tried where the failures may pass, and an
+// attempt that a restart cut off is no failure.
+const (
+	maxAttempts = 3
+	restarts    = 1
+)
+
+// judge counts the spans of a session and calls fault for each that was summarised
+// twice or tried too often.
+func (w *watcher) judge(sessionID string, fault func(what, example string)) summaries {
+	w.mu.Lock()
+	spans := map[span]fate{}
+	for s, f := range w.sessions[sessionID] {
+		spans[s] = *f
+	}
+	w.mu.Unlock()
+	var n summaries
+	for s, f := range maps.All(spans) {
+		n.spans++
+		n.started += f.started - f.refused
+		n.ready += f.ready
+		n.failed += f.failed - f.refused
+		n.refused += f.refused
+		where := fmt.Sprintf("%s, events %d to %d: %+v", sessionID, s.from, s.to, f)
+		switch {
+		case f.ready > 1:
+			fault("span summarised twice", where)
+		case f.started-f.refused > maxAttempts+restarts:
+			fault("span tried too often", where)
+		case f.restarted > 0:
+			fault("span tried again behind a rejected text", where)
+		}
+	}
+	return n
+}
+
+func (n *summaries) add(m summaries) {
+	n.spans += m.spans
+	n.started += m.started
+	n.ready += m.ready
+	n.failed += m.failed
+	n.refused += m.refused
+}
