@@ -708,8 +708,10 @@ type RenderedMessage struct {
 	// A good place for a cache breakpoint of the provider: what stands up to here
 	// is likely to stay.
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The reducer or projection policy that changed it last. Empty: none did.
+	Cause         string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenderedMessage) Reset() {
@@ -789,6 +791,13 @@ func (x *RenderedMessage) GetCacheBreakpoint() bool {
 		return x.CacheBreakpoint
 	}
 	return false
+}
+
+func (x *RenderedMessage) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
 }
 
 // Everything was sent.
@@ -1220,7 +1229,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	" \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\x126\n" +
 	"\x17summarizing_through_seq\x18\v \x01(\x04R\x15summarizingThroughSeq\"H\n" +
 	"\fMessageChunk\x128\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\xfc\x01\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\x92\x02\n" +
 	"\x0fRenderedMessage\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json\x12.\n" +
@@ -1229,7 +1238,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\vsource_seqs\x18\x05 \x03(\x04R\n" +
 	"sourceSeqs\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\rR\x06tokens\x12)\n" +
-	"\x10cache_breakpoint\x18\a \x01(\bR\x0fcacheBreakpoint\"X\n" +
+	"\x10cache_breakpoint\x18\a \x01(\bR\x0fcacheBreakpoint\x12\x14\n" +
+	"\x05cause\x18\b \x01(\tR\x05cause\"X\n" +
 	"\x0eContextTrailer\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12!\n" +
 	"\fcontext_hash\x18\x02 \x01(\tR\vcontextHash\"\xff\x02\n" +

@@ -33,6 +33,7 @@ const (
 	ContextService_ExplainCall_FullMethodName       = "/contextd.v1.ContextService/ExplainCall"
 	ContextService_ListProjections_FullMethodName   = "/contextd.v1.ContextService/ListProjections"
 	ContextService_ReplayProjection_FullMethodName  = "/contextd.v1.ContextService/ReplayProjection"
+	ContextService_RenderProjection_FullMethodName  = "/contextd.v1.ContextService/RenderProjection"
 	ContextService_ResolvePointer_FullMethodName    = "/contextd.v1.ContextService/ResolvePointer"
 	ContextService_CountTokens_FullMethodName       = "/contextd.v1.ContextService/CountTokens"
 )
@@ -82,6 +83,9 @@ type ContextServiceClient interface {
 	// Makes a recorded projection again from the log and says whether the hash is
 	// the same.
 	ReplayProjection(ctx context.Context, in *ReplayProjectionRequest, opts ...grpc.CallOption) (*ReplayProjectionResponse, error)
+	// Sends the messages of a recorded projection, made again from the log, and says
+	// whether they are those that were sent then.
+	RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error)
 	// The raw body behind a stub, a clip or an audit pointer.
 	ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error)
 	// The size of a text or a message in tokens.
@@ -266,6 +270,25 @@ func (c *contextServiceClient) ReplayProjection(ctx context.Context, in *ReplayP
 	return out, nil
 }
 
+func (c *contextServiceClient) RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ContextService_ServiceDesc.Streams[4], ContextService_RenderProjection_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RenderProjectionRequest, RenderProjectionResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ContextService_RenderProjectionClient = grpc.ServerStreamingClient[RenderProjectionResponse]
+
 func (c *contextServiceClient) ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResolvePointerResponse)
@@ -331,6 +354,9 @@ type ContextServiceServer interface {
 	// Makes a recorded projection again from the log and says whether the hash is
 	// the same.
 	ReplayProjection(context.Context, *ReplayProjectionRequest) (*ReplayProjectionResponse, error)
+	// Sends the messages of a recorded projection, made again from the log, and says
+	// whether they are those that were sent then.
+	RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error
 	// The raw body behind a stub, a clip or an audit pointer.
 	ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error)
 	// The size of a text or a message in tokens.
@@ -386,6 +412,9 @@ func (UnimplementedContextServiceServer) ListProjections(context.Context, *ListP
 }
 func (UnimplementedContextServiceServer) ReplayProjection(context.Context, *ReplayProjectionRequest) (*ReplayProjectionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayProjection not implemented")
+}
+func (UnimplementedContextServiceServer) RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error {
+	return status.Error(codes.Unimplemented, "method RenderProjection not implemented")
 }
 func (UnimplementedContextServiceServer) ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolvePointer not implemented")
@@ -634,6 +663,17 @@ func _ContextService_ReplayProjection_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ContextService_RenderProjection_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RenderProjectionRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ContextServiceServer).RenderProjection(m, &grpc.GenericServerStream[RenderProjectionRequest, RenderProjectionResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ContextService_RenderProjectionServer = grpc.ServerStreamingServer[RenderProjectionResponse]
+
 func _ContextService_ResolvePointer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResolvePointerRequest)
 	if err := dec(in); err != nil {
@@ -746,6 +786,11 @@ var ContextService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ProjectTranscript",
 			Handler:       _ContextService_ProjectTranscript_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "RenderProjection",
+			Handler:       _ContextService_RenderProjection_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -404,7 +404,15 @@ func (x *ReadEventsRequest) GetFollow() bool {
 type ReadEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, in the order of their seq.
-	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// "sha256:" and 64 hex digits: the hash of the last of these events as it is
+	// stored, chained to that of the event before, and so to all before it. It is
+	// the same whenever the event is read, and in forks that share the event.
+	// Whoever keeps it outside can tell later that nothing up to there was changed,
+	// dropped or added. It is over the store's own encoding, so a copy of the events
+	// in another session has another. Empty: the daemon's store keeps no chain, as
+	// that in memory.
+	ChainHead     string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -446,6 +454,13 @@ func (x *ReadEventsResponse) GetEvents() []*Event {
 	return nil
 }
 
+func (x *ReadEventsResponse) GetChainHead() string {
+	if x != nil {
+		return x.ChainHead
+	}
+	return ""
+}
+
 var File_contextd_v1_log_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_log_proto_rawDesc = "" +
@@ -477,9 +492,11 @@ const file_contextd_v1_log_proto_rawDesc = "" +
 	"\bfrom_seq\x18\x02 \x01(\x04R\afromSeq\x12\x15\n" +
 	"\x06to_seq\x18\x03 \x01(\x04R\x05toSeq\x12\x16\n" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow:{\xbaHx\x1av\n" +
-	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"@\n" +
+	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"_\n" +
 	"\x12ReadEventsResponse\x12*\n" +
-	"\x06events\x18\x01 \x03(\v2\x12.contextd.v1.EventR\x06eventsB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x06events\x18\x01 \x03(\v2\x12.contextd.v1.EventR\x06events\x12\x1d\n" +
+	"\n" +
+	"chain_head\x18\x02 \x01(\tR\tchainHeadB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_log_proto_rawDescOnce sync.Once

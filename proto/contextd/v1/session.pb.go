@@ -52,7 +52,10 @@ type Session struct {
 	// Size of the stored events in bytes, those shared with a parent included.
 	LogBytes uint64 `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
 	// Used where a request brings none. Absent: the daemon's default budget.
-	Budget        *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
+	Budget *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
+	// "sha256:" and 64 hex digits: the chain up to head_seq; see
+	// ReadEventsResponse. Empty: the log is, or the daemon's store keeps no chain.
+	ChainHead     string `protobuf:"bytes,12,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +165,13 @@ func (x *Session) GetBudget() *Budget {
 		return x.Budget
 	}
 	return nil
+}
+
+func (x *Session) GetChainHead() string {
+	if x != nil {
+		return x.ChainHead
+	}
+	return ""
 }
 
 // Makes an empty session with settings of its own. AppendEvents makes one with
@@ -695,7 +705,7 @@ var File_contextd_v1_session_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x04\n" +
+	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa5\x04\n" +
 	"\aSession\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x19\n" +
@@ -711,7 +721,9 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\bfork_seq\x18\t \x01(\x04R\aforkSeq\x12\x1b\n" +
 	"\tlog_bytes\x18\n" +
 	" \x01(\x04R\blogBytes\x12+\n" +
-	"\x06budget\x18\v \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x1a9\n" +
+	"\x06budget\x18\v \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12\x1d\n" +
+	"\n" +
+	"chain_head\x18\f \x01(\tR\tchainHead\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x02\n" +

@@ -49,7 +49,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 		hasher.Add(messages[i].JSON)
 	}
 	now.PrefixHash, now.MessageCount = hasher.Sum(), len(messages)
-	out := Replay{Recorded: r, Replayed: now, Difference: difference(r, now)}
+	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
 	return out, nil
 }

@@ -104,7 +104,9 @@ type CacheReport struct {
 type Replay struct {
 	Same               bool
 	Recorded, Replayed projection.Record
-	Difference         string
+	// Messages are those that Replayed describes; injections are not recorded.
+	Messages   []Message
+	Difference string
 }
 
 // Clock gives the time for records; nothing that is rendered depends on it.

@@ -145,12 +145,20 @@ func sendContext(c *assemble.Context, parts contextParts) error {
 	if err := parts.header(wire.HeaderToProto(c)); err != nil {
 		return err
 	}
+	if err := sendMessages(c.Skipped, c.Messages, parts.chunk); err != nil {
+		return err
+	}
+	return parts.trailer(wire.TrailerToProto(c))
+}
+
+// sendMessages sends messages of a context, of which the first is at a place.
+func sendMessages(first int, messages []assemble.Message, send func(*contextdv1.MessageChunk) error) error {
 	chunk, size := &contextdv1.MessageChunk{}, 0
-	for i, m := range c.Messages {
-		converted := wire.RenderedToProto(c.Skipped+i, m)
+	for i, m := range messages {
+		converted := wire.RenderedToProto(first+i, m)
 		n := framed(proto.Size(converted))
 		if size > 0 && size+n > chunkBytes {
-			if err := parts.chunk(chunk); err != nil {
+			if err := send(chunk); err != nil {
 				return err
 			}
 			chunk, size = &contextdv1.MessageChunk{}, 0
@@ -158,10 +166,8 @@ func sendContext(c *assemble.Context, parts contextParts) error {
 		chunk.Messages = append(chunk.Messages, converted)
 		size += n
 	}
-	if size > 0 {
-		if err := parts.chunk(chunk); err != nil {
-			return err
-		}
+	if size == 0 {
+		return nil
 	}
-	return parts.trailer(wire.TrailerToProto(c))
+	return send(chunk)
 }

@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// ListProjections lists recorded projections, newest first.
+// ListProjections lists recorded projections, oldest first.
 func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjectionsRequest) (*contextdv1.ListProjectionsResponse, error) {
 	after, err := decodePageToken(req.GetPageToken())
 	if err != nil {
@@ -37,24 +40,49 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 
 // ReplayProjection makes a recorded projection again and compares.
 func (s *Server) ReplayProjection(ctx context.Context, req *contextdv1.ReplayProjectionRequest) (*contextdv1.ReplayProjectionResponse, error) {
-	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
-		return nil, err
+	_, out, err := s.replay(ctx, req.GetSessionId(), req.GetProjectionId())
+	return out, err
+}
+
+func (s *Server) replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, *contextdv1.ReplayProjectionResponse, error) {
+	if _, err := s.existing(ctx, sessionID); err != nil {
+		return assemble.Replay{}, nil, err
 	}
-	replay, err := s.engine.Replay(ctx, req.GetSessionId(), req.GetProjectionId())
+	if projectionID == "" {
+		var err error
+		if projectionID, err = s.engine.Newest(ctx, sessionID); err != nil {
+			return assemble.Replay{}, nil, err
+		}
+	}
+	replay, err := s.engine.Replay(ctx, sessionID, projectionID)
 	if err != nil {
-		return nil, err
+		return replay, nil, err
 	}
-	recorded, err := s.projection(ctx, req.GetSessionId(), replay.Recorded)
+	recorded, err := s.projection(ctx, sessionID, replay.Recorded)
 	if err != nil {
-		return nil, err
+		return replay, nil, err
 	}
-	replayed, err := s.projection(ctx, req.GetSessionId(), replay.Replayed)
+	replayed, err := s.projection(ctx, sessionID, replay.Replayed)
 	if err != nil {
-		return nil, err
+		return replay, nil, err
 	}
-	return &contextdv1.ReplayProjectionResponse{
+	return replay, &contextdv1.ReplayProjectionResponse{
 		Same: replay.Same, Recorded: recorded, Replayed: replayed, Difference: replay.Difference,
 	}, nil
+}
+
+// RenderProjection sends what a recorded projection is made of.
+func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, stream grpc.ServerStreamingServer[contextdv1.RenderProjectionResponse]) error {
+	replay, out, err := s.replay(stream.Context(), req.GetSessionId(), req.GetProjectionId())
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&contextdv1.RenderProjectionResponse{Part: &contextdv1.RenderProjectionResponse_Replay{Replay: out}}); err != nil {
+		return err
+	}
+	return sendMessages(0, replay.Messages, func(c *contextdv1.MessageChunk) error {
+		return stream.Send(&contextdv1.RenderProjectionResponse{Part: &contextdv1.RenderProjectionResponse_Chunk{Chunk: c}})
+	})
 }
 
 // projection completes a record with what the log says of its pointers.

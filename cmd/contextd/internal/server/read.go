@@ -65,7 +65,12 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 		if len(out.GetEvents()) == 0 {
 			return nil
 		}
-		err := stream.Send(out)
+		chain, err := s.store.ChainHead(ctx, id, last)
+		if err != nil {
+			return err
+		}
+		out.ChainHead = wire.ChainHead(chain)
+		err = stream.Send(out)
 		out, size = &contextdv1.ReadEventsResponse{}, 0
 		return err
 	}

@@ -27,6 +27,7 @@ type Engine interface {
 	Projections(ctx context.Context, sessionID, after string, limit int) ([]projection.Record, string, error)
 	Pointers(ctx context.Context, sessionID string, r projection.Record) ([]assemble.PointerFacts, error)
 	Replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, error)
+	Newest(ctx context.Context, sessionID string) (projectionID string, err error)
 	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
 	Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error)
 	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)

@@ -106,6 +106,7 @@ func RenderedToProto(index int, m assemble.Message) *contextdv1.RenderedMessage 
 		},
 		Origin: originsToProto[m.Origin],
 		Tokens: uint32(m.Tokens),
+		Cause:  m.Cause,
 	}
 	for _, seq := range m.Seqs {
 		out.SourceSeqs = append(out.SourceSeqs, uint64(seq))

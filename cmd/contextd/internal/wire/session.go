@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -44,6 +45,14 @@ func DecodeSettings(b []byte) (Settings, error) {
 // CheckLabels refuses labels that no session can carry.
 func CheckLabels(labels map[string]string) error { return checkLabels(labels) }
 
+// ChainHead names the hash of a chain; none is empty.
+func ChainHead(chain []byte) string {
+	if len(chain) == 0 {
+		return ""
+	}
+	return projection.HashName(chain)
+}
+
 // SessionToProto converts a session with its settings.
 func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
 	settings, err := DecodeSettings(s.Settings)
@@ -62,5 +71,6 @@ func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
 		ForkSeq:         uint64(s.ForkSeq),
 		LogBytes:        s.LogBytes,
 		Budget:          settings.Budget,
+		ChainHead:       ChainHead(s.ChainHead),
 	}, nil
 }
