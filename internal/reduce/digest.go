@@ -120,26 +120,14 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	section("\n", m.files.Write(b.Share(fileShare), d.gauge.Text))
 	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
 	share := b.Share(d.policy.IndexShare)
-	excerpts := fence(m.index.Excerpts(share/excerptPart, out.String(), d.gauge.Text))
+	quotedSize := func(line string) uint64 { return d.gauge.Text(quoteLines(strings.TrimSuffix(line, "\n"))) }
+	excerpts := quoteLines(m.index.Excerpts(share/excerptPart, out.String(), quotedSize))
 	section(titleLines, excerpts)
 	share -= min(share, d.gauge.Text(excerpts))
 	if index := m.index.Write(share, out.String(), d.gauge.Text); index != "" {
 		section(titleNames, index+"\n")
 	}
 	return out.String()
-}
-
-// fence sets lines off as a quotation that nothing in them can end: they must stay as
-// they stood, line ends included, and may hold anything.
-func fence(text string) string {
-	if text == "" {
-		return ""
-	}
-	mark := "```"
-	for strings.Contains(text, mark) {
-		mark += "`"
-	}
-	return mark + "\n" + text + "\n" + mark + "\n"
 }
 
 // quoteUsers quotes the beginnings of user messages, the newest first choice,

@@ -32,7 +32,17 @@ func (s Summary) quote() string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, titleSummary+"%d, by %s:\n", s.Through, oneLine(s.By))
-	for line := range strings.SplitSeq(lineEnds.Replace(strings.TrimSpace(s.Text)), "\n") {
+	out.WriteString(quoteLines(strings.TrimSpace(s.Text)))
+	return out.String()
+}
+
+// quoteLines sets every line of a text off.
+func quoteLines(text string) string {
+	if text == "" {
+		return ""
+	}
+	var out strings.Builder
+	for line := range strings.SplitSeq(lineEnds.Replace(text), "\n") {
 		out.WriteString("> ")
 		out.WriteString(line)
 		out.WriteByte('\n')
