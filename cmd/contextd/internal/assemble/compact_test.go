@@ -106,6 +106,9 @@ func TestChainedCompactions(t *testing.T) {
 			c := w.compacted(kind.make(i))
 			after := mustAssemble(t, w.engine, busy())
 			audit(t, after, made)
+			if c != nil && (c.Before.Tokens != got.Projection.Tokens || c.Before.Messages != got.MessageCount) {
+				t.Fatalf("turn %d: %s began at %+v; the context held %d tokens", i, kind.name, c.Before, got.Projection.Tokens)
+			}
 			if before = after; c == nil {
 				if after.Cache.BrokenBy != "" {
 					t.Fatalf("turn %d: %s did nothing and changed the prefix", i, kind.name)

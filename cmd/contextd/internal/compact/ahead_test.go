@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -122,15 +123,19 @@ func (w *world) settle() {
 }
 
 // What a hook refuses is not asked about again, until there is more of it.
-func TestAVetoAheadOfNeed(t *testing.T) {
+func TestAVetoAheadOfNeed(t *testing.T) { synctest.Test(t, vetoAheadOfNeed) }
+
+func vetoAheadOfNeed(t *testing.T) {
 	m := &model{answer: writes}
 	w := start(t, m)
 	asked := w.serve(block)
 	w.open(12)
 	first := w.assemble()
 	for range 3 {
+		synctest.Wait() // for the hook's answer
 		w.assemble()
 	}
+	synctest.Wait()
 	e := w.published(lifecycle.CompactionVetoed)[0]
 	want := map[string]string{"mode": "auto", "trigger": "threshold", "reason": "in the middle of a plan"}
 	if diff := cmp.Diff(want, e.Attributes); diff != "" || first.SummarizingThrough == 0 {
@@ -142,6 +147,7 @@ func TestAVetoAheadOfNeed(t *testing.T) {
 	}
 	w.turns(12, 40)
 	w.assemble()
+	synctest.Wait()
 	if last := w.assemble(); last.Projection.After.Summary != "" || len(m.asked()) > 0 {
 		t.Errorf("the model was asked %d times against the hook's will", len(m.asked()))
 	}
