@@ -21,11 +21,15 @@ type requestSettings struct {
 }
 
 func (r *requestSettings) bind(f *pflag.FlagSet) {
+	r.bindBudget(f)
+	f.StringVar(&r.policy, "policy", "", "name of a policy of the daemon, or a `YAML` map of contextd.v1.Policy's fields")
+}
+
+func (r *requestSettings) bindBudget(f *pflag.FlagSet) {
 	f.StringVar(&r.maxTokens, "max-tokens", "", "hard ceiling in `tokens`, such as 32000 or 32k")
 	f.StringVar(&r.model, "model", "", "`name` of the model, which picks window, tokenizer and margin")
 	f.StringVar(&r.tokenizer, "tokenizer", "", "`name` of the tokenizer: o200k_base, cl100k_base or heuristic")
 	f.StringVar(&r.budget, "budget", "", "tokens, or a `YAML` map of contextd.v1.Budget's fields")
-	f.StringVar(&r.policy, "policy", "", "name of a policy of the daemon, or a `YAML` map of contextd.v1.Policy's fields")
 }
 
 // resolve returns what the flags say; nil where they say nothing.

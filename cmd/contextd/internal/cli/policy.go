@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func newPolicy(c *client) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Check policies before they are used",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPolicyCheck(c))
+	return cmd
+}
+
+func newPolicyCheck(c *client) *cobra.Command {
+	var settings requestSettings
+	var session, name string
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Validate a file of policies, and show what one would do to a session",
+		Long: `Validate a YAML file: the daemon's configuration, of which the policies are looked
+at, or the fields of a single policy. Every policy with an error is named.
+
+With --session, show what a policy of the file would do to that session, as
+"contextd assemble --preview --explain" does for the policies of the daemon; nothing
+is recorded. The policy lies over the daemon's "default", as it will once the
+daemon has read it.`,
+		Example: `  contextd policy check contextd.yaml
+  contextd policy check contextd.yaml --session my-session --name careful --max-tokens 32k
+  contextd policy check policy.yaml --session my-session --embedded ./data`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := config.ReadPolicies(args[0])
+		if err != nil {
+			return usageError{err}
+		}
+		if len(file.Errors) > 0 {
+			return refusedPolicies(args[0], file)
+		}
+		if session == "" {
+			return c.writeChecked(cmd, file)
+		}
+		if name == "" {
+			name = theOnly(file)
+		}
+		p, ok := file.Policies[name]
+		if !ok {
+			return usageError{fmt.Errorf("--name: %q is not a policy of %s; it has %s", name, args[0], policyNames(file))}
+		}
+		return c.run(func(cmd *cobra.Command, api api, _ []string) error {
+			return c.preview(cmd, api, session, &settings, p)
+		})(cmd, args)
+	}
+	f := cmd.Flags()
+	f.StringVar(&session, "session", "", "show what the policy would do to this `session`")
+	f.StringVar(&name, "name", "", "`name` of the policy to show; the file's default if not given")
+	settings.bindBudget(f)
+	return cmd
+}
+
+// preview prints the decisions on a session under a policy that the daemon need not
+// know.
+func (c *client) preview(cmd *cobra.Command, api api, session string, settings *requestSettings, p *contextdv1.Policy) error {
+	b, _, err := settings.resolve()
+	if err != nil {
+		return err
+	}
+	p.Name = wire.DefaultPolicyName
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	stream, err := api.AssembleContext(ctx, &contextdv1.AssembleContextRequest{SessionId: session, Budget: b, Policy: p, Preview: true})
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printContext(cmd, stream.Recv)
+	}
+	return c.explain(cmd, stream.Recv)
+}
+
+// theOnly is the policy to show where none is named.
+func theOnly(file config.PolicyFile) string {
+	if len(file.Policies) != 1 {
+		return file.Default
+	}
+	return policyNames(file)
+}
+
+func policyNames(file config.PolicyFile) string {
+	return strings.Join(slices.Sorted(maps.Keys(file.Policies)), ", ")
+}
+
+func refusedPolicies(path string, file config.PolicyFile) error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(file.Errors)) {
+		all = append(all, fmt.Errorf("%s: %w", path, file.Errors[name]))
+	}
+	return usageError{errors.Join(all...)}
+}
+
+func (c *client) writeChecked(cmd *cobra.Command, file config.PolicyFile) error {
+	if c.json {
+		for _, name := range slices.Sorted(maps.Keys(file.Policies)) {
+			if err := writeJSON(cmd.OutOrStdout(), file.Policies[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := newTable(cmd, "POLICY", "PROJECTION", "DEFAULT")
+	for _, name := range slices.Sorted(maps.Keys(file.Policies)) {
+		projection := file.Policies[name].GetProjection().GetPolicy()
+		if projection == "" {
+			projection = "raw"
+		}
+		is := ""
+		if name == file.Default {
+			is = "yes"
+		}
+		t.row(name, projection, is)
+	}
+	return t.flush()
+}

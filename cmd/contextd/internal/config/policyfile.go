@@ -1,0 +1,128 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// PolicyFile is a file of policies and what is wrong with it.
+type PolicyFile struct {
+	// Policies are those of the file, by name; a policy that stands alone has the name
+	// of the built-in one. Those that have errors are not among them.
+	Policies map[string]*contextdv1.Policy
+	Default  string
+	// Errors are those of each policy, by name.
+	Errors map[string]error
+}
+
+// ReadPolicies reads a file with a map of policies, as the daemon's configuration has
+// it, or with a single policy. Of a configuration's other settings it looks at those
+// that policies speak of. The error is that of a file in which no policy can be found.
+func ReadPolicies(path string) (PolicyFile, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return PolicyFile{}, fmt.Errorf("read policies: %w", err)
+	}
+	var keys map[string]yaml.Node
+	if err := yaml.Unmarshal(content, &keys); err != nil && !errors.Is(err, io.EOF) {
+		return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	c := Default()
+	if _, ok := keys["policies"]; !ok {
+		var whole yaml.Node
+		if err := yaml.Unmarshal(content, &whole); err != nil {
+			return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
+		}
+		return c.checkSingle(whole), nil
+	}
+	nodes, err := c.readPolicyKeys(path, keys)
+	if err != nil {
+		return PolicyFile{}, err
+	}
+	out := c.checkEach(nodes)
+	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {
+		if _, err := wire.NewPolicies(out.Policies, c.DefaultPolicy, c.summarizerNames()); err != nil {
+			return out, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return out, nil
+}
+
+// readPolicyKeys takes over the settings beside the policies, and returns these.
+func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[string]yaml.Node, error) {
+	flags := pflag.NewFlagSet("policies", pflag.ContinueOnError)
+	c.bind(flags)
+	values, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"default_policy", "summarizers", "default_summarizer"} {
+		if text, ok := values[key]; ok {
+			if err := flags.Set(strings.ReplaceAll(key, "_", "-"), text); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", path, key, err)
+			}
+		}
+	}
+	if err := c.validateSummarizers(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var nodes map[string]yaml.Node
+	all := keys["policies"]
+	if err := all.Decode(&nodes); err != nil {
+		return nil, fmt.Errorf("%s: policies: %w", path, err)
+	}
+	return nodes, nil
+}
+
+// checkSingle holds a policy that stands alone to the rules.
+func (c *Config) checkSingle(node yaml.Node) PolicyFile {
+	p, err := parsePolicyNode(node)
+	if err == nil {
+		var none wire.Policies
+		if none, err = wire.NewPolicies(nil, "", c.summarizerNames()); err == nil {
+			_, err = none.Resolve(nil, p)
+		}
+	}
+	return policyFile(wire.DefaultPolicyName, map[string]*contextdv1.Policy{wire.DefaultPolicyName: p}, map[string]error{wire.DefaultPolicyName: err})
+}
+
+// checkEach holds each policy to the rules by itself, so that every error is found.
+func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
+	policies, errs := map[string]*contextdv1.Policy{}, map[string]error{}
+	for name, node := range nodes {
+		p, err := parsePolicyNode(node)
+		if err != nil {
+			err = fmt.Errorf("policies[%q]: %w", name, err)
+		} else {
+			_, err = wire.NewPolicies(map[string]*contextdv1.Policy{name: p}, "", c.summarizerNames())
+		}
+		policies[name], errs[name] = p, err
+	}
+	return policyFile(c.DefaultPolicy, policies, errs)
+}
+
+func parsePolicyNode(node yaml.Node) (*contextdv1.Policy, error) {
+	p := &contextdv1.Policy{}
+	var value map[string]any
+	if err := node.Decode(&value); err != nil || value == nil {
+		return p, err
+	}
+	return p, parseMessage(value, p)
+}
+
+// policyFile parts the policies that have errors from those that have none.
+func policyFile(fallback string, policies map[string]*contextdv1.Policy, errs map[string]error) PolicyFile {
+	maps.DeleteFunc(errs, func(_ string, err error) bool { return err == nil })
+	maps.DeleteFunc(policies, func(name string, _ *contextdv1.Policy) bool { return errs[name] != nil })
+	return PolicyFile{Policies: policies, Default: fallback, Errors: errs}
+}
