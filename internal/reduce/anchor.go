@@ -25,8 +25,8 @@ func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, 
 		}
 	}
 	strict := p.policy.Window.StrictAnchor
-	if limit, ok := b.Caps[budget.TierSystem]; ok && !strict && p.systemTokens() > limit && (s.SystemTokens == 0 || s.SystemTokens > limit) {
-		s.SystemTokens = limit
+	if limit, ok := b.Caps[budget.TierSystem]; ok && !strict && p.systemTokens(s.SystemTextTokens) > limit {
+		s.SystemTextTokens = p.systemLevel(limit)
 	}
 	if p.conv.firstUser < 0 {
 		return s, nil
@@ -60,7 +60,7 @@ func (p *Pipeline) clipSystem(b budget.Budget, r Result) Result {
 	limit := max(floor, min(b.Target/2, b.Target/4*3-min(user, b.Target/4*3)))
 	for ; r.View.Tokens() > b.Target && limit >= floor; limit /= 2 {
 		s := r.State
-		s.SystemTokens = limit
+		s.SystemTextTokens = p.systemLevel(limit)
 		r = p.adopt(b, r, s)
 	}
 	return r
@@ -78,45 +78,53 @@ func (p *Pipeline) clipTexts(b budget.Budget, r Result) Result {
 	return r
 }
 
-// systemTokens is the size of the system prompt in full, as far as it may be clipped.
-func (p *Pipeline) systemTokens() uint64 {
+// systemTokens is the size of the system prompt, as far as it may be clipped, with its
+// texts clipped at level; 0 clips none.
+func (p *Pipeline) systemTokens(level uint64) uint64 {
 	var sum uint64
-	for _, g := range p.conv.groups {
-		if g.isSystemPrompt() {
-			sum += g.Tokens
+	for _, g := range p.systemPrompt() {
+		sum += g.Tokens
+		for m := range g.Messages {
+			for _, b := range g.Messages[m].Blocks {
+				if _, ok := b.Block.(eventlog.Text); ok && level > 0 && b.Tokens > level {
+					sum -= b.Tokens - level
+				}
+			}
 		}
 	}
 	return sum
+}
+
+// systemLevel is the size at which its texts must be cut for it to take limit.
+func (p *Pipeline) systemLevel(limit uint64) uint64 {
+	return max(clipLevel(p.systemPrompt(), limit), clipFloor)
+}
+
+func (p *Pipeline) systemPrompt() []*Group {
+	var all []*Group
+	for _, g := range p.conv.groups {
+		if g.isSystemPrompt() {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // isSystemPrompt reports whether the group is a part of the system prompt that may
 // be clipped.
 func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
 
-// clipAnchors shortens the largest texts of groups at the front alike, so that they
-// take limit together.
-func (c clipping) clipAnchors(e *Editor, at []int, limit uint64, reason string) {
-	groups := make([]*Group, len(at))
-	var tokens uint64
-	for k, i := range at {
-		groups[k] = e.v.Group(i)
-		tokens += groups[k].Tokens
-	}
-	if tokens <= limit {
-		return
-	}
-	level := max(clipLevel(groups, limit), clipFloor)
-	for _, i := range at {
-		g := e.v.Group(i)
-		for m := range g.Messages {
-			for b, block := range g.Messages[m].Blocks {
-				text, ok := block.Block.(eventlog.Text)
-				if !ok {
-					continue
-				}
-				if short, ok := c.texts.clipText(block, text.Text, level); ok {
-					e.ClipAnchor(i, m, b, short, c.Name(), reason)
-				}
+// clipAnchor shortens the texts of group i that are larger than level.
+func (c clipping) clipAnchor(e *Editor, i int, level uint64, reason string) {
+	g := e.v.Group(i)
+	for m := range g.Messages {
+		for b, block := range g.Messages[m].Blocks {
+			text, ok := block.Block.(eventlog.Text)
+			if !ok {
+				continue
+			}
+			if short, ok := c.texts.clipText(block, text.Text, level); ok {
+				e.ClipAnchor(i, m, b, short, c.Name(), reason)
 			}
 		}
 	}

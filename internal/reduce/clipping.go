@@ -20,21 +20,20 @@ func (clipping) Name() string { return "clipping" }
 
 func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 	e := v.Editor()
-	var system []int
 	for i := range v.Len() {
 		g := v.Group(i)
 		switch {
-		case g.isSystemPrompt() && s.SystemTokens > 0:
-			system = append(system, i)
-		case g.Anchor && g.Kind == KindUser && s.AnchorTokens > 0:
-			c.clipAnchors(e, []int{i}, s.AnchorTokens, "the first user message alone takes more than half of the target")
+		case g.isSystemPrompt() && s.SystemTextTokens > 0:
+			c.clipAnchor(e, i, s.SystemTextTokens, "the system prompt leaves no room, or is over its cap")
+		case g.Anchor && g.Kind == KindUser && s.AnchorTokens > 0 && g.Tokens > s.AnchorTokens:
+			level := max(clipLevel([]*Group{g}, s.AnchorTokens), clipFloor)
+			c.clipAnchor(e, i, level, "the first user message alone takes more than half of the target")
 		}
 		for k := range g.Calls {
 			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
 		}
 		c.clipTexts(e, i, s.TextClips)
 	}
-	c.clipAnchors(e, system, s.SystemTokens, "the system prompt leaves no room, or is over its cap")
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
 	if b.Excess > 0 {
 		s = c.relieve(e, b.Excess, s)

@@ -112,17 +112,7 @@ func (m *digestMemo) gather(g *Group) {
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
 		m.files.Add(c.Name, c.Arguments)
-		entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments), Detail: ledger.Detail(c.Arguments)}
-		switch {
-		case c.Interrupted:
-			entry.Outcome = ledger.Interrupted
-		case c.IsError:
-			entry.Outcome = ledger.Failed
-		}
-		if !c.Interrupted {
-			entry.Pointer = Pointer(c.Seq, c.Block)
-		}
-		m.calls = append(m.calls, entry)
+		m.calls = append(m.calls, c.entry())
 	}
 }
 

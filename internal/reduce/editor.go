@@ -66,6 +66,16 @@ func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
 // in its place. The anchor and what is pinned stay, and so does a group that is
 // smaller than these lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
+	return e.drop(i, reducer, reason, false)
+}
+
+// DropFailed is Drop for a group whose calls all failed, though the log may not have
+// marked their results as errors; its lines say so.
+func (e *Editor) DropFailed(i int, reducer, reason string) bool {
+	return e.drop(i, reducer, reason, true)
+}
+
+func (e *Editor) drop(i int, reducer, reason string, failed bool) bool {
 	it := &e.v.items[i]
 	if it.group.Anchor || it.group.Pinned || it.dropped != nil {
 		return false
@@ -73,7 +83,7 @@ func (e *Editor) Drop(i int, reducer, reason string) bool {
 	d := &Dropped{Reducer: reducer, Reason: reason}
 	var tokens uint64
 	if len(it.group.Calls) > 0 {
-		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(it.group.Calls), reason, ledgerOf(it.group, e.v.gauge.Text))
+		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(it.group.Calls), reason, ledgerOf(it.group, failed, e.v.gauge.Text))
 		tokens = budget.MessageOverhead + e.v.gauge.Text(d.Text)
 	}
 	if tokens >= it.tokens {
@@ -85,11 +95,17 @@ func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return true
 }
 
-// ledgerOf is a line for each call of a group.
-func ledgerOf(g *Group, count func(string) uint64) string {
-	var m digestMemo
-	m.gather(&Group{Kind: KindTurn, Calls: g.Calls})
-	return ledger.Write(m.calls, math.MaxUint64, count)
+// ledgerOf is a short line for each call of a group.
+func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
+	calls := make([]ledger.Call, len(g.Calls))
+	for i := range g.Calls {
+		calls[i] = g.Calls[i].entry()
+		calls[i].Detail = ""
+		if failed {
+			calls[i].Outcome = ledger.Failed
+		}
+	}
+	return ledger.Write(calls, math.MaxUint64, count)
 }
 
 func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {

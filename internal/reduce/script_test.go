@@ -171,8 +171,8 @@ func stateText(s reduce.State) string {
 	if s.Summary != "" {
 		out += fmt.Sprintf("quotes summary %s\n", s.Summary)
 	}
-	if s.SystemTokens > 0 {
-		out += fmt.Sprintf("system prompt %dt\n", s.SystemTokens)
+	if s.SystemTextTokens > 0 {
+		out += fmt.Sprintf("system texts %dt\n", s.SystemTextTokens)
 	}
 	return out
 }

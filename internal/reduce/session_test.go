@@ -136,7 +136,7 @@ func checkForward(t fataler, before, after reduce.State) {
 		after.StubbedThrough < before.StubbedThrough || after.CollapsedThrough < before.CollapsedThrough ||
 		before.ClipTokens > 0 && after.ClipTokens != before.ClipTokens ||
 		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) ||
-		before.SystemTokens > 0 && (after.SystemTokens == 0 || after.SystemTokens > before.SystemTokens) {
+		before.SystemTextTokens > 0 && (after.SystemTextTokens == 0 || after.SystemTextTokens > before.SystemTextTokens) {
 		t.Fatalf("the state moved back from %+v to %+v", before, after)
 	}
 	if n := len(before.Clips); len(after.Clips) < n || !slices.Equal(after.Clips[:n], before.Clips) {

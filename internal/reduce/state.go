@@ -37,8 +37,9 @@ type State struct {
 	// AnchorTokens is what the first user message was clipped to; 0 if it stands
 	// in full.
 	AnchorTokens uint64
-	// SystemTokens is what the system prompt was clipped to; 0 if it stands in full.
-	SystemTokens uint64 `json:",omitempty"`
+	// SystemTextTokens is the size above which single texts of the system prompt are
+	// clipped; 0 if it stands in full.
+	SystemTextTokens uint64 `json:",omitempty"`
 }
 
 // Clip is a limit on the size of single bodies in events (From, Through].
@@ -63,5 +64,5 @@ func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
 func (s State) equal(o State) bool {
 	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
 		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
-		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTokens == o.SystemTokens
+		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTextTokens == o.SystemTextTokens
 }
