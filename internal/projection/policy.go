@@ -105,6 +105,12 @@ func New(o Options) (Policy, error) {
 	switch o.PolicyName() {
 	case Raw:
 		return raw{}, nil
+	case CleanToolRepair:
+		return cleanToolRepair{o}, nil
+	case SquashFailed:
+		return squashFailedCalls{o}, nil
+	case SummaryPrefix:
+		return summaryPrefix{o}, nil
 	case CustomExpression:
 		return newCustom(o)
 	default:

@@ -1,0 +1,173 @@
+package projection_test
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// fataler is *testing.T, *rapid.T and what a script fails by.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+// checkApplied holds what a policy shows against what it was given: whatever the
+// policy, these hold.
+func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r request) {
+	v, got := r.view, r.applied.View
+	var sum uint64
+	for _, m := range show(got) {
+		sum += m.tokens()
+	}
+	if sum != got.Tokens() || sum > v.Tokens() {
+		t.Fatalf("%d tokens became %d; what is shown has %d", v.Tokens(), got.Tokens(), sum)
+	}
+	checkPairs(t, got)
+	checkStep(t, o, r)
+	was := map[*reduce.Group]int{}
+	for i := range v.Len() {
+		was[v.Group(i)] = i
+	}
+	last := -1
+	for i := range got.Len() {
+		g := got.Group(i)
+		at, ok := was[g]
+		if !ok || at <= last {
+			t.Fatalf("the group at %d is out of order or was not there", g.First)
+		}
+		last = at
+		same := got.Dropped(i) == nil && reflect.DeepEqual(got.Edits(i), v.Edits(at))
+		switch keeps := g.Anchor || g.Pinned || at >= v.Len()-keptLast(o); {
+		case keeps && !same:
+			t.Fatalf("the group at %d (anchor %v, pinned %v, %d of %d) was touched", g.First, g.Anchor, g.Pinned, at, v.Len())
+		case g.Sealed && !same && o.Name != projection.ReachabilityGC && (got.Dropped(i) == nil || !o.IgnoreSignatures):
+			t.Fatalf("the sealed group at %d was touched", g.First)
+		}
+		checkRedacted(t, got, i)
+		delete(was, g)
+	}
+	for g := range was {
+		if g.Anchor || g.Pinned || g.Sealed && !o.IgnoreSignatures {
+			t.Fatalf("the group at %d (anchor %v, pinned %v, sealed %v) left", g.First, g.Anchor, g.Pinned, g.Sealed)
+		}
+	}
+	checkCallsNamed(t, conv, got)
+}
+
+func keptLast(o projection.Options) int {
+	byDefault := map[string]int{projection.CleanToolRepair: 2, projection.SquashFailed: 2, projection.SummaryPrefix: 8}
+	if n, ok := byDefault[o.Name]; ok && o.KeepLast == 0 {
+		return n
+	}
+	return int(o.KeepLast)
+}
+
+// checkPairs checks that the results behind each message answer its calls, in their
+// order, and that there are no others.
+func checkPairs(t fataler, v reduce.View) {
+	var open []string
+	for _, m := range show(v) {
+		if m.role != eventlog.RoleTool && len(open) > 0 {
+			t.Fatalf("calls %v have no result before %s", open, m.line())
+		}
+		for _, b := range m.blocks {
+			switch b := b.(type) {
+			case eventlog.ToolCall:
+				open = append(open, b.CallID)
+			case eventlog.ToolResult:
+				if len(open) == 0 || open[0] != b.CallID {
+					t.Fatalf("result %s answers none of %v", b.CallID, open)
+				}
+				open = open[1:]
+			}
+		}
+	}
+	if len(open) > 0 {
+		t.Fatalf("calls %v have no result", open)
+	}
+}
+
+func checkStep(t fataler, o projection.Options, r request) {
+	step := r.applied.Step
+	if o.PolicyName() == projection.Raw {
+		if step != nil || !reflect.DeepEqual(r.view, r.applied.View) {
+			t.Fatalf("raw did something: %+v", step)
+		}
+		return
+	}
+	if step.Reducer != o.Name || step.TokensBefore != r.view.Tokens() || step.TokensAfter != r.applied.View.Tokens() || step.Note == "" {
+		t.Fatalf("from %d to %d tokens: %+v", r.view.Tokens(), r.applied.View.Tokens(), step)
+	}
+	if same := reflect.DeepEqual(bytesOf(show(r.view)), bytesOf(show(r.applied.View))); same != (step.Touched == 0) {
+		t.Fatalf("touched %d, and what is shown is the same: %v", step.Touched, same)
+	}
+	if blocked := r.applied.SafetyBlocked; blocked != strings.HasPrefix(r.applied.Reason, projection.SafetyBlocked) {
+		t.Fatalf("blocked %v, because %q", blocked, r.applied.Reason)
+	}
+}
+
+// checkRedacted checks that what stands in the place of a body says where that is.
+func checkRedacted(t fataler, v reduce.View, i int) {
+	for _, e := range v.Edits(i) {
+		b := v.Group(i).Messages[e.Message].Blocks[e.Block]
+		if e.Kind == reduce.Redacted && !strings.Contains(e.Text, "ResolvePointer "+reduce.Pointer(b.Seq, b.Index)+"]") {
+			t.Fatalf("no pointer to event %d, block %d, in %q", b.Seq, b.Index, e.Text)
+		}
+	}
+}
+
+var (
+	callsLeft    = regexp.MustCompile(`^\[contextd: (\d+) calls left: .+\]\n.`)
+	earlierCalls = regexp.MustCompile(`(?m)^Earlier tool calls \((\d+)\), oldest first:$`)
+)
+
+// checkCallsNamed checks that every call is shown, named where its group was, or
+// counted in the digest.
+func checkCallsNamed(t fataler, conv *reduce.Conversation, v reduce.View) {
+	in := map[*reduce.Group]bool{}
+	for i := range v.Len() {
+		g := v.Group(i)
+		in[g] = true
+		d := v.Dropped(i)
+		if d == nil {
+			continue
+		}
+		if m := callsLeft.FindStringSubmatch(d.Text); len(g.Calls) > 0 && (m == nil || m[1] != fmt.Sprint(len(g.Calls))) {
+			t.Fatalf("%d calls at %d left, with %q", len(g.Calls), g.First, d.Text)
+		}
+	}
+	gone := 0
+	for _, g := range conv.Groups() {
+		if !in[g] {
+			gone += len(g.Calls)
+		}
+	}
+	digest, _ := v.Digest()
+	named := 0
+	for _, s := range digest.Sections() {
+		if s.Kind != reduce.SectionLedger {
+			continue
+		}
+		for _, m := range earlierCalls.FindAllStringSubmatch(s.Text, -1) {
+			n, _ := strconv.Atoi(m[1])
+			named += n
+		}
+	}
+	if named != gone || digest.Calls != gone {
+		t.Fatalf("%d calls are gone; the digest counts %d and names %d", gone, digest.Calls, named)
+	}
+}
+
+func linesOf(v reduce.View) string {
+	var out strings.Builder
+	for _, m := range show(v) {
+		fmt.Fprintln(&out, strings.TrimRight(m.line(), " "))
+	}
+	return out.String()
+}

@@ -1,0 +1,121 @@
+package projection
+
+import (
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// The reasons for which summary_prefix leaves the view as it is.
+const (
+	NoopShortHistory = "summary_prefix_noop_short_history"
+	NoopNoSummary    = "summary_prefix_noop_no_summary"
+	NoopNoGain       = "summary_prefix_noop_no_gain"
+)
+
+// summaryPrefix puts the caller's summary in the place of everything but the newest
+// groups, and of what nothing takes out.
+type summaryPrefix struct{ options Options }
+
+const (
+	defaultSummaryKeepLast = 8
+	// ledgerShare and quoteShare are what the record of the calls and the quotes of the
+	// user may take of the size of the groups that leave, and mostLedger and mostQuotes
+	// what they may take at all, in tokens.
+	ledgerShare = 0.10
+	quoteShare  = 0.05
+	mostLedger  = 2000
+	mostQuotes  = 1000
+	// frontSlack is for headings, and for a ledger that no limit makes smaller.
+	frontSlack = 64
+)
+
+func (p summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
+	keep := p.options.keepLast(defaultSummaryKeepLast)
+	noop := func(reason, note string) Applied {
+		return Applied{View: v, State: before, Reason: reason, Step: &reduce.Step{
+			Reducer: SummaryPrefix, TokensBefore: v.Tokens(), TokensAfter: v.Tokens(), Note: note,
+		}}
+	}
+	if p.options.Summary == "" {
+		if summarized(v) {
+			return noop("", "the summary of the reduction stands")
+		}
+		return noop(NoopNoSummary, "the caller gave no summary, and the reduction shows none")
+	}
+	f := p.front(v, keep)
+	if keep >= v.Len() || len(f.leave) == 0 && f.sealed.count == 0 {
+		return noop(NoopShortHistory, fmt.Sprintf("none of %d groups stands before the newest %d and may leave", v.Len(), keep))
+	}
+	if len(f.leave) == 0 {
+		out := noop(f.sealed.reason(), f.sealed.reason())
+		out.SafetyBlocked = true
+		return out
+	}
+	text, most := f.write(v, p.options.Summary)
+	e := v.Editor()
+	if most >= f.shown || !e.Collapse(f.through, f.keep, text) {
+		return noop(NoopNoGain, fmt.Sprintf("the summary and its record would take up to %d tokens, and the %d groups in their place take %d", most, len(f.leave), f.shown))
+	}
+	out := Applied{View: e.View(), State: before, SafetyBlocked: f.sealed.count > 0, Reason: f.sealed.reason()}
+	note := fmt.Sprintf("%d groups left the front, through event %d", len(f.leave), f.through)
+	if out.Reason != "" {
+		note += "; " + out.Reason
+	}
+	out.Step = &reduce.Step{Reducer: SummaryPrefix, TokensBefore: v.Tokens(), TokensAfter: e.Tokens(), Touched: len(f.leave), Note: note}
+	return out
+}
+
+// summarized reports whether the digest of a view quotes a summary.
+func summarized(v reduce.View) bool {
+	d, _ := v.Digest()
+	for _, s := range d.Sections() {
+		if s.Kind == reduce.SectionSummary {
+			return true
+		}
+	}
+	return false
+}
+
+// front is what may leave a view.
+type front struct {
+	leave []*reduce.Group
+	// keep are those that stay between them.
+	keep    map[*reduce.Group]bool
+	through eventlog.Seq
+	// shown is what they take in the view, and raw in full, in tokens.
+	shown, raw uint64
+	sealed     sealedGroups
+}
+
+func (p summaryPrefix) front(v reduce.View, keep int) front {
+	f := front{keep: map[*reduce.Group]bool{}}
+	for i := range v.Len() - keep {
+		g := v.Group(i)
+		switch {
+		case g.Anchor || g.Pinned:
+		case g.Sealed && !p.options.IgnoreSignatures:
+			f.keep[g] = true
+			f.sealed.add(g)
+		default:
+			f.leave = append(f.leave, g)
+			f.through = g.First
+			f.shown += v.GroupTokens(i)
+			f.raw += g.Tokens
+		}
+	}
+	return f
+}
+
+// write returns the text for the front and the most by which it may be larger than
+// the digest before, in tokens. That grows slower than the front does, so that a
+// summary that stands does not give way to the messages again as they become more.
+func (f front) write(v reduce.View, summary string) (text string, most uint64) {
+	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
+	w := reduce.Front{
+		Summary: reduce.Summary{ID: SummaryPrefix, Through: f.through, By: "the caller", Text: summary},
+		Groups:  f.leave, LedgerTokens: of(ledgerShare, mostLedger), QuoteTokens: of(quoteShare, mostQuotes),
+	}
+	return w.Write(v), w.HeadTokens(v) + w.LedgerTokens + w.QuoteTokens + frontSlack
+}
