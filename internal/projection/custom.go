@@ -8,12 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-const (
-	// customKeepLast is how many of the newest groups custom leaves alone by default.
-	customKeepLast = 2
-	// customClipTokens is what stays of a result that an expression clips.
-	customClipTokens = 400
-)
+// customClipTokens is what stays of a result that an expression clips.
+const customClipTokens = 400
 
 // custom goes by an expression over each group. What it did to a group stays done: it
 // is recorded in the state, and a later verdict can only do more.
@@ -29,30 +25,25 @@ func newCustom(o Options) (Policy, error) {
 	if err != nil {
 		return nil, &OptionsError{"expression", err.Error()}
 	}
-	c := custom{program: program, keepLast: customKeepLast, ignoreSignatures: o.IgnoreSignatures, known: newCustomFacts()}
-	if o.KeepLast > 0 {
-		c.keepLast = int(o.KeepLast)
-	}
-	return c, nil
+	return custom{program: program, keepLast: o.keepLast(defaultKeepLast), ignoreSignatures: o.IgnoreSignatures, known: newCustomFacts()}, nil
 }
 
 func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
 	run := customRun{
-		custom: c, view: v, turns: turns, editor: v.Editor(),
+		custom: c, view: v, turns: turns, editor: v.Editor(), smallest: v.Editor(),
 		dropped: set(before.Dropped), redacted: set(before.Redacted), clipped: set(before.Clipped),
 	}
 	for i := range v.Len() {
 		run.visit(i)
 	}
 	c.known.prune(v)
-	out := Applied{View: run.editor.View(), State: run.after}
+	out := Applied{
+		View: run.editor.View(), State: run.after,
+		SafetyBlocked: run.sealed.count > 0, Reason: run.sealed.reason(),
+	}
 	out.Step = &reduce.Step{
 		Reducer: CustomExpression, TokensBefore: v.Tokens(), TokensAfter: out.View.Tokens(),
 		Touched: run.editor.Touched(), Note: run.note(),
-	}
-	if run.sealed > 0 {
-		out.SafetyBlocked = true
-		out.Reason = fmt.Sprintf("provider_safety_blocked: %d groups with sealed reasoning stay as they are", run.sealed)
 	}
 	return out
 }
@@ -76,34 +67,38 @@ type customRun struct {
 	dropped           map[eventlog.Seq]bool
 	redacted, clipped map[Place]bool
 	after             State
-	// trial tells what would be done to groups that are left alone.
-	trial *reduce.Editor
+	// smallest has the groups that were to leave as small as reduction may ever make
+	// them. What can leave then can always leave, and so stays away.
+	smallest *reduce.Editor
 
-	groups, results, clips, sealed, failed int
-	firstFailed                            eventlog.Seq
+	groups, results, clips, failed int
+	firstFailed                    eventlog.Seq
+	sealed                         sealedGroups
 }
 
 func (r *customRun) visit(i int) {
-	g := r.view.Group(i)
-	if g.Anchor || g.Pinned {
+	if !may(r.view, i) {
 		return
 	}
+	g := r.view.Group(i)
 	if r.dropped[g.First] {
-		r.drop(r.editor, i)
-		r.after.Dropped = append(r.after.Dropped, g.First)
+		r.drop(i)
 		return
 	}
 	verdict := expression.Keep
-	if r.view.Dropped(i) == nil && r.view.Len()-i > r.keepLast {
+	if r.view.Len()-i > r.keepLast {
 		verdict = r.verdict(i)
 	}
 	if g.Sealed {
 		r.visitSealed(i, verdict)
 		return
 	}
-	if verdict == expression.Drop && r.drop(r.editor, i) {
-		r.after.Dropped = append(r.after.Dropped, g.First)
-		return
+	if verdict == expression.Drop {
+		if r.leaves(i) {
+			r.drop(i)
+			return
+		}
+		verdict = expression.Stub // what its calls leave is as large as the group
 	}
 	for k := range g.Calls {
 		r.visitResult(i, &g.Calls[k], verdict)
@@ -113,55 +108,65 @@ func (r *customRun) visit(i int) {
 // visitSealed lets a group with sealed reasoning leave whole where that is allowed, and
 // otherwise counts it if anything would have been done to it.
 func (r *customRun) visitSealed(i int, verdict expression.Verdict) {
-	if verdict == expression.Keep {
-		return
-	}
-	g := r.view.Group(i)
-	if verdict == expression.Drop && r.ignoreSignatures {
-		if r.drop(r.editor, i) {
-			r.after.Dropped = append(r.after.Dropped, g.First)
+	would := false
+	switch g := r.view.Group(i); verdict {
+	case expression.Drop:
+		if would = r.leaves(i); would && r.ignoreSignatures {
+			r.drop(i)
+			return
 		}
-		return
-	}
-	if r.trial == nil {
-		r.trial = r.view.Editor()
-	}
-	would := verdict == expression.Drop && r.trial.Drop(i, CustomExpression, dropReason)
-	for k := range g.Calls {
-		switch verdict {
-		case expression.Stub:
-			would = r.redact(r.trial, i, &g.Calls[k]) || would
-		case expression.Clip:
-			would = r.clip(r.trial, i, &g.Calls[k]) || would
+	case expression.Stub:
+		for k := range g.Calls {
+			would = r.redact(r.smallest, i, &g.Calls[k]) || would
+		}
+	case expression.Clip:
+		for k := range g.Calls {
+			would = r.clip(r.smallest, i, &g.Calls[k]) || would
 		}
 	}
 	if would {
-		r.sealed++
+		r.sealed.add(r.view.Group(i))
 	}
+}
+
+// leaves reports whether a group can leave at its smallest: without its reasoning and
+// the bodies of its results.
+func (r *customRun) leaves(i int) bool {
+	g := r.view.Group(i)
+	r.smallest.OmitThinking(i, CustomExpression, "")
+	for k := range g.Calls {
+		r.redact(r.smallest, i, &g.Calls[k])
+	}
+	return r.smallest.Drop(i, CustomExpression, dropReason)
+}
+
+func (r *customRun) drop(i int) {
+	if r.editor.Drop(i, CustomExpression, dropReason) {
+		r.groups++
+	}
+	r.after.Dropped = append(r.after.Dropped, r.view.Group(i).First)
 }
 
 // visitResult does to a result what was done before, or what the verdict on its group
 // adds to that.
 func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Verdict) {
 	at := Place{call.Seq, call.Block}
-	switch before := r.redacted[at]; {
-	case before || verdict == expression.Stub:
+	if verdict == expression.Stub || r.redacted[at] {
 		done := r.redact(r.editor, i, call)
 		if done {
 			r.results++
 		}
-		if done || before {
+		if done || r.redacted[at] {
 			r.after.Redacted = append(r.after.Redacted, at)
 			return
 		}
 	}
-	switch before := r.clipped[at]; {
-	case before || verdict == expression.Clip:
+	if verdict == expression.Clip || r.clipped[at] {
 		done := r.clip(r.editor, i, call)
 		if done {
 			r.clips++
 		}
-		if done || before {
+		if done || r.clipped[at] {
 			r.after.Clipped = append(r.after.Clipped, at)
 		}
 	}
@@ -185,18 +190,10 @@ func (r *customRun) verdict(i int) expression.Verdict {
 }
 
 const (
-	dropReason = "the policy's expression drops it"
-	stubReason = "the policy's expression stubs its results"
-	clipReason = "the policy's expression clips its results"
+	dropReason = "dropped by policy"
+	stubReason = "stubbed by policy"
+	clipReason = "clipped by policy"
 )
-
-func (r *customRun) drop(e *reduce.Editor, i int) bool {
-	done := e.Drop(i, CustomExpression, dropReason)
-	if done {
-		r.groups++
-	}
-	return done
-}
 
 func (r *customRun) redact(e *reduce.Editor, i int, call *reduce.Call) bool {
 	return !call.Interrupted && e.Redact(i, call, r.known.pointer(call), CustomExpression, stubReason)
@@ -213,12 +210,12 @@ func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 }
 
 func (r *customRun) note() string {
-	note := fmt.Sprintf("dropped %d groups, stubbed %d results and clipped %d to %d tokens", r.groups, r.results, r.clips, customClipTokens)
-	if r.sealed > 0 {
-		note += fmt.Sprintf("; left %d with sealed reasoning", r.sealed)
-	}
+	note := fmt.Sprintf("%d groups left, %d results redacted, %d clipped to %d tokens", r.groups, r.results, r.clips, customClipTokens)
 	if r.failed > 0 {
-		note += fmt.Sprintf("; kept %d for which the expression failed, first that of event %d", r.failed, r.firstFailed)
+		note += fmt.Sprintf("; kept %d groups for which the expression failed, the first at event %d", r.failed, r.firstFailed)
+	}
+	if r.sealed.count > 0 {
+		note += "; " + r.sealed.reason()
 	}
 	return note
 }

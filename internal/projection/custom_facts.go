@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/contextd/contextd/internal/ledger"
 	"github.com/contextd/contextd/internal/projection/expression"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -56,21 +57,22 @@ func factsOf(g *reduce.Group) expression.Fixed {
 		}
 		f.Results++
 		f.ResultChars += g.Messages[call.Result].Chars
-		if call.IsError {
+		if Failed(call) {
 			f.Errors++
 		}
 	}
 	return f
 }
 
-// pointer is the text that a stubbed result leaves.
+// pointer is the text that a stubbed result leaves: shorter than those of reducers, so
+// that none takes its place later.
 func (c *customFacts) pointer(call *reduce.Call) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.textsOf(call)
 	if t.pointer == "" {
-		t.pointer = fmt.Sprintf("[contextd: %s result left out by the policy: %d chars; ResolvePointer %s]",
-			call.Name, utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
+		t.pointer = fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
+			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
 	}
 	return t.pointer
 }

@@ -1,0 +1,49 @@
+package projection_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// BenchmarkCustom applies expressions to a session of 2,000 groups as it stands at a
+// further request: the policy has seen it before and decided.
+func BenchmarkCustom(b *testing.B) {
+	const groups = 2000
+	conv := reduce.NewConversation(gauge)
+	var seq eventlog.Seq
+	add := func(turn uint32, body eventlog.Body) {
+		seq++
+		conv.Append(eventlog.Event{Seq: seq, Turn: turn, ID: fmt.Sprint(seq), Body: body})
+	}
+	add(0, say(eventlog.RoleUser, text("Fix the parser.")))
+	for turn := range uint32(groups - 1) {
+		id := fmt.Sprint("c", turn)
+		add(turn+1, say(eventlog.RoleAssistant, call(id)))
+		add(turn+1, say(eventlog.RoleTool, result(id, strings.Repeat(fmt.Sprintf("line %d\n", turn), 100))))
+	}
+	view := reduce.NewView(gauge, conv.Groups())
+	for _, c := range []struct{ name, source string }{
+		{"keep", `age < 100000 || errors > 0`},
+		{"tools", `tools.exists(t, t.startsWith("mcp__")) ? "stub" : "keep"`},
+		{"stub half", `age > 1000 ? "stub" : "keep"`},
+		{"drop half", `age < 1000`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p, err := projection.New(projection.Options{Name: projection.CustomExpression, Expression: c.source})
+			if err != nil {
+				b.Fatal(err)
+			}
+			state := p.Apply(view, conv.Turns(), projection.State{}).State
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Apply(view, conv.Turns(), state)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/groups, "ns/group")
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package expression_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/projection/expression"
+)
+
+// aGroup is a turn with two calls, one of which failed.
+var aGroup = expression.Fixed{
+	Roles: []string{"assistant", "tool"}, Tools: []string{"read_file", "mcp__search"}, Labels: map[string]string{"stage": "plan"},
+	TextChars: 900, ResultChars: 800, Results: 2, Errors: 1,
+}
+
+var standing = expression.Standing{Tokens: 300, Age: 7, Index: 4, FromEnd: 9}
+
+func TestEvaluate(t *testing.T) {
+	for source, want := range map[string]expression.Verdict{
+		`true`:   expression.Keep,
+		`false`:  expression.Drop,
+		`"keep"`: expression.Keep,
+		`"clip"`: expression.Clip,
+		`"stub"`: expression.Stub,
+		`"drop"`: expression.Drop,
+		`roles == ["assistant", "tool"] && tools == ["read_file", "mcp__search"]`:       expression.Keep,
+		`text_chars == 900 && result_chars == 800 && results == 2 && errors == 1`:       expression.Keep,
+		`tokens == 300 && age == 7 && index == 4 && from_end == 9`:                      expression.Keep,
+		`labels == {"stage": "plan"} && "stage" in labels && labels.stage == "plan"`:    expression.Keep,
+		`tools.exists(t, t.startsWith("mcp__")) ? "stub" : "keep"`:                      expression.Stub,
+		`tools.all(t, t.matches("^(read|write)_"))`:                                     expression.Drop,
+		`"stage" in labels && labels["stage"] in ["explore", "plan"] ? "clip" : "keep"`: expression.Clip,
+		`!("other" in labels) || labels.other == "x"`:                                   expression.Keep,
+		"age > 3 // old\n ? (tokens > 1000 ? 'drop' : 'stub') : 'keep'":                 expression.Stub,
+		`tools[0] == "read_file" ? ["keep", "stub"][1] : "keep"`:                        expression.Stub,
+	} {
+		p, err := expression.Compile(source)
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		if got, err := p.Evaluate(expression.NewFacts(aGroup), standing); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", source, got, err, want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for source, want := range map[string]string{
+		"":                        "must not be empty",
+		" \n":                     "must not be empty",
+		"age <":                   "1:6: Syntax error",
+		"age < 3\n  && soup":      "2:6: undeclared reference to 'soup'",
+		"age < 3 && tools":        "1:12: ",
+		"age":                     `1:1: must be a bool or one of the texts "keep", "clip", "stub" and "drop", not int`,
+		"dyn(age)":                "must be a bool",
+		`age > 3 ? true : "drop"`: "1:9: ",
+		`age > 3 ? "keep" : age > 1 ? "skip" : "drop"`:                           `1:30: "skip" is no verdict`,
+		`tools.exists(t, t.matches("("))`:                                        "1:27: ",
+		`{"a": 1, "b": 2}.exists(k, k == "a")`:                                   "1:1: only lists and labels can be gone through",
+		`[{"a": 1}].all(m, m.all(k, k == "a"))`:                                  "1:19: only lists",
+		`dyn(labels).all(k, k == "a")`:                                           "only lists",
+		`tools.all(a, tools.all(b, tools.all(c, tools.all(d, a + b == c + d))))`: "may cost up to",
+		strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200):             "recursion",
+		strings.Repeat("true && ", 2000) + "true":                                "size",
+		`now() > 3`: "undeclared reference to 'now'",
+	} {
+		_, err := expression.Compile(source)
+		var wrong *expression.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v; want %s", source, err, want)
+		}
+	}
+}
+
+// TestFails has expressions that fail for this group alone.
+func TestFails(t *testing.T) {
+	long := aGroup
+	long.Tools = nil
+	for i := range 3000 {
+		long.Tools = append(long.Tools, fmt.Sprint("tool", i))
+	}
+	for name, c := range map[string]struct {
+		source string
+		of     expression.Fixed
+		want   string
+	}{
+		"a label that it has not": {`labels.other == "x"`, aGroup, "no such key"},
+		"a tool that it has not":  {`tools[5] == "x"`, aGroup, "index"},
+		"by zero":                 {`age / (errors - 1) == 1`, aGroup, "division by zero"},
+		"no verdict":              {`tools[0]`, aGroup, `"read_file" is no verdict`},
+		"more than it may cost":   {`!tools.exists(t, t.contains("none"))`, long, "cost limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := expression.Compile(c.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Evaluate(expression.NewFacts(c.of), standing)
+			if err == nil || !strings.Contains(err.Error(), c.want) || got != expression.Keep {
+				t.Errorf("%v, %v; want %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestLabelsAreInOrder would see the order of a map change.
+func TestLabelsAreInOrder(t *testing.T) {
+	f := aGroup
+	f.Labels = map[string]string{}
+	for _, k := range []string{"f", "b", "d", "a", "e", "c"} {
+		f.Labels[k] = k
+	}
+	p, err := expression.Compile(`labels.map(k, k) == ["a", "b", "c", "d", "e", "f"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if got, err := p.Evaluate(expression.NewFacts(f), standing); err != nil || got != expression.Keep {
+			t.Fatalf("%v, %v", got, err)
+		}
+	}
+}
+
+// TestWatchedAndNot holds that what an evaluation says does not depend on whether its
+// cost is watched, which decides the size of the group alone.
+func TestWatchedAndNot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := expression.Compile(rapid.SampledFrom([]string{
+			`age < 5 || errors > 0`,
+			`tools.exists(t, t.startsWith("a")) ? "stub" : "keep"`,
+			`"k" in labels && labels.k == "v" ? "clip" : size(tools) > 1 ? "drop" : "keep"`,
+			`labels.exists(k, labels[k] == "v")`,
+		}).Draw(t, "source"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := expression.Fixed{
+			Tools:  rapid.SliceOfN(rapid.SampledFrom([]string{"a1", "b2", "c"}), 0, 4).Draw(t, "tools"),
+			Labels: rapid.MapOfN(rapid.SampledFrom([]string{"k", "l"}), rapid.SampledFrom([]string{"v", "w"}), 0, 2).Draw(t, "labels"),
+			Errors: rapid.IntRange(0, 1).Draw(t, "errors"),
+		}
+		now := expression.Standing{Age: rapid.Uint32Range(0, 9).Draw(t, "age")}
+		plain, err := p.Evaluate(expression.NewFacts(f), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Roles = []string{strings.Repeat("long", 20)} // which no expression looks at
+		watched, err := p.Evaluate(expression.NewFacts(f), now)
+		if err != nil || watched != plain {
+			t.Errorf("watched it is %v, %v; else %v", watched, err, plain)
+		}
+	})
+}
+
+func TestCompiledKeepsPrograms(t *testing.T) {
+	a, err := expression.Compiled("age < 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := expression.Compiled("age < 1"); err != nil || a != b {
+		t.Errorf("compiled again: %v", err)
+	}
+	for i := range 200 {
+		if _, err := expression.Compiled(fmt.Sprintf("age < %d", i+2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := expression.Compiled("age < 1"); err != nil || a == b {
+		t.Errorf("kept for ever: %v", err)
+	}
+	_, first := expression.Compiled("age <")
+	_, again := expression.Compiled("age <")
+	if first == nil || first.Error() != again.Error() {
+		t.Errorf("%v, then %v", first, again)
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{`age < 3`, `tools.exists(t, t == "a") ? "stub" : "keep"`, `labels.a`, `"drop"`, `[1, 2`, `tools.map(t, t + t)[0]`, "age <\n\n'x'"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		p, err := expression.Compile(source)
+		if err != nil {
+			var wrong *expression.Error
+			if !errors.As(err, &wrong) || wrong.Reason == "" {
+				t.Fatalf("%#v", err)
+			}
+			return
+		}
+		facts := expression.NewFacts(aGroup)
+		first, firstErr := p.Evaluate(facts, standing)
+		again, againErr := p.Evaluate(expression.NewFacts(aGroup), standing)
+		if first != again || (firstErr == nil) != (againErr == nil) {
+			t.Fatalf("%v, %v; then %v, %v", first, firstErr, again, againErr)
+		}
+	})
+}
