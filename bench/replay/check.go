@@ -17,8 +17,9 @@ type checker struct {
 	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
 	calls  int                            // of the log so far
 	began  bool                           // something but the system prompt was said
-	// messages are those of the log, by seq; newest is the last.
+	// messages are those of the log, by seq, and groups their ids; newest is the last.
 	messages map[uint64]*contextdv1.Message
+	groups   map[uint64]string
 	newest   uint64
 }
 
@@ -29,7 +30,7 @@ type anchored struct {
 }
 
 func newChecker() *checker {
-	return &checker{sealed: map[uint64]*contextdv1.Message{}, messages: map[uint64]*contextdv1.Message{}}
+	return &checker{sealed: map[uint64]*contextdv1.Message{}, messages: map[uint64]*contextdv1.Message{}, groups: map[uint64]string{}}
 }
 
 // observe takes in an event that is appended at seq.
@@ -38,7 +39,7 @@ func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 	if m == nil {
 		return
 	}
-	c.messages[seq], c.newest = m, seq
+	c.messages[seq], c.groups[seq], c.newest = m, m.GetGroupId(), seq
 	c.began = c.began || m.GetRole() != contextdv1.Role_ROLE_SYSTEM
 	switch m.GetRole() {
 	case contextdv1.Role_ROLE_SYSTEM:
@@ -137,9 +138,8 @@ func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// checkNewest holds that the newest message is there, or in the ledger where the
-// arguments of its turn's calls are too large for anything else: nothing else of a turn
-// resists clipping.
+// checkNewest holds that the newest message is there, or in the ledger where what
+// nothing may change of its turn is too large: arguments of calls and reasoning.
 func (c *checker) checkNewest(a answer) error {
 	shown := slices.ContainsFunc(a.messages, func(m *contextdv1.RenderedMessage) bool {
 		return m.GetOrigin() != contextdv1.Origin_ORIGIN_SUMMARY && slices.Contains(m.GetSourceSeqs(), c.newest)
@@ -147,21 +147,24 @@ func (c *checker) checkNewest(a answer) error {
 	if shown || c.newest == 0 {
 		return nil
 	}
-	call := c.newest
-	for c.messages[call].GetRole() == contextdv1.Role_ROLE_TOOL {
-		if call--; call == 0 {
-			break
-		}
-	}
 	size := 0
-	for _, b := range c.messages[call].GetBlocks() {
-		size += len(b.GetToolCall().GetArgumentsJson()) + len(b.GetThinking().GetText())
+	for seq := c.newest; seq > 0 && size == 0 || c.sameTurn(seq, seq+1); seq-- {
+		for _, b := range c.messages[seq].GetBlocks() {
+			t := b.GetThinking()
+			size += len(b.GetToolCall().GetArgumentsJson()) + len(t.GetText()) + len(t.GetSignature()) + len(t.GetEncryptedContent())
+		}
 	}
 	// A token is a byte at the least; the anchor may take three quarters.
 	if target := a.header.GetBudget().GetTargetTokens(); uint64(size) < target/4 {
-		return fmt.Errorf("newest: event %d is missing, and its calls take %d bytes", c.newest, size)
+		return fmt.Errorf("newest: event %d is missing, and its calls and reasoning take %d bytes", c.newest, size)
 	}
 	return nil
+}
+
+// sameTurn reports whether two messages are parts of one answer of the model.
+func (c *checker) sameTurn(a, b uint64) bool {
+	id := c.groups[a]
+	return id != "" && id == c.groups[b]
 }
 
 // checkSealed holds that sealed reasoning stands whole or not at all.

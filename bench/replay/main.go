@@ -31,6 +31,7 @@ type settings struct {
 	every        int
 	offset       int
 	budgets      []uint64
+	backends     []string
 	direct       bool
 	trace        bool
 }
@@ -44,7 +45,12 @@ func parseFlags() (settings, error) {
 	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
 	flag.BoolVar(&s.direct, "direct", false, "run the reducers in this process instead of the daemon: no checks, but fast, for tuning")
 	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
+	backends := flag.String("backends", "", "compare these `models` instead, separated by commas: extractive, ok, slow, hangs, fails, garbage, echo, down")
 	flag.Parse()
+	var err error
+	if s.backends, err = parseBackends(*backends); err != nil {
+		return s, err
+	}
 	for text := range strings.SplitSeq(*budgets, ",") {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || n == 0 {
@@ -81,6 +87,9 @@ func replay(ctx context.Context) error {
 	report := newReport(os.Stdout, gauge, sessions)
 	if s.direct || s.trace {
 		return report.direct(s.budgets)
+	}
+	if len(s.backends) > 0 {
+		return report.backends(ctx, s.backends, s.budgets, files)
 	}
 	return report.daemon(ctx, s.budgets, files)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -20,10 +21,13 @@ type run struct {
 	figures figures
 	seen    []seen // per step; without messages where the context was refused
 	took    []time.Duration
+	// announced are the events through which headers said that summaries are made.
+	announced map[uint64]bool
 
 	check *checker
 	meter meter
 	next  int // the first event that is not appended
+	last  []*contextdv1.RenderedMessage
 }
 
 // seen identifies a context.
@@ -33,7 +37,7 @@ type seen struct {
 }
 
 func newRun(s *session, id string, tokens uint64) *run {
-	return &run{session: s, id: id, budget: window(tokens), figures: newFigures(), check: newChecker()}
+	return &run{session: s, id: id, budget: window(tokens), figures: newFigures(), announced: map[uint64]bool{}, check: newChecker()}
 }
 
 func (r *run) client(d *daemon) *client {
@@ -63,6 +67,9 @@ func (r *run) assemble(ctx context.Context, st step, c *client) (answer, error) 
 	}
 	r.seen = append(r.seen, seen{len(a.messages), a.header.GetPrefixHash()})
 	r.took = append(r.took, a.took)
+	if through := a.header.GetSummarizingThroughSeq(); through > 0 {
+		r.announced[through] = true
+	}
 	return a, nil
 }
 
@@ -91,11 +98,24 @@ func (r *run) judge(st step, a answer) {
 		kind, detail, _ := strings.Cut(err.Error(), ": ")
 		r.fault(st, kind, detail)
 	}
+	if c := a.header.GetCache(); c != nil && int(c.GetStableMessages()) != stable(r.last, a.messages) {
+		r.fault(st, "stable messages miscounted", fmt.Sprintf("%d instead of %d", c.GetStableMessages(), stable(r.last, a.messages)))
+	}
+	r.last = a.messages
 	unnamed := r.figures.causes[""]
 	r.meter.measure(&r.figures, r.session, st, a.rendered(), a.header.GetBudget().GetTargetTokens())
 	if r.figures.causes[""] > unnamed {
 		r.fault(st, "prefix changed without a cause", "")
 	}
+}
+
+// stable is how many leading messages are the same.
+func stable(a, b []*contextdv1.RenderedMessage) int {
+	n := 0
+	for n < min(len(a), len(b)) && bytes.Equal(a[n].GetJson(), b[n].GetJson()) {
+		n++
+	}
+	return n
 }
 
 func (r *run) fault(st step, what, detail string) {

@@ -34,7 +34,10 @@ func (c *checker) checkTexts(a answer) error {
 		}
 		var want []source
 		for _, seq := range m.GetSourceSeqs() {
-			want = append(want, sources(seq, c.messages[seq])...)
+			// Results that a user's message holds become a message of their own.
+			if c.messages[seq].GetRole() == m.GetMessage().GetRole() {
+				want = append(want, sources(seq, c.messages[seq])...)
+			}
 		}
 		got := texts(m.GetMessage())
 		if len(got) != len(want) {

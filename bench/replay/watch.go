@@ -22,7 +22,7 @@ type watcher struct {
 	// changed is closed, and replaced, whenever something was told.
 	changed  chan struct{}
 	sessions map[string]map[span]*fate
-	breakers int // how often one opened
+	opened   int // how often a breaker did
 	lost     int
 }
 
@@ -71,7 +71,7 @@ func (w *watcher) observe(e *contextdv1.LifecycleEvent) {
 	a := e.GetAttributes()
 	switch e.GetType() {
 	case "breaker_open":
-		w.breakers++
+		w.opened++
 	case "events_lost":
 		n, _ := strconv.Atoi(a["count"])
 		w.lost += n
@@ -139,7 +139,10 @@ func (w *watcher) await(ctx context.Context, sessionID string, through uint64) e
 
 // summaries are counts over the spans of one or more sessions.
 type summaries struct {
-	spans, started, ready, failed, refused int
+	announced              int // by headers
+	started, ready, failed int
+	refused                int // by a breaker, though it seemed closed
+	opened                 int // breakers
 }
 
 // maxAttempts is how often a span may be tried where the failures may pass, and an
@@ -160,7 +163,6 @@ func (w *watcher) judge(sessionID string, fault func(what, example string)) summ
 	w.mu.Unlock()
 	var n summaries
 	for s, f := range maps.All(spans) {
-		n.spans++
 		n.started += f.started - f.refused
 		n.ready += f.ready
 		n.failed += f.failed - f.refused
@@ -178,8 +180,18 @@ func (w *watcher) judge(sessionID string, fault func(what, example string)) summ
 	return n
 }
 
+// take returns how often a breaker opened and how many events were never told, since
+// this was last called.
+func (w *watcher) take() (opened, lost int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	opened, lost = w.opened, w.lost
+	w.opened, w.lost = 0, 0
+	return opened, lost
+}
+
 func (n *summaries) add(m summaries) {
-	n.spans += m.spans
+	n.announced += m.announced
 	n.started += m.started
 	n.ready += m.ready
 	n.failed += m.failed

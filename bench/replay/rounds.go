@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// lanes are what each backend earned under one budget.
+type lanes struct {
+	all  []*lane
+	runs [][]*run // by lane and session
+	// clients are those of the session that is played, by lane.
+	clients []*client
+}
+
+// backends replays every session against daemons that differ in the model that writes
+// their summaries only. Nothing waits for a summary.
+func (r *report) backends(ctx context.Context, names []string, windows []uint64, files []file) (err error) {
+	if err := r.measureEverything(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "contextd-replay-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := buildDaemon(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if err := importAll(ctx, binary, dir, files); err != nil {
+		return err
+	}
+	l := lanes{}
+	defer func() {
+		for _, lane := range l.all {
+			err = errors.Join(err, lane.close())
+		}
+	}()
+	for _, name := range names {
+		lane, err := startLane(ctx, binary, dir, name)
+		if err != nil {
+			return err
+		}
+		l.all = append(l.all, lane)
+	}
+	took := make([][]time.Duration, len(l.all))
+	faults := 0
+	for _, tokens := range windows {
+		if err := l.play(ctx, r.sessions, tokens); err != nil {
+			return err
+		}
+		n, err := r.writeLanes(tokens, &l)
+		if err != nil {
+			return err
+		}
+		faults += n
+		for i := range l.all {
+			took[i] = append(took[i], l.took(i)...)
+		}
+	}
+	if err := writeRatios(r.out, l.all, took); err != nil {
+		return err
+	}
+	if faults > 0 {
+		return fmt.Errorf("%d rules were broken", faults)
+	}
+	fmt.Fprintln(r.out, "\nEvery context kept the rules, was the same when assembled again and after a restart, and no span was summarised twice.")
+	return nil
+}
+
+// importAll reads the events of all sessions through a daemon that nothing else is
+// asked of.
+func importAll(ctx context.Context, binary, dir string, files []file) (err error) {
+	d, err := startDaemon(ctx, binary, "memory", dir, "import")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	for i, f := range files {
+		if err := importFile(ctx, d, fmt.Sprintf("import/f%d", i), f.path, f.sessions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// play runs every session under one budget, one after the other, then all of them again
+// behind a restart.
+func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) error {
+	l.runs, l.clients = make([][]*run, len(l.all)), make([]*client, len(l.all))
+	turn := 0
+	for n, s := range sessions {
+		for i, lane := range l.all {
+			lane.begin(n)
+			run := newRun(s, fmt.Sprintf("backends/%d/s%d", tokens, n), tokens)
+			l.runs[i], l.clients[i] = append(l.runs[i], run), run.client(lane.daemon)
+		}
+		for _, st := range s.steps {
+			if err := l.round(ctx, n, st, turn); err != nil {
+				return err
+			}
+			turn++
+		}
+	}
+	for i, lane := range l.all {
+		if err := lane.daemon.restart(ctx); err != nil {
+			return fmt.Errorf("%s: %w", lane.name, err)
+		}
+		for _, run := range l.runs[i] {
+			if err := run.again(ctx, lane.daemon); err != nil {
+				return fmt.Errorf("%s: %w", lane.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// round plays one step on every daemon, so that what else the machine does meets all
+// alike; each round begins with the next one. Contexts are compared and measured behind
+// the round.
+func (l *lanes) round(ctx context.Context, n int, st step, turn int) error {
+	answers := make([]answer, len(l.all))
+	each := func(do func(i int, run *run) error) error {
+		for k := range l.all {
+			i := (k + turn) % len(l.all)
+			if err := do(i, l.runs[i][n]); err != nil {
+				return fmt.Errorf("%s: %w", l.all[i].name, err)
+			}
+		}
+		return nil
+	}
+	if err := each(func(i int, run *run) error { return run.advance(ctx, st, l.clients[i]) }); err != nil {
+		return err
+	}
+	err := each(func(i int, run *run) (err error) {
+		answers[i], err = run.assemble(ctx, st, l.clients[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := each(func(i int, run *run) error { return run.repeat(ctx, st, l.clients[i], answers[i]) }); err != nil {
+		return err
+	}
+	l.judge(n, st, answers)
+	return nil
+}
+
+// judge checks and measures what came back, each different context once.
+func (l *lanes) judge(n int, st step, answers []answer) {
+	sights := map[string]sight{}
+	for i := range l.all {
+		run := l.runs[i][n]
+		run.meter.sights = sights
+		run.judge(st, answers[i])
+	}
+}
+
+// took are the times of all assemblies of a lane.
+func (l *lanes) took(i int) []time.Duration {
+	var all []time.Duration
+	for _, run := range l.runs[i] {
+		all = append(all, run.took...)
+	}
+	return all
+}
