@@ -82,7 +82,7 @@ type assembled struct {
 
 func (a *agent) assemble() assembled {
 	a.t.Helper()
-	stream, err := a.AssembleContext(a.t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 6000}})
+	stream, err := a.AssembleContext(a.t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 12000}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -101,6 +101,15 @@ func (a *agent) assemble() assembled {
 		for _, m := range resp.GetChunk().GetMessages() {
 			out.json += string(m.GetJson()) + "\n"
 		}
+	}
+}
+
+// idle checks that no summary is being made ahead of need, which would be told of beside
+// what the test asks for.
+func (a *agent) idle(c assembled) {
+	a.t.Helper()
+	if c.GetSummarizingThroughSeq() != 0 {
+		a.t.Fatalf("a summary through %d is being made", c.GetSummarizingThroughSeq())
 	}
 }
 
@@ -161,8 +170,9 @@ func openAI(t *testing.T, b modeltest.Behaviour) (*modeltest.Server, config.Summ
 func TestAModelCompactsASession(t *testing.T) {
 	server, house := openAI(t, modeltest.OK)
 	a := startAgent(t, house)
-	a.work(10)
+	a.work(8)
 	before := a.assemble()
+	a.idle(before)
 	next := a.watch()
 	got, err := a.compact("summarize")
 	if err != nil {
@@ -198,8 +208,9 @@ func TestAModelCompactsASession(t *testing.T) {
 func TestAFailingModelIsLeftAlone(t *testing.T) {
 	server, house := openAI(t, modeltest.Failing)
 	a := startAgent(t, house)
-	a.work(10)
+	a.work(8)
 	before := a.assemble()
+	a.idle(before)
 	next := a.watch()
 	for range 3 {
 		if got, err := a.compact("summarize"); err == nil {
@@ -238,8 +249,8 @@ func TestAFailingModelIsLeftAlone(t *testing.T) {
 
 func TestAHookVetoesOverTheWire(t *testing.T) {
 	a := startAgent(t, config.Summarizer{Type: config.SummarizerExtractive})
-	a.work(10)
-	a.assemble()
+	a.work(8)
+	a.idle(a.assemble())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	hooks, err := a.compaction.ServeHooks(ctx)
@@ -282,8 +293,8 @@ func TestAHookVetoesOverTheWire(t *testing.T) {
 // answer of the compaction that waited for it.
 func TestARuntimeBringsItsModel(t *testing.T) {
 	a := startAgent(t, config.Summarizer{Type: config.SummarizerPull, Lease: time.Minute})
-	a.work(10)
-	a.assemble()
+	a.work(8)
+	a.idle(a.assemble())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tasks, err := a.compaction.LeaseSummaryTasks(ctx, &contextdv1.LeaseSummaryTasksRequest{WorkerId: "runtime"})
@@ -307,7 +318,7 @@ func TestARuntimeBringsItsModel(t *testing.T) {
 	if task.GetSessionId() != "s" || !strings.Contains(task.GetPrompt(), "pkg/mod1/handler.go") || task.GetMaxOutputTokens() == 0 {
 		t.Errorf("the task is %v", task)
 	}
-	const wrote = "Modules 1 to 8 are in order."
+	const wrote = "Modules 1 to 6 are in order."
 	stored, err := a.compaction.CompleteSummaryTask(t.Context(), &contextdv1.CompleteSummaryTaskRequest{TaskId: task.GetTaskId(), Text: wrote, Model: "own"})
 	if err != nil || stored.GetSummary().GetText() != wrote {
 		t.Fatalf("%v, %v", stored, err)
@@ -327,8 +338,9 @@ func TestARuntimeBringsItsModel(t *testing.T) {
 // A prompt that the provider refused as too long makes the next context smaller, once.
 func TestARejectedPromptIsFollowedByASmallerOne(t *testing.T) {
 	a := startAgent(t, config.Summarizer{Type: config.SummarizerExtractive})
-	a.work(10)
+	a.work(8)
 	before := a.assemble()
+	a.idle(before)
 	learnt, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", ProjectionId: before.GetProjectionId(), Model: "m", RejectedOverBudget: true})
 	if err != nil || learnt.GetCalibration() <= 1 {
 		t.Errorf("%v, %v", learnt, err)
