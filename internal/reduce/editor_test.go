@@ -57,6 +57,7 @@ func TestEditorRefuses(t *testing.T) {
 	long := strings.Repeat("longer than what it replaces ", 100)
 	short := "[ResolvePointer ctx:4.0]"
 	stubbed := func(e *reduce.Editor) { e.Stub(read, call(read, 0), short, "test", "why") }
+	leave := func(e *reduce.Editor) { e.Drop(read, "test", "why") }
 	for name, c := range map[string]struct {
 		before func(*reduce.Editor)
 		verb   func(*reduce.Editor) bool
@@ -69,6 +70,25 @@ func TestEditorRefuses(t *testing.T) {
 		"stub by as much":               {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), call(read, 0).Body, "test", "why") }, false},
 		"stub a stub by more":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), short+" and more", "test", "why") }, false},
 		"stub a stub by less":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), "gone", "test", "why") }, true},
+		"redact":                        {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), short, "test", "why") }, true},
+		"redact pinned":                 {nil, func(e *reduce.Editor) bool { return e.Redact(pinned, call(pinned, 0), short, "test", "why") }, false},
+		"redact interrupted":            {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 1), "", "test", "why") }, false},
+		"redact by more":                {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), long, "test", "why") }, false},
+		"redact a stub by more":         {stubbed, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), short+" and more", "test", "why") }, false},
+		"redact a stub by less":         {stubbed, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), "gone", "test", "why") }, true},
+		"redact what left":              {leave, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), "gone", "test", "why") }, false},
+		"drop":                          {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
+		"drop what failed":              {nil, func(e *reduce.Editor) bool { return e.DropFailed(read, "test", "why") }, true},
+		"drop a text":                   {nil, func(e *reduce.Editor) bool { return e.Drop(text, "test", "why") }, true},
+		"drop a user's text":            {nil, func(e *reduce.Editor) bool { return e.Drop(another, "test", "why") }, true},
+		"drop the system prompt":        {nil, func(e *reduce.Editor) bool { return e.Drop(system, "test", "why") }, false},
+		"drop the anchor":               {nil, func(e *reduce.Editor) bool { return e.Drop(task, "test", "why") }, false},
+		"drop pinned":                   {nil, func(e *reduce.Editor) bool { return e.Drop(pinned, "test", "why") }, false},
+		"drop again":                    {leave, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, false},
+		"drop for a longer reason":      {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", long) }, false},
+		"drop what was stubbed":         {stubbed, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
+		"collapse what left":            {leave, func(e *reduce.Editor) bool { return e.Collapse(7, nil, short) }, true},
+		"clip what left":                {leave, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), "gone", "test", "why") }, false},
 		"clip":                          {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), short, "test", "why") }, true},
 		"clip pinned":                   {nil, func(e *reduce.Editor) bool { return e.Clip(pinned, call(pinned, 0), short, "test", "why") }, false},
 		"clip interrupted":              {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 1), "", "test", "why") }, false},
@@ -121,6 +141,51 @@ func TestEditorRefuses(t *testing.T) {
 		t.Error("an editor changed the view that it was made from")
 	}
 	checkView(t, log, conv, full)
+}
+
+// TestDrop: what stands in the place of a group that left names its calls, and says
+// how they ended.
+func TestDrop(t *testing.T) {
+	_, conv := conversation(t, `
+		user: Go.
+		assistant: Both, please. | call c1 read {"path":"a.go"} | call c2 bash {"command":"make"} | call c3 bash {"command":"ls"}
+		tool: c1 @20 body | c2! @20 body
+		assistant: *20 nothing but words,
+		assistant: Well.
+	`)
+	full := reduce.NewView(gauge, conv.Groups())
+	for name, c := range map[string]struct {
+		verb func(*reduce.Editor) bool
+		at   int
+		want reduce.Dropped
+	}{
+		"with calls": {func(e *reduce.Editor) bool { return e.Drop(1, "test", "so be it") }, 1, reduce.Dropped{
+			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → ok ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → interrupted\n",
+			Reducer: "test", Reason: "so be it",
+		}},
+		"with failed calls": {func(e *reduce.Editor) bool { return e.DropFailed(1, "test", "so be it") }, 1, reduce.Dropped{
+			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → error ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → error\n",
+			Reducer: "test", Reason: "so be it",
+		}},
+		"without": {func(e *reduce.Editor) bool { return e.Drop(2, "test", "so be it") }, 2, reduce.Dropped{Reducer: "test", Reason: "so be it"}},
+	} {
+		e := full.Editor()
+		if !c.verb(e) {
+			t.Fatalf("%s: refused", name)
+		}
+		v := e.View()
+		if got := v.Dropped(c.at); got == nil || *got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		messages := full.Messages() - len(v.Group(c.at).Messages)
+		if c.want.Text != "" {
+			messages++
+		}
+		if v.Messages() != messages || v.Len() != full.Len() || len(v.Edits(c.at)) != 0 {
+			t.Errorf("%s: %d messages in %d groups, want %d in %d", name, v.Messages(), v.Len(), messages, full.Len())
+		}
+		checkCounts(t, v)
+	}
 }
 
 func keeping(v reduce.View, i int) map[*reduce.Group]bool {
@@ -178,7 +243,12 @@ func draw(t *rapid.T, e *reduce.Editor) bool {
 	}
 	i := rapid.IntRange(0, v.Len()-1).Draw(t, "group")
 	g := v.Group(i)
-	switch verb := rapid.IntRange(0, 3).Draw(t, "verb"); {
+	switch verb := rapid.IntRange(0, 5).Draw(t, "verb"); {
+	case verb == 4:
+		return e.Drop(i, "test", "why")
+	case verb == 5 && len(g.Calls) > 0:
+		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
+		return e.Redact(i, call, fmt.Sprintf("[ResolvePointer %s]", reduce.Pointer(call.Seq, call.Block)), "test", "why")
 	case verb == 0 && len(g.Calls) > 0:
 		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
 		text := fmt.Sprintf("%s [ResolvePointer %s]", prose(400).Draw(t, "text"), reduce.Pointer(call.Seq, call.Block))

@@ -29,6 +29,12 @@ func show(v reduce.View) []shown {
 	}
 	for i := range v.Len() {
 		put(i)
+		if d := v.Dropped(i); d != nil {
+			if d.Text != "" {
+				all = append(all, shown{group: v.Group(i), role: eventlog.RoleUser, blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}})
+			}
+			continue
+		}
 		for m, msg := range v.Group(i).Messages {
 			s := shown{group: v.Group(i), role: msg.Role, seqs: msg.Seqs}
 			for b, block := range msg.Blocks {
@@ -84,7 +90,7 @@ func (s shown) line() string {
 	case len(s.seqs) == 0:
 		mark = "synthetic"
 	case len(s.edits) > 0:
-		mark = [...]string{reduce.Stubbed: "stub", reduce.Clipped: "clip", reduce.Omitted: "part"}[s.edits[0].Kind]
+		mark = [...]string{reduce.Stubbed: "stub", reduce.Clipped: "clip", reduce.Omitted: "part", reduce.Redacted: "redacted"}[s.edits[0].Kind]
 	case s.group.Anchor:
 		mark = "anchor"
 	case s.group.Pinned:
