@@ -26,7 +26,7 @@ type file struct {
 // it names.
 func (f *Files) Add(tool, arguments string) {
 	f.clock++
-	changes := changesFiles(tool)
+	changes := ChangesFiles(tool)
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &members) != nil {
 		f.addPatch(arguments)
@@ -95,7 +95,8 @@ func isFileName(value string) bool {
 // changing are parts of the names of tools that change files.
 var changing = []string{"write", "edit", "patch", "create", "replace", "insert", "update", "delete", "remove", "move", "rename", "append", "save"}
 
-func changesFiles(tool string) bool {
+// ChangesFiles reports whether a tool's name says that it writes.
+func ChangesFiles(tool string) bool {
 	name := strings.ToLower(tool)
 	return slices.ContainsFunc(changing, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -61,6 +61,8 @@ func (o Options) PolicyName() string {
 type State struct {
 	// Redacted are the results, by event and block, that were redacted.
 	Redacted []Place `json:",omitempty"`
+	// Restored are those of them that came back, because something named them.
+	Restored []Place `json:",omitempty"`
 	// Clipped are the results of which custom left head and tail, and Dropped the first
 	// events of the groups that it let leave.
 	Clipped []Place        `json:",omitempty"`
@@ -111,6 +113,8 @@ func New(o Options) (Policy, error) {
 		return squashFailedCalls{o}, nil
 	case SummaryPrefix:
 		return summaryPrefix{o}, nil
+	case ReachabilityGC:
+		return newReachability(o), nil
 	case CustomExpression:
 		return newCustom(o)
 	default:

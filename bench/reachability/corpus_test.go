@@ -1,0 +1,73 @@
+package reachability
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// corpusDir holds real sessions beside the repository; they are not part of it.
+const corpusDir = "../../../shared/corpus"
+
+// recorded is one session of the corpus.
+type recorded struct {
+	name   string
+	events []eventlog.Event
+}
+
+// sessions reads every session that a reader knows, or skips the test where there is
+// no corpus.
+func sessions(tb testing.TB) []recorded {
+	tb.Helper()
+	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
+	if err != nil {
+		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+	}
+	var entries []struct{ File, Kind string }
+	if err := json.Unmarshal(raw, &entries); err != nil {
+		tb.Fatal(err)
+	}
+	var all []recorded
+	for _, x := range entries {
+		transcript, err := harness.Read(bytes.NewReader(open(tb, x.File)), "")
+		if err != nil {
+			continue // no session
+		}
+		for _, s := range transcript.Sessions {
+			_, events, err := eventlog.Head{}.Admit(s.Events)
+			if err != nil {
+				tb.Fatalf("%s: %v", x.File, err)
+			}
+			all = append(all, recorded{x.File + s.Suffix, events})
+		}
+	}
+	return all
+}
+
+func open(tb testing.TB, name string) []byte {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(corpusDir, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}

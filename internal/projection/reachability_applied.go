@@ -1,0 +1,76 @@
+package projection
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/ledger"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// auditPointer stands in the place of a redacted result: the tool, how much it said,
+// the hash of its text, and how to get it back.
+func auditPointer(call *reduce.Call, chars int) string {
+	const longestTool = 40 // bytes
+	sum := sha256.Sum256([]byte(call.Body))
+	return fmt.Sprintf("[contextd: %s result redacted, %s: %d chars, sha256 %s; ResolvePointer %s]",
+		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), reduce.Pointer(call.Seq, call.Block))
+}
+
+// consult1 notes a root that kept a result.
+func (c *collection) consult1(name string) {
+	name = ledger.Cut(name, 120)
+	if len(c.consulted) < mostConsulted && !slices.Contains(c.consulted, name) {
+		c.consulted = append(c.consulted, name)
+	}
+}
+
+// applied tells of what was done, and of what was not and why.
+func (c *collection) applied(before State) Applied {
+	out := Applied{View: c.view, State: before, RootsConsulted: c.consulted}
+	out.State.Redacted, out.State.Restored = inOrder(c.after.Redacted), inOrder(c.after.Restored)
+	if c.edit.Touched() > 0 {
+		out.View = c.edit.View()
+	}
+	said := []string{fmt.Sprintf("redacted: %d, of them new: %d", c.held, c.fresh)}
+	for _, n := range []struct {
+		count int
+		what  string
+	}{{c.again, "shown again"}, {c.named, "referred to"}, {c.failed, "failed"}, {c.withheld, "waiting for a write"}} {
+		if n.count > 0 {
+			said = append(said, fmt.Sprintf("%s: %d", n.what, n.count))
+		}
+	}
+	if c.sealed.count > 0 {
+		out.SafetyBlocked = true
+		out.Reason = fmt.Sprintf("%s: the results of %d groups hold a provider's own blocks and stay as they are, the first at event %d", SafetyBlocked, c.sealed.count, c.sealed.first)
+		said = append(said, out.Reason)
+	}
+	if c.withheld > 0 && c.held == 0 && out.Reason == "" {
+		out.Reason = WriteBarrierMissing
+	}
+	out.Step = &reduce.Step{
+		Reducer: ReachabilityGC, TokensBefore: c.view.Tokens(), TokensAfter: out.View.Tokens(),
+		Touched: c.edit.Touched(), Note: strings.Join(append(said, c.notes...), "; "),
+	}
+	return out
+}
+
+func placeSet(all []Place) map[Place]bool {
+	set := make(map[Place]bool, len(all))
+	for _, p := range all {
+		set[p] = true
+	}
+	return set
+}
+
+func inOrder(all []Place) []Place {
+	slices.SortFunc(all, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Block, b.Block))
+	})
+	return slices.Compact(all)
+}

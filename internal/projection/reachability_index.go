@@ -1,0 +1,209 @@
+package projection
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// nameIndex knows which results hold which names. It is filled as groups come and
+// forgets those that left the view, so that an answer takes time by what is new and
+// by what the roots name, not by what was ever said. It holds nothing that the groups
+// do not give again.
+type nameIndex struct {
+	ids     map[string]int32
+	names   []string
+	holders [][]int32 // by name: indexes in results
+	results []heldResult
+	groups  map[*reduce.Group]*heldGroup
+	pass    uint32 // counts the views that were followed
+	mu      sync.Mutex
+}
+
+// heldGroup is what is known of a group.
+type heldGroup struct {
+	// results are those of the group's calls, in their order, by index in
+	// nameIndex.results; -1 for one that cannot leave.
+	results []int32
+	// said are the names in what the group's messages say and in the arguments of its
+	// calls, and what they quote; made when first asked for.
+	said     []string
+	saidMade bool
+}
+
+// heldResult is what is known of a result.
+type heldResult struct {
+	call           *reduce.Call
+	chars          int
+	names          []int32 // those in its body, none twice
+	failed, writes bool
+	// opaque is set where the content holds something other than text, of which nobody
+	// can tell whether it is referred to; sealed where that is a provider's own block.
+	opaque, sealed bool
+	// pointer is the text in its place; made when first needed.
+	pointer string
+
+	// What follows is of the pass in which it was set.
+
+	seen uint32 // in which it stood in the view
+	pass uint32 // in which it may leave, and so be reached
+	// reached is the pass in which a root named it, by which name, and whether that
+	// brings it back where it was redacted.
+	reached uint32
+	by      int32
+	back    bool
+}
+
+func newNameIndex() *nameIndex {
+	return &nameIndex{ids: map[string]int32{}, groups: map[*reduce.Group]*heldGroup{}}
+}
+
+// follow takes in the groups of a view that it does not know yet, and forgets the
+// others once they are the most.
+func (x *nameIndex) follow(v reduce.View) {
+	const slack = 64
+	if len(x.groups) > 2*v.Len()+slack {
+		x.ids, x.names, x.holders, x.results, x.groups = map[string]int32{}, nil, nil, nil, map[*reduce.Group]*heldGroup{}
+	}
+	x.pass++
+	for i := range v.Len() {
+		g := v.Group(i)
+		if x.groups[g] == nil {
+			x.groups[g] = x.add(g)
+		}
+	}
+}
+
+func (x *nameIndex) add(g *reduce.Group) *heldGroup {
+	known := &heldGroup{results: make([]int32, len(g.Calls))}
+	for c := range g.Calls {
+		call := &g.Calls[c]
+		known.results[c] = -1
+		if call.Interrupted {
+			continue
+		}
+		known.results[c] = int32(len(x.results))
+		x.results = append(x.results, x.hold(g, call))
+	}
+	return known
+}
+
+func (x *nameIndex) hold(g *reduce.Group, call *reduce.Call) heldResult {
+	m := &g.Messages[call.Result]
+	r := heldResult{call: call, chars: m.Chars, failed: Failed(call), writes: ledger.ChangesFiles(call.Name)}
+	for _, b := range m.Blocks[0].Block.(eventlog.ToolResult).Content {
+		if _, ok := b.(eventlog.Text); !ok {
+			r.opaque = true
+		}
+		if _, ok := b.(eventlog.ProviderBlock); ok {
+			r.sealed = true
+		}
+	}
+	at := int32(len(x.results))
+	hold := func(name string) int32 {
+		id := x.id(name)
+		if h := x.holders[id]; len(h) == 0 || h[len(h)-1] != at {
+			x.holders[id] = append(h, at)
+			return id
+		}
+		return -1
+	}
+	show := func(name string) {
+		if id := hold(name); id >= 0 {
+			r.names = append(r.names, id)
+		}
+	}
+	eachName(call.Body, show)
+	eachField(call.Body, show)
+	keep := func(name string) { hold(name) }
+	eachLine(call.Body, keep)
+	eachName(unescaped(call.Arguments), keep)
+	eachField(call.Arguments, keep)
+	return r
+}
+
+func (x *nameIndex) id(name string) int32 {
+	id, ok := x.ids[name]
+	if !ok {
+		id = int32(len(x.holders))
+		x.ids[name] = id
+		x.names = append(x.names, name)
+		x.holders = append(x.holders, nil)
+	}
+	return id
+}
+
+// said returns the roots that a group gives by what it says.
+func (x *nameIndex) said(g *reduce.Group) []string {
+	known := x.groups[g]
+	if known.saidMade {
+		return known.said
+	}
+	known.saidMade = true
+	seen := map[string]bool{}
+	yield := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			known.said = append(known.said, name)
+		}
+	}
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			switch b := b.Block.(type) {
+			case eventlog.Text:
+				eachReference(b.Text, yield)
+			case eventlog.Thinking:
+				eachReference(b.Text, yield)
+			case eventlog.ToolCall:
+				eachReference(b.Arguments, yield)
+				eachReference(unescaped(b.Arguments), yield)
+			}
+		}
+	}
+	return known.said
+}
+
+// eachReference yields everything by which a text may refer to a result: names, plain
+// words that a result's field may hold, lines and quotations.
+func eachReference(text string, yield func(string)) {
+	eachName(text, yield)
+	eachField(text, yield)
+	eachLine(text, yield)
+	eachQuotation(text, yield)
+	eachWord(text, yield)
+}
+
+// eachWord yields plain words.
+func eachWord(text string, yield func(string)) {
+	for i := 0; i < len(text); {
+		if nameClass(text[i])&wordByte == 0 {
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && (nameClass(text[i])&wordByte != 0 || text[i] == '-') {
+			n := letterBytes(text, i)
+			if n == 0 {
+				break
+			}
+			i += n
+		}
+		if i-start >= 3 && !structural[text[start:i]] {
+			yield(text[start:i])
+		}
+		i = max(i, start+1)
+	}
+}
+
+var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\/`, "/", `\\`, `\`)
+
+// unescaped writes the strings in JSON as they would be read.
+func unescaped(arguments string) string {
+	if strings.IndexByte(arguments, '\\') < 0 {
+		return arguments
+	}
+	return escapes.Replace(arguments)
+}

@@ -1,0 +1,146 @@
+package projection
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// consult lets every root name results. What the options name reaches every result
+// that holds it. What the conversation names reaches the newest one: of a file that
+// was read ten times the last time counts, and the directory that everything lies in
+// keeps no more than one. A line quoted reaches all. Only what was said brings a
+// redacted result back, and only by a name that no other result in the view holds.
+func (c *collection) consult() {
+	r, o := &c.reach, c.options
+	for _, text := range slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings) {
+		eachReference(text, r.every)
+		if strings.IndexByte(text, '\\') >= 0 {
+			eachReference(unescaped(text), r.every)
+		}
+	}
+	for _, root := range o.Roots {
+		r.phrase(strings.TrimSpace(root))
+	}
+	window := max(0, c.view.Len()-c.window)
+	for i := range c.view.Len() {
+		if g := c.view.Group(i); (i >= window || g.Anchor || g.Pinned) && c.view.Dropped(i) == nil {
+			for _, name := range c.index.said(g) {
+				r.say(name)
+			}
+		}
+	}
+	for i := window; i < c.view.Len(); i++ {
+		for _, at := range c.index.groups[c.view.Group(i)].results {
+			if at < 0 {
+				continue
+			}
+			for _, id := range c.index.results[at].names {
+				if !r.tools[r.names[id]] {
+					r.newest(id, false)
+				}
+			}
+		}
+	}
+}
+
+// reach is one pass of the roots over the results.
+type reach struct {
+	*nameIndex
+	tools map[string]bool // the names of tools name no result
+}
+
+// every lets a name reach every result that holds it.
+func (r *reach) every(name string) {
+	if id, ok := r.ids[name]; ok && !r.tools[name] {
+		for _, at := range r.holders[id] {
+			r.mark(at, id, true)
+		}
+	}
+}
+
+// say lets a name that was said reach results.
+func (r *reach) say(name string) {
+	if strings.ContainsAny(name, " \t") { // a line
+		r.every(name)
+	} else if id, ok := r.ids[name]; ok && !r.tools[name] {
+		r.newest(id, r.alone(id))
+	}
+}
+
+// alone reports whether no more than one result in the view holds a name.
+func (r *reach) alone(id int32) bool {
+	n := 0
+	for _, at := range r.holders[id] {
+		if r.results[at].seen == r.pass {
+			if n++; n > 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// newest lets a name reach the newest result that holds it.
+func (r *reach) newest(id int32, back bool) {
+	newest := int32(-1)
+	for _, at := range r.holders[id] {
+		if h := &r.results[at]; h.pass == r.pass && (newest < 0 || older(r.results[newest].call, h.call)) {
+			newest = at
+		}
+	}
+	if newest >= 0 {
+		r.mark(newest, id, back)
+	}
+}
+
+// mark notes that a result is reached. The first root counts, unless a later one was
+// brings it back and the first does not.
+func (r *reach) mark(at, id int32, back bool) {
+	h := &r.results[at]
+	if h.pass != r.pass || h.reached == r.pass && (h.back || !back) {
+		return
+	}
+	h.reached, h.by, h.back = r.pass, id, back
+}
+
+// phrase reaches every result in whose body the words of a short root stand, whole.
+func (r *reach) phrase(words string) {
+	const longest = 100 // bytes
+	if len(words) < 3 || len(words) > longest || structural[words] || r.tools[words] {
+		return
+	}
+	id := int32(-1)
+	for at := range r.results {
+		h := &r.results[at]
+		if h.pass != r.pass || h.reached == r.pass || !holdsPhrase(h.call.Body, words) {
+			continue
+		}
+		if id < 0 {
+			id = r.id(words)
+		}
+		r.mark(int32(at), id, true)
+	}
+}
+
+// holdsPhrase reports whether words stand in text with no letter, digit or
+// underscore on either side.
+func holdsPhrase(text, words string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], words)
+		if at < 0 {
+			return false
+		}
+		start := from + at
+		end := start + len(words)
+		if (start == 0 || nameClass(text[start-1])&wordByte == 0) && (end == len(text) || nameClass(text[end])&wordByte == 0) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+func older(a, b *reduce.Call) bool {
+	return a.Seq < b.Seq || a.Seq == b.Seq && a.Block < b.Block
+}
