@@ -153,33 +153,28 @@ func TestOverlay(t *testing.T) {
 
 func TestRefusedPolicies(t *testing.T) {
 	tests := map[string]struct {
-		policy      *contextdv1.Policy
-		field       string
-		unsupported bool
+		policy *contextdv1.Policy
+		field  string
 	}{
-		"unknown name":                  {&contextdv1.Policy{Name: "lean"}, "policy.name", false},
-		"a broken glob":                 {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool", false},
-		"unknown summarizer":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer", false},
-		"instructions that are nothing": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true, InstructionsMode: "replace"}}, "policy.summarization.instructions", false},
-		"projection":                    {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc"}}, "policy.projection.policy", true},
+		"unknown name":                  {&contextdv1.Policy{Name: "lean"}, "policy.name"},
+		"a broken glob":                 {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool"},
+		"unknown summarizer":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer"},
+		"instructions that are nothing": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true, InstructionsMode: "replace"}}, "policy.summarization.instructions"},
+		"projection":                    {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "soup"}}, "policy.projection.policy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.Policies{}.Resolve(nil, test.policy)
-			checkField(t, err, test.field, test.unsupported)
+			checkField(t, err, test.field)
 		})
 	}
 }
 
-func checkField(t *testing.T, err error, field string, unsupported bool) {
+func checkField(t *testing.T, err error, field string) {
 	t.Helper()
-	var u *wire.UnsupportedError
 	var i *eventlog.InvalidError
-	switch {
-	case unsupported && errors.As(err, &u) && u.Field == field:
-	case !unsupported && errors.As(err, &i) && i.Field == field:
-	default:
-		t.Errorf("got %v; want %s named, unsupported %t", err, field, unsupported)
+	if !errors.As(err, &i) || i.Field != field {
+		t.Errorf("got %v; want %s named", err, field)
 	}
 }
 
@@ -240,7 +235,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.NewPolicies(test.named, test.fallback, wire.Summarizers{})
-			checkField(t, err, test.field, false)
+			checkField(t, err, test.field)
 		})
 	}
 }

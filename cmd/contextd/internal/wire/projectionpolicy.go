@@ -45,9 +45,6 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 	}
 	_, err := projection.New(o)
 	var wrong *projection.OptionsError
-	if errors.As(err, &wrong) && wrong.Field == "policy" {
-		return projection.Options{}, &UnsupportedError{wrong.Field, "projection policy " + o.PolicyName() + " is not built yet"}
-	}
 	if errors.As(err, &wrong) {
 		return projection.Options{}, invalid(wrong.Field, "%s", wrong.Reason)
 	}
