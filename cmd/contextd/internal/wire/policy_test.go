@@ -165,16 +165,20 @@ func TestRefusedPolicies(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.Policies{}.Resolve(nil, test.policy)
-			checkField(t, err, test.field)
+			checkField(t, err, test.field, false)
 		})
 	}
 }
 
-func checkField(t *testing.T, err error, field string) {
+func checkField(t *testing.T, err error, field string, unsupported bool) {
 	t.Helper()
+	var u *wire.UnsupportedError
 	var i *eventlog.InvalidError
-	if !errors.As(err, &i) || i.Field != field {
-		t.Errorf("got %v; want %s named", err, field)
+	switch {
+	case unsupported && errors.As(err, &u) && u.Field == field:
+	case !unsupported && errors.As(err, &i) && i.Field == field:
+	default:
+		t.Errorf("got %v; want %s named, unsupported %t", err, field, unsupported)
 	}
 }
 
@@ -235,7 +239,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.NewPolicies(test.named, test.fallback, wire.Summarizers{})
-			checkField(t, err, test.field)
+			checkField(t, err, test.field, false)
 		})
 	}
 }

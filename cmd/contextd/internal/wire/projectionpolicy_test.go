@@ -91,7 +91,7 @@ func TestEveryProjectionFieldIsHeld(t *testing.T) {
 			}
 			continue
 		}
-		checkField(t, err, "policy.projection."+name)
+		checkField(t, err, "policy.projection."+name, false)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestRefusedProjectionPolicies(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
-			checkField(t, err, "policy.projection."+test.field)
+			checkField(t, err, "policy.projection."+test.field, false)
 			if err != nil && !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("%v; want %s", err, test.reason)
 			}
