@@ -125,16 +125,19 @@ func TestReadmeSaysWhichFeaturesAreThere(t *testing.T) {
 	}()
 	project := contextdv1.File_contextd_v1_context_service_proto.Services().ByName("ContextService").Methods().ByName("ProjectTranscript")
 	for members, want := range map[string]codes.Code{
-		`"policy":{"projection":{"policy":"raw"}}`:               codes.OK,
-		`"policy":{"projection":{"policy":"clean_tool_repair"}}`: codes.Unimplemented,
-		`"policy":{"projection":{"policy":"reachability_gc"}}`:   codes.Unimplemented,
-		`"policy":{"summarization":{"enabled":true}}`:            codes.OK,
-		`"format":"FORMAT_ANTHROPIC"`:                            codes.Unimplemented,
-		`"format":"FORMAT_OPENAI_CHAT"`:                          codes.Unimplemented,
-		`"format":"FORMAT_OPENAI_RESPONSES"`:                     codes.Unimplemented,
-		`"format":"FORMAT_GEMINI"`:                               codes.Unimplemented,
-		`"budget":{"tokenizer":"cl100k_base"}`:                   codes.OK,
-		`"budget":{"tokenizer":"heuristic"}`:                     codes.OK,
+		`"policy":{"projection":{"policy":"raw"}}`:                           codes.OK,
+		`"policy":{"projection":{"policy":"clean_tool_repair"}}`:             codes.OK,
+		`"policy":{"projection":{"policy":"squash_failed_calls"}}`:           codes.OK,
+		`"policy":{"projection":{"policy":"summary_prefix"}}`:                codes.OK,
+		`"policy":{"projection":{"policy":"reachability_gc"}}`:               codes.OK,
+		`"policy":{"projection":{"policy":"custom","expression":"age < 9"}}`: codes.OK,
+		`"policy":{"summarization":{"enabled":true}}`:                        codes.OK,
+		`"format":"FORMAT_ANTHROPIC"`:                                        codes.Unimplemented,
+		`"format":"FORMAT_OPENAI_CHAT"`:                                      codes.Unimplemented,
+		`"format":"FORMAT_OPENAI_RESPONSES"`:                                 codes.Unimplemented,
+		`"format":"FORMAT_GEMINI"`:                                           codes.Unimplemented,
+		`"budget":{"tokenizer":"cl100k_base"}`:                               codes.OK,
+		`"budget":{"tokenizer":"heuristic"}`:                                 codes.OK,
 	} {
 		if got := status.Code(ask(t, d.conn, project, []string{`{"events":[` + anEvent + `],` + members + `}`})); got != want {
 			t.Errorf("%s answers %s; README.md says %s", members, got, want)
