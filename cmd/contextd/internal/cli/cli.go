@@ -71,6 +71,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 	for _, newCommand := range []func(*client) *cobra.Command{
 		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
 		newRecord, newExplain, newCompact, newSummaries, newWatch, newPolicy,
+		newShow, newDiff, newVerify,
 	} {
 		c := &client{program: p}
 		cmd := newCommand(c)

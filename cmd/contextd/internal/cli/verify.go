@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func newVerify(c *client) *cobra.Command {
+	var sessions []string
+	witnessFile := ""
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check the logs and make every recorded projection again",
+		Long: `Check the logs of all sessions, or of some, and make every recorded projection of
+them again. The exit code is 0 where everything is what it was, and 1 otherwise.
+
+With --embedded the directory is opened without a daemon: the hash chain of every
+log is computed again, and everything that is stored beside an event is compared
+with what follows from the log. A daemon that runs has the directory to itself: it
+is asked to read every event, which it checks for damage, not for forgery.
+
+Each log's chain head says what the log held. Keep the output of --json where who
+can write the directory cannot, and give it back with --witness: then a log that was
+cut, forged or removed since is seen as well.`,
+		Example: `  contextd verify --embedded /var/lib/contextd
+  contextd verify --session my-session
+  contextd verify --json > heads.jsonl
+  contextd verify --witness heads.jsonl`,
+		Args: cobra.NoArgs,
+	}
+	audit := func(cmd *cobra.Command, source auditSource) error {
+		known, err := readWitness(cmd, witnessFile)
+		if err != nil {
+			return usageError{fmt.Errorf("--witness: %w", err)}
+		}
+		all, err := source.sessions(cmd.Context(), sessions)
+		if err != nil {
+			return err
+		}
+		a := auditor{source: source, progress: newProgress(cmd.ErrOrStderr()), known: known}
+		found, err := a.run(cmd.Context(), all, len(sessions) == 0)
+		a.progress.close()
+		if err != nil {
+			return err
+		}
+		return c.writeAudit(cmd, found)
+	}
+	overAPI := c.run(func(cmd *cobra.Command, api api, _ []string) error { return audit(cmd, remoteSource{api}) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if c.embedded == "" {
+			return overAPI(cmd, args)
+		}
+		local, err := openLocal(c.embedded, c.program.Stderr)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, local.close()) }()
+		return audit(cmd, local)
+	}
+	cmd.Flags().StringSliceVar(&sessions, "session", nil, "only this `session`; may be repeated")
+	cmd.Flags().StringVar(&witnessFile, "witness", "", "`file` with what --json wrote before, - for stdin: what those logs held must still be there")
+	return cmd
+}
+
+// auditSource is where sessions are verified.
+type auditSource interface {
+	// sessions returns the ids of all sessions, or those of names, which must exist.
+	sessions(ctx context.Context, names []string) ([]string, error)
+	// log reads a session's log from end to end, as far as it goes.
+	log(ctx context.Context, id string) (auditedLog, error)
+	// chain is the chain behind an event; empty where there is none.
+	chain(ctx context.Context, id string, seq uint64) (string, error)
+	// projections returns the ids of the recorded projections, oldest first.
+	projections(ctx context.Context, id string) ([]string, error)
+	// replay makes one again and returns how it differs from what was recorded.
+	replay(ctx context.Context, id, projection string) (difference string, err error)
+}
+
+// auditedLog is what a log was found to be.
+type auditedLog struct {
+	events uint64
+	chain  string
+	how    string // what was checked
+}
+
+// How a log was checked.
+const (
+	logChained = "chained" // every record, against what the one before leads to
+	logRead    = "read"    // every event, for damage and gaps
+	logGone    = "gone"    // not at all: there is none
+)
+
+// auditor verifies sessions one after the other.
+type auditor struct {
+	source   auditSource
+	progress *progress
+	known    []witness
+}
+
+// run verifies the sessions; all says that there should be no others.
+func (a *auditor) run(ctx context.Context, ids []string, all bool) ([]sessionAudit, error) {
+	if all {
+		listed := map[string]bool{}
+		for _, id := range ids {
+			listed[id] = true
+		}
+		for _, w := range a.known {
+			if !listed[w.SessionID] {
+				listed[w.SessionID] = true
+				ids = append(ids, w.SessionID)
+			}
+		}
+	}
+	a.progress.expect(len(ids))
+	out := make([]sessionAudit, 0, len(ids))
+	for _, id := range ids {
+		a.progress.at(id)
+		found, err := a.session(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		a.progress.done()
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) {
+	out := sessionAudit{SessionID: id}
+	var known []witness
+	for _, w := range a.known {
+		if w.SessionID == id && w.ChainHead != "" {
+			known = append(known, w)
+		}
+	}
+	found, err := a.source.log(ctx, id)
+	out.Events, out.ChainHead, out.Log = found.events, found.chain, found.how
+	if isNotFound(err) {
+		if len(known) > 0 {
+			err = out.fault(faultOfWitness, "", err)
+		} else {
+			err = nil // it was deleted since it was listed
+		}
+		out.Log = logGone
+		return out, err
+	}
+	if err := out.fault(faultOfLog, "", err); err != nil {
+		return out, err
+	}
+	for _, w := range known {
+		now, err := a.source.chain(ctx, id, w.Events)
+		if err == nil && now != w.ChainHead {
+			err = fmt.Errorf("the chain behind event %d is %s; the witness has %s", w.Events, dash(now), w.ChainHead)
+		}
+		if err := out.fault(faultOfWitness, "", err); err != nil {
+			return out, err
+		}
+	}
+	projections, err := a.source.projections(ctx, id)
+	if err := out.fault(faultOfRecords, "", err); err != nil {
+		return out, err
+	}
+	a.progress.expect(len(projections))
+	for _, p := range projections {
+		difference, err := a.source.replay(ctx, id, p)
+		if err == nil && difference != "" {
+			err = errors.New(difference)
+		}
+		if err := out.fault(faultOfProjection, p, err); err != nil {
+			return out, err
+		}
+		out.Projections++
+		a.progress.done()
+	}
+	return out, nil
+}
+
+// fault notes what is wrong with a session. It returns the errors that say nothing
+// about it.
+func (s *sessionAudit) fault(kind, projection string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if endsAudit(err) {
+		return err
+	}
+	text := err.Error()
+	if st, ok := statusOf(err); ok {
+		text = statusText(st)
+	}
+	s.Faults = append(s.Faults, auditFault{kind, projection, text})
+	return nil
+}
+
+// endsAudit reports whether nothing can be verified any more.
+func endsAudit(err error) bool {
+	if st, ok := statusOf(err); ok {
+		switch st.Code() {
+		case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Unimplemented, codes.InvalidArgument, codes.ResourceExhausted:
+			return true
+		default:
+			return false
+		}
+	}
+	var failed *eventlog.UnavailableError
+	return errors.As(err, &failed) || errors.Is(err, eventlog.ErrClosed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrClosedPipe)
+}
+
+func isNotFound(err error) bool {
+	var missing *eventlog.NotFoundError
+	if errors.As(err, &missing) {
+		return missing.Kind == "session"
+	}
+	st, ok := statusOf(err)
+	return ok && reason(st) == apierr.ReasonSessionNotFound
+}

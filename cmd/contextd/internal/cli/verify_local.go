@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
+)
+
+// localSource verifies the sessions of a data directory that no daemon has open.
+type localSource struct {
+	store  *disklog.Store
+	engine *assemble.Engine
+}
+
+// openLocal opens a directory that holds a store.
+func openLocal(dir string, stderr io.Writer) (*localSource, error) {
+	// Opening makes a store where there is none, and that would be found in order.
+	if _, err := os.Stat(filepath.Join(dir, "FORMAT")); errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError{fmt.Errorf("--embedded: %s holds no event log", dir)}
+	}
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	store, err := disklog.Open(dir, disklog.Options{Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	return &localSource{store, assemble.New(store, assemble.Options{Gauges: gauges.Open})}, nil
+}
+
+func (l *localSource) close() error { return l.store.Close() }
+
+func (l *localSource) sessions(ctx context.Context, names []string) ([]string, error) {
+	all, err := l.store.SessionIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range names {
+		if !slices.Contains(all, id) {
+			st, _ := apierr.Convert(&eventlog.NotFoundError{Kind: "session", Name: id})
+			return nil, st.Err()
+		}
+	}
+	if len(names) > 0 {
+		return names, nil
+	}
+	return all, nil
+}
+
+func (l *localSource) log(ctx context.Context, id string) (auditedLog, error) {
+	out := auditedLog{how: logChained}
+	// What can be said of a log that is damaged is said.
+	session, err := l.store.Session(ctx, id)
+	if err == nil {
+		out.events, out.chain = uint64(session.Head), wire.ChainHead(session.ChainHead)
+		err = l.store.Verify(ctx, id)
+	}
+	return out, err
+}
+
+func (l *localSource) chain(ctx context.Context, id string, seq uint64) (string, error) {
+	chain, err := l.store.ChainHead(ctx, id, eventlog.Seq(seq))
+	return wire.ChainHead(chain), err
+}
+
+func (l *localSource) projections(ctx context.Context, id string) ([]string, error) {
+	var ids []string
+	for after := ""; ; {
+		page, next, err := l.engine.Projections(ctx, id, after, 100)
+		for _, r := range page {
+			ids = append(ids, r.ID)
+		}
+		if err != nil || next == "" {
+			return ids, err
+		}
+		after = next
+	}
+}
+
+func (l *localSource) replay(ctx context.Context, id, projection string) (string, error) {
+	replay, err := l.engine.Replay(ctx, id, projection)
+	return replay.Difference, err
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// remoteSource verifies the sessions of a daemon.
+type remoteSource struct{ api api }
+
+func (r remoteSource) sessions(ctx context.Context, names []string) ([]string, error) {
+	for _, id := range names {
+		if _, err := r.api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: id}); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) > 0 {
+		return names, nil
+	}
+	var ids []string
+	req := &contextdv1.ListSessionsRequest{PageSize: 1000}
+	for {
+		page, err := r.api.ListSessions(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.GetSessions() {
+			ids = append(ids, s.GetSessionId())
+		}
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			return ids, nil
+		}
+	}
+}
+
+// log has the daemon read the log up to where its head is now.
+func (r remoteSource) log(ctx context.Context, id string) (auditedLog, error) {
+	out := auditedLog{how: logRead}
+	resp, err := r.api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: id})
+	if err != nil {
+		return out, err
+	}
+	head, want := resp.GetSession().GetHeadSeq(), resp.GetSession().GetChainHead()
+	if head == 0 {
+		return out, nil
+	}
+	stream, err := r.api.ReadEvents(ctx, &contextdv1.ReadEventsRequest{SessionId: id, ToSeq: head})
+	if err != nil {
+		return out, err
+	}
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return out, err
+		}
+		for _, e := range resp.GetEvents() {
+			if out.events++; e.GetSeq() != out.events {
+				return out, fmt.Errorf("event %d came where event %d belongs", e.GetSeq(), out.events)
+			}
+		}
+		out.chain = resp.GetChainHead()
+	}
+	switch {
+	case out.events != head:
+		return out, fmt.Errorf("the log ends at event %d; its head is %d", out.events, head)
+	case out.chain != want:
+		return out, fmt.Errorf("the log's chain is %s; the session says %s", dash(out.chain), dash(want))
+	}
+	return out, nil
+}
+
+func (r remoteSource) chain(ctx context.Context, id string, seq uint64) (string, error) {
+	stream, err := r.api.ReadEvents(ctx, &contextdv1.ReadEventsRequest{SessionId: id, FromSeq: seq, ToSeq: seq})
+	if err != nil {
+		return "", err
+	}
+	resp, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("the log does not reach event %d", seq)
+	}
+	if err != nil {
+		return "", err
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		return "", errors.Join(errors.New("more came than one event"), err)
+	}
+	return resp.GetChainHead(), nil
+}
+
+func (r remoteSource) projections(ctx context.Context, id string) ([]string, error) {
+	var ids []string
+	req := &contextdv1.ListProjectionsRequest{SessionId: id}
+	for {
+		page, err := r.api.ListProjections(ctx, req)
+		if err != nil {
+			return ids, err
+		}
+		for _, p := range page.GetProjections() {
+			ids = append(ids, p.GetProjectionId())
+		}
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			return ids, nil
+		}
+	}
+}
+
+func (r remoteSource) replay(ctx context.Context, id, projection string) (string, error) {
+	resp, err := r.api.ReplayProjection(ctx, &contextdv1.ReplayProjectionRequest{SessionId: id, ProjectionId: projection})
+	if err == nil && !resp.GetSame() && resp.GetDifference() == "" {
+		return "it is not the same", nil
+	}
+	return resp.GetDifference(), err
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// The kinds of what can be wrong.
+const (
+	faultOfLog        = "log"
+	faultOfWitness    = "witness"
+	faultOfRecords    = "records"
+	faultOfProjection = "projection"
+)
+
+// sessionAudit is what was found of a session.
+type sessionAudit struct {
+	SessionID   string       `json:"session_id"`
+	Events      uint64       `json:"events"`
+	ChainHead   string       `json:"chain_head,omitempty"`
+	Log         string       `json:"log"`
+	Projections int          `json:"projections"`
+	Faults      []auditFault `json:"faults,omitempty"`
+}
+
+type auditFault struct {
+	Kind         string `json:"kind"`
+	ProjectionID string `json:"projection_id,omitempty"`
+	Text         string `json:"text"`
+}
+
+func (f auditFault) String() string {
+	if f.ProjectionID != "" {
+		return f.Kind + " " + f.ProjectionID + ": " + f.Text
+	}
+	return f.Kind + ": " + f.Text
+}
+
+// writeAudit writes what was found. Its error says that something is wrong.
+func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
+	var events uint64
+	projections, faults, faulty := 0, 0, 0
+	for _, s := range found {
+		events += s.Events
+		projections += s.Projections
+		faults += len(s.Faults)
+		if len(s.Faults) > 0 {
+			faulty++
+		}
+	}
+	var err error
+	if c.json {
+		err = writeLines(cmd.OutOrStdout(), found)
+	} else {
+		err = writeAuditText(cmd, found)
+		fmt.Fprintf(cmd.OutOrStdout(), "\n%d sessions, %d events, %d projections: %d faults\n", len(found), events, projections, faults)
+	}
+	if err == nil && faults > 0 {
+		err = fmt.Errorf("%d of %d sessions are not what they were", faulty, len(found))
+	}
+	return err
+}
+
+func writeAuditText(cmd *cobra.Command, found []sessionAudit) error {
+	t := newTable(cmd, "SESSION", "EVENTS", "LOG", "PROJECTIONS", "FAULTS", "CHAIN HEAD")
+	for _, s := range found {
+		t.row(s.SessionID, s.Events, dash(s.Log), s.Projections, len(s.Faults), dash(s.ChainHead))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, s := range found {
+		for _, f := range s.Faults {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), oneLine(s.SessionID+": "+f.String(), 0)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// witness is what somebody outside knows of a log.
+type witness struct {
+	SessionID string `json:"session_id"`
+	Events    uint64 `json:"events"`
+	ChainHead string `json:"chain_head"`
+}
+
+// readWitness reads what --json wrote, one session per line.
+func readWitness(cmd *cobra.Command, name string) (known []witness, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	in := cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	dec := json.NewDecoder(bufio.NewReader(in))
+	for {
+		var w witness
+		switch err := dec.Decode(&w); {
+		case errors.Is(err, io.EOF):
+			return known, nil
+		case err != nil:
+			return nil, fmt.Errorf("value %d: %w", len(known)+1, err)
+		case w.SessionID == "":
+			return nil, fmt.Errorf("value %d has no session_id", len(known)+1)
+		}
+		known = append(known, w)
+	}
+}
