@@ -108,9 +108,9 @@ func New(o Options) (Policy, error) {
 	case Raw:
 		return raw{}, nil
 	case CleanToolRepair:
-		return cleanToolRepair{o}, nil
+		return &cleanToolRepair{options: o}, nil
 	case SquashFailed:
-		return squashFailedCalls{o}, nil
+		return &squashFailedCalls{options: o}, nil
 	case SummaryPrefix:
 		return summaryPrefix{o}, nil
 	case ReachabilityGC:

@@ -99,8 +99,7 @@ func (e *Editor) drop(i int, reducer, reason string, failed bool) bool {
 func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
 	calls := make([]ledger.Call, len(g.Calls))
 	for i := range g.Calls {
-		calls[i] = g.Calls[i].entry()
-		calls[i].Detail = ""
+		calls[i] = g.Calls[i].shortEntry()
 		if failed {
 			calls[i].Outcome = ledger.Failed
 		}

@@ -62,7 +62,7 @@ func (f Front) calls(v View) string {
 	var calls []ledger.Call
 	for _, g := range f.Groups {
 		for i := range g.Calls {
-			calls = append(calls, g.Calls[i].entry())
+			calls = append(calls, g.Calls[i].shortEntry())
 		}
 	}
 	if len(calls) == 0 {
@@ -73,7 +73,14 @@ func (f Front) calls(v View) string {
 
 // entry is the call as the ledger has it.
 func (c *Call) entry() ledger.Call {
-	entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments), Detail: ledger.Detail(c.Arguments)}
+	entry := c.shortEntry()
+	entry.Detail = ledger.Detail(c.Arguments)
+	return entry
+}
+
+// shortEntry is the call as the ledger has it, with its arguments in short only.
+func (c *Call) shortEntry() ledger.Call {
+	entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
 	switch {
 	case c.Interrupted:
 		entry.Outcome = ledger.Interrupted
