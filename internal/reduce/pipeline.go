@@ -205,6 +205,11 @@ func (p *Pipeline) demand(of relief, b budget.Budget, start, now View, ask Ask) 
 	over(start.Tokens(), now.Tokens(), b.Target, down(b.Target))
 	if of.tier == budget.TierDialogue {
 		excess = max(excess, p.window.overWindow(now))
+		// Stubs fill the cap of results, too, and only leave with their groups.
+		if limit, ok := b.Caps[budget.TierToolResults]; ok {
+			results := now.TierTokens()[budget.TierToolResults]
+			over(results, results, limit, down(limit))
+		}
 	}
 	if limit, ok := b.Caps[of.tier]; ok {
 		over(start.TierTokens()[of.tier], now.TierTokens()[of.tier], limit, down(limit))

@@ -33,8 +33,12 @@ func newTexts(gauge budget.Accountant) texts {
 	return texts{gauge: gauge, made: map[textKey]string{}}
 }
 
-// stub returns the pointer line of an evicted result and an outline of at most
-// outlineTokens.
+// namesPart is the part of an outline's size that names without their lines may take
+// beside it.
+const namesPart = 2
+
+// stub returns the pointer line of an evicted result, an outline of at most
+// outlineTokens, and the names that the outline does not hold.
 func (t texts) stub(call *Call, outlineTokens uint64) string {
 	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens}
 	if s, ok := t.made[key]; ok {
@@ -45,6 +49,9 @@ func (t texts) stub(call *Call, outlineTokens uint64) string {
 	if outlineTokens > 0 {
 		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge.Text); outline != "" {
 			s += "\n" + outline
+		}
+		if names := ledger.Names(call.Body, s, outlineTokens/namesPart, t.gauge.Text); names != "" {
+			s += "\nalso: " + names
 		}
 	}
 	t.made[key] = s
