@@ -40,6 +40,7 @@ var requests = []struct {
 	{"ProjectTranscript", []string{`{"events":[` + anEvent + `]}`}},
 	{"ListProjections", []string{`{"session_id":"s"}`}},
 	{"ReplayProjection", []string{`{"session_id":"s","projection_id":"p2-0001"}`}},
+	{"RenderProjection", []string{`{"session_id":"s","projection_id":"p2-0001"}`}},
 	{"ResolvePointer", []string{`{"session_id":"s","pointer":"ctx:1.0"}`}},
 	{"CountTokens", []string{`{"text":"x"}`}},
 	{"RecordModelCall", []string{`{"session_id":"s","projection_id":"p2-0001","model":"m","input_tokens":1}`}},
