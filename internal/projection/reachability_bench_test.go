@@ -25,8 +25,8 @@ func module(turn int) []eventlog.Event {
 	}
 	return []eventlog.Event{
 		{ID: fmt.Sprintf("a%d", turn), Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{
-			eventlog.Text{Text: "I look at " + path + " in /work/repo."},
-			eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":%q,"cwd":"/work/repo"}`, path)},
+			eventlog.Text{Text: "I look at " + path + " in /repo."},
+			eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":%q,"cwd":"/repo"}`, path)},
 		}}},
 		{ID: fmt.Sprintf("t%d", turn), Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
 			eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: body.String()}}},
