@@ -173,7 +173,7 @@ func (c *collection) leaves(h *heldResult) bool {
 	place := Place{h.call.Seq, h.call.Block}
 	reached := h.reached == c.index.pass
 	if reached {
-		c.consult1(c.index.names[h.by])
+		c.credit(c.index.names[h.by])
 	}
 	switch {
 	case c.restored[place]:

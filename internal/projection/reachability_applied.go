@@ -21,8 +21,8 @@ func auditPointer(call *reduce.Call, chars int) string {
 		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), reduce.Pointer(call.Seq, call.Block))
 }
 
-// consult1 notes a root that kept a result.
-func (c *collection) consult1(name string) {
+// credit notes a root that kept a result.
+func (c *collection) credit(name string) {
 	name = ledger.Cut(name, 120)
 	if len(c.consulted) < mostConsulted && !slices.Contains(c.consulted, name) {
 		c.consulted = append(c.consulted, name)

@@ -26,7 +26,7 @@ type nameIndex struct {
 // heldGroup is what is known of a group.
 type heldGroup struct {
 	// results are those of the group's calls, in their order, by index in
-	// nameIndex.results; -1 for one that cannot leave.
+	// nameIndex.results; -1 for a call without a result.
 	results []int32
 	// said are the names in what the group's messages say and in the arguments of its
 	// calls, and what they quote; made when first asked for.
