@@ -138,7 +138,8 @@ func checkCallsNamed(t fataler, conv *reduce.Conversation, v reduce.View) {
 		if d == nil {
 			continue
 		}
-		if m := callsLeft.FindStringSubmatch(d.Text); len(g.Calls) > 0 && (m == nil || m[1] != fmt.Sprint(len(g.Calls))) {
+		m := append(callsLeft.FindStringSubmatch(d.Text), "", "")
+		if len(g.Calls) > 0 && m[1] != fmt.Sprint(len(g.Calls)) {
 			t.Fatalf("%d calls at %d left, with %q", len(g.Calls), g.First, d.Text)
 		}
 	}

@@ -21,9 +21,8 @@ func (o Options) keepLast(byDefault uint32) int {
 }
 
 // cleaning takes failed calls out of a view. Whether something goes is decided on
-// the group at its smallest: without its reasoning, and with what failed redacted.
-// Reduction makes groups smaller as the log grows, but not smaller than that, so what
-// went stays gone.
+// the group with what failed redacted, which is smaller than what reduction writes in
+// its place as the log grows. So what went stays gone.
 type cleaning struct {
 	name             string
 	ignoreSignatures bool
@@ -76,7 +75,6 @@ func (c *cleaning) take(i int, failed []*reduce.Call, whole, part bool, reason s
 // shrink brings a group down to its smallest and reports whether redacting did
 // anything for that.
 func (c *cleaning) shrink(i int, failed []*reduce.Call, reason string) bool {
-	c.smallest.OmitThinking(i, c.name, reason)
 	touched := c.smallest.Touched()
 	for _, call := range failed {
 		c.smallest.Redact(i, call, pointerText(call), c.name, reason)
