@@ -23,15 +23,16 @@ func newProgress(w io.Writer) *progress {
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return &progress{}
 	}
-	return showProgress(w)
+	return showProgress(w, 100*time.Millisecond)
 }
 
-func showProgress(w io.Writer) *progress {
+// showProgress draws at most once in so long a time.
+func showProgress(w io.Writer, every time.Duration) *progress {
 	return &progress{bar: progressbar.NewOptions(0,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionThrottle(every),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetElapsedTime(false),
 	)}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+	"pgregory.net/rapid"
+)
+
+// TestFit holds that a cell is as wide as its column, whatever stands in it, and says
+// where it leaves something out.
+func TestFit(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"", 3, "   "},
+		{"ab", 3, "ab "},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "ab…"},
+		{"这里", 4, "这里"},
+		{"这里有", 4, "这… "},
+		{"a\x1b[2Jb\n", 8, "a [2Jb  "},
+		{"  9  x", 6, "  9  x"},
+		{"e\u0301e\u0301", 2, "e\u0301e\u0301"},
+	} {
+		if got := fit(test.text, test.width); got != test.want {
+			t.Errorf("%q in %d is %q; want %q", test.text, test.width, got, test.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.IntRange(1, 40).Draw(t, "width")
+		got := fit(rapid.String().Draw(t, "text"), width)
+		if n := uniseg.StringWidth(got); n != width {
+			t.Fatalf("%q is %d wide; want %d", got, n, width)
+		}
+	})
+}
+
+// TestProgress holds that a person sees how far it is, and nobody else anything.
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	for _, p := range []*progress{newProgress(&out), {}} {
+		p.expect(1)
+		p.at("session")
+		p.done()
+		p.close()
+	}
+	if out.Len() > 0 {
+		t.Errorf("what is no terminal was shown %q", out.String())
+	}
+	p := showProgress(&out, 0)
+	p.expect(2)
+	p.at("first")
+	p.done()
+	// More turns up on the way.
+	p.expect(2)
+	p.at("second")
+	for range 3 {
+		p.done()
+	}
+	p.close()
+	for _, want := range []string{"first", "second", "3/4"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+	if last := out.String()[strings.LastIndex(out.String(), "\r")+1:]; strings.TrimSpace(last) != "" {
+		t.Errorf("%q stays", last)
+	}
+}
