@@ -54,10 +54,10 @@ const digestPart = 3
 // pays within so many turns, at the cached price, for the digest and the tail that the
 // provider must read anew. What the digest will take is estimated: writing one every
 // turn to find out would cost more than it tells.
-func (p *Pipeline) pays(b budget.Budget, v View, goal uint64) bool {
-	c := p.policy.Collapse
+func (p *Pipeline) pays(b budget.Budget, r Result, goal uint64) bool {
+	c, v := p.policy.Collapse, r.View
 	used := v.Tokens()
-	if c.CutFrom == 0 || c.CutPaybackTurns == 0 || used > b.Target || used <= b.Share(c.CutFrom) || used <= goal {
+	if r.State.AskedAsOf >= p.conv.head || c.CutFrom == 0 || c.CutPaybackTurns == 0 || used > b.Target || used <= b.Share(c.CutFrom) || used <= goal {
 		return false
 	}
 	b.Excess = used - goal

@@ -95,12 +95,13 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	p.heed(ask)
 	r := p.apply(b, s)
 	r = p.batch(b, r)
-	if goal := b.Share(p.policy.Collapse.To); ask.Goal == 0 && p.pays(b, r.View, goal) {
+	if goal := b.Share(p.policy.Collapse.To); ask.Goal == 0 && p.pays(b, r, goal) {
 		ask.Goal, ask.Strategy = goal, ""
 		r = p.relieve(b, r, ask, "a cut pays")
 	} else {
 		r = p.relieve(b, r, ask, "the budget forced it")
 	}
+	r.State.AskedAsOf = p.conv.head
 	p.window.atSummary = false
 	if r.View.Tokens() > b.Target {
 		r = p.lastResort(b, r)

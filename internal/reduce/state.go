@@ -15,6 +15,10 @@ type State struct {
 	EvictedAsOf eventlog.Seq
 	// EvictedTurn is the turn of that event.
 	EvictedTurn uint32
+	// AskedAsOf is the event at which it was last asked whether a cut pays. It is not
+	// asked twice of the same log: the answer depends on the summaries that are there,
+	// and one that arrives must rewrite nothing by itself.
+	AskedAsOf eventlog.Seq `json:",omitempty"`
 	// StubbedThrough is the event up to which pressure stubbed every result that
 	// may be stubbed.
 	StubbedThrough eventlog.Seq
@@ -62,7 +66,7 @@ func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
 }
 
 func (s State) equal(o State) bool {
-	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.StubbedThrough == o.StubbedThrough &&
+	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.AskedAsOf == o.AskedAsOf && s.StubbedThrough == o.StubbedThrough &&
 		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
 		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTextTokens == o.SystemTextTokens
 }

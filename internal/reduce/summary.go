@@ -108,7 +108,7 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	if err != nil || p.policy.Collapse.StartAt == 0 || used < b.Share(p.policy.Collapse.StartAt) {
 		return Span{}, false, false
 	}
-	over := used > b.Target || p.pays(b, r.View, b.Share(p.policy.Collapse.To))
+	over := used > b.Target || p.pays(b, r, b.Share(p.policy.Collapse.To))
 	cut := b.Target
 	if part := p.policy.Collapse.CutFrom; part > 0 && p.policy.Collapse.CutPaybackTurns > 0 {
 		cut = b.Share(part)
