@@ -12,12 +12,13 @@ import (
 )
 
 // Fingerprint identifies what decisions depend on: the policy, the window, the
-// tokenizer, and the caps as fractions. Reserves, overhead and the margin are left
-// out, so that a request that reserves a little more does not throw away what was
-// decided.
+// tokenizer, and the caps as fractions. Left out are the options that may change from
+// request to request, reserves, overhead and the margin, so that a request that reserves
+// a little more does not throw away what was decided.
 func Fingerprint(o Options, reduction reduce.Policy, b budget.Budget) string {
 	of := fingerprinted{Policy: o.PolicyName(), Reduction: reduction, MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer}
-	if o.Name = ""; !reflect.DeepEqual(o, Options{}) {
+	if o = o.Lasting(); !reflect.DeepEqual(o, Options{Name: o.Name}) {
+		o.Name = ""
 		of.Options = &o
 	}
 	for _, tier := range budget.Tiers() {

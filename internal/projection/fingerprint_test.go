@@ -157,3 +157,20 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 		}
 	})
 }
+
+// Roots change from request to request, and what was decided stays.
+func TestFingerprintLeavesRootsOut(t *testing.T) {
+	b := resolve(t, func(*budget.Spec) {})
+	least := uint32(9)
+	of := func(o projection.Options) string {
+		o.Name, o.MinChars = projection.ReachabilityGC, &least
+		return projection.Fingerprint(o, fixedPolicy(), b)
+	}
+	want := of(projection.Options{})
+	if got := of(projection.Options{Roots: []string{"r"}, ActivePlan: "p", Scratchpad: "s", PendingToolArgs: []string{"a"}, UnresolvedFindings: []string{"f"}, WriteBarrierRefs: []string{"w"}}); got != want {
+		t.Errorf("%s with roots, %s without", got, want)
+	}
+	if got := of(projection.Options{KeepLast: 3}); got == want {
+		t.Errorf("other options have the same fingerprint %s", got)
+	}
+}

@@ -97,6 +97,15 @@ type Policy interface {
 	Apply(v reduce.View, turns uint32, before State) Applied
 }
 
+// Rooted is a Policy that takes other roots with every request of a session, and keeps
+// what it gathered.
+type Rooted interface {
+	Policy
+	// WithRoots returns the policy for options that differ in no more than what
+	// Options.Lasting leaves out.
+	WithRoots(o Options) Policy
+}
+
 // OptionsError says which option is wrong and why.
 type OptionsError struct{ Field, Reason string }
 

@@ -94,11 +94,14 @@ const maxProjectors = 8
 // projector is the policy of the options: compiled, and with what it gathered from
 // the session so far.
 func (s *session) projector(o projection.Options) (projection.Policy, error) {
-	key, err := json.Marshal(o)
+	key, err := json.Marshal(o.Lasting())
 	if err != nil {
 		return nil, err
 	}
 	if p, ok := s.projectors[string(key)]; ok {
+		if r, ok := p.(projection.Rooted); ok {
+			return r.WithRoots(o), nil
+		}
 		return p, nil
 	}
 	p, err := projection.New(o)
