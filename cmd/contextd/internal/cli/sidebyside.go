@@ -25,10 +25,9 @@ type sideRow struct {
 
 // sideBySide writes rows in two columns of the same width.
 type sideBySide struct {
-	width      int
-	onlyLeft   bool
-	onlyRight  bool
-	eventsName string
+	width     int
+	onlyLeft  bool
+	onlyRight bool
 }
 
 // widthOf is how wide the output may be: as asked, as the terminal is, or a default.
