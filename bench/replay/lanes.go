@@ -16,7 +16,7 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 	}
 	fmt.Fprintf(r.out, "## %d tokens (target %d)\n\n", tokens, b.Target)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "backend\tsteps\trefused\tover\tfaults\tchanges\tcost\tcalls\trecall\tevidence\tannounced\ttried\tready\tfailed\trefused\topened\trequests\tp50 ms\tp99 ms\t")
+	fmt.Fprintln(t, "backend\tsteps\trefused\tover\tfaults\tchanges\tcost\tcalls\trecall\tevidence\tannounced\twaived\ttried\tready\tfailed\tbreaker\trequests\tp50 ms\tp99 ms\t")
 	all := make([]figures, len(l.all))
 	total := 0
 	for i, lane := range l.all {
@@ -31,7 +31,7 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
 			lane.name, f.steps, f.refused, f.over, faults, f.changes, f.cost/r.sum(r.everything, "").cost,
 			ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted),
-			told.announced, told.started, told.ready, told.failed, told.refused, told.opened, lane.requests(),
+			told.announced, told.waived, told.started, told.ready, told.failed, told.opened, lane.requests(),
 			millis(percentile(took, 50)), millis(percentile(took, 99)))
 	}
 	if err := t.Flush(); err != nil {
@@ -53,8 +53,7 @@ func (l *lanes) sum(i int) (figures, summaries) {
 	var told summaries
 	w := l.all[i].daemon.watcher
 	for _, run := range l.runs[i] {
-		told.add(w.judge(run.id, run.figures.fault))
-		told.announced += len(run.announced)
+		told.add(w.judge(run.id, run.announced, run.figures.fault))
 		f.add(run.figures)
 	}
 	opened, lost := w.take()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,8 +139,9 @@ func (w *watcher) await(ctx context.Context, sessionID string, through uint64) e
 // summaries are counts over the spans of one or more sessions.
 type summaries struct {
 	announced              int // by headers
+	waived                 int // of those, never begun
 	started, ready, failed int
-	refused                int // by a breaker, though it seemed closed
+	refused                int // by a breaker that seemed closed
 	opened                 int // breakers
 }
 
@@ -152,17 +152,22 @@ const (
 	restarts    = 1
 )
 
-// judge counts the spans of a session and calls fault for each that was summarised
-// twice or tried too often.
-func (w *watcher) judge(sessionID string, fault func(what, example string)) summaries {
+// judge counts the spans of a session, of which headers announced those through some
+// events, and calls fault for each that was summarised twice or tried too often.
+func (w *watcher) judge(sessionID string, announced map[uint64]bool, fault func(what, example string)) summaries {
 	w.mu.Lock()
 	spans := map[span]fate{}
 	for s, f := range w.sessions[sessionID] {
 		spans[s] = *f
 	}
 	w.mu.Unlock()
-	var n summaries
-	for s, f := range maps.All(spans) {
+	n := summaries{announced: len(announced), waived: len(announced)}
+	begun := map[uint64]bool{}
+	for s, f := range spans {
+		if announced[s.to] && f.started > f.refused && !begun[s.to] {
+			begun[s.to] = true
+			n.waived--
+		}
 		n.started += f.started - f.refused
 		n.ready += f.ready
 		n.failed += f.failed - f.refused
@@ -192,6 +197,7 @@ func (w *watcher) take() (opened, lost int) {
 
 func (n *summaries) add(m summaries) {
 	n.announced += m.announced
+	n.waived += m.waived
 	n.started += m.started
 	n.ready += m.ready
 	n.failed += m.failed
