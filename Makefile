@@ -49,6 +49,13 @@ record-demo: ## Record the demo's session again
 replay: ## Replay every session of CORPUS=folder through a daemon and print a table
 	go run ./bench/replay -corpus '$(CORPUS)' $(REPLAY_FLAGS)
 
+BACKENDS       ?= extractive,ok,slow,fails,garbage,echo,down
+REPLAY_BUDGETS ?= 8192,16384,32768
+
+.PHONY: replay-backends
+replay-backends: ## Replay CORPUS=folder against summary models that are slow, fail or are down (BACKENDS=list)
+	go run ./bench/replay -corpus '$(CORPUS)' -backends '$(BACKENDS)' -budgets '$(REPLAY_BUDGETS)' $(REPLAY_FLAGS)
+
 .PHONY: image
 image: ## Build the container image contextd:VERSION (ENGINE=docker, podman, ...)
 	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' -t contextd:'$(VERSION)' .
