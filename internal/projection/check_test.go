@@ -61,6 +61,11 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 }
 
 func keptLast(o projection.Options) int {
+	if o.Name == projection.CustomExpression {
+		// What it decided stays so where a run took the groups behind; checkVerdicts
+		// knows what it decides anew.
+		return 0
+	}
 	byDefault := map[string]int{projection.CleanToolRepair: 2, projection.SquashFailed: 2, projection.SummaryPrefix: 8}
 	if n, ok := byDefault[o.Name]; ok && o.KeepLast == 0 {
 		return n

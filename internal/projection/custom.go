@@ -81,7 +81,7 @@ func (r *customRun) visit(i int) {
 		return
 	}
 	g := r.view.Group(i)
-	if r.dropped[g.First] {
+	if r.dropped[g.First] && (!g.Sealed || r.ignoreSignatures) { // a late part may have sealed it
 		r.drop(i)
 		return
 	}

@@ -32,6 +32,8 @@ var rules = []rule{
 		}
 		return pick(reads, "clip", pick(index > 5, "stub", "keep"))
 	}},
+	{`age < 3 ? "stub" : "keep"`, func(_ *reduce.Group, age uint32, _ int) string { return pick(age < 3, "stub", "keep") }},
+	{`age < 3 ? "clip" : "keep"`, func(_ *reduce.Group, age uint32, _ int) string { return pick(age < 3, "clip", "keep") }},
 	{`roles == ["user"] && text_chars > 100 ? "drop" : "keep"`, func(g *reduce.Group, _ uint32, _ int) string {
 		return pick(len(g.Messages) > 0 && g.Kind == reduce.KindUser && onlyUser(g) && g.Chars > 100, "drop", "keep")
 	}},
@@ -82,8 +84,31 @@ func TestCustom(t *testing.T) {
 		grow(t, o, func(s *session, before *request, now request) {
 			checkVerdicts(t, o, r, s.conv.Turns(), before, now)
 			checkStaysHidden(t, before, now)
+			checkStaysClipped(t, before, now)
 		})
 	})
+}
+
+// checkStaysClipped checks that what was clipped is shown no longer than it was.
+func checkStaysClipped(t fataler, before *request, now request) {
+	if before == nil {
+		return
+	}
+	clipped := map[*reduce.Group][]reduce.Edit{}
+	for i := range before.applied.View.Len() {
+		clipped[before.applied.View.Group(i)] = before.applied.View.Edits(i)
+	}
+	v := now.applied.View
+	for i := range v.Len() {
+		for _, e := range clipped[v.Group(i)] {
+			if e.Kind != reduce.Clipped || v.Dropped(i) != nil {
+				continue
+			}
+			if edit, ok := v.Edit(i, e.Message, e.Block); !ok || edit.Tokens > e.Tokens {
+				t.Fatalf("the group at %d was clipped to %d tokens and is no more", v.Group(i).First, e.Tokens)
+			}
+		}
+	}
 }
 
 // checkVerdicts holds each group against what the rule says of it: it is never more

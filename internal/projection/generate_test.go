@@ -126,7 +126,7 @@ func genMessage(t *rapid.T, head eventlog.Head) *eventlog.Message {
 		return &eventlog.Message{Role: eventlog.RoleSystem, Blocks: []eventlog.Block{eventlog.Text{Text: prose(200).Draw(t, "text")}}}
 	case len(head.OpenCalls) > 0 && kind < 10:
 		return genAnswers(t, head)
-	case head.Turns == 0 || kind == 14:
+	case head.Turns == 0 && kind < 12 || kind == 14:
 		return &eventlog.Message{
 			Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: prose(1000).Draw(t, "text")}},
 			Pinned:  rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
