@@ -126,6 +126,13 @@ func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
 	}
 }
 
+// Resting reports whether a summarizer is left alone now because it failed too often in
+// a row. One that is not configured is not.
+func (s *Scheduler) Resting(summarizer string) bool {
+	n, err := s.o.Registry.lookup(summarizer)
+	return err == nil && n.breaker.state().Health == Open
+}
+
 // Close gives up what waits, cancels what runs and returns when it has ended. What was
 // given up stays in the journal.
 func (s *Scheduler) Close() {

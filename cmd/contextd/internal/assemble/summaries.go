@@ -20,8 +20,10 @@ type Summarizer interface {
 
 // Watcher is told what recorded assemblies lead to. Its methods must not block.
 type Watcher interface {
-	// Proposed says that a span is worth a summary ahead of need.
-	Proposed(p summarize.Proposal, c Pressure)
+	// Proposed says that a span is worth a summary ahead of need. It returns the last
+	// event of the span of the session that is being made or asked about, which may be
+	// one proposed earlier, or 0 if none is.
+	Proposed(p summarize.Proposal, c Pressure) eventlog.Seq
 	// Collapsed says that an assembly let groups leave because the budget forced it.
 	Collapsed(sessionID string, c Collapsed)
 	// ReminderExpired says that a reminder is not rendered any more, by its dedupe key
@@ -152,7 +154,7 @@ func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Dura
 }
 
 // lookAhead tells the watcher what a recorded assembly led to, and returns the last
-// event of the span that it proposed to summarise.
+// event of the span that is being summarised for the next cut.
 func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) eventlog.Seq {
 	turns := s.turns
 	s.turns = max(turns, in.conv.Turns()) // of the past nothing new is told
@@ -176,10 +178,9 @@ func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) even
 	if proposal == nil {
 		return 0
 	}
-	e.watcher.Proposed(*proposal, Pressure{
+	return e.watcher.Proposed(*proposal, Pressure{
 		Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
 	})
-	return proposal.To
 }
 
 // Material implements summarize.Sessions.

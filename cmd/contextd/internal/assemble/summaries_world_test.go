@@ -102,10 +102,11 @@ func started(t *testing.T, store eventlog.Store, model summarize.Backend) *world
 
 func (w *world) close() { w.scheduler.Close() }
 
-func (w *world) Proposed(p summarize.Proposal, _ assemble.Pressure) {
+func (w *world) Proposed(p summarize.Proposal, _ assemble.Pressure) eventlog.Seq {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.proposed = append(w.proposed, p)
+	return p.To
 }
 
 func (w *world) Collapsed(_ string, c assemble.Collapsed) {

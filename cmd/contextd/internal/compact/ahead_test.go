@@ -102,6 +102,58 @@ func TestASlowModelIsAskedForOneSpanAtATime(t *testing.T) {
 	}
 }
 
+// What a context says of a summary in the making is so: it is the one that is being
+// made, although more could be proposed by then, and none while the model is left alone.
+func TestAContextTellsOfTheSummaryInTheMaking(t *testing.T) { synctest.Test(t, summaryInTheMaking) }
+
+func summaryInTheMaking(t *testing.T) {
+	let, ok := make(chan struct{}), true // the first answer is one, no other
+	m := &model{answer: func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
+		<-let
+		if !ok {
+			return fails(ctx, r)
+		}
+		ok = false
+		return writes(ctx, r)
+	}}
+	w := start(t, m)
+	w.open(12)
+	first := w.assemble().SummarizingThrough
+	started := w.published(lifecycle.SummaryStarted)[0]
+	if first == 0 || started.Attributes["to_seq"] != fmt.Sprint(first) {
+		t.Fatalf("the context says through %d, begun was %+v", first, started)
+	}
+	for i := 12; i < 16; i++ {
+		w.turns(i, i+1)
+		if through := w.assemble().SummarizingThrough; through != first && through != 0 {
+			t.Errorf("turn %d: the context says through %d, and the model writes through %d", i, through, first)
+		}
+	}
+	close(let)
+	synctest.Wait()
+	open := false
+	for i := 16; i < 60 && !open; i++ {
+		w.turns(i, i+1)
+		w.assemble()
+		synctest.Wait()
+		open = w.scheduler.Resting("model")
+	}
+	if !open {
+		t.Fatal("the breaker did not open")
+	}
+	asked := len(m.asked())
+	for i := 60; i < 80; i++ {
+		w.turns(i, i+1)
+		if through := w.assemble().SummarizingThrough; through != 0 {
+			t.Fatalf("turn %d: the context says through %d, and the model is left alone", i, through)
+		}
+		synctest.Wait()
+	}
+	if n := len(m.asked()); n != asked {
+		t.Errorf("the model was asked %d times while it is left alone", n-asked)
+	}
+}
+
 const ownTask = "Only to see the end of all others."
 
 // settle waits until the scheduler has nothing left to do for the session: the jobs of

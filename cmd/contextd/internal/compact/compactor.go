@@ -25,6 +25,8 @@ type Engine interface {
 // Scheduler makes summaries; *summarize.Scheduler is the one there is.
 type Scheduler interface {
 	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
+	// Resting reports whether a summarizer is left alone now.
+	Resting(summarizer string) bool
 }
 
 // Options are what a Compactor works with. All are required.
@@ -49,15 +51,15 @@ type Compactor struct {
 
 	mu     sync.Mutex
 	closed bool
-	// ahead are the sessions of which a summary is being asked about or made ahead of
-	// need, and refused the last event of the span that was vetoed last.
-	ahead   map[string]bool
+	// ahead is the last event of the span, by session, of which a summary is being asked
+	// about or made ahead of need, and refused that of the span that was vetoed last.
+	ahead   map[string]eventlog.Seq
 	refused map[string]eventlog.Seq
 }
 
 // New returns a compactor that works until it is closed.
 func New(o Options) *Compactor {
-	c := &Compactor{Options: o, ahead: map[string]bool{}, refused: map[string]eventlog.Seq{}}
+	c := &Compactor{Options: o, ahead: map[string]eventlog.Seq{}, refused: map[string]eventlog.Seq{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }

@@ -13,20 +13,32 @@ import (
 // Proposed implements assemble.Watcher: it has a summary made ahead of need unless a
 // hook objects. One span of a session is asked about and made at a time, since each turn
 // may propose another that holds most of the one before. Hooks are not asked again about
-// one that they refused.
-func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) {
+// one that they refused, nor about one whose summarizer is left alone now.
+func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) eventlog.Seq {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.ahead[p.SessionID] || c.refused[p.SessionID] >= p.To {
-		return
+	if through, ok := c.ahead[p.SessionID]; ok {
+		return through
 	}
-	c.ahead[p.SessionID] = true
+	if c.closed || c.refused[p.SessionID] >= p.To || c.Scheduler.Resting(p.Summarizer) {
+		return 0
+	}
+	c.ahead[p.SessionID] = p.To
 	c.work.Go(func() {
+		defer c.ended(p)
 		c.make(p, pressure)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.ahead, p.SessionID)
 	})
+	return p.To
+}
+
+// ended lets the next span of the session be proposed. It comes before anybody is told:
+// who hears of the end may propose at once.
+func (c *Compactor) ended(p summarize.Proposal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ahead[p.SessionID] == p.To {
+		delete(c.ahead, p.SessionID)
+	}
 }
 
 // make asks the hooks about a summary and has it made. What keeps it from being made, the
@@ -109,11 +121,13 @@ func (c *Compactor) SummaryStarted(p summarize.Proposal) {
 
 // SummaryReady implements summarize.Observer.
 func (c *Compactor) SummaryReady(p summarize.Proposal, s summarize.Summary) {
+	c.ended(p)
 	c.publish(p.SessionID, lifecycle.SummaryReady, append(span(p), lifecycle.AttributeSummaryID, s.ID)...)
 }
 
 // SummaryFailed implements summarize.Observer.
 func (c *Compactor) SummaryFailed(p summarize.Proposal, reason string) {
+	c.ended(p)
 	c.publish(p.SessionID, lifecycle.SummaryFailed, append(span(p), lifecycle.AttributeReason, reason)...)
 }
 
