@@ -205,7 +205,7 @@ func equalThinking(a, b *contextdv1.Thinking) bool {
 		a.GetEncryptedContent() == b.GetEncryptedContent() && bytes.Equal(a.GetRedactedData(), b.GetRedactedData())
 }
 
-var ledgerCount = regexp.MustCompile(`(?m)^Earlier tool calls \((\d+)\)`)
+var ledgerCount = regexp.MustCompile(`(?m)^(?:Earlier tool calls \(|\[contextd: )(\d+)(?:\)| calls left: )`)
 
 // visibleCalls is how many calls of the log a message shows, in full or counted
 // in a ledger.

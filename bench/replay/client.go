@@ -21,6 +21,7 @@ type client struct {
 	api       contextdv1.ContextServiceClient
 	sessionID string
 	budget    *contextdv1.Budget
+	policy    *contextdv1.Policy // nil for the daemon's default
 	held      []*contextdv1.RenderedMessage
 }
 
@@ -42,7 +43,7 @@ func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
 // assemble asks for the context behind what the client holds, checks the hash of
 // all of it with its own SHA-256, and holds the result if keep is set.
 func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRequest, keep bool) (answer, error) {
-	req.SessionId, req.Budget = c.sessionID, c.budget
+	req.SessionId, req.Budget, req.Policy = c.sessionID, c.budget, c.policy
 	if len(c.held) > 0 {
 		req.Have = &contextdv1.Have{MessageCount: uint32(len(c.held)), PrefixHash: hashOf(c.held)}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -32,6 +34,7 @@ type settings struct {
 	offset       int
 	budgets      []uint64
 	backends     []string
+	policy       *contextdv1.Policy
 	direct       bool
 	trace        bool
 }
@@ -45,11 +48,18 @@ func parseFlags() (settings, error) {
 	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
 	flag.BoolVar(&s.direct, "direct", false, "run the reducers in this process instead of the daemon: no checks, but fast, for tuning")
 	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
+	policy := flag.String("policy", "", "a `policy` of the API, as JSON, for all sessions: {\"projection\":{\"policy\":\"reachability_gc\"}}")
 	backends := flag.String("backends", "", "compare these `models` instead, separated by commas: extractive, ok, slow, hangs, fails, garbage, echo, down")
 	flag.Parse()
 	var err error
 	if s.backends, err = parseBackends(*backends); err != nil {
 		return s, err
+	}
+	if *policy != "" {
+		s.policy = &contextdv1.Policy{}
+		if err := protojson.Unmarshal([]byte(*policy), s.policy); err != nil {
+			return s, fmt.Errorf("-policy: %w", err)
+		}
 	}
 	for text := range strings.SplitSeq(*budgets, ",") {
 		n, err := strconv.ParseUint(text, 10, 32)
@@ -85,6 +95,7 @@ func replay(ctx context.Context) error {
 		return err
 	}
 	report := newReport(os.Stdout, gauge, sessions)
+	report.policy = s.policy
 	if s.direct || s.trace {
 		return report.direct(s.budgets)
 	}

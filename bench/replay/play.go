@@ -18,6 +18,7 @@ type run struct {
 	session *session
 	id      string // of the session in the daemons
 	budget  *contextdv1.Budget
+	policy  *contextdv1.Policy // nil for the daemon's default
 	figures figures
 	seen    []seen // per step; without messages where the context was refused
 	took    []time.Duration
@@ -41,7 +42,7 @@ func newRun(s *session, id string, tokens uint64) *run {
 }
 
 func (r *run) client(d *daemon) *client {
-	return &client{api: d.api, sessionID: r.id, budget: r.budget}
+	return &client{api: d.api, sessionID: r.id, budget: r.budget, policy: r.policy}
 }
 
 // advance appends what stands before a step.
@@ -176,7 +177,7 @@ func (r *run) again(ctx context.Context, disk *daemon) error {
 		}
 		asOf := uint64(st.before)
 		stream, err := disk.api.AssembleContext(ctx, &contextdv1.AssembleContextRequest{
-			SessionId: r.id, Budget: r.budget, AsOfSeq: &asOf, Preview: true,
+			SessionId: r.id, Budget: r.budget, Policy: r.policy, AsOfSeq: &asOf, Preview: true,
 			Have: &contextdv1.Have{MessageCount: uint32(r.seen[i].messages), PrefixHash: r.seen[i].hash},
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // workers is how many sessions are replayed at once.
@@ -22,6 +23,8 @@ type report struct {
 	out      io.Writer
 	gauge    budget.Accountant
 	sessions []*session
+	// policy is what the daemon is asked for; nil is its default.
+	policy *contextdv1.Policy
 	// everything is what sending everything costs, by session.
 	everything map[*session]figures
 }
@@ -171,6 +174,7 @@ func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) 
 	}
 	for i, s := range r.sessions {
 		runs[i] = newRun(s, fmt.Sprintf("play/%d/s%d", tokens, i), tokens)
+		runs[i].policy = r.policy
 	}
 	if err := each(func(ctx context.Context, run *run) error { return run.play(ctx, disk, memory) }); err != nil {
 		return nil, err
