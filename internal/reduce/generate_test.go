@@ -23,7 +23,7 @@ func size(most int) *rapid.Generator[int] {
 		case 3, 4:
 			return rapid.IntRange(200, max(201, most/10)).Draw(t, "bytes")
 		default:
-			return rapid.IntRange(200, most).Draw(t, "bytes")
+			return rapid.IntRange(200, max(201, most)).Draw(t, "bytes")
 		}
 	})
 }
@@ -132,7 +132,7 @@ func genMessage(t *rapid.T, head eventlog.Head) *eventlog.Message {
 		return &eventlog.Message{Role: eventlog.RoleSystem, Blocks: []eventlog.Block{eventlog.Text{Text: prose(400).Draw(t, "text")}}}
 	case len(head.OpenCalls) > 0 && kind < 6:
 		return genAnswers(t, head)
-	case head.Turns == 0 || kind == 8:
+	case head.Seq < 2 || kind == 8:
 		return &eventlog.Message{
 			Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: prose(4000).Draw(t, "text")}},
 			Pinned:  rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
