@@ -35,12 +35,21 @@ func genInjections(t *rapid.T) []render.Injection {
 func TestInjectionsChangeNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var worlds [2]*world
-		for i := range worlds {
+		open := func() (*world, func()) {
 			store := memlog.New()
-			defer store.Close()
-			worlds[i] = newWorld(t, store, &scripted{answer: writes})
-			defer worlds[i].close()
+			w := newWorld(t, store, &scripted{answer: writes})
 			push(t, store, "s", opening()...)
+			return w, func() {
+				w.close()
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for i := range worlds {
+			var end func()
+			worlds[i], end = open()
+			t.Cleanup(end)
 		}
 		by := rapid.SampledFrom([]string{byRules, byModel}).Draw(t, "by")
 		for i := range rapid.IntRange(1, 30).Draw(t, "turns") {

@@ -132,8 +132,7 @@ func TestHooksFireByMode(t *testing.T) {
 func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 	for _, decision := range []lifecycle.Decision{lifecycle.Allow, lifecycle.Modify} {
 		t.Run(string(decision), func(t *testing.T) {
-			var w *world
-			w = start(t, &model{answer: writes})
+			w := start(t, &model{answer: writes})
 			w.serve(func(lifecycle.Call) lifecycle.Reply {
 				w.turns(10, 12)
 				return lifecycle.Reply{Decision: decision}
@@ -178,8 +177,7 @@ func TestTheSessionIsDeletedMeanwhile(t *testing.T) {
 		}
 	}
 	t.Run("while hooks are asked", func(t *testing.T) {
-		var w *world
-		w = start(t, &model{answer: writes})
+		w := start(t, &model{answer: writes})
 		w.serve(func(lifecycle.Call) lifecycle.Reply {
 			deletes{w: w}.delete()
 			return lifecycle.Reply{}

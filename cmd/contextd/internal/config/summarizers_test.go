@@ -19,7 +19,8 @@ func flags(args ...string) (config.Config, error) {
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
-	return c, c.Load(f, func(string) (string, bool) { return "", false })
+	err := c.Load(f, func(string) (string, bool) { return "", false })
+	return c, err
 }
 
 func TestSummarizersAreRead(t *testing.T) {

@@ -45,6 +45,7 @@ func (t *Telemetry) NewSummaries(clock func() time.Time) (*Summaries, error) {
 
 // SummaryStarted begins the span.
 func (s *Summaries) SummaryStarted(p summarize.Proposal) {
+	//nolint:spancheck // end does, when the summary is ready or has failed
 	_, span := s.tracer.Start(context.Background(), "summarize", trace.WithAttributes(
 		attribute.String("contextd.session.id", p.SessionID),
 		attribute.String("contextd.summarizer", p.Summarizer),
@@ -55,7 +56,7 @@ func (s *Summaries) SummaryStarted(p summarize.Proposal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[p.SessionID] = running{span, s.clock()}
-}
+} //nolint:spancheck // see above
 
 // SummaryReady ends it.
 func (s *Summaries) SummaryReady(p summarize.Proposal, made summarize.Summary) {

@@ -37,7 +37,7 @@ func TestSummaries(t *testing.T) {
 	}
 	attributes := map[string]string{}
 	for _, a := range ended[0].Attributes() {
-		attributes[string(a.Key)] = a.Value.Emit()
+		attributes[string(a.Key)] = a.Value.String()
 	}
 	for key, want := range map[string]string{
 		"contextd.session.id": "s", "contextd.summarizer": "house", "contextd.from_seq": "3", "contextd.to_seq": "9",
