@@ -747,8 +747,9 @@ type ProjectionPolicy struct {
 	RequireWriteBarrier bool `protobuf:"varint,13,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
 	// References that count as such a write. Empty: those in the log only.
 	WriteBarrierRefs []string `protobuf:"bytes,14,rep,name=write_barrier_refs,json=writeBarrierRefs,proto3" json:"write_barrier_refs,omitempty"`
-	// custom: a CEL predicate over each atomic group; groups for which it is true
-	// stay. At most 8192 characters. Required by custom, empty elsewhere.
+	// custom: a CEL expression over each atomic group. True or "keep" shows it,
+	// false or "drop" lets it leave, "stub" and "clip" shorten its results. At most
+	// 8192 characters. Required by custom, empty elsewhere.
 	Expression    string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
