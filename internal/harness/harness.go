@@ -32,6 +32,10 @@ type (
 	Warning = transcript.Warning
 	// FormatError says that the input is in no format, or not in the one named.
 	FormatError = transcript.FormatError
+	// WriteOptions say what a transcript to be written does not.
+	WriteOptions = transcript.WriteOptions
+	// WriteReport says what became of a transcript that was written.
+	WriteReport = transcript.WriteReport
 )
 
 // format is one harness whose transcripts can be read.
@@ -40,18 +44,20 @@ type format struct {
 	aliases []string
 	detect  func(transcript.Probe) bool
 	read    func(io.Reader) (transcript.Transcript, error)
+	// write is nil where the harness does not keep enough on disk to resume from.
+	write transcript.Writer
 }
 
 // formats are asked in this order: the ones with the most telling marks first.
 var formats = []format{
-	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read},
-	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read},
-	{opencode.Name, nil, opencode.Detect, opencode.Read},
-	{pi.Name, nil, pi.Detect, pi.Read},
-	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read},
-	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read},
-	{openhands.Name, nil, openhands.Detect, openhands.Read},
-	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read},
+	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, nil},
+	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, nil},
+	{opencode.Name, nil, opencode.Detect, opencode.Read, nil},
+	{pi.Name, nil, pi.Detect, pi.Read, nil},
+	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read, nil},
+	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read, nil},
+	{openhands.Name, nil, openhands.Detect, openhands.Read, nil},
+	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read, nil},
 }
 
 // detectBytes is how much of a file is looked at to recognise its format.
@@ -124,4 +130,27 @@ func (f format) named(name string) bool {
 		}
 	}
 	return false
+}
+
+// Writers lists the harnesses that Write writes for.
+func Writers() []string {
+	var names []string
+	for _, f := range formats {
+		if f.write != nil {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// Write writes a transcript for a harness, by one of the names that Read takes, so
+// that it can resume from the file. What the harness cannot hold is in the report's
+// warnings. The error is a *FormatError if there is no writer, or w's own.
+func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
+	for _, f := range formats {
+		if f.named(harness) && f.write != nil {
+			return f.write(w, t, o)
+		}
+	}
+	return WriteReport{}, &FormatError{Reason: fmt.Sprintf("no writer for %q; there are %s", harness, strings.Join(Writers(), ", "))}
 }
