@@ -1,0 +1,69 @@
+package provider_test
+
+import (
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
+)
+
+func TestOf(t *testing.T) {
+	for model, want := range map[string]provider.Provider{
+		"claude-sonnet-4-5-20250929":            provider.Anthropic,
+		"Claude 3.7 Sonnet":                     provider.Anthropic,
+		"us.anthropic.claude-opus-4-1-v1:0":     provider.Anthropic,
+		"openrouter/anthropic/claude-haiku-4.5": provider.Anthropic,
+		"gpt-5-codex":                           provider.OpenAI,
+		"chatgpt-4o-latest":                     provider.OpenAI,
+		"codex-mini-latest":                     provider.OpenAI,
+		"o3":                                    provider.OpenAI,
+		"openai/o4-mini-2025-04-16":             provider.OpenAI,
+		"openai.gpt-oss-120b-1:0":               provider.OpenAI,
+		"gemini-3-pro-preview":                  provider.Gemini,
+		"models/gemini-2.5-flash":               provider.Gemini,
+		"google/Gemini-2.5-Pro":                 provider.Gemini,
+		"":                                      provider.Unknown,
+		"AIDC-AI/marco-o1":                      provider.Unknown,
+		"olmo-2":                                provider.Unknown,
+		"deepseek-reasoner":                     provider.Unknown,
+		"grok-4":                                provider.Unknown,
+		"qwen3-claude-gpt-distill":              provider.Unknown,
+		"gemma-3-27b":                           provider.Unknown,
+		"claudette":                             provider.Unknown,
+	} {
+		if got := provider.Of(model); got != want {
+			t.Errorf("%q is %v's, not %v's", model, got, want)
+		}
+	}
+}
+
+func TestOfBlock(t *testing.T) {
+	signed := eventlog.Thinking{Text: "hm", Signature: "s"}
+	redacted := eventlog.Thinking{RedactedData: "r"}
+	encrypted := eventlog.Thinking{EncryptedContent: "e"}
+	for _, c := range []struct {
+		name  string
+		block eventlog.Thinking
+		model string
+		want  provider.Provider
+	}{
+		{"signed by claude", signed, "claude-opus-4", provider.Anthropic},
+		{"signed by gemini", signed, "gemini-3-pro", provider.Gemini},
+		{"signed by gpt", signed, "gpt-5", provider.OpenAI},
+		{"signed by nobody known", signed, "", provider.Unknown},
+		{"signed by another", signed, "grok-4", provider.Unknown},
+		{"redacted", redacted, "", provider.Anthropic},
+		{"redacted by claude", redacted, "claude-3-7", provider.Anthropic},
+		{"redacted by gpt", redacted, "gpt-5", provider.Unknown},
+		{"encrypted", encrypted, "", provider.OpenAI},
+		{"encrypted by o3", encrypted, "o3", provider.OpenAI},
+		{"encrypted by a gateway to claude", encrypted, "claude-sonnet-4", provider.Unknown},
+		{"encrypted by another", encrypted, "grok-4", provider.Unknown},
+		{"both", eventlog.Thinking{Signature: "s", EncryptedContent: "e"}, "gemini-3-pro", provider.Unknown},
+		{"open", eventlog.Thinking{Text: "hm"}, "claude-opus-4", provider.Anthropic},
+	} {
+		if got := provider.OfBlock(c.block, c.model); got != c.want {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
+}
