@@ -1,0 +1,258 @@
+package harnesstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// LineEntries splits a JSON Lines file. What is no JSON is no entry. The kind is
+// the member "type", with "/" and the member "subtype" behind it if there is one.
+func LineEntries(file []byte) ([]Entry, error) {
+	var entries []Entry
+	for line := range bytes.Lines(file) {
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.UseNumber()
+		for {
+			var v any
+			if dec.Decode(&v) != nil {
+				break
+			}
+			entries = append(entries, entryOf(v))
+		}
+	}
+	return entries, nil
+}
+
+func entryOf(v any) Entry {
+	e := Entry{Value: v}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return e
+	}
+	e.Kind, _ = m["type"].(string)
+	if sub, _ := m["subtype"].(string); sub != "" {
+		e.Kind += "/" + sub
+	}
+	if e.ID, ok = m["uuid"].(string); !ok {
+		e.ID, _ = m["id"].(string)
+	}
+	return e
+}
+
+// Comparison is the outcome of CompareEntries.
+type Comparison struct {
+	// Equal counts the entries that were compared and are equal, by kind.
+	Equal map[string]int
+	// Repeated counts the original entries that stood twice.
+	Repeated    int
+	Differences []string
+}
+
+// CompareEntries compares files entry by entry, in order, but for what the table
+// exempts and for entries of the original that repeat an earlier one.
+func CompareEntries(original, written []Entry, exempt []transcript.NotKept) Comparison {
+	c := Comparison{Equal: map[string]int{}}
+	want, got := prune(original, exempt), prune(written, exempt)
+	seen := map[string]bool{}
+	for _, w := range want {
+		switch {
+		case len(got) > 0 && w.Kind == got[0].Kind && reflect.DeepEqual(w.Value, got[0].Value):
+			c.Equal[w.Kind]++
+			got = got[1:]
+		case w.ID != "" && seen[w.ID]:
+			c.Repeated++
+		case len(got) == 0:
+			c.Differences = append(c.Differences, fmt.Sprintf("missing: %s %s", w.Kind, show(w.Value)))
+		default:
+			c.Differences = append(c.Differences, fmt.Sprintf("%s %s: %s", w.Kind, w.ID, difference("", w.Value, got[0].Value)))
+			got = got[1:]
+		}
+		seen[w.ID] = true
+		if len(c.Differences) > 20 {
+			return c
+		}
+	}
+	for _, g := range got {
+		c.Differences = append(c.Differences, fmt.Sprintf("not in the original: %s %s", g.Kind, show(g.Value)))
+	}
+	return c
+}
+
+// prune leaves out what the table exempts. It changes the values.
+func prune(entries []Entry, exempt []transcript.NotKept) []Entry {
+	var out []Entry
+next:
+	for _, e := range entries {
+		for _, row := range exempt {
+			if !row.Covers(e.Kind) {
+				continue
+			}
+			if row.Field == "" {
+				continue next
+			}
+			remove(e.Value, strings.Split(row.Field, "."))
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func remove(v any, path []string) {
+	name, list := strings.CutSuffix(path[0], "[]")
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	if len(path) == 1 {
+		delete(m, name)
+		return
+	}
+	if !list {
+		remove(m[name], path[1:])
+		return
+	}
+	all, _ := m[name].([]any)
+	for _, element := range all {
+		remove(element, path[1:])
+	}
+}
+
+// difference says where two values differ first.
+func difference(at string, want, got any) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			break
+		}
+		names := map[string]bool{}
+		for k := range w {
+			names[k] = true
+		}
+		for k := range g {
+			names[k] = true
+		}
+		for _, k := range sorted(names) {
+			wv, inWant := w[k]
+			gv, inGot := g[k]
+			switch {
+			case inWant != inGot:
+				return fmt.Sprintf("%s.%s: in the original %v, written %v", at, k, inWant, inGot)
+			case !reflect.DeepEqual(wv, gv):
+				return difference(at+"."+k, wv, gv)
+			}
+		}
+	case []any:
+		g, ok := got.([]any)
+		for i := 0; ok && i < min(len(w), len(g)); i++ {
+			if !reflect.DeepEqual(w[i], g[i]) {
+				return difference(fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
+			}
+		}
+	}
+	return fmt.Sprintf("%s: original %s, written %s", at, show(want), show(got))
+}
+
+func sorted(names map[string]bool) []string {
+	var all []string
+	for k := range names {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func show(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%.300s", b)
+}
+
+func testEntries(t *testing.T, h Harness, data []byte, tr transcript.Transcript) {
+	t.Helper()
+	if n := RoundTrip(t, h, data, tr); n == 0 {
+		t.Error("no entry was compared")
+	}
+}
+
+// RoundTrip holds the file that is written from the transcript to the one that it
+// was read from, and returns how many entries it compared.
+func RoundTrip(t testing.TB, h Harness, data []byte, tr transcript.Transcript) int {
+	t.Helper()
+	split := h.Entries
+	if split == nil {
+		split = LineEntries
+	}
+	written, _ := write(t, h, tr)
+	compare := func(damage func([]Entry) []Entry) Comparison {
+		a, err := split(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := split(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return CompareEntries(a, damage(b), h.Exempt)
+	}
+	c := compare(func(e []Entry) []Entry { return e })
+	for _, d := range c.Differences {
+		t.Error(d)
+	}
+	if c.Repeated > tr.DroppedDuplicates {
+		t.Errorf("%d entries stand twice, and the transcript says that %d do", c.Repeated, tr.DroppedDuplicates)
+	}
+	n := 0
+	for _, k := range c.Equal {
+		n += k
+	}
+	// The comparison would notice a writer that is wrong.
+	for name, damage := range map[string]func([]Entry) []Entry{
+		"without an entry": func(e []Entry) []Entry {
+			e = prune(e, h.Exempt)
+			return slices.Delete(e, len(e)/2, len(e)/2+1)
+		},
+		"with a text changed": func(e []Entry) []Entry {
+			e = prune(e, h.Exempt)
+			e[len(e)/2].Value = changed(e[len(e)/2].Value)
+			return e
+		},
+	} {
+		if n > 0 && len(compare(damage).Differences) == 0 {
+			t.Errorf("a file %s passes for equal", name)
+		}
+	}
+	return n
+}
+
+// changed changes the deepest of the last members of a value.
+func changed(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		names := map[string]bool{}
+		for k := range v {
+			names[k] = true
+		}
+		all := sorted(names)
+		if len(all) > 0 {
+			k := all[len(all)-1]
+			v[k] = changed(v[k])
+			return v
+		}
+	case []any:
+		if len(v) > 0 {
+			v[len(v)-1] = changed(v[len(v)-1])
+			return v
+		}
+	}
+	return "changed"
+}

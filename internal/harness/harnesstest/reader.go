@@ -1,0 +1,130 @@
+package harnesstest
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func testReader(t *testing.T, h Harness, data []byte, tr transcript.Transcript) {
+	t.Helper()
+	if tr.Harness != h.Name {
+		t.Errorf("the transcript says it is of %q instead of %q", tr.Harness, h.Name)
+	}
+	again, err := h.Read(bytes.NewReader(data))
+	if err != nil || !reflect.DeepEqual(tr, again) {
+		t.Errorf("read twice, the same bytes give two transcripts: %v", err)
+	}
+	Admitted(t, tr)
+	testDamage(t, h, data)
+	if h.Lined {
+		testGrowth(t, h, data, tr)
+	}
+}
+
+// Admitted holds a transcript to what the log takes, and to the limits of labels.
+func Admitted(t testing.TB, tr transcript.Transcript) {
+	t.Helper()
+	for _, s := range tr.Sessions {
+		var head eventlog.Head
+		if _, _, err := head.Admit(s.Events); err != nil {
+			t.Errorf("session %q: %v", s.Suffix, err)
+		}
+		checkLabels(t, s.Labels)
+		ids := map[string]bool{}
+		for _, e := range s.Events {
+			if e.ID == "" || ids[e.ID] {
+				t.Errorf("session %q: the id %q is empty or not unique", s.Suffix, e.ID)
+			}
+			ids[e.ID] = true
+			checkLabels(t, e.Labels)
+			if c, ok := e.Body.(*eventlog.Compaction); ok {
+				for _, id := range c.KeptEventIDs {
+					if !ids[id] {
+						t.Errorf("compaction %q keeps %q, which does not stand before it", e.ID, id)
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkLabels(t testing.TB, labels map[string]string) {
+	t.Helper()
+	if err := transcript.CheckLabels(labels); err != nil {
+		t.Error(err)
+	}
+}
+
+// testDamage: a file that is cut off anywhere is a shorter transcript or none, and
+// rubbish in it is a warning.
+func testDamage(t *testing.T, h Harness, data []byte) {
+	t.Helper()
+	var format *transcript.FormatError
+	for _, eighth := range []int{1, 3, 5, 7} {
+		cut := data[:len(data)*eighth/8]
+		tr, err := h.Read(bytes.NewReader(cut))
+		if err != nil && !errors.As(err, &format) {
+			t.Errorf("cut off after %d bytes: %v", len(cut), err)
+		}
+		Admitted(t, tr)
+	}
+	if !h.Lined {
+		return
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	half := len(lines) / 2
+	broken := bytes.Join([][]byte{bytes.Join(lines[:half], nil), []byte("{\"type\":\n"), bytes.Join(lines[half:], nil)}, nil)
+	tr, err := h.Read(bytes.NewReader(broken))
+	if err != nil {
+		t.Fatalf("a line that is no JSON: %v", err)
+	}
+	for _, w := range tr.Warnings {
+		if w.Line == half+1 {
+			return
+		}
+	}
+	t.Errorf("line %d is no JSON, and no warning says so", half+1)
+}
+
+// growthSteps bounds how many prefixes of a file are read.
+const growthSteps = 24
+
+func testGrowth(t *testing.T, h Harness, data []byte, whole transcript.Transcript) {
+	t.Helper()
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for i := 1; i <= growthSteps; i++ {
+		n := len(lines) * i / growthSteps
+		early, err := h.Read(bytes.NewReader(bytes.Join(lines[:n], nil)))
+		if err != nil {
+			continue // nothing was said yet
+		}
+		for _, s := range early.Sessions {
+			if !begins(s, whole) {
+				t.Errorf("the first %d lines give other events than the whole, in session %q", n, s.Suffix)
+			}
+		}
+	}
+}
+
+// begins reports whether the whole has the early events first. A compaction at the
+// very end of a file may lack what is written behind it.
+func begins(early transcript.Session, whole transcript.Transcript) bool {
+	events := early.Events
+	if _, open := events[len(events)-1].Body.(*eventlog.Compaction); open {
+		events = events[:len(events)-1]
+	}
+	if len(events) == 0 {
+		return true
+	}
+	for _, s := range whole.Sessions {
+		if len(s.Events) >= len(events) && reflect.DeepEqual(events, s.Events[:len(events)]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+// Package harnesstest is the conformance suite of harnesses: what every reader and
+// every writer of transcripts must hold to.
+package harnesstest
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// Harness is what the suite is run on.
+type Harness struct {
+	Name string
+	Read func(io.Reader) (transcript.Transcript, error)
+	// Write may be nil: then only the reader is tested.
+	Write transcript.Writer
+	// Fixtures are whole files by name. Each must be readable.
+	Fixtures map[string][]byte
+	// Lined says that the harness appends to its files line by line, so that a file
+	// that grew must give the same events with more behind them.
+	Lined bool
+	// Entries splits a file into what is compared one by one. Nil is LineEntries with
+	// the member "type" as kind and "uuid" or "id" as id.
+	Entries func(file []byte) ([]Entry, error)
+	// Exempt is the harness's table of what it does not keep; nothing else may
+	// differ in a file that is read and written again.
+	Exempt []transcript.NotKept
+	// Lacks says which of the Dimensions a file cannot hold of a session that is not
+	// the harness's own, and why.
+	Lacks map[string]string
+}
+
+// Entry is one entry of a file.
+type Entry struct {
+	// Kind is what Exempt names it by.
+	Kind string
+	// ID tells a repeated entry; empty if it has none.
+	ID string
+	// Value is its JSON, decoded with numbers as json.Number.
+	Value any
+}
+
+// Run runs the suite: the reader is deterministic, the log admits what it makes,
+// growth only adds, nothing is fatal that is damage; the writer is deterministic,
+// what it writes reads as what was read, and equals the original entry by entry.
+func Run(t *testing.T, h Harness) {
+	t.Helper()
+	if len(h.Fixtures) == 0 {
+		t.Fatal("no fixtures")
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Fixtures)) {
+		data := h.Fixtures[name]
+		t.Run(name, func(t *testing.T) {
+			tr, err := h.Read(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run("reader", func(t *testing.T) { testReader(t, h, data, tr) })
+			if h.Write == nil {
+				return
+			}
+			t.Run("writer", func(t *testing.T) { testWriter(t, h, tr) })
+			t.Run("entries", func(t *testing.T) { testEntries(t, h, data, tr) })
+		})
+	}
+	if h.Write != nil {
+		t.Run("foreign sessions", func(t *testing.T) { testForeign(t, h) })
+	}
+}
