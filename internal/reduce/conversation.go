@@ -29,7 +29,8 @@ type Conversation struct {
 	firstUser int
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
-	open      map[string]int // call id → group
+	open      map[string]int    // call id → group
+	made      map[string]uint32 // call id → how many calls have it
 }
 
 // Reminder is a reminder event with its place in the log.
@@ -48,6 +49,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		gauge:     gauge,
 		byGroupID: map[string]int{},
 		open:      map[string]int{},
+		made:      map[string]uint32{},
 		firstUser: -1,
 		texts:     newTexts(gauge),
 	}
@@ -190,7 +192,8 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
 	msg := c.message(eventlog.RoleTool, []Block{{Block: result, Tokens: c.gauge.Block(result)}}, 0, "")
 	g.Messages = slices.Insert(g.Messages, at, msg)
-	g.Calls = append(g.Calls, Call{ID: call.CallID, Name: call.Name, Arguments: call.Arguments, Result: at, Interrupted: true})
+	g.Calls = append(g.Calls, Call{ID: call.CallID, Name: call.Name, Arguments: call.Arguments, Repeat: c.made[call.CallID], Result: at, Interrupted: true})
+	c.made[call.CallID]++
 }
 
 // answer puts a result in the place of its call's synthetic one. A pinned result

@@ -1,12 +1,9 @@
 package reduce
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -36,30 +33,18 @@ func (e *Editor) Tokens() uint64 { return e.v.tokens }
 // Stub replaces the body of a call's result by text, which should name the
 // result's pointer.
 func (e *Editor) Stub(i int, call *Call, text, reducer, reason string) bool {
-	g := e.v.items[i].group
-	if g.Pinned || call.Interrupted {
-		return false
-	}
-	return e.replaceResult(i, call, Edit{Kind: Stubbed, Text: text, Reducer: reducer, Reason: reason})
+	return e.Put(i, e.v.prepare(i, call, Edit{Kind: Stubbed, Text: text, Reducer: reducer, Reason: reason}))
 }
 
 // Clip replaces the body of a call's result by a shorter text that keeps its
 // head and tail.
 func (e *Editor) Clip(i int, call *Call, text, reducer, reason string) bool {
-	g := e.v.items[i].group
-	if g.Pinned || call.Interrupted {
-		return false
-	}
-	return e.replaceResult(i, call, Edit{Kind: Clipped, Text: text, Reducer: reducer, Reason: reason})
+	return e.Put(i, e.v.Clipping(i, call, text, reducer, reason))
 }
 
 // Redact replaces the body of a call's result by an audit pointer.
 func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
-	g := e.v.items[i].group
-	if g.Pinned || call.Interrupted {
-		return false
-	}
-	return e.replaceResult(i, call, Edit{Kind: Redacted, Text: text, Reducer: reducer, Reason: reason})
+	return e.Put(i, e.v.Redaction(i, call, text, reducer, reason))
 }
 
 // Drop lets group i leave by itself. Its calls stay visible: a line for each stands
@@ -80,39 +65,7 @@ func (e *Editor) drop(i int, reducer, reason string, failed bool) bool {
 	if it.group.Anchor || it.group.Pinned || it.dropped != nil {
 		return false
 	}
-	d := &Dropped{Reducer: reducer, Reason: reason}
-	var tokens uint64
-	if len(it.group.Calls) > 0 {
-		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(it.group.Calls), reason, ledgerOf(it.group, failed, e.v.gauge.Text))
-		tokens = budget.MessageOverhead + e.v.gauge.Text(d.Text)
-	}
-	if tokens >= it.tokens {
-		return false
-	}
-	e.v.tokens -= it.tokens - tokens
-	it.tokens, it.edits, it.dropped = tokens, nil, d
-	e.touched++
-	return true
-}
-
-// ledgerOf is a short line for each call of a group.
-func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
-	calls := make([]ledger.Call, len(g.Calls))
-	for i := range g.Calls {
-		calls[i] = g.Calls[i].shortEntry()
-		if failed {
-			calls[i].Outcome = ledger.Failed
-		}
-	}
-	return ledger.Write(calls, math.MaxUint64, count)
-}
-
-func (e *Editor) replaceResult(i int, call *Call, edit Edit) bool {
-	block := &e.v.items[i].group.Messages[call.Result].Blocks[0]
-	r := block.Block.(eventlog.ToolResult)
-	r.Content = []eventlog.Block{eventlog.Text{Text: edit.Text}}
-	edit.Message, edit.Block, edit.Tokens = call.Result, 0, e.v.gauge.Block(r)
-	return e.put(i, edit)
+	return e.Leave(i, e.v.Leaving(i, reducer, reason, failed))
 }
 
 // ClipAnchor replaces a text block of the system prompt or of the first user message
@@ -172,6 +125,11 @@ func (e *Editor) put(i int, edit Edit) bool {
 	if it.dropped != nil {
 		return false
 	}
+	return e.putAmong(it, edit)
+}
+
+// putAmong is put for a group that is shown.
+func (e *Editor) putAmong(it *item, edit Edit) bool {
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	now := raw
 	gone := false

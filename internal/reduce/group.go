@@ -76,6 +76,8 @@ type Block struct {
 // Call is a tool call of a group and where its answer stands.
 type Call struct {
 	ID, Name, Arguments string
+	// Repeat is how many earlier calls of the log have the same ID.
+	Repeat uint32
 	// Result is the index in Messages of the tool message that answers it.
 	Result int
 	// Interrupted is set when the log holds no result: the one in Messages is

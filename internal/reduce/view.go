@@ -60,6 +60,7 @@ type Dropped struct {
 	Text    string
 	Reducer string
 	Reason  string
+	tokens  uint64 // with the message's overhead
 }
 
 // EditKind says what was done to a block.

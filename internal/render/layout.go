@@ -34,14 +34,19 @@ func GroupMessages(v reduce.View, i int) []Message {
 	if d := v.Dropped(i); d != nil {
 		return droppedMessages(v, i, d)
 	}
+	repeats := repeatsOf(g)
 	out := make([]Message, 0, len(g.Messages))
 	for m := range g.Messages {
 		msg := &g.Messages[m]
-		r := Message{Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Blocks: make([]eventlog.Block, 0, len(msg.Blocks))}
+		r := Message{
+			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model, Repeats: repeats,
+			Blocks: make([]eventlog.Block, 0, len(msg.Blocks)), Places: make([]Place, 0, len(msg.Blocks)),
+		}
 		for b, block := range msg.Blocks {
+			place := Place{block.Seq, block.Index}
 			edit, ok := v.Edit(i, m, b)
 			if !ok {
-				r.Blocks = append(r.Blocks, block.Block)
+				r.Blocks, r.Places = append(r.Blocks, block.Block), append(r.Places, place)
 				continue
 			}
 			r.Tokens = r.Tokens + edit.Tokens - block.Tokens
@@ -56,11 +61,25 @@ func GroupMessages(v reduce.View, i int) []Message {
 			case reduce.Redacted:
 				r.Origin = Redacted
 			}
-			r.Blocks = append(r.Blocks, edited(block.Block, edit.Text))
+			r.Blocks, r.Places = append(r.Blocks, edited(block.Block, edit.Text)), append(r.Places, place)
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// repeatsOf are the group's call ids that the log had used before it.
+func repeatsOf(g *reduce.Group) map[string]uint32 {
+	var repeats map[string]uint32
+	for i := range g.Calls {
+		if n := g.Calls[i].Repeat; n > 0 {
+			if repeats == nil {
+				repeats = map[string]uint32{}
+			}
+			repeats[g.Calls[i].ID] = n
+		}
+	}
+	return repeats
 }
 
 // droppedMessages is the message that names the calls of a group that left, if it

@@ -20,13 +20,37 @@ const (
 type Message struct {
 	Role   eventlog.Role
 	Blocks []eventlog.Block
-	Origin Origin
+	// Places are where the blocks stand in the log, one for each block; nil for what is
+	// not from the log, and zero for a block that is not.
+	Places []Place
+	// Model is the model that wrote an assistant message, as far as it is known.
+	Model string
+	// Repeats are the call ids of the group that the log has used before, and how often.
+	Repeats map[string]uint32
+	Origin  Origin
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
 	Tokens uint64
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
 }
+
+// Place is a block of the log.
+type Place struct {
+	Seq   eventlog.Seq
+	Index int
+}
+
+// place is where block i stands in the log.
+func (m *Message) place(i int) Place {
+	if i < len(m.Places) {
+		return m.Places[i]
+	}
+	return Place{}
+}
+
+// callID is the id of a call in the providers' formats.
+func (m *Message) callID(id string) string { return WireCallID(id, m.Repeats[id]) }
 
 // Injection is per-turn content of the runtime. It is not part of the log.
 type Injection struct {

@@ -1,0 +1,100 @@
+package reduce
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Prepared is an edit of a result that is written and measured. It belongs to the group
+// that it was made for, whatever view that stands in, so whoever does the same again with
+// every request makes it once.
+type Prepared struct {
+	// edits is the one edit, and what a group without others is shown with.
+	edits []Edit
+	// never is set where the group or the call lets nothing be done.
+	never bool
+}
+
+// Redaction prepares that an audit pointer stands in the place of a result's body.
+func (v View) Redaction(i int, call *Call, text, reducer, reason string) *Prepared {
+	return v.prepare(i, call, Edit{Kind: Redacted, Text: text, Reducer: reducer, Reason: reason})
+}
+
+// Clipping prepares that a shorter text, its head and tail, stands in the place of a
+// result's body.
+func (v View) Clipping(i int, call *Call, text, reducer, reason string) *Prepared {
+	return v.prepare(i, call, Edit{Kind: Clipped, Text: text, Reducer: reducer, Reason: reason})
+}
+
+func (v View) prepare(i int, call *Call, edit Edit) *Prepared {
+	g := v.items[i].group
+	if g.Pinned || call.Interrupted {
+		return &Prepared{never: true}
+	}
+	r := g.Messages[call.Result].Blocks[0].Block.(eventlog.ToolResult)
+	r.Content = []eventlog.Block{eventlog.Text{Text: edit.Text}}
+	edit.Message, edit.Block, edit.Tokens = call.Result, 0, v.gauge.Block(r)
+	return &Prepared{edits: []Edit{edit}}
+}
+
+// Put does what was prepared for group i.
+func (e *Editor) Put(i int, p *Prepared) bool {
+	it := &e.v.items[i]
+	if p.never || it.dropped != nil {
+		return false
+	}
+	edit := &p.edits[0]
+	if len(it.edits) > 0 {
+		return e.putAmong(it, *edit)
+	}
+	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
+	if edit.Tokens >= raw {
+		return false
+	}
+	it.edits = p.edits
+	it.tokens -= raw - edit.Tokens
+	e.v.tokens -= raw - edit.Tokens
+	e.touched++
+	return true
+}
+
+// Leaving writes and measures what stands in the place of group i when it leaves by
+// itself: a line for each of its calls. With failed they say that all did, whatever the
+// log marks. Like what is Prepared, it belongs to the group in any view.
+func (v View) Leaving(i int, reducer, reason string, failed bool) *Dropped {
+	g := v.items[i].group
+	d := &Dropped{Reducer: reducer, Reason: reason}
+	if len(g.Calls) > 0 {
+		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(g.Calls), reason, ledgerOf(g, failed, v.gauge.Text))
+		d.tokens = budget.MessageOverhead + v.gauge.Text(d.Text)
+	}
+	return d
+}
+
+// ledgerOf is a short line for each call of a group.
+func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
+	calls := make([]ledger.Call, len(g.Calls))
+	for i := range g.Calls {
+		calls[i] = g.Calls[i].shortEntry()
+		if failed {
+			calls[i].Outcome = ledger.Failed
+		}
+	}
+	return ledger.Write(calls, math.MaxUint64, count)
+}
+
+// Leave is Drop with what was made by Leaving for group i.
+func (e *Editor) Leave(i int, d *Dropped) bool {
+	it := &e.v.items[i]
+	if it.group.Anchor || it.group.Pinned || it.dropped != nil || d.tokens >= it.tokens {
+		return false
+	}
+	e.v.tokens -= it.tokens - d.tokens
+	it.tokens, it.edits, it.dropped = d.tokens, nil, d
+	e.touched++
+	return true
+}

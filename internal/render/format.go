@@ -1,0 +1,150 @@
+package render
+
+import "slices"
+
+// Format is how a provider takes messages. What it makes of a message does not
+// depend on the messages around it; only Join puts messages together. A Format has
+// no state: its methods may be called from any goroutine.
+type Format interface {
+	// Name is what records and requests call the format.
+	Name() string
+	// Fragments are what one message becomes; none if nothing of it can be said. The
+	// fragments may share the message's strings, and belong to the caller.
+	Fragments(m Message) []Fragment
+	// Join makes the provider's messages of the fragments of a whole context, in order.
+	// It does not change the fragments, and the result may share their bytes. The same
+	// fragments give the same messages, and so do fragments that others follow, but for
+	// the last message, which may take up what follows.
+	Join(fragments []Fragment) []Encoded
+}
+
+// Fragment is one message, or a part of one, in a provider's format.
+type Fragment struct {
+	// Message is what it was made of. Where a message becomes several fragments, the
+	// first has its tokens.
+	Message
+	// Speaker is the provider's role; fragments of one speaker may be joined.
+	Speaker string
+	// JSON is a whole message, or the items of one's content, separated by commas.
+	JSON []byte
+	// Elsewhere is JSON for a place where the format does not take this speaker, such
+	// as a system prompt behind the first turn.
+	Elsewhere []byte
+	// Conversions tell what could not be carried as it was.
+	Conversions []Conversion
+}
+
+// Encoded is one message as the provider takes it.
+type Encoded struct {
+	// Message is what it was made of: the blocks, events and tokens of all its parts.
+	// Its origin and cause are those of the first part that does not stand as in the
+	// log.
+	Message
+	// JSON is the message's canonical bytes, on one line.
+	JSON []byte
+	// System is set on what goes to the request's system field rather than among its
+	// messages. There is at most one, and it is the first.
+	System bool
+	// Passing is set where a part of it, at its end, is a reminder or an injection,
+	// which will not be there next time.
+	Passing     bool
+	Conversions []Conversion
+}
+
+// The formats.
+const (
+	NameContextd        = ""
+	NameAnthropic       = "anthropic"
+	NameOpenAIChat      = "openai_chat"
+	NameOpenAIResponses = "openai_responses"
+	NameGemini          = "gemini"
+)
+
+// Formats lists the formats, contextd's own first.
+func Formats() []Format {
+	return []Format{contextd{}}
+}
+
+// FormatNamed returns the format of a name.
+func FormatNamed(name string) (Format, bool) {
+	for _, f := range Formats() {
+		if f.Name() == name {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// contextd is contextd's own format: each message by itself.
+type contextd struct{}
+
+func (contextd) Name() string { return NameContextd }
+
+func (contextd) Fragments(m Message) []Fragment {
+	return []Fragment{{Message: m, Speaker: m.Role.String(), JSON: AppendJSON(nil, m)}}
+}
+
+func (contextd) Join(fragments []Fragment) []Encoded { return whole(fragments) }
+
+// whole makes one message of each fragment.
+func whole(fragments []Fragment) []Encoded {
+	out := make([]Encoded, len(fragments))
+	for i := range fragments {
+		out[i] = fragments[i].encoded()
+	}
+	return out
+}
+
+func (f *Fragment) encoded() Encoded {
+	return Encoded{Message: f.Message, JSON: f.JSON, Passing: f.passing(), Conversions: f.Conversions}
+}
+
+func (f *Fragment) passing() bool { return f.Origin == Reminder || f.Origin == Injected }
+
+// runs makes one message of each run of fragments of one speaker. It gives open the
+// first fragment, and puts the others' JSON behind it, with a comma between, before
+// what it returned as the end.
+func runs(fragments []Fragment, open func(speaker string) (head, tail string)) []Encoded {
+	var out []Encoded
+	for len(fragments) > 0 {
+		n := 1
+		for n < len(fragments) && fragments[n].Speaker == fragments[0].Speaker {
+			n++
+		}
+		out = append(out, joined(fragments[:n], open))
+		fragments = fragments[n:]
+	}
+	return out
+}
+
+func joined(run []Fragment, open func(speaker string) (head, tail string)) Encoded {
+	head, tail := open(run[0].Speaker)
+	size := len(head) + len(tail)
+	for i := range run {
+		size += len(run[i].JSON) + 1
+	}
+	out := run[0].encoded()
+	out.JSON = append(append(make([]byte, 0, size), head...), run[0].JSON...)
+	for i := 1; i < len(run); i++ {
+		out.take(&run[i])
+		out.JSON = append(append(out.JSON, ','), run[i].JSON...)
+	}
+	out.JSON = append(out.JSON, tail...)
+	return out
+}
+
+// take adds a further part to what the message was made of.
+func (e *Encoded) take(f *Fragment) {
+	e.Blocks = slices.Concat(e.Blocks, f.Blocks)
+	e.Places = slices.Concat(e.Places, f.Places)
+	e.Seqs = slices.Concat(e.Seqs, f.Seqs)
+	e.Tokens += f.Tokens
+	if e.Origin == Verbatim {
+		e.Origin = f.Origin
+	}
+	if e.Cause == "" {
+		e.Cause = f.Cause
+	}
+	e.Passing = f.passing()
+	e.Conversions = slices.Concat(e.Conversions, f.Conversions)
+}
