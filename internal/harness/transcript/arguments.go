@@ -82,11 +82,13 @@ func Wrap(key, value string) string {
 }
 
 // Quote returns the JSON string for s, with only the escapes that JSON needs.
-func Quote(s string) string {
+func Quote(s string) string { return quoted(Clean(s)) }
+
+func quoted(s string) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Clean(s)); err != nil {
+	if err := enc.Encode(s); err != nil {
 		return `""`
 	}
 	return strings.TrimSuffix(out.String(), "\n")

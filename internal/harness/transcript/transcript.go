@@ -73,6 +73,14 @@ const (
 	LabelHarness = "harness.format"
 	// LabelSessionID is the harness's own id of the session.
 	LabelSessionID = "harness.session_id"
+	// LabelWorkingDirectory is where the session ran.
+	LabelWorkingDirectory = "harness.cwd"
+	// LabelParentSession is the harness's id of the session that this one came from:
+	// that of the agent whose subagent ran here, or the one that was forked.
+	LabelParentSession = "harness.parent_session_id"
+	// LabelSubagentSession is, on a tool's result, the harness's id of the session in
+	// which a subagent made it.
+	LabelSubagentSession = "harness.subagent_session_id"
 	// LabelVersion is the version of the harness.
 	LabelVersion = "harness.version"
 )
