@@ -174,7 +174,7 @@ func TestDrop(t *testing.T) {
 			t.Fatalf("%s: refused", name)
 		}
 		v := e.View()
-		if got := v.Dropped(c.at); got == nil || *got != c.want {
+		if got := v.Dropped(c.at); got == nil || got.Text != c.want.Text || got.Reducer != c.want.Reducer || got.Reason != c.want.Reason {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 		messages := full.Messages() - len(v.Group(c.at).Messages)

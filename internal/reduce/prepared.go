@@ -62,6 +62,20 @@ func (e *Editor) Put(i int, p *Prepared) bool {
 	return true
 }
 
+// Frees is how many tokens Put would free in this view; 0 if it would do nothing.
+func (v View) Frees(i int, p *Prepared) uint64 {
+	it := &v.items[i]
+	if p.never || it.dropped != nil {
+		return 0
+	}
+	edit := &p.edits[0]
+	now := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
+	if old, ok := v.Edit(i, edit.Message, edit.Block); ok {
+		now = old.Tokens
+	}
+	return now - min(now, edit.Tokens)
+}
+
 // Leaving writes and measures what stands in the place of group i when it leaves by
 // itself: a line for each of its calls. With failed they say that all did, whatever the
 // log marks. Like what is Prepared, it belongs to the group in any view.

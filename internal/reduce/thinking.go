@@ -2,10 +2,10 @@ package reduce
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // thinking leaves out reasoning that is old enough, as of the last batch. Sealed
@@ -28,7 +28,7 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue
 		}
-		if g.Sealed && (i >= loop || !fromAnthropic(g)) {
+		if g.Sealed && (i >= loop || g.SealedBy() != provider.Anthropic) {
 			sealed++
 			continue
 		}
@@ -50,13 +50,4 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 		}
 	}
 	return last
-}
-
-func fromAnthropic(g *Group) bool {
-	for i := range g.Messages {
-		if g.Messages[i].Role == eventlog.RoleAssistant {
-			return strings.Contains(g.Messages[i].Model, "claude")
-		}
-	}
-	return false
 }
