@@ -83,6 +83,11 @@ const (
 	LabelSubagentSession = "harness.subagent_session_id"
 	// LabelVersion is the version of the harness.
 	LabelVersion = "harness.version"
+	// LabelGitBranch is the branch that was checked out then.
+	LabelGitBranch = "harness.git_branch"
+	// LabelFilesChanged stands on the event that says that files were changed, and
+	// holds their paths, one a line.
+	LabelFilesChanged = "harness.files_changed"
 )
 
 // FormatError says that the input is not what the reader reads.
