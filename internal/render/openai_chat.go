@@ -1,0 +1,226 @@
+package render
+
+import (
+	"encoding/base64"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
+type openAIChat struct{}
+
+// The speakers of fragments that Join does not leave where they are.
+const (
+	chatTool = "tool"
+	// chatShown are parts of a user message that stands behind the results they belong
+	// to.
+	chatShown = "shown"
+)
+
+func (openAIChat) Name() string { return NameOpenAIChat }
+
+func (openAIChat) Fragments(m Message) []Fragment {
+	switch m.Role {
+	case eventlog.RoleAssistant:
+		return chatAssistant(m)
+	case eventlog.RoleSystem:
+		p := chatParts(&m, false)
+		for i, b := range m.Blocks {
+			p.add(i, b)
+		}
+		return chatMessage(m, p, "system")
+	}
+	var out []Fragment
+	p := chatParts(&m, true)
+	for i, b := range m.Blocks {
+		if r, ok := b.(eventlog.ToolResult); ok {
+			out = append(out, chatResult(&m, i, r)...)
+			continue
+		}
+		p.add(i, b)
+	}
+	return once(append(out, chatMessage(m, p, "user")...))
+}
+
+// once leaves a message's tokens and blocks with the first of its fragments.
+func once(fragments []Fragment) []Fragment {
+	for i := range fragments {
+		if i > 0 {
+			fragments[i].Tokens, fragments[i].Blocks, fragments[i].Places = 0, nil, nil
+		}
+	}
+	return fragments
+}
+
+// chatParts gathers a content; media are shown to the model in the user's alone.
+func chatParts(m *Message, media bool) *openAIParts {
+	p := &openAIParts{message: m, text: "text"}
+	if media {
+		p.media, p.native = chatMedia, chatPart
+	}
+	return p
+}
+
+// chatMessage is a message of the parts; none if there are none. Elsewhere has the parts
+// by themselves.
+func chatMessage(m Message, p *openAIParts, role string) []Fragment {
+	if p.count == 0 {
+		return nil
+	}
+	o := object{dst: make([]byte, 1, len(p.dst)+64)}
+	o.dst[0] = '{'
+	o.always("role", role)
+	o.name("content")
+	o.dst = append(p.content(o.dst), '}')
+	return []Fragment{{Message: m, Speaker: role, JSON: o.dst, Elsewhere: p.dst, Conversions: p.conversions}}
+}
+
+// chatMedia appends the part of a medium.
+func chatMedia(dst []byte, b eventlog.Media) ([]byte, bool) {
+	if url, ok := openAIImage(nil, b); ok {
+		dst = append(append(dst, `{"type":"image_url","image_url":{"url":`...), url...)
+		return append(dst, '}', '}'), true
+	}
+	if b.Data == "" {
+		return dst, false
+	}
+	switch kind := mediaType(b); kind {
+	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return chatAudio(dst, b.Data, "wav"), true
+	case "audio/mpeg", "audio/mp3":
+		return chatAudio(dst, b.Data, "mp3"), true
+	case "application/pdf":
+		dst = append(dst, `{"type":"file","file":{"filename":"document.pdf","file_data":`...)
+		return append(appendDataURL(dst, kind, b.Data), '}', '}'), true
+	}
+	return dst, false
+}
+
+func chatAudio(dst []byte, data, format string) []byte {
+	dst = append(dst, `{"type":"input_audio","input_audio":{"data":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, []byte(data))
+	return append(append(append(dst, `","format":"`...), format...), `"}}`...)
+}
+
+// chatAssistant is the message of a model: what it said, and its calls.
+func chatAssistant(m Message) []Fragment {
+	p := chatParts(&m, false)
+	var refusal string
+	var calls []byte
+	for i, block := range m.Blocks {
+		switch b := block.(type) {
+		case eventlog.ToolCall:
+			if len(calls) > 0 {
+				calls = append(calls, ',')
+			}
+			calls = chatCall(calls, p, i, b)
+		case eventlog.Thinking:
+			p.note(i, LeftOut, reasoningOf(b, m.Model))
+		case eventlog.ToolResult:
+			p.note(i, LeftOut, "tool result of the assistant")
+		case eventlog.ProviderBlock:
+			if text, ok := openAIRefusal(b.Provider, b.JSON); ok {
+				if refusal != "" {
+					refusal += "\n"
+				}
+				refusal += text
+				continue
+			}
+			p.add(i, b)
+		default:
+			p.add(i, b)
+		}
+	}
+	if p.count == 0 && len(calls) == 0 && refusal == "" {
+		return nil
+	}
+	o := object{dst: make([]byte, 1, len(p.dst)+len(calls)+96)}
+	o.dst[0] = '{'
+	o.always("role", "assistant")
+	o.name("content")
+	if p.count == 0 {
+		o.dst = append(o.dst, "null"...)
+	} else {
+		o.dst = p.content(o.dst)
+	}
+	o.str("refusal", refusal)
+	if len(calls) > 0 {
+		o.name("tool_calls")
+		o.dst = append(append(append(o.dst, '['), calls...), ']')
+	}
+	return []Fragment{{Message: m, Speaker: "assistant", JSON: append(o.dst, '}'), Conversions: p.conversions}}
+}
+
+// chatCall appends a call. Its arguments are the string that the model wrote.
+func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
+	id, name := openAICall(p, i, b)
+	o := object{dst: append(dst, '{')}
+	o.always("id", id)
+	o.always("type", "function")
+	o.name("function")
+	f := object{dst: append(o.dst, '{')}
+	f.always("name", name)
+	f.always("arguments", openAIArguments(b.Arguments))
+	return append(f.dst, '}', '}')
+}
+
+// openAICall gives a call's id and name as OpenAI takes them.
+func openAICall(p *openAIParts, i int, b eventlog.ToolCall) (id, name string) {
+	id, name = p.message.callID(b.CallID), wireName(b.Name, longestOpenAIName, wordByte)
+	if id != b.CallID {
+		p.note(i, Renamed, "call id "+brief(b.CallID))
+	}
+	if name != b.Name {
+		p.note(i, Renamed, "tool name "+brief(b.Name))
+	}
+	return id, name
+}
+
+// openAIArguments is the string of a call's arguments. A call that has none has the
+// empty object, as OpenAI's models write it.
+func openAIArguments(arguments string) string {
+	if arguments == "" {
+		return "{}"
+	}
+	return arguments
+}
+
+// Join puts the leading system messages together, and what results show behind the last
+// of the results that stand together, as nothing may come between a call and a result.
+func (openAIChat) Join(fragments []Fragment) []Encoded {
+	out := make([]Encoded, 0, len(fragments))
+	if n := openAISystem(fragments); n > 0 {
+		out = append(out, openAIPrompt(fragments[:n], `{"role":"system","content":[`))
+		fragments = fragments[n:]
+	}
+	for len(fragments) > 0 {
+		n := 1
+		if fragments[0].Speaker == chatTool || fragments[0].Speaker == chatShown {
+			for n < len(fragments) && (fragments[n].Speaker == chatTool || fragments[n].Speaker == chatShown) {
+				n++
+			}
+			out = append(out, chatResults(fragments[:n])...)
+		} else {
+			out = append(out, fragments[0].encoded())
+		}
+		fragments = fragments[n:]
+	}
+	return out
+}
+
+// openAIPrompt is the one system message that the leading ones make.
+func openAIPrompt(run []Fragment, head string) Encoded {
+	if len(run) == 1 {
+		out := run[0].encoded()
+		out.System = true
+		return out
+	}
+	parts := make([]Fragment, len(run))
+	for i := range run {
+		parts[i] = run[i]
+		parts[i].JSON = run[i].Elsewhere
+	}
+	out := joined(parts, func(string) (string, string) { return head, "]}" })
+	out.System = true
+	return out
+}

@@ -1,0 +1,105 @@
+package render
+
+import eventlog "github.com/contextd/contextd/internal/log"
+
+// openAIResponses is OpenAI's Responses: each line is one item of the request's input.
+type openAIResponses struct{}
+
+func (openAIResponses) Name() string { return NameOpenAIResponses }
+
+func (openAIResponses) Fragments(m Message) []Fragment {
+	switch m.Role {
+	case eventlog.RoleAssistant:
+		return once((&responsesTurn{message: m, loose: looseReasoning(m)}).fragments())
+	case eventlog.RoleSystem:
+		p := responsesParts(&m, false)
+		for i, b := range m.Blocks {
+			p.add(i, b)
+		}
+		return responsesMessage(m, p, "system")
+	}
+	var out []Fragment
+	p := responsesParts(&m, true)
+	for i, b := range m.Blocks {
+		if r, ok := b.(eventlog.ToolResult); ok {
+			out = append(out, responsesResult(&m, i, r))
+		} else {
+			p.add(i, b)
+		}
+	}
+	return once(append(out, responsesMessage(m, p, "user")...))
+}
+
+// Join leaves the items as they are but for the leading system messages, which make one.
+func (openAIResponses) Join(fragments []Fragment) []Encoded {
+	n := openAISystem(fragments)
+	if n == 0 {
+		return whole(fragments)
+	}
+	prompt := openAIPrompt(fragments[:n], responsesHead("system"))
+	return append([]Encoded{prompt}, whole(fragments[n:])...)
+}
+
+func responsesHead(role string) string { return `{"type":"message","role":"` + role + `","content":[` }
+
+// responsesParts gathers a content list; media are shown to the model in the user's
+// messages and in results.
+func responsesParts(m *Message, media bool) *openAIParts {
+	p := &openAIParts{message: m, text: "input_text"}
+	if media {
+		p.media, p.native = responsesMedia, responsesPart
+	}
+	return p
+}
+
+// responsesMessage is the item of a message; none if there are no parts. Elsewhere has
+// the parts by themselves.
+func responsesMessage(m Message, p *openAIParts, role string) []Fragment {
+	if p.count == 0 {
+		return nil
+	}
+	json := append([]byte(responsesHead(role)), p.dst...)
+	return []Fragment{{Message: m, Speaker: role, JSON: append(json, ']', '}'), Elsewhere: p.dst, Conversions: p.conversions}}
+}
+
+// responsesMedia appends the part of a medium.
+func responsesMedia(dst []byte, b eventlog.Media) ([]byte, bool) {
+	if url, ok := openAIImage(nil, b); ok {
+		return responsesImage(dst, url, ""), true
+	}
+	kind := mediaType(b)
+	if kind != "application/pdf" {
+		return dst, false
+	}
+	o := object{dst: append(dst, '{')}
+	o.always("type", "input_file")
+	switch {
+	case b.Data != "":
+		o.always("filename", "document.pdf")
+		o.name("file_data")
+		o.dst = appendDataURL(o.dst, kind, b.Data)
+	case onTheWeb(b.URI):
+		o.always("file_url", b.URI)
+	default:
+		return dst, false
+	}
+	return append(o.dst, '}'), true
+}
+
+// responsesResult is the item of a result. Its output is the text where it is one text,
+// and else a list, which may be empty.
+func responsesResult(m *Message, i int, r eventlog.ToolResult) Fragment {
+	p := responsesParts(m, true)
+	for _, b := range r.Content {
+		p.add(i, b)
+	}
+	if p.count == 0 && r.IsError {
+		p.say(i, "[error]")
+	}
+	o := object{dst: []byte{'{'}}
+	o.always("type", "function_call_output")
+	o.always("call_id", m.callID(r.CallID))
+	o.name("output")
+	o.dst = p.content(o.dst)
+	return Fragment{Message: *m, Speaker: "tool", JSON: append(o.dst, '}'), Conversions: p.conversions}
+}

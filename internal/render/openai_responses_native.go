@@ -1,0 +1,217 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// responsesForm is what an item of OpenAI's that is carried as it came is made of.
+type responsesForm struct {
+	required, optional []string
+	states             []string
+}
+
+// responsesForms are the items that the provider made and answered itself. Those that
+// wait for an answer of the runtime are calls, and have their place in the log as such.
+var responsesForms = map[string]responsesForm{
+	"web_search_call": {
+		[]string{"type", "id", "status", "action"}, nil,
+		[]string{"in_progress", "searching", "completed", "failed", "incomplete"},
+	},
+	"file_search_call": {
+		[]string{"type", "id", "status", "queries"}, []string{"results"},
+		[]string{"in_progress", "searching", "completed", "incomplete", "failed"},
+	},
+	"code_interpreter_call": {
+		[]string{"type", "id", "status", "code", "container_id", "outputs"}, nil,
+		[]string{"in_progress", "interpreting", "completed", "incomplete", "failed"},
+	},
+	"mcp_call": {
+		[]string{"type", "id", "arguments", "name", "server_label"}, []string{"status", "error", "output", "approval_request_id"},
+		[]string{"in_progress", "completed", "incomplete", "calling", "failed"},
+	},
+	"mcp_list_tools": {[]string{"type", "id", "server_label", "tools"}, []string{"error"}, nil},
+	"image_generation_call": {
+		[]string{"type", "id", "result", "status"}, nil,
+		[]string{"in_progress", "completed", "generating", "failed"},
+	},
+	"compaction": {[]string{"type", "encrypted_content"}, []string{"id"}, nil},
+	"message": {
+		[]string{"type", "id", "role", "status", "content"}, []string{"phase"},
+		[]string{"in_progress", "completed", "incomplete"},
+	},
+}
+
+// native appends a block of OpenAI's as the item or the content that it is, and else
+// what it was.
+func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
+	parts, said := outputParts(b)
+	switch {
+	case b.Provider == providerOpenAI && !t.loose && ownItem(b.JSON):
+		t.emit(appendRaw(nil, b.JSON))
+	case said:
+		o := object{dst: []byte{'{'}}
+		o.always("type", "message")
+		o.always("id", madeUpID("msg_", &t.message, i, b.JSON))
+		o.always("role", "assistant")
+		o.always("status", "completed")
+		o.raw("content", parts)
+		t.emit(append(o.dst, '}'))
+	default:
+		t.describe(i, nativeKind(b))
+	}
+}
+
+// outputParts is the content of a block that is a message of OpenAI's models, or a part
+// of one, such as a refusal or a text with citations.
+func outputParts(b eventlog.ProviderBlock) (list string, ok bool) {
+	switch {
+	case b.Provider != providerOpenAI:
+		return "", false
+	case outputPart(b.JSON):
+		return "[" + b.JSON + "]", true
+	}
+	var of struct {
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal([]byte(b.JSON), &of) != nil || of.Type != "message" || !ownItem(b.JSON) {
+		return "", false
+	}
+	return string(of.Content), true
+}
+
+// annotations are the citations of a text, by their required members.
+var annotations = map[string][]string{
+	"file_citation":           {"type", "file_id", "filename", "index"},
+	"url_citation":            {"type", "url", "title", "start_index", "end_index"},
+	"container_file_citation": {"type", "container_id", "file_id", "filename", "start_index", "end_index"},
+	"file_path":               {"type", "file_id", "index"},
+}
+
+// outputPart reports whether a block is a part of what a model said: a refusal, or a text
+// with its citations.
+func outputPart(raw string) bool {
+	if _, ok := openAIRefusal(providerOpenAI, raw); ok {
+		return true
+	}
+	m, ok := members(raw, []string{"type", "text", "annotations"}, nil)
+	var list []json.RawMessage
+	if !ok || textIn(m["type"]) != "output_text" || hollow(textIn(m["text"])) || json.Unmarshal(m["annotations"], &list) != nil || list == nil {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(raw json.RawMessage) bool { return !annotation(raw) })
+}
+
+func annotation(raw json.RawMessage) bool {
+	var of struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(raw, &of) != nil {
+		return false
+	}
+	required, known := annotations[of.Type]
+	m, ok := members(string(raw), required, nil)
+	if !known || !ok {
+		return false
+	}
+	for name, value := range m {
+		if index := name == "index" || name == "start_index" || name == "end_index"; index {
+			var n int64
+			if ok = json.Unmarshal(value, &n) == nil && value[0] != 'n'; !ok {
+				return false
+			}
+		} else if value[0] != '"' {
+			return false
+		}
+	}
+	return true
+}
+
+// ownItem reports whether a block is an item that can be sent as it came.
+func ownItem(raw string) bool {
+	var of struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte(raw), &of) != nil {
+		return false
+	}
+	form, ok := responsesForms[of.Type]
+	if !ok {
+		return false
+	}
+	m, ok := members(raw, form.required, form.optional)
+	if !ok || textIn(m["type"]) != of.Type {
+		return false
+	}
+	for _, name := range []string{"id", "encrypted_content", "name", "server_label", "container_id"} {
+		if v, there := m[name]; there && textIn(v) == "" {
+			return false
+		}
+	}
+	if status, there := m["status"]; there && !slices.Contains(form.states, textIn(status)) {
+		return false
+	}
+	return ownParts(of.Type, m)
+}
+
+// ownParts looks into what an item is made of.
+func ownParts(kind string, m map[string]json.RawMessage) bool {
+	switch kind {
+	case "web_search_call":
+		return searchAction(string(m["action"]))
+	case "file_search_call":
+		return stringList(m["queries"]) && (m["results"] == nil || string(m["results"]) == "null")
+	case "code_interpreter_call":
+		return (string(m["code"]) == "null" || m["code"][0] == '"') && (string(m["outputs"]) == "null" || string(m["outputs"]) == "[]")
+	case "mcp_call":
+		return m["arguments"][0] == '"' && m["error"] == nil && (m["output"] == nil || string(m["output"]) == "null" || m["output"][0] == '"') &&
+			m["approval_request_id"] == nil
+	case "mcp_list_tools":
+		return string(m["tools"]) == "[]" && m["error"] == nil
+	case "image_generation_call":
+		return isBase64(textIn(m["result"]))
+	case "message":
+		var parts []json.RawMessage
+		if textIn(m["role"]) != "assistant" || m["phase"] != nil || json.Unmarshal(m["content"], &parts) != nil || len(parts) == 0 {
+			return false
+		}
+		return !slices.ContainsFunc(parts, func(part json.RawMessage) bool { return !outputPart(string(part)) })
+	}
+	return true
+}
+
+// searchAction reports whether an action is one of a web search.
+func searchAction(raw string) bool {
+	var of struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte(raw), &of) != nil {
+		return false
+	}
+	var required, optional []string
+	switch of.Type {
+	case "search":
+		optional = []string{"query", "queries"}
+	case "open_page":
+		optional = []string{"url"}
+	case "find_in_page":
+		required = []string{"url", "pattern"}
+	default:
+		return false
+	}
+	m, ok := members(raw, append(required, "type"), optional)
+	if queries, there := m["queries"]; there {
+		ok = ok && stringList(queries)
+		delete(m, "queries")
+	}
+	return ok && texts(m)
+}
+
+// stringList reports whether a JSON text is a list of strings.
+func stringList(raw json.RawMessage) bool {
+	var list []*string
+	return json.Unmarshal(raw, &list) == nil && list != nil && !slices.Contains(list, nil)
+}

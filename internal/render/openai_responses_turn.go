@@ -1,0 +1,116 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// responsesTurn makes items of what a model said.
+type responsesTurn struct {
+	message Message
+	// loose is set where reasoning of the message is not carried with its id: then no
+	// item is that the provider would look for it by.
+	loose bool
+
+	out []Fragment
+	// waiting are items of reasoning, which stand only before what they led to.
+	waiting []outputItem
+	// noted are conversions of blocks that are no item.
+	noted []Conversion
+}
+
+func (t *responsesTurn) fragments() []Fragment {
+	for i, block := range t.message.Blocks {
+		switch b := block.(type) {
+		case eventlog.Text:
+			t.text(i, b.Text)
+		case eventlog.Thinking:
+			t.reasoning(i, b)
+		case eventlog.ToolCall:
+			t.call(i, b)
+		case eventlog.Media:
+			t.describe(i, describeMedia(b))
+		case eventlog.ProviderBlock:
+			t.native(i, b)
+		default:
+			t.note(i, LeftOut, "tool result of the assistant")
+		}
+	}
+	for _, r := range t.waiting {
+		t.note(r.block, LeftOut, "reasoning that nothing follows")
+	}
+	if n := len(t.out); n > 0 {
+		t.out[n-1].Conversions = append(t.out[n-1].Conversions, t.noted...)
+	}
+	return t.out
+}
+
+func (t *responsesTurn) note(i int, kind ConversionKind, what string) {
+	t.noted = append(t.noted, t.message.conversion(i, kind, what))
+}
+
+// emit appends an item, behind the reasoning that led to it.
+func (t *responsesTurn) emit(json []byte) {
+	for _, r := range t.waiting {
+		t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: r.json})
+	}
+	t.waiting = nil
+	t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: json, Conversions: t.noted})
+	t.noted = nil
+}
+
+// outputItem is an item's JSON and the block of the message that it was made of.
+type outputItem struct {
+	json  []byte
+	block int
+}
+
+// text appends a message of the model. Its content is a string, which needs no id.
+func (t *responsesTurn) text(i int, text string) {
+	if hollow(text) {
+		if text != "" {
+			t.note(i, LeftOut, "whitespace")
+		}
+		return
+	}
+	o := object{dst: []byte(`{"type":"message","role":"assistant","content":`)}
+	t.emit(append(appendString(o.dst, text), '}'))
+}
+
+func (t *responsesTurn) describe(i int, what string) {
+	t.note(i, Described, what)
+	t.text(i, description(what, t.message.place(i)))
+}
+
+// reasoning keeps an item of reasoning that OpenAI sealed for what follows it.
+func (t *responsesTurn) reasoning(i int, b eventlog.Thinking) {
+	json, _, ok := reasoningItem(t.message.Model, b)
+	if !ok {
+		t.note(i, LeftOut, reasoningOf(b, t.message.Model))
+		return
+	}
+	t.waiting = append(t.waiting, outputItem{json, i})
+}
+
+// call appends a call. Its arguments are the string that the model wrote.
+func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
+	p := &openAIParts{message: &t.message}
+	id, name := openAICall(p, i, b)
+	t.noted = append(t.noted, p.conversions...)
+	o := object{dst: []byte{'{'}}
+	o.always("type", "function_call")
+	o.always("call_id", id)
+	o.always("name", name)
+	o.always("arguments", openAIArguments(b.Arguments))
+	t.emit(append(o.dst, '}'))
+}
+
+// madeUpID is an id for an item that has to have one and came without.
+func madeUpID(prefix string, m *Message, i int, json string) string {
+	at := m.place(i)
+	sum := sha256.Sum256([]byte(strconv.FormatUint(uint64(at.Seq), 10) + "." + strconv.Itoa(at.Index) + "\x00" + json))
+	return prefix + hex.EncodeToString(sum[:])[:mappedDigits]
+}
