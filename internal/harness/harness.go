@@ -53,7 +53,7 @@ var formats = []format{
 	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, nil},
 	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, nil},
 	{opencode.Name, nil, opencode.Detect, opencode.Read, nil},
-	{pi.Name, nil, pi.Detect, pi.Read, nil},
+	{pi.Name, nil, pi.Detect, pi.Read, pi.Write},
 	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read, nil},
 	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read, nil},
 	{openhands.Name, nil, openhands.Detect, openhands.Read, nil},

@@ -11,60 +11,68 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-const labelStopReason = "pi.stop_reason"
+const (
+	// labelStopReason is why a reply that was not finished ended.
+	labelStopReason = Name + ".stop_reason"
+	// labelType is the type of a record that became a message and is not one.
+	labelType = Name + ".type"
+	injected  = true
+)
 
-func (r *reader) message(entry transcript.Entry, m *message) error {
+func (b *branch) message(entry transcript.Entry, m *message) error {
 	switch m.Role {
 	case "user":
-		return r.user(entry, m.Content, false)
+		return b.user(entry, m.Content, !injected)
 	case "assistant":
-		return r.assistant(entry, m)
+		return b.assistant(entry, m)
 	case "toolResult":
 		blocks, err := blocksOf(m.Content)
 		if err != nil {
 			return err
 		}
 		result := eventlog.ToolResult{CallID: m.ToolCallID, ToolName: m.ToolName, IsError: m.IsError}
-		for _, b := range blocks {
-			if t, ok := b.(eventlog.Text); !ok || t.Text != "" {
-				result.Content = append(result.Content, b)
+		for _, c := range blocks {
+			if t, ok := c.(eventlog.Text); !ok || t.Text != "" {
+				result.Content = append(result.Content, c)
 			}
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
-		r.append(entry)
+		b.append(entry)
+	case "custom", "hookMessage":
+		return b.user(entry, m.Content, injected)
 	case "bashExecution":
 		if m.Excluded {
-			r.session.Keep(entry, "bash-excluded")
+			b.session.Keep(entry, "bash-excluded")
 			return nil
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: m.bash()}}}
-		r.append(entry)
+		b.append(entry)
 	default:
-		r.session.Keep(entry, "role-"+m.Role)
+		b.session.Keep(entry, "role-"+m.Role)
 	}
 	return nil
 }
 
-func (r *reader) user(entry transcript.Entry, raw json.RawMessage, injected bool) error {
+func (b *branch) user(entry transcript.Entry, raw json.RawMessage, byHarness bool) error {
 	blocks, err := blocksOf(raw)
 	if err != nil {
 		return err
 	}
-	if injected {
+	if byHarness {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
-	r.append(entry)
+	b.append(entry)
 	return nil
 }
 
-func (r *reader) assistant(entry transcript.Entry, m *message) error {
+func (b *branch) assistant(entry transcript.Entry, m *message) error {
 	blocks, err := blocksOf(m.Content)
 	if err != nil {
 		return err
 	}
 	if len(blocks) == 0 && (m.StopReason == "aborted" || m.StopReason == "error") {
-		r.session.Keep(entry, m.StopReason+"-reply")
+		b.session.Keep(entry, m.StopReason+"-reply")
 		return nil
 	}
 	entry.Labels = m.Usage.labels()
@@ -75,7 +83,7 @@ func (r *reader) assistant(entry transcript.Entry, m *message) error {
 		entry.Labels[labelStopReason] = m.StopReason
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Model: m.Model, Blocks: blocks}
-	r.append(entry)
+	b.append(entry)
 	return nil
 }
 
@@ -127,7 +135,7 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 	case "thinking":
 		return []eventlog.Block{b.thinking()}, nil
 	case "toolCall":
-		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.Compact(b.Arguments)}
+		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: unwrap(transcript.Compact(b.Arguments))}
 		if b.ThoughtSignature == "" {
 			return []eventlog.Block{call}, nil
 		}
@@ -144,11 +152,4 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	return []eventlog.Block{eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(list[i])}}, nil
-}
-
-// append notes the message for compactions that keep it.
-func (r *reader) append(entry transcript.Entry) {
-	if id := r.session.Append(entry); id != "" {
-		r.sent = append(r.sent, sent{r.count - 1, entry.ID, id})
-	}
 }

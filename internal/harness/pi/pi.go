@@ -1,20 +1,25 @@
-// Package pi reads the session files of pi: JSON Lines, linear in version 1 and a
-// tree in version 3. docs/harness/pi.md describes the format and the mapping.
+// Package pi reads and writes the session files of pi: JSON Lines, linear in version
+// 1 and a tree in version 3. docs/harness/pi.md describes the format and the
+// mapping.
 package pi
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Name of the harness.
 const Name = "pi"
 
-// redacted stands in place of ids that a redaction pass took out.
-const redacted = "REDACTED"
+const (
+	// redacted stands in place of ids that a redaction pass took out.
+	redacted    = "REDACTED"
+	sessionType = "session"
+)
 
 // Detect recognises a session file by its first records.
 func Detect(p transcript.Probe) bool {
@@ -25,93 +30,87 @@ func Detect(p transcript.Probe) bool {
 }
 
 type reader struct {
-	out     *transcript.Builder
-	session *transcript.SessionBuilder
-	count   int    // records so far
-	sent    []sent // what became events
+	out   *transcript.Builder
+	lines []line
 }
 
-// sent is a record that became an event, for compactions to name.
-type sent struct {
-	index int    // of the record
-	entry string // the record's own id
-	event string
-}
-
-// Read reads a whole session file.
+// Read reads a whole session file. The main session is the way to the last entry,
+// which is where the harness goes on; each other end of the tree is a session of
+// its own, with everything on the way to it.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
-	r := &reader{out: out, session: out.Session("")}
-	r.session.Label(transcript.LabelHarness, "pi")
-	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
+	r := &reader{out: transcript.NewBuilder(Name)}
+	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	return out.Finish()
+	r.plant()
+	main := newBranch(r.out, "")
+	headed := false
+	for i := range r.lines {
+		if l := &r.lines[i]; l.rec.Type == sessionType && l.bad == nil && !headed {
+			headed = true
+			main.header(l)
+		} else if l.rec.Type == sessionType && l.bad == nil {
+			main.session.Record(l.entry, sessionType)
+		}
+	}
+	all, _ := r.path(r.leaf())
+	for _, i := range all {
+		main.add(&r.lines[i])
+	}
+	r.branches(main)
+	return r.out.Finish()
 }
 
-func (r *reader) record(line transcript.Record) error {
-	r.count++
-	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
-	var rec record
-	if err := line.Decode(&rec); transcript.Malformed(err) {
-		r.count--
+func (r *reader) record(rec transcript.Record) error {
+	l := line{index: len(r.lines), entry: transcript.Entry{Line: rec.Line, ID: transcript.PositionID(rec)}}
+	if err := rec.Decode(&l.rec); transcript.Malformed(err) {
 		return err
 	} else if err != nil {
-		r.unreadable(entry, err)
-		return nil
+		l.bad = err
+		l.rec = record{}
 	}
-	r.line(entry, &rec)
+	l.entry.Native = bytes.Clone(rec.JSON)
+	l.entry.Time = transcript.ParseTime(l.rec.Timestamp)
+	if l.rec.ID != "" && l.rec.ID != redacted && l.rec.Type != sessionType {
+		l.entry.ID = l.rec.ID
+	}
+	r.lines = append(r.lines, l)
 	return nil
 }
 
-func (r *reader) line(entry transcript.Entry, rec *record) {
-	entry.Time = transcript.ParseTime(rec.Timestamp)
-	if rec.ID != "" && rec.ID != redacted && rec.Type != "session" {
-		entry.ID = rec.ID
+// branches makes a session of every end of the tree but the last.
+func (r *reader) branches(main *branch) {
+	leaf, n, left := r.leaf(), 0, 0
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.child || i == leaf || (l.rec.Type == sessionType && l.bad == nil) {
+			continue
+		}
+		if n++; n > maxBranches {
+			left++
+			continue
+		}
+		b := newBranch(r.out, "branch-"+strconv.Itoa(n))
+		b.session.CopyLabels(main.session)
+		all, own := r.path(i)
+		for _, j := range all {
+			b.add(&r.lines[j])
+		}
+		if text := runs(own); len(text) <= transcript.MaxLabelValue {
+			b.session.Label(labelEntries, text)
+		}
 	}
-	switch rec.Type {
-	case "session":
-		r.session.Label(transcript.LabelSessionID, rec.ID)
-		if rec.Version > 0 {
-			r.session.Label(transcript.LabelVersion, strconv.Itoa(rec.Version))
-		}
-		return
-	case "message":
-		if rec.Message == nil {
-			r.session.Keep(entry, "message-without-content")
-			return
-		}
-		if err := r.message(entry, rec.Message); err != nil {
-			r.unreadable(entry, err)
-		}
-	case "custom_message":
-		if err := r.user(entry, rec.Content, true); err != nil {
-			r.unreadable(entry, err)
-		}
-	case "compaction":
-		r.compaction(entry, rec)
-	case "model_change", "thinking_level_change", "label", "session_info":
-		r.out.Skip(rec.Type)
-	default:
-		r.session.Keep(entry, rec.Type)
+	if n > 0 {
+		r.out.Warn(0, "the session was continued from earlier entries: %s, each a session of its own", counted(n-left, "abandoned branch"))
+	}
+	if left > 0 {
+		r.out.Warn(0, "%s were not read", counted(left, "further branch"))
 	}
 }
 
-func (r *reader) unreadable(entry transcript.Entry, err error) {
-	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	r.session.Custom(entry, "unreadable")
-}
-
-func (r *reader) compaction(entry transcript.Entry, rec *record) {
-	body := &eventlog.Compaction{Summary: rec.Summary, PreTokens: rec.TokensBefore, NativeJSON: string(entry.Native)}
-	keeping := false
-	for _, s := range r.sent {
-		keeping = keeping || (rec.FirstKeptID != "" && s.entry == rec.FirstKeptID) ||
-			(rec.FirstKeptIndex != nil && s.index >= *rec.FirstKeptIndex)
-		if keeping {
-			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
-		}
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "es"
 	}
-	entry.Body, entry.Native = body, nil
-	r.session.Append(entry)
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -13,12 +13,20 @@ type record struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
 	Version   int             `json:"version"`
+	ParentID  json.RawMessage `json:"parentId"`
 	Timestamp string          `json:"timestamp"`
 	Message   *message        `json:"message"`
 	Content   json.RawMessage `json:"content"` // of custom_message
 
-	Summary      string  `json:"summary"`
-	TokensBefore *uint64 `json:"tokensBefore"`
+	CWD           string `json:"cwd"`
+	ParentSession string `json:"parentSession"`
+
+	CustomType string `json:"customType"`
+	Data       data   `json:"data"`
+
+	Summary      string           `json:"summary"`
+	TokensBefore transcript.Count `json:"tokensBefore"`
+	Details      details          `json:"details"`
 	// FirstKeptIndex counts records from 0, in version 1.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
@@ -31,9 +39,10 @@ type message struct {
 	StopReason string          `json:"stopReason"`
 	Usage      *usage          `json:"usage"`
 
-	ToolCallID string `json:"toolCallId"`
-	ToolName   string `json:"toolName"`
-	IsError    bool   `json:"isError"`
+	ToolCallID string          `json:"toolCallId"`
+	ToolName   string          `json:"toolName"`
+	IsError    bool            `json:"isError"`
+	Details    json.RawMessage `json:"details"`
 
 	// Of bashExecution, a command that the user ran.
 	Command   string `json:"command"`
@@ -88,3 +97,14 @@ func (b *block) thinking() eventlog.Thinking {
 	}
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
 }
+
+// data is an extension's; only a string is read.
+type data struct{ value string }
+
+// UnmarshalJSON never fails.
+func (d *data) UnmarshalJSON(raw []byte) error {
+	d.value, _ = transcript.Text(raw)
+	return nil
+}
+
+func (d data) text() (string, bool) { return d.value, d.value != "" }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -54,21 +55,22 @@ func difference(base, native []byte, depth int) []byte {
 
 func objectDifference(base, native []byte, depth int) (d []byte, equal bool) {
 	have, want := membersOf(base), membersOf(native)
-	var set, in, del object
+	var set, in members
+	var del object
 	next := 0 // where the same order of members lets the next one be expected
 	matched := 0
 	for _, w := range want {
 		h := have.find(w.name, &next)
 		if h < 0 {
-			set.member(w.name, Compact(w.value))
+			set = append(set, member{w.name, json.RawMessage(Compact(w.value))})
 			continue
 		}
 		matched++
 		if sub := difference(have[h].value, w.value, depth+1); sub != nil {
 			if value, whole := wholeOf(sub); whole {
-				set.member(w.name, string(value))
+				set = append(set, member{w.name, value})
 			} else {
-				in.member(w.name, string(sub))
+				in = append(in, member{w.name, sub})
 			}
 		}
 	}
@@ -79,7 +81,7 @@ func objectDifference(base, native []byte, depth int) (d []byte, equal bool) {
 			}
 		}
 	}
-	return joined([]part{{"set", set.close('{', '}')}, {"del", del.close('[', ']')}, {"in", in.close('{', '}')}})
+	return joined([]part{{"set", set.sorted()}, {"del", del.close('[', ']')}, {"in", in.sorted()}})
 }
 
 func listDifference(base, native []byte, depth int) (d []byte, equal bool) {
@@ -150,6 +152,17 @@ func wholeOf(d []byte) (value []byte, ok bool) {
 	return rest[:len(rest)-1], true
 }
 
+// sorted writes the members by name, so that the order in which an entry has them
+// makes no difference.
+func (m members) sorted() []byte {
+	slices.SortFunc(m, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	var out object
+	for _, one := range m {
+		out.member(one.name, string(one.value))
+	}
+	return out.close('{', '}')
+}
+
 // object writes the members of an object, or the elements of a list.
 type object struct{ buf []byte }
 
@@ -193,7 +206,9 @@ type AmendError struct{ Reason string }
 
 func (e *AmendError) Error() string { return "amend entry: " + e.Reason }
 
-func unfit(format string, args ...any) error { return &AmendError{Reason: fmt.Sprintf(format, args...)} }
+func unfit(format string, args ...any) error {
+	return &AmendError{Reason: fmt.Sprintf(format, args...)}
+}
 
 // Amend applies what Difference returned. The error is an *AmendError if the
 // difference is not one, or was made for another base.

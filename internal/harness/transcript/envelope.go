@@ -31,8 +31,12 @@ const (
 // session's; nobody may change them.
 func (s *SessionBuilder) Since(n int) []eventlog.Event { return s.session.Events[n:] }
 
-// Labels returns the labels so far, to be read only.
-func (s *SessionBuilder) Labels() map[string]string { return s.session.Labels }
+// CopyLabels sets the labels that another session has.
+func (s *SessionBuilder) CopyLabels(from *SessionBuilder) {
+	for k, v := range maps.All(from.session.Labels) {
+		s.Label(k, v)
+	}
+}
 
 // Record keeps the entry's JSON as a custom event for a writer to write again.
 func (s *SessionBuilder) Record(e Entry, kind string) {

@@ -1,0 +1,79 @@
+package pi
+
+import (
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// compaction keeps everything from its first kept entry on; where that is not
+// before it, nothing.
+func (b *branch) compaction(entry transcript.Entry, rec *record) {
+	body := &eventlog.Compaction{Summary: rec.Summary, NativeJSON: transcript.Compact(entry.Native)}
+	if rec.TokensBefore > 0 {
+		tokens := uint64(rec.TokensBefore)
+		body.PreTokens = &tokens
+	}
+	rec.Details.into(body)
+	keeping := false
+	for _, s := range b.sent {
+		keeping = keeping || (rec.FirstKeptID != "" && s.entry == rec.FirstKeptID) ||
+			(rec.FirstKeptIndex != nil && s.index >= *rec.FirstKeptIndex)
+		if keeping {
+			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
+		}
+	}
+	entry.Body, entry.Native = body, nil
+	b.session.Append(entry)
+}
+
+// details are what contextd notes of its own compactions in pi's details; those of
+// others are read as nothing.
+type details struct {
+	Trigger, Mode, Strategy string
+	PostTokens              *uint64
+}
+
+// UnmarshalJSON never fails.
+func (d *details) UnmarshalJSON(raw []byte) error {
+	var file struct {
+		Contextd struct {
+			Trigger    string  `json:"trigger"`
+			Mode       string  `json:"mode"`
+			Strategy   string  `json:"strategy"`
+			PostTokens *uint64 `json:"postTokens"`
+		} `json:"contextd"`
+	}
+	*d = details{}
+	if transcript.Decode(raw, &file) == nil {
+		c := file.Contextd
+		*d = details{c.Trigger, c.Mode, c.Strategy, c.PostTokens}
+	}
+	return nil
+}
+
+var triggers = map[eventlog.CompactionTrigger]string{
+	eventlog.TriggerManual: "manual", eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
+}
+
+func (d *details) into(c *eventlog.Compaction) {
+	c.Mode, c.Strategy, c.PostTokens = transcript.Clean(d.Mode), transcript.Clean(d.Strategy), d.PostTokens
+	for trigger, name := range triggers {
+		if name == d.Trigger {
+			c.Trigger = trigger
+		}
+	}
+}
+
+func detailsOf(c *eventlog.Compaction) (d jsonvalue.Value, ok bool) {
+	var v jsonvalue.Value
+	v.SetString("trigger", triggers[c.Trigger])
+	v.SetString("mode", c.Mode)
+	v.SetString("strategy", c.Strategy)
+	if c.PostTokens != nil {
+		v.Set("postTokens", number(*c.PostTokens))
+		ok = true
+	}
+	ok = ok || c.Trigger != eventlog.TriggerUnspecified || c.Mode != "" || c.Strategy != ""
+	return jsonvalue.Object(jsonvalue.Member{Name: "contextd", Value: v}), ok
+}

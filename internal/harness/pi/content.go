@@ -1,0 +1,122 @@
+package pi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// wrapped is the member that holds arguments which are no object: pi's are one.
+const wrapped = "contextd_arguments"
+
+func wrap(arguments string) string {
+	if strings.HasPrefix(arguments, "{") {
+		return arguments
+	}
+	return `{"` + wrapped + `":` + arguments + `}`
+}
+
+// unwrap undoes wrap.
+func unwrap(arguments string) string {
+	if rest, ok := strings.CutPrefix(arguments, `{"`+wrapped+`":`); ok {
+		if inner := rest[:len(rest)-1]; transcript.Valid([]byte(inner)) {
+			return inner
+		}
+	}
+	return arguments
+}
+
+func partial(native []byte) bool { return bytes.Contains(native, []byte(`"partialJson"`)) }
+
+func textOf(blocks []eventlog.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(eventlog.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// content writes blocks; what pi has no block for is left out with a warning.
+func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
+	items := make([]jsonvalue.Value, 0, len(blocks))
+	signature := ""
+	for _, block := range blocks {
+		kind := "text"
+		switch b := block.(type) {
+		case eventlog.Text:
+			items = append(items, jsonvalue.Object(member("type", jsonvalue.String(kind)), member("text", jsonvalue.String(b.Text))))
+		case eventlog.Thinking:
+			items = append(items, thinkingOf(b))
+		case eventlog.ToolCall:
+			kind = "toolCall"
+			call := jsonvalue.Object(member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(b.CallID)),
+				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(wrap(b.Arguments))))
+			call.SetString("thoughtSignature", signature)
+			items = append(items, call)
+			signature = ""
+		case eventlog.Media:
+			items = append(items, r.media(b))
+		case eventlog.ProviderBlock:
+			var ok bool
+			if signature, ok = thoughtSignature(b); ok {
+				continue
+			}
+			if b.Provider == Name {
+				items = append(items, jsonvalue.Raw(b.JSON))
+				continue
+			}
+			r.warning("a block of %s, of which pi has none, is left out", b.Provider)
+		}
+	}
+	return jsonvalue.List(items...)
+}
+
+func thoughtSignature(b eventlog.ProviderBlock) (string, bool) {
+	var google struct {
+		Signature string `json:"thoughtSignature"`
+	}
+	if b.Provider != content.Google || transcript.Decode([]byte(b.JSON), &google) != nil {
+		return "", false
+	}
+	return google.Signature, google.Signature != ""
+}
+
+func (r *renderer) media(m eventlog.Media) jsonvalue.Value {
+	if m.Data == "" {
+		r.warning("media behind a URI, which pi cannot hold, is named in a text")
+		return jsonvalue.Object(member("type", jsonvalue.String("text")), member("text", jsonvalue.String("["+m.MIMEType+" "+m.URI+"]")))
+	}
+	return jsonvalue.Object(member("type", jsonvalue.String("image")),
+		member("data", jsonvalue.String(base64.StdEncoding.EncodeToString([]byte(m.Data)))), member("mimeType", jsonvalue.String(m.MIMEType)))
+}
+
+// thinkingOf writes encrypted reasoning as pi does, as the text of OpenAI's item.
+func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
+	v := jsonvalue.Object(member("type", jsonvalue.String("thinking")), member("thinking", jsonvalue.String(t.Text)))
+	switch {
+	case t.RedactedData != "":
+		v.Set("thinkingSignature", jsonvalue.String(t.RedactedData))
+		v.Set("redacted", jsonvalue.Raw("true"))
+	case t.EncryptedContent != "":
+		sum := sha256.Sum256([]byte(t.EncryptedContent))
+		summary := jsonvalue.List()
+		if t.Text != "" {
+			summary = jsonvalue.List(jsonvalue.Object(member("type", jsonvalue.String("summary_text")), member("text", jsonvalue.String(t.Text))))
+		}
+		item := jsonvalue.Object(member("id", jsonvalue.String("rs_"+hex.EncodeToString(sum[:12]))), member("type", jsonvalue.String("reasoning")),
+			member("encrypted_content", jsonvalue.String(t.EncryptedContent)), member("summary", summary))
+		v.Set("thinkingSignature", jsonvalue.String(string(item.JSON())))
+	case t.Signature != "":
+		v.Set("thinkingSignature", jsonvalue.String(t.Signature))
+	}
+	return v
+}

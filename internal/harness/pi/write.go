@@ -1,0 +1,182 @@
+package pi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Write writes a transcript as a session file. Branches that it was read with stand
+// where they stood; conversations of subagents, which pi keeps none of, are left
+// out with a warning.
+func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+	w := &fileWriter{written: map[string]bool{}, warned: map[string]int{}}
+	var main transcript.Session
+	if len(t.Sessions) > 0 {
+		main = t.Sessions[0]
+	}
+	entries := append([]json.RawMessage{w.header(main, o)}, w.session(main)...)
+	left := 0
+	if len(t.Sessions) > 1 {
+		for _, s := range t.Sessions[1:] {
+			if where := s.Labels[labelEntries]; where != "" {
+				entries = merge(entries, w.session(s), where)
+			} else {
+				left++
+			}
+		}
+	}
+	if left > 0 {
+		w.warning("other conversations of the transcript, which have files of their own in pi, are left out")
+	}
+	var file bytes.Buffer
+	for _, e := range entries {
+		file.Write(e)
+		file.WriteByte('\n')
+	}
+	if _, err := out.Write(file.Bytes()); err != nil {
+		return transcript.WriteReport{}, fmt.Errorf("write transcript: %w", err)
+	}
+	w.report.Entries = len(entries)
+	w.report.Warnings = w.warnings()
+	return w.report, nil
+}
+
+// merge puts a branch's entries where they stood; the last entry stays the last.
+func merge(entries, own []json.RawMessage, where string) []json.RawMessage {
+	at := positions(where, len(own))
+	out := make([]json.RawMessage, 0, len(entries)+len(own))
+	rest := entries
+	for i, e := range own {
+		for len(rest) > 1 && i < len(at) && len(out) < at[i] {
+			out, rest = append(out, rest[0]), rest[1:]
+		}
+		out = append(out, e)
+	}
+	return append(out, rest...)
+}
+
+type fileWriter struct {
+	report transcript.WriteReport
+	warned map[string]int
+	order  []string
+	// written are the ids of the events that stand in the file, of all sessions.
+	written map[string]bool
+	old     bool // the file is of version 1, where compactions name lines
+}
+
+func (w *fileWriter) warning(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if w.warned[text] == 0 {
+		w.order = append(w.order, text)
+	}
+	w.warned[text]++
+}
+
+func (w *fileWriter) warnings() []transcript.Warning {
+	var all []transcript.Warning
+	for _, text := range w.order {
+		if n := w.warned[text]; n > 1 {
+			text = fmt.Sprintf("%s (%d times)", text, n)
+		}
+		all = append(all, transcript.Warning{Message: text})
+	}
+	return all
+}
+
+func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) json.RawMessage {
+	id, cwd := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
+	if id == "" {
+		id = transcript.SessionID(s)
+	}
+	if cwd == "" {
+		cwd = o.WorkingDirectory
+	}
+	if cwd == "" {
+		cwd = "/"
+	}
+	r := renderer{}
+	began := r.at(&eventlog.Event{})
+	for i := range s.Events {
+		if !s.Events[i].Time.IsZero() {
+			began = s.Events[i].Time
+			break
+		}
+	}
+	v := header(id, cwd, stamp(began))
+	if parent := s.Labels[transcript.LabelParentSession]; parent != "" {
+		v.Set("parentSession", jsonvalue.String(parent))
+	}
+	raw := w.amend(v.JSON(), transcript.EnvelopesOf(Name, s).Session)
+	if o.SessionID != "" {
+		// What another session was called must not be resumed under its name.
+		raw = w.amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)
+	}
+	version, stated := transcript.MemberOf(raw, "version")
+	w.old = !stated || string(version) == "1"
+	return raw
+}
+
+// amend adds to an entry what was kept of it.
+func (w *fileWriter) amend(base []byte, difference string) json.RawMessage {
+	if difference == "" {
+		return base
+	}
+	raw, err := transcript.Amend(base, []byte(difference))
+	if err != nil {
+		w.warning("what was kept of an entry does not fit it and is left out: %v", err)
+		return base
+	}
+	return raw
+}
+
+// fitting reports whether a custom event's JSON can stand in a file as an entry.
+func fitting(raw string) bool {
+	_, ok := transcript.MemberOf([]byte(raw), "type")
+	return ok && transcript.Valid([]byte(raw))
+}
+
+// own reports whether a compaction's marker is pi's.
+func own(c *eventlog.Compaction) bool {
+	kind, _ := transcript.MemberOf([]byte(c.NativeJSON), "type")
+	_, summary := transcript.MemberOf([]byte(c.NativeJSON), "summary")
+	_, byIndex := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryIndex")
+	_, byID := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryId")
+	return string(kind) == `"compaction"` && (summary || byIndex || byID) && transcript.Valid([]byte(c.NativeJSON))
+}
+
+// replaced are the entries that a reader kept whole beside an event made of them,
+// by the event's id.
+func replaced(s transcript.Session) map[string]string {
+	all := map[string]string{}
+	for _, e := range s.Events {
+		c, ok := e.Body.(*eventlog.Custom)
+		if !ok || !strings.HasPrefix(c.Type, Name+".") || !fitting(c.JSON) {
+			continue
+		}
+		id, kind := strings.TrimRight(e.ID, "+"), strings.TrimPrefix(c.Type, Name+".")
+		if id, besides := strings.CutSuffix(id, "/"+kind); besides {
+			all[id] = transcript.Compact([]byte(c.JSON))
+		}
+	}
+	return all
+}
+
+// cutType tells pi's own custom events.
+func cutType(kind string) (rest string, mine bool) {
+	return strings.CutPrefix(strings.TrimPrefix(kind, "harness."), Name+".")
+}
+
+// isReplacement reports whether the custom event holds the entry of another event,
+// which was written from it.
+func (w *sessionWriter) isReplacement(e *eventlog.Event, kind string) bool {
+	id, besides := strings.CutSuffix(strings.TrimRight(e.ID, "+"), "/"+kind)
+	_, written := w.native[id]
+	return besides && written
+}

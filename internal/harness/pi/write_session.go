@@ -1,0 +1,218 @@
+package pi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// sessionWriter writes the entries of one way through the tree.
+type sessionWriter struct {
+	file      *fileWriter
+	render    renderer
+	envelopes transcript.Envelopes
+	replaced  map[string]string
+	native    map[string]string // event id: the id of its entry
+	line      map[string]int    // event id: the position of its entry
+	entries   []json.RawMessage
+	shared    int // how many entries of it are in the file already
+}
+
+// session returns the entries that are not in the file yet.
+func (w *fileWriter) session(s transcript.Session) []json.RawMessage {
+	sw := &sessionWriter{
+		file: w, envelopes: transcript.EnvelopesOf(Name, s), replaced: replaced(s),
+		native: map[string]string{}, line: map[string]int{},
+	}
+	sw.render.warn = w.warning
+	for i := 0; i < len(s.Events); {
+		i += sw.next(s.Events[i:])
+	}
+	return slices.Clip(sw.entries)
+}
+
+// next writes the first event, and others that are one reply with it; it returns
+// how many events it has dealt with.
+func (w *sessionWriter) next(events []eventlog.Event) int {
+	e := &events[0]
+	switch b := e.Body.(type) {
+	case *eventlog.Message:
+		if b.Role == eventlog.RoleAssistant && b.GroupID != "" {
+			return w.reply(events, b.GroupID)
+		}
+		w.message(e, b)
+	case *eventlog.Compaction:
+		w.compaction(e, b)
+	case *eventlog.Custom:
+		w.custom(e, b)
+	case *eventlog.Reminder:
+		w.file.warning("reminders, which live for some turns only, are left out")
+	}
+	return 1
+}
+
+// reply writes the parts of a reply as one entry, and behind it the results that
+// stand among them.
+func (w *sessionWriter) reply(events []eventlog.Event, group string) int {
+	var parts, between []eventlog.Event
+	n, last := 0, 0
+	for i := range events {
+		m, ok := events[i].Body.(*eventlog.Message)
+		if ok && m.Role == eventlog.RoleAssistant && m.GroupID == group {
+			parts, last = append(parts, events[i]), i
+		} else if ok && m.Role != eventlog.RoleTool {
+			break
+		}
+	}
+	n = last + 1
+	for i := range events[:n] {
+		if m, ok := events[i].Body.(*eventlog.Message); !ok || m.Role != eventlog.RoleAssistant {
+			between = append(between, events[i])
+		}
+	}
+	w.write(parts)
+	for i := range between {
+		w.next(between[i:])
+	}
+	return n
+}
+
+func (w *sessionWriter) message(e *eventlog.Event, m *eventlog.Message) {
+	results, rest := 0, []eventlog.Block(nil)
+	for _, b := range m.Blocks {
+		if _, ok := b.(eventlog.ToolResult); ok {
+			results++
+		} else {
+			rest = append(rest, b)
+		}
+	}
+	if results == 0 || len(m.Blocks) == 1 {
+		w.write([]eventlog.Event{*e})
+		return
+	}
+	// Several results, or results with a message, are entries of their own.
+	n := 0
+	for _, b := range m.Blocks {
+		if _, ok := b.(eventlog.ToolResult); !ok {
+			continue
+		}
+		one := *e
+		if n++; n > 1 || len(rest) > 0 {
+			one.ID += "/result-" + strconv.Itoa(n)
+		}
+		one.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{b}}
+		w.write([]eventlog.Event{one})
+	}
+	if len(rest) > 0 {
+		one := *e
+		one.Body = &eventlog.Message{Role: m.Role, Blocks: rest, Model: m.Model}
+		w.write([]eventlog.Event{one})
+	}
+}
+
+// write writes the entry of events that are one message.
+func (w *sessionWriter) write(events []eventlog.Event) {
+	first := &events[0]
+	if whole, ok := w.replaced[first.ID]; ok {
+		w.add(first, []byte(whole))
+		return
+	}
+	one := events[:1:1]
+	if m, ok := first.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleTool {
+		body := *m
+		one = []eventlog.Event{*first}
+		one[0].Body = &body
+	}
+	if len(events) > 1 {
+		one = events
+	}
+	base, ok := w.render.entry(one)
+	if !ok {
+		w.file.warning("a message that pi cannot hold is left out")
+		return
+	}
+	w.add(first, w.file.amend(base, w.envelopes.Entries[first.ID]))
+}
+
+// add puts an entry into the file, unless another branch has put it there.
+func (w *sessionWriter) add(e *eventlog.Event, raw json.RawMessage) {
+	id := ""
+	if member, ok := transcript.MemberOf(raw, "id"); ok {
+		id, _ = transcript.Text(member)
+	}
+	w.render.wrote(id, e.Time)
+	w.native[e.ID] = id
+	w.line[e.ID] = len(w.entries) + w.shared + 1
+	if _, ok := e.Body.(*eventlog.Compaction); ok {
+		w.file.report.Compactions++
+	}
+	if w.file.written[e.ID] {
+		w.shared++
+		return
+	}
+	w.file.written[e.ID] = true
+	w.entries = append(w.entries, raw)
+}
+
+func (w *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
+	if w.envelopes.Holds(c) {
+		return
+	}
+	kind, mine := cutType(c.Type)
+	switch {
+	case !mine:
+		w.file.warning("events of type %.100s, which pi has no entry for, are left out", c.Type)
+	case !fitting(c.JSON):
+		w.file.warning("events of type %.100s are no entries of pi and are left out", c.Type)
+	case w.isReplacement(e, kind):
+	default:
+		w.add(e, []byte(transcript.Compact([]byte(c.JSON))))
+	}
+}
+
+func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
+	if own(c) {
+		w.add(e, []byte(transcript.Compact([]byte(c.NativeJSON))))
+		return
+	}
+	v := w.render.envelope("compaction", e.ID, w.render.at(e))
+	v.Set("summary", jsonvalue.String(c.Summary))
+	first := firstKept(c, w.native)
+	switch {
+	case w.file.old && first != "":
+		v.Set("firstKeptEntryIndex", number(w.line[first]))
+	case w.file.old:
+		v.Set("firstKeptEntryIndex", number(len(w.entries)+w.shared+1))
+	case first != "":
+		v.Set("firstKeptEntryId", jsonvalue.String(w.native[first]))
+	default:
+		v.Set("firstKeptEntryId", jsonvalue.String(e.ID))
+	}
+	tokens := uint64(0)
+	if c.PreTokens != nil {
+		tokens = *c.PreTokens
+	}
+	v.Set("tokensBefore", number(tokens))
+	if d, ok := detailsOf(c); ok {
+		v.Set("details", d)
+		v.Set("fromHook", jsonvalue.Raw("true"))
+	}
+	if c.Summary == "" {
+		w.file.warning("a compaction whose summary is not readable leaves its summary empty in pi")
+	}
+	w.add(e, v.JSON())
+}
+
+// firstKept is the first kept event that has an entry: pi keeps all from there on.
+func firstKept(c *eventlog.Compaction, native map[string]string) string {
+	for _, id := range c.KeptEventIDs {
+		if native[id] != "" {
+			return id
+		}
+	}
+	return ""
+}
