@@ -17,6 +17,32 @@ type groupCalls struct {
 	good   int
 	// subjects are empty until they are asked for.
 	subjects map[*reduce.Call]string
+	// leaving and pointers are what stands in the place of the group and of its failed
+	// calls' results, nil until it is needed.
+	leaving  *reduce.Dropped
+	pointers map[*reduce.Call]*reduce.Prepared
+}
+
+// leave is what stands in the place of group i of v, of which this was read. The reason
+// is the same whenever one policy asks.
+func (c *groupCalls) leave(v reduce.View, i int, policy, reason string) *reduce.Dropped {
+	if c.leaving == nil {
+		c.leaving = v.Leaving(i, policy, reason, true)
+	}
+	return c.leaving
+}
+
+// pointer is what stands in the place of the result of one of the failed calls.
+func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, reason string) *reduce.Prepared {
+	p, ok := c.pointers[call]
+	if !ok {
+		if c.pointers == nil {
+			c.pointers = map[*reduce.Call]*reduce.Prepared{}
+		}
+		p = v.Redaction(i, call, pointerText(call), policy, reason)
+		c.pointers[call] = p
+	}
+	return p
 }
 
 // read returns what was read of each group of the view, nil for one without calls.

@@ -43,20 +43,18 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 		}
 		last = at
 		same := got.Dropped(i) == nil && reflect.DeepEqual(got.Edits(i), v.Edits(at))
-		switch keeps := g.Anchor || g.Pinned || at >= v.Len()-keptLast(o); {
-		case keeps && !same:
+		if keeps := g.Anchor || g.Pinned || at >= v.Len()-keptLast(o); keeps && !same {
 			t.Fatalf("the group at %d (anchor %v, pinned %v, %d of %d) was touched", g.First, g.Anchor, g.Pinned, at, v.Len())
-		case g.Sealed && !same && o.Name != projection.ReachabilityGC && (got.Dropped(i) == nil || !o.IgnoreSignatures):
-			t.Fatalf("the sealed group at %d was touched", g.First)
 		}
 		checkRedacted(t, got, i)
 		delete(was, g)
 	}
 	for g := range was {
-		if g.Anchor || g.Pinned || g.Sealed && !o.IgnoreSignatures {
-			t.Fatalf("the group at %d (anchor %v, pinned %v, sealed %v) left", g.First, g.Anchor, g.Pinned, g.Sealed)
+		if g.Anchor || g.Pinned {
+			t.Fatalf("the group at %d (anchor %v, pinned %v) left", g.First, g.Anchor, g.Pinned)
 		}
 	}
+	checkSeals(t, o, v, got)
 	checkCallsNamed(t, conv, got)
 }
 

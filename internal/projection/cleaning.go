@@ -24,18 +24,17 @@ func (o Options) keepLast(byDefault uint32) int {
 // the group with what failed redacted, which is smaller than what reduction writes in
 // its place as the log grows. So what went stays gone.
 type cleaning struct {
-	name             string
-	ignoreSignatures bool
-	view             reduce.View
-	edit             *reduce.Editor
-	smallest         *reduce.Editor
+	name     string
+	view     reduce.View
+	edit     *reduce.Editor
+	smallest *reduce.Editor
+	safety   *safety
 
 	dropped, redacted, small int
-	sealed                   sealedGroups
 }
 
 func newCleaning(name string, o Options, v reduce.View) *cleaning {
-	return &cleaning{name: name, ignoreSignatures: o.IgnoreSignatures, view: v, edit: v.Editor(), smallest: v.Editor()}
+	return &cleaning{name: name, view: v, edit: v.Editor(), smallest: v.Editor(), safety: newSafety(v, o)}
 }
 
 // may reports whether group i is any policy's to touch.
@@ -45,41 +44,39 @@ func may(v reduce.View, i int) bool {
 }
 
 // take lets group i leave if it may go whole, and else redacts what failed if it may
-// go in part. What is larger than the thing in its place stays.
-func (c *cleaning) take(i int, failed []*reduce.Call, whole, part bool, reason string) {
-	smaller := c.shrink(i, failed, reason)
-	whole = whole && c.smallest.DropFailed(i, c.name, reason)
-	g := c.view.Group(i)
+// go in part. What is larger than the thing in its place stays. read is what is known of
+// the group's calls.
+func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
+	smaller := false
+	for _, call := range failed {
+		smaller = c.smallest.Put(i, read.pointer(c.view, i, call, c.name, reason)) || smaller
+	}
+	whole = whole && c.smallest.Leave(i, read.leave(c.view, i, c.name, reason))
+	allowed := c.safety.of(i)
+	if whole && !allowed.whole {
+		c.safety.block(i)
+	}
 	switch {
-	case g.Sealed && !(whole && c.ignoreSignatures):
-		if whole || part && smaller {
-			c.sealed.add(g)
-		}
-	case whole:
-		if c.edit.DropFailed(i, c.name, reason) {
+	case whole && allowed.whole:
+		if c.edit.Leave(i, read.leave(c.view, i, c.name, reason)) {
 			c.dropped++
 		}
-	case !part:
+	case !part && !whole:
 		c.small++
+	case !part:
+	case !allowed.results:
+		if smaller {
+			c.safety.block(i)
+		}
 	default:
 		for _, call := range failed {
-			if c.edit.Redact(i, call, pointerText(call), c.name, reason) {
+			if c.edit.Put(i, read.pointer(c.view, i, call, c.name, reason)) {
 				c.redacted++
 			} else {
 				c.small++
 			}
 		}
 	}
-}
-
-// shrink brings a group down to its smallest and reports whether redacting did
-// anything for that.
-func (c *cleaning) shrink(i int, failed []*reduce.Call, reason string) bool {
-	touched := c.smallest.Touched()
-	for _, call := range failed {
-		c.smallest.Redact(i, call, pointerText(call), c.name, reason)
-	}
-	return c.smallest.Touched() > touched
 }
 
 // pointerText stands in the place of a failed result that was repaired. It is shorter
@@ -91,14 +88,14 @@ func pointerText(call *reduce.Call) string {
 
 // applied tells of what was done, and of what was not and why.
 func (c *cleaning) applied(before State, notes ...string) Applied {
-	out := Applied{View: c.view, State: before, SafetyBlocked: c.sealed.count > 0, Reason: c.sealed.reason()}
+	out := Applied{View: c.view, State: before, SafetyBlocked: c.safety.blocked > 0, Reason: c.safety.reason()}
 	if c.edit.Touched() > 0 {
 		out.View = c.edit.View()
 	}
 	said := []string{
 		counted(c.dropped, "groups left"), counted(c.redacted, "results redacted"), counted(c.small, "too small to gain anything"),
 	}
-	said = slices.DeleteFunc(append(append(said, notes...), c.sealed.reason()), func(n string) bool { return n == "" })
+	said = slices.DeleteFunc(append(append(said, notes...), c.safety.reason()), func(n string) bool { return n == "" })
 	if len(said) == 0 {
 		said = []string{"nothing to do"}
 	}

@@ -14,10 +14,10 @@ const customClipTokens = 400
 // custom goes by an expression over each group. What it did to a group stays done: it
 // is recorded in the state, and a later verdict can only do more.
 type custom struct {
-	program          *expression.Program
-	keepLast         int
-	ignoreSignatures bool
-	known            *customFacts
+	program  *expression.Program
+	options  Options
+	keepLast int
+	known    *customFacts
 }
 
 func newCustom(o Options) (Policy, error) {
@@ -25,13 +25,14 @@ func newCustom(o Options) (Policy, error) {
 	if err != nil {
 		return nil, &OptionsError{"expression", err.Error()}
 	}
-	return custom{program: program, keepLast: o.keepLast(defaultKeepLast), ignoreSignatures: o.IgnoreSignatures, known: newCustomFacts()}, nil
+	return custom{program: program, options: o, keepLast: o.keepLast(defaultKeepLast), known: newCustomFacts()}, nil
 }
 
 func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
 	run := customRun{
 		custom: c, view: v, turns: turns, editor: v.Editor(), smallest: v.Editor(),
 		dropped: set(before.Dropped), redacted: set(before.Redacted), clipped: set(before.Clipped),
+		safety: newSafety(v, c.options),
 	}
 	for i := range v.Len() {
 		run.visit(i)
@@ -39,7 +40,7 @@ func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
 	c.known.prune(v)
 	out := Applied{
 		View: run.editor.View(), State: run.after,
-		SafetyBlocked: run.sealed.count > 0, Reason: run.sealed.reason(),
+		SafetyBlocked: run.safety.blocked > 0, Reason: run.safety.reason(),
 	}
 	out.Step = &reduce.Step{
 		Reducer: CustomExpression, TokensBefore: v.Tokens(), TokensAfter: out.View.Tokens(),
@@ -73,7 +74,7 @@ type customRun struct {
 
 	groups, results, clips, failed int
 	firstFailed                    eventlog.Seq
-	sealed                         sealedGroups
+	safety                         *safety
 }
 
 func (r *customRun) visit(i int) {
@@ -81,51 +82,28 @@ func (r *customRun) visit(i int) {
 		return
 	}
 	g := r.view.Group(i)
-	if r.dropped[g.First] && (!g.Sealed || r.ignoreSignatures) { // a late part may have sealed it
-		r.drop(i)
-		return
-	}
 	verdict := expression.Keep
-	if r.view.Len()-i > r.keepLast {
+	switch {
+	case r.dropped[g.First]:
+		verdict = expression.Drop
+	case r.view.Len()-i > r.keepLast:
 		verdict = r.verdict(i)
 	}
-	if g.Sealed {
-		r.visitSealed(i, verdict)
-		return
-	}
-	if verdict == expression.Drop {
-		if r.leaves(i) {
+	allowed := r.safety.of(i)
+	if verdict == expression.Drop && i != r.safety.loop {
+		switch {
+		case allowed.whole && (r.dropped[g.First] || r.leaves(i)):
 			r.drop(i)
 			return
+		case !allowed.whole && r.leaves(i):
+			r.safety.block(i) // a group that left may be sealed by a late part
 		}
+	}
+	if verdict == expression.Drop {
 		verdict = expression.Stub // what its calls leave is as large as the group
 	}
 	for k := range g.Calls {
-		r.visitResult(i, &g.Calls[k], verdict)
-	}
-}
-
-// visitSealed lets a group with sealed reasoning leave whole where that is allowed, and
-// otherwise counts it if anything would have been done to it.
-func (r *customRun) visitSealed(i int, verdict expression.Verdict) {
-	would := false
-	switch g := r.view.Group(i); verdict {
-	case expression.Drop:
-		if would = r.leaves(i); would && r.ignoreSignatures {
-			r.drop(i)
-			return
-		}
-	case expression.Stub:
-		for k := range g.Calls {
-			would = r.redact(r.smallest, i, &g.Calls[k]) || would
-		}
-	case expression.Clip:
-		for k := range g.Calls {
-			would = r.clip(r.smallest, i, &g.Calls[k]) || would
-		}
-	}
-	if would {
-		r.sealed.add(r.view.Group(i))
+		r.visitResult(i, &g.Calls[k], verdict, allowed.results)
 	}
 }
 
@@ -137,36 +115,46 @@ func (r *customRun) leaves(i int) bool {
 	for k := range g.Calls {
 		r.redact(r.smallest, i, &g.Calls[k])
 	}
-	return r.smallest.Drop(i, CustomExpression, dropReason)
+	return r.smallest.Leave(i, r.known.leaving(r.view, i))
 }
 
 func (r *customRun) drop(i int) {
-	if r.editor.Drop(i, CustomExpression, dropReason) {
+	if r.editor.Leave(i, r.known.leaving(r.view, i)) {
 		r.groups++
 	}
 	r.after.Dropped = append(r.after.Dropped, r.view.Group(i).First)
 }
 
 // visitResult does to a result what was done before, or what the verdict on its group
-// adds to that.
-func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Verdict) {
+// adds to that. Where results must stay it only finds out whether it would.
+func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Verdict, allowed bool) {
 	at := Place{call.Seq, call.Block}
+	editor := r.editor
+	if !allowed {
+		editor = r.smallest
+	}
 	if verdict == expression.Stub || r.redacted[at] {
-		done := r.redact(r.editor, i, call)
-		if done {
+		done := r.redact(editor, i, call)
+		switch {
+		case !allowed && done:
+			r.safety.block(i)
+		case done:
 			r.results++
 		}
-		if done || r.redacted[at] {
+		if done && allowed || r.redacted[at] {
 			r.after.Redacted = append(r.after.Redacted, at)
 			return
 		}
 	}
 	if verdict == expression.Clip || r.clipped[at] {
-		done := r.clip(r.editor, i, call)
-		if done {
+		done := r.clip(editor, i, call)
+		switch {
+		case !allowed && done:
+			r.safety.block(i)
+		case done:
 			r.clips++
 		}
-		if done || r.clipped[at] {
+		if done && allowed || r.clipped[at] {
 			r.after.Clipped = append(r.after.Clipped, at)
 		}
 	}
@@ -196,7 +184,7 @@ const (
 )
 
 func (r *customRun) redact(e *reduce.Editor, i int, call *reduce.Call) bool {
-	return !call.Interrupted && e.Redact(i, call, r.known.pointer(call), CustomExpression, stubReason)
+	return !call.Interrupted && e.Put(i, r.known.pointer(r.view, i, call))
 }
 
 // clip leaves alone what is reduced to a pointer already: head and tail would show
@@ -205,8 +193,8 @@ func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 	if edit, ok := r.view.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind != reduce.Clipped {
 		return false
 	}
-	text, ok := r.known.excerpt(r.view, i, call)
-	return ok && e.Clip(i, call, text, CustomExpression, clipReason)
+	excerpt := r.known.excerpt(r.view, i, call)
+	return excerpt != nil && e.Put(i, excerpt)
 }
 
 func (r *customRun) note() string {
@@ -214,8 +202,8 @@ func (r *customRun) note() string {
 	if r.failed > 0 {
 		note += fmt.Sprintf("; kept %d groups for which the expression failed, the first at event %d", r.failed, r.firstFailed)
 	}
-	if r.sealed.count > 0 {
-		note += "; " + r.sealed.reason()
+	if r.safety.blocked > 0 {
+		note += "; " + r.safety.reason()
 	}
 	return note
 }

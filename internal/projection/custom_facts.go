@@ -18,17 +18,18 @@ type customFacts struct {
 	mu     sync.Mutex
 	groups map[*reduce.Group]*expression.Facts
 	texts  map[*reduce.Call]*customTexts
+	left   map[*reduce.Group]*reduce.Dropped
 }
 
 // customTexts are the texts in a result's place.
 type customTexts struct {
-	pointer, excerpt string
+	pointer, excerpt *reduce.Prepared
 	// cut is set where it is known whether there is an excerpt.
 	cut bool
 }
 
 func newCustomFacts() *customFacts {
-	return &customFacts{groups: map[*reduce.Group]*expression.Facts{}, texts: map[*reduce.Call]*customTexts{}}
+	return &customFacts{groups: map[*reduce.Group]*expression.Facts{}, texts: map[*reduce.Call]*customTexts{}, left: map[*reduce.Group]*reduce.Dropped{}}
 }
 
 func (c *customFacts) of(g *reduce.Group) *expression.Facts {
@@ -64,29 +65,45 @@ func factsOf(g *reduce.Group) expression.Fixed {
 	return f
 }
 
-// pointer is the text that a stubbed result leaves: shorter than those of reducers, so
+// pointer is what a stubbed result of group i leaves: shorter than those of reducers, so
 // that none takes its place later.
-func (c *customFacts) pointer(call *reduce.Call) string {
+func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.textsOf(call)
-	if t.pointer == "" {
-		t.pointer = fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
+	if t.pointer == nil {
+		text := fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
 			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
+		t.pointer = v.Redaction(i, call, text, CustomExpression, stubReason)
 	}
 	return t.pointer
 }
 
-// excerpt is head and tail of a result of group i.
-func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) (string, bool) {
+// excerpt is head and tail of a result of group i; nil if it is no larger.
+func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.textsOf(call)
 	if !t.cut {
-		t.excerpt, _ = v.Excerpt(i, call, customClipTokens)
 		t.cut = true
+		if text, ok := v.Excerpt(i, call, customClipTokens); ok && text != "" {
+			t.excerpt = v.Clipping(i, call, text, CustomExpression, clipReason)
+		}
 	}
-	return t.excerpt, t.excerpt != ""
+	return t.excerpt
+}
+
+// leaving is what stands in the place of group i.
+func (c *customFacts) leaving(v reduce.View, i int) *reduce.Dropped {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := v.Group(i)
+	d, ok := c.left[g]
+	if !ok {
+		d = v.Leaving(i, CustomExpression, dropReason, false)
+		c.left[g] = d
+	}
+	return d
 }
 
 func (c *customFacts) textsOf(call *reduce.Call) *customTexts {
@@ -102,14 +119,18 @@ func (c *customFacts) textsOf(call *reduce.Call) *customTexts {
 func (c *customFacts) prune(v reduce.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.groups) <= 2*v.Len()+64 {
+	if max(len(c.groups), len(c.left)) <= 2*v.Len()+64 {
 		return
 	}
 	groups, texts := make(map[*reduce.Group]*expression.Facts, v.Len()), map[*reduce.Call]*customTexts{}
+	left := map[*reduce.Group]*reduce.Dropped{}
 	for i := range v.Len() {
 		g := v.Group(i)
 		if f, ok := c.groups[g]; ok {
 			groups[g] = f
+		}
+		if d, ok := c.left[g]; ok {
+			left[g] = d
 		}
 		for k := range g.Calls {
 			if t, ok := c.texts[&g.Calls[k]]; ok {
@@ -117,5 +138,5 @@ func (c *customFacts) prune(v reduce.View) {
 			}
 		}
 	}
-	c.groups, c.texts = groups, texts
+	c.groups, c.texts, c.left = groups, texts, left
 }

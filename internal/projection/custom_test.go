@@ -131,7 +131,8 @@ func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before
 		if g.Anchor || g.Pinned || i >= v.Len()-kept {
 			verdict = "keep"
 		}
-		if g.Sealed && (!o.IgnoreSignatures || verdict != "drop") {
+		leaves := mayLeave(o, v, i, len(g.Calls) > 0) && i != v.Loop()
+		if verdict == "drop" && !leaves && len(g.Calls) == 0 || !mayChange(v, i) && (verdict != "drop" || !leaves) {
 			verdict = "keep"
 		}
 		same := v.Dropped(i) == nil && reflect.DeepEqual(v.Edits(i), now.view.Edits(i))
@@ -141,7 +142,7 @@ func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before
 		case verdict == "keep" || v.Dropped(i) != nil:
 		case verdict == "drop" && len(g.Calls) == 0:
 			t.Fatalf("the group at %d was to leave by %s", g.First, r.source)
-		case !g.Sealed:
+		case mayChange(v, i):
 			checkResults(t, v, i, verdict)
 		}
 	}

@@ -51,6 +51,8 @@ func genThought(t *rapid.T) eventlog.Thinking {
 		thought.EncryptedContent = thought.Text
 	case 1:
 		thought.Signature = "signature of it"
+	case 2:
+		thought.RedactedData = "redacted"
 	}
 	return thought
 }
@@ -59,7 +61,7 @@ func genThought(t *rapid.T) eventlog.Thinking {
 func genAssistant(t *rapid.T, head eventlog.Head) *eventlog.Message {
 	m := &eventlog.Message{
 		Role:    eventlog.RoleAssistant,
-		Model:   rapid.SampledFrom([]string{"claude-x", "gpt-x", ""}).Draw(t, "model"),
+		Model:   rapid.SampledFrom([]string{"claude-x", "gpt-x", "gemini-x", ""}).Draw(t, "model"),
 		GroupID: rapid.SampledFrom([]string{"", "", "", head.LastGroup, fmt.Sprintf("g%d", head.Seq)}).Draw(t, "group"),
 		Pinned:  rapid.IntRange(0, 30).Draw(t, "pinned") == 0,
 	}

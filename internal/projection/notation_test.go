@@ -19,8 +19,8 @@ import (
 //	user: result c1 late | And now?
 //	custom: nothing that is rendered
 //
-// Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature) and
-// "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
+// Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
+// and "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
 // in a tool message "ID BODY", or "ID! BODY" for a result marked as an error. A text
 // is written as it stands, with \n for a line end, or as "@N WORD" for N lines with
 // WORD, or "*N TEXT" for N times the text, spaced.
@@ -90,6 +90,8 @@ func parseBlock(part string) eventlog.Block {
 		return eventlog.Thinking{Text: parseText(rest)}
 	case "signed":
 		return eventlog.Thinking{Text: parseText(rest), Signature: strings.Repeat("s", 100)}
+	case "redacted":
+		return eventlog.Thinking{RedactedData: parseText(rest)}
 	case "sealed":
 		return eventlog.Thinking{EncryptedContent: parseText(rest)}
 	case "image":
@@ -152,6 +154,10 @@ func parsePolicy(input string) (projection.Options, error) {
 		switch key {
 		case "ignore_signatures":
 			o.IgnoreSignatures = true
+		case "raw_fallback":
+			o.RawFallback = true
+		case "clear_at_least":
+			o.ClearAtLeastTokens = number(value)
 		case "keep_last":
 			o.KeepLast = *number(value)
 		case "summary":

@@ -26,6 +26,9 @@ type Options struct {
 	// IgnoreSignatures lets the policy touch groups with sealed reasoning, which then
 	// leave whole.
 	IgnoreSignatures bool `json:",omitempty"`
+	// RawFallback shows the reduced view as it is wherever signatures keep the policy from
+	// any of what it would do.
+	RawFallback bool `json:",omitempty"`
 	// KeepLast is how many of the newest groups the policy leaves alone; 0 is its
 	// default.
 	KeepLast uint32 `json:",omitempty"`
@@ -34,6 +37,9 @@ type Options struct {
 	// RootWindow is how many of the newest groups are roots, and MinChars the size in
 	// runes below which a body is left alone; nil is the policy's default.
 	RootWindow, MinChars *uint32 `json:",omitempty"`
+	// ClearAtLeastTokens is what a batch of reachability_gc frees at least, unless the
+	// last one was long ago; nil is the policy's default.
+	ClearAtLeastTokens *uint32 `json:",omitempty"`
 	// Roots and what follows are texts whose names are roots.
 	Roots              []string `json:",omitempty"`
 	ActivePlan         string   `json:",omitempty"`
@@ -60,13 +66,16 @@ func (o Options) PolicyName() string {
 // value is that of a session that the policy never saw.
 type State struct {
 	// Redacted are the results, by event and block, that were redacted.
-	Redacted []Place `json:",omitempty"`
+	Redacted Places `json:",omitempty"`
 	// Restored are those of them that came back, because something named them.
-	Restored []Place `json:",omitempty"`
+	Restored Places `json:",omitempty"`
 	// Clipped are the results of which custom left head and tail, and Dropped the first
 	// events of the groups that it let leave.
-	Clipped []Place        `json:",omitempty"`
+	Clipped Places         `json:",omitempty"`
 	Dropped []eventlog.Seq `json:",omitempty"`
+	// BatchTurn is how many model calls the log held when reachability_gc last redacted
+	// anything new.
+	BatchTurn uint32 `json:",omitempty"`
 }
 
 // Place is a block of the log.
@@ -113,6 +122,14 @@ func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + 
 
 // New returns the policy that the options choose, or an *OptionsError.
 func New(o Options) (Policy, error) {
+	p, err := newPolicy(o)
+	if err == nil && o.RawFallback {
+		p = rawFallback{p}
+	}
+	return p, err
+}
+
+func newPolicy(o Options) (Policy, error) {
 	switch o.PolicyName() {
 	case Raw:
 		return raw{}, nil

@@ -1,17 +1,17 @@
 package projection
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
 const (
 	defaultRootWindow = 8   // groups
 	defaultMinChars   = 500 // runes
+	// defaultClearAtLeast is how many tokens a batch of redactions frees at least, unless
+	// the last one was defaultClearEvery turns ago.
+	defaultClearAtLeast = 10_000
+	defaultClearEvery   = 20
 	// mostConsulted bounds how many roots are told of.
 	mostConsulted = 64
 	// WriteBarrierMissing is the reason of reachability_gc for doing nothing where a
@@ -24,21 +24,31 @@ const (
 // reachable result names is not reachable by that, or an agent at work, whose
 // results all name their neighbours, would free nothing.
 //
-// Redacted results stay redacted until a new root names them: see collection.consult.
+// Redacted results stay redacted until a new root names them: see collection.consult. New ones go in batches.
 // A result that came back stays, so that each changes at most twice, whatever comes.
 type reachability struct {
 	options          Options
 	window, minChars int
-	index            *nameIndex
+	// clearAtLeast is how many tokens a batch must free, unless clearEvery turns have
+	// passed since the last one.
+	clearAtLeast uint64
+	clearEvery   uint32
+	index        *nameIndex
 }
 
 func newReachability(o Options) *reachability {
-	p := &reachability{options: o, window: defaultRootWindow, minChars: defaultMinChars, index: newNameIndex()}
+	p := &reachability{
+		options: o, window: defaultRootWindow, minChars: defaultMinChars,
+		clearAtLeast: defaultClearAtLeast, clearEvery: defaultClearEvery, index: newNameIndex(),
+	}
 	if o.RootWindow != nil {
 		p.window = int(*o.RootWindow)
 	}
 	if o.MinChars != nil {
 		p.minChars = int(*o.MinChars)
+	}
+	if o.ClearAtLeastTokens != nil {
+		p.clearAtLeast = uint64(*o.ClearAtLeastTokens)
 	}
 	return p
 }
@@ -60,60 +70,82 @@ func (o Options) Lasting() Options {
 	return o
 }
 
-func (p *reachability) Apply(v reduce.View, _ uint32, before State) Applied {
+func (p *reachability) Apply(v reduce.View, turns uint32, before State) Applied {
 	p.index.mu.Lock()
 	defer p.index.mu.Unlock()
-	p.index.follow(v)
 	c := &collection{
-		reachability: p, view: v, edit: v.Editor(),
-		start:    max(0, v.Len()-max(p.window, p.options.keepLast(defaultKeepLast))),
-		redacted: placeSet(before.Redacted), restored: placeSet(before.Restored),
+		reachability: p, view: v, edit: v.Editor(), held: p.index.follow(v), safety: newSafety(v, p.options),
+		start:  max(0, v.Len()-max(p.window, p.options.keepLast(defaultKeepLast))),
+		before: before,
 	}
 	c.candidates()
 	c.consult()
-	for i := range v.Len() {
-		c.group(i)
-	}
-	return c.applied(before)
+	c.decide(turns)
+	return c.applied()
 }
 
 // collection is one application of the policy.
 type collection struct {
 	*reachability
-	view               reduce.View
-	edit               *reduce.Editor
-	start              int // the first group of those left alone
-	redacted, restored map[Place]bool
-	reach              reach
+	view   reduce.View
+	edit   *reduce.Editor
+	held   []*heldGroup // of the view's groups
+	safety *safety
+	start  int // the first group of those left alone
+	before State
+	reach  reach
 	// lastWrite is the newest result of a call that wrote and did not fail.
 	lastWrite *reduce.Call
+	leave     []*heldResult // of the group that is decided on
 
-	after                                       State
-	fresh, again, named, held, withheld, failed int
-	sealed                                      sealedGroups
-	consulted                                   []string
-	notes                                       []string
+	after State
+	// fresh of the standing redactions are new. again are those that came back, and
+	// waiting those that go with the next batch.
+	fresh, standing, again, waiting, named, withheld, failed int
+
+	opaque    opaqueGroups
+	consulted []string
+	notes     []string
+}
+
+// opaqueGroups are groups of which results hold a provider's own blocks.
+type opaqueGroups struct {
+	count int
+	first eventlog.Seq
+}
+
+func (o *opaqueGroups) add(g *reduce.Group) {
+	if o.count == 0 {
+		o.first = g.First
+	}
+	o.count++
 }
 
 // candidates says which results may leave, and so may be reached.
 func (c *collection) candidates() {
 	c.reach = reach{nameIndex: c.index, tools: map[string]bool{}}
-	for i := range c.view.Len() {
+	redacted, restored := placeFinder{all: c.before.Redacted}, placeFinder{all: c.before.Restored}
+	last := ""
+	for i, held := range c.held {
 		g := c.view.Group(i)
-		results := c.index.groups[g].results
+		mayGo := may(c.view, i)
 		for n := range g.Calls {
 			call := &g.Calls[n]
-			c.reach.tools[call.Name] = true
-			if results[n] < 0 {
+			if call.Name != last { // most sessions call one tool many times
+				last = call.Name
+				c.reach.tools[last] = true
+			}
+			if held.results[n] < 0 {
 				continue
 			}
-			h := &c.index.results[results[n]]
+			h := &c.index.results[held.results[n]]
 			h.seen = c.index.pass
 			if !h.failed && h.writes && (c.lastWrite == nil || older(c.lastWrite, call)) {
 				c.lastWrite = call
 			}
 			place := Place{call.Seq, call.Block}
-			if i >= c.start && !c.redacted[place] || !may(c.view, i) || h.opaque && !h.sealed || h.chars < c.minChars || c.gone(i, call) {
+			h.redacted, h.restored = redacted.has(place), restored.has(place)
+			if i >= c.start && !h.redacted || !mayGo || h.opaque && !h.sealed || h.chars < c.minChars || c.gone(i, call) {
 				continue
 			}
 			if h.failed {
@@ -129,95 +161,4 @@ func (c *collection) candidates() {
 func (c *collection) gone(i int, call *reduce.Call) bool {
 	e, ok := c.view.Edit(i, call.Result, 0)
 	return ok && (e.Kind == reduce.Stubbed || e.Kind == reduce.Redacted)
-}
-
-// group decides on the results of group i.
-func (c *collection) group(i int) {
-	g := c.view.Group(i)
-	var leave []*heldResult
-	sealed := false
-	for _, at := range c.index.groups[g].results {
-		if at < 0 || c.index.results[at].pass != c.index.pass {
-			continue
-		}
-		h := &c.index.results[at]
-		if c.leaves(h) {
-			leave = append(leave, h)
-			sealed = sealed || h.sealed
-		}
-	}
-	switch {
-	case len(leave) == 0:
-	case !sealed:
-		for _, h := range leave {
-			c.redact(i, h)
-		}
-	case c.options.IgnoreSignatures && len(leave) == len(g.Calls) && !speaks(g):
-		if c.edit.Drop(i, ReachabilityGC, unreachable) {
-			for _, h := range leave {
-				c.count(Place{h.call.Seq, h.call.Block})
-			}
-		}
-	default:
-		for _, h := range leave {
-			if !h.sealed {
-				c.redact(i, h)
-			}
-		}
-		c.sealed.add(g)
-	}
-}
-
-// leaves decides on one candidate and notes what is to be remembered of it.
-func (c *collection) leaves(h *heldResult) bool {
-	place := Place{h.call.Seq, h.call.Block}
-	reached := h.reached == c.index.pass
-	if reached {
-		c.credit(c.index.names[h.by])
-	}
-	switch {
-	case c.restored[place]:
-		c.after.Restored = append(c.after.Restored, place)
-		return false
-	case c.redacted[place] && reached && h.back:
-		c.after.Redacted = append(c.after.Redacted, place)
-		c.after.Restored = append(c.after.Restored, place)
-		c.again++
-		c.notes = append(c.notes, fmt.Sprintf("%s is shown again: %q names it", reduce.Pointer(place.Seq, place.Block), ledger.Cut(c.index.names[h.by], 80)))
-		return false
-	case c.redacted[place]:
-		return true
-	case reached:
-		c.named++
-		return false
-	case c.options.RequireWriteBarrier && !c.written(h.call):
-		c.withheld++
-		return false
-	default:
-		return true
-	}
-}
-
-// written reports whether something was written after a result, so that what it said
-// need not be read from the context any more.
-func (c *collection) written(call *reduce.Call) bool {
-	known := slices.ContainsFunc(c.options.WriteBarrierRefs, func(ref string) bool { return strings.TrimSpace(ref) != "" })
-	return known || c.lastWrite != nil && older(call, c.lastWrite)
-}
-
-func (c *collection) redact(i int, h *heldResult) {
-	if h.pointer == "" {
-		h.pointer = auditPointer(h.call, h.chars)
-	}
-	if c.edit.Redact(i, h.call, h.pointer, ReachabilityGC, unreachable) {
-		c.count(Place{h.call.Seq, h.call.Block})
-	}
-}
-
-func (c *collection) count(place Place) {
-	if !c.redacted[place] {
-		c.fresh++
-	}
-	c.held++
-	c.after.Redacted = append(c.after.Redacted, place)
 }

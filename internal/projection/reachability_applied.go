@@ -30,27 +30,31 @@ func (c *collection) credit(name string) {
 }
 
 // applied tells of what was done, and of what was not and why.
-func (c *collection) applied(before State) Applied {
-	out := Applied{View: c.view, State: before, RootsConsulted: c.consulted}
+func (c *collection) applied() Applied {
+	out := Applied{View: c.view, State: c.before, RootsConsulted: c.consulted}
 	out.State.Redacted, out.State.Restored = inOrder(c.after.Redacted), inOrder(c.after.Restored)
+	out.State.BatchTurn = c.after.BatchTurn
 	if c.edit.Touched() > 0 {
 		out.View = c.edit.View()
 	}
-	said := []string{fmt.Sprintf("redacted: %d, of them new: %d", c.held, c.fresh)}
+	said := []string{fmt.Sprintf("redacted: %d, of them new: %d", c.standing, c.fresh)}
 	for _, n := range []struct {
 		count int
 		what  string
-	}{{c.again, "shown again"}, {c.named, "referred to"}, {c.failed, "failed"}, {c.withheld, "waiting for a write"}} {
+	}{{c.again, "shown again"}, {c.waiting, "waiting for a batch"}, {c.named, "referred to"}, {c.failed, "failed"}, {c.withheld, "waiting for a write"}} {
 		if n.count > 0 {
 			said = append(said, fmt.Sprintf("%s: %d", n.what, n.count))
 		}
 	}
-	if c.sealed.count > 0 {
+	out.Reason = c.safety.reason()
+	if c.opaque.count > 0 && out.Reason == "" {
+		out.Reason = fmt.Sprintf("%s: the results of %d groups hold a provider's own blocks and stay as they are, the first at event %d", SafetyBlocked, c.opaque.count, c.opaque.first)
+	}
+	if out.Reason != "" {
 		out.SafetyBlocked = true
-		out.Reason = fmt.Sprintf("%s: the results of %d groups hold a provider's own blocks and stay as they are, the first at event %d", SafetyBlocked, c.sealed.count, c.sealed.first)
 		said = append(said, out.Reason)
 	}
-	if c.withheld > 0 && c.held == 0 && out.Reason == "" {
+	if c.withheld > 0 && c.standing == 0 && out.Reason == "" {
 		out.Reason = WriteBarrierMissing
 	}
 	out.Step = &reduce.Step{
@@ -60,17 +64,11 @@ func (c *collection) applied(before State) Applied {
 	return out
 }
 
-func placeSet(all []Place) map[Place]bool {
-	set := make(map[Place]bool, len(all))
-	for _, p := range all {
-		set[p] = true
-	}
-	return set
+func (p Place) compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.Block, q.Block))
 }
 
-func inOrder(all []Place) []Place {
-	slices.SortFunc(all, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Block, b.Block))
-	})
+func inOrder(all Places) Places {
+	slices.SortFunc(all, Place.compare)
 	return slices.Compact(all)
 }

@@ -1,5 +1,8 @@
 package projection
 
+// ClearEvery is how many turns a batch of reachability_gc waits at most.
+const ClearEvery = defaultClearEvery
+
 // Names, Fields, Lines and References give what the scanners of the same names yield.
 var (
 	Names      = gather(eachName)

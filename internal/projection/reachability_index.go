@@ -43,8 +43,8 @@ type heldResult struct {
 	// opaque is set where the content holds something other than text, of which nobody
 	// can tell whether it is referred to; sealed where that is a provider's own block.
 	opaque, sealed bool
-	// pointer is the text in its place; made when first needed.
-	pointer string
+	// pointer is what stands in its place; made when first needed.
+	pointer *reduce.Prepared
 
 	// What follows is of the pass in which it was set.
 
@@ -55,26 +55,32 @@ type heldResult struct {
 	reached uint32
 	by      int32
 	back    bool
+	// redacted and restored are what the state says of it, and fate what is decided.
+	redacted, restored bool
+	fate               fate
 }
 
 func newNameIndex() *nameIndex {
 	return &nameIndex{ids: map[string]int32{}, groups: map[*reduce.Group]*heldGroup{}}
 }
 
-// follow takes in the groups of a view that it does not know yet, and forgets the
-// others once they are the most.
-func (x *nameIndex) follow(v reduce.View) {
+// follow takes in the groups of a view that it does not know yet, forgets the others
+// once they are the most, and returns what is known of each.
+func (x *nameIndex) follow(v reduce.View) []*heldGroup {
 	const slack = 64
 	if len(x.groups) > 2*v.Len()+slack {
 		x.ids, x.names, x.holders, x.results, x.groups = map[string]int32{}, nil, nil, nil, map[*reduce.Group]*heldGroup{}
 	}
 	x.pass++
-	for i := range v.Len() {
+	held := make([]*heldGroup, v.Len())
+	for i := range held {
 		g := v.Group(i)
-		if x.groups[g] == nil {
-			x.groups[g] = x.add(g)
+		if held[i] = x.groups[g]; held[i] == nil {
+			held[i] = x.add(g)
+			x.groups[g] = held[i]
 		}
 	}
+	return held
 }
 
 func (x *nameIndex) add(g *reduce.Group) *heldGroup {
@@ -136,9 +142,8 @@ func (x *nameIndex) id(name string) int32 {
 	return id
 }
 
-// said returns the roots that a group gives by what it says.
-func (x *nameIndex) said(g *reduce.Group) []string {
-	known := x.groups[g]
+// names returns the roots that a group gives by what it says.
+func (known *heldGroup) names(g *reduce.Group) []string {
 	if known.saidMade {
 		return known.said
 	}

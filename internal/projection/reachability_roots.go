@@ -26,13 +26,13 @@ func (c *collection) consult() {
 	window := max(0, c.view.Len()-c.window)
 	for i := range c.view.Len() {
 		if g := c.view.Group(i); (i >= window || g.Anchor || g.Pinned) && c.view.Dropped(i) == nil {
-			for _, name := range c.index.said(g) {
+			for _, name := range c.held[i].names(g) {
 				r.say(name)
 			}
 		}
 	}
 	for i := window; i < c.view.Len(); i++ {
-		for _, at := range c.index.groups[c.view.Group(i)].results {
+		for _, at := range c.held[i].results {
 			if at < 0 {
 				continue
 			}

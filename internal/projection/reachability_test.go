@@ -23,7 +23,7 @@ var genNames = rapid.SampledFrom([]string{
 func genWork(t *rapid.T, n int) []eventlog.Event {
 	say := func(role eventlog.Role, blocks ...eventlog.Block) eventlog.Event {
 		return eventlog.Event{ID: fmt.Sprintf("e%d-%v", n, role), Body: &eventlog.Message{
-			Role: role, Blocks: blocks, Pinned: rapid.IntRange(0, 20).Draw(t, "pinned") == 0,
+			Role: role, Model: rapid.SampledFrom([]string{"claude-x", "gemini-x", "gpt-x", ""}).Draw(t, "model"), Blocks: blocks, Pinned: rapid.IntRange(0, 20).Draw(t, "pinned") == 0,
 		}}
 	}
 	words := func(label string) string {
@@ -70,7 +70,8 @@ func genReachability(t *rapid.T) projection.Options {
 	}
 	o := projection.Options{
 		Name: projection.ReachabilityGC, RootWindow: number("window", 0, 1, 3), MinChars: number("chars", 0, 100, 500),
-		KeepLast: rapid.Uint32Range(0, 2).Draw(t, "keep"), IgnoreSignatures: rapid.Bool().Draw(t, "ignores"),
+		ClearAtLeastTokens: number("batch", 0, 0, 300, 100_000),
+		KeepLast:           rapid.Uint32Range(0, 2).Draw(t, "keep"), IgnoreSignatures: rapid.Bool().Draw(t, "ignores"),
 		RequireWriteBarrier: rapid.IntRange(0, 3).Draw(t, "barrier") == 0,
 	}
 	if rapid.IntRange(0, 3).Draw(t, "rooted") == 0 {
@@ -99,7 +100,7 @@ func TestReachability(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			want := naiveReachability(o, now.view, state)
+			want := naiveReachability(o, now.view, s.conv.Turns(), state)
 			got := map[projection.Place]bool{}
 			v := now.applied.View
 			for i := range v.Len() {
@@ -129,7 +130,7 @@ func TestReachability(t *testing.T) {
 }
 
 // naiveReachability says which results are to be redacted.
-func naiveReachability(o projection.Options, v reduce.View, before projection.State) map[projection.Place]bool {
+func naiveReachability(o projection.Options, v reduce.View, turns uint32, before projection.State) map[projection.Place]bool {
 	window := max(0, v.Len()-int(*o.RootWindow))
 	keep := max(int(*o.RootWindow), int(o.KeepLast))
 	if o.KeepLast == 0 {
@@ -229,7 +230,7 @@ func naiveReachability(o projection.Options, v reduce.View, before projection.St
 			}
 		}
 	}
-	return decideNaively(o, v, before, may, lastWrite)
+	return decideNaively(o, v, turns, before, may, lastWrite)
 }
 
 // held is a result and what it holds.
@@ -264,14 +265,26 @@ func newHeld(v reduce.View, i int, call *reduce.Call) *held {
 	return h
 }
 
-func decideNaively(o projection.Options, v reduce.View, before projection.State, may []*held, lastWrite projection.Place) map[projection.Place]bool {
+func decideNaively(o projection.Options, v reduce.View, turns uint32, before projection.State, may []*held, lastWrite projection.Place) map[projection.Place]bool {
 	leave := map[int][]*held{}
+	var fresh []*held
+	frees := uint64(0)
 	for _, h := range may {
 		known := slices.Contains(before.Redacted, h.place)
 		switch {
 		case slices.Contains(before.Restored, h.place), known && h.back, !known && h.reached:
 		case !known && o.RequireWriteBarrier && !after(lastWrite, h.place):
+		case known:
+			leave[h.group] = append(leave[h.group], h)
 		default:
+			fresh = append(fresh, h)
+			if e := v.Editor(); !h.sealed && mayChange(v, h.group) && e.Redact(h.group, h.call, strings.Repeat("x", len(pointerLike(h))), "", "") {
+				frees += v.Tokens() - e.Tokens()
+			}
+		}
+	}
+	if frees >= uint64(*o.ClearAtLeastTokens) || turns-before.BatchTurn >= projection.ClearEvery {
+		for _, h := range fresh {
 			leave[h.group] = append(leave[h.group], h)
 		}
 	}
@@ -287,7 +300,7 @@ func decideNaively(o projection.Options, v reduce.View, before projection.State,
 		left := whole && e.Drop(i, "", "nothing recent refers to it")
 		for _, h := range all {
 			// The verb refuses what a pointer would not shorten.
-			if left || !whole && !h.sealed && e.Redact(i, h.call, strings.Repeat("x", len(pointerLike(h))), "", "") {
+			if left || !whole && !h.sealed && mayChange(v, i) && e.Redact(i, h.call, strings.Repeat("x", len(pointerLike(h))), "", "") {
 				out[h.place] = true
 			}
 		}

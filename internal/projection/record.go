@@ -23,8 +23,8 @@ type Record struct {
 	// IdempotencyKey is the request's, if it had one.
 	IdempotencyKey string
 
-	Kept, Dropped, Redacted []Range
-	Pointers                []Pointer
+	Kept, Dropped, Redacted Ranges
+	Pointers                Pointers
 	ReclaimedTokens         int64
 	ReclaimedChars          int64
 	Steps                   []reduce.Step

@@ -4,30 +4,113 @@ import (
 	"fmt"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
 // SafetyBlocked begins the reason of an Applied that signatures kept from doing more.
 const SafetyBlocked = "provider_safety_blocked"
 
-// sealedGroups are groups that a policy would have touched, had their reasoning not
-// been signed or encrypted by a provider. The zero value is none.
-type sealedGroups struct {
-	count int
-	first eventlog.Seq
+// allowed says what may be done to a group. Its assistant message never changes: what is
+// signed, and what stands beside it, goes out as it came.
+type allowed struct {
+	// whole lets the group leave, and results lets other texts stand in the place of
+	// what tools answered.
+	whole, results bool
 }
 
-func (s *sealedGroups) add(g *reduce.Group) {
-	if s.count == 0 {
-		s.first = g.First
+// sealRules say for each provider what may be done to a group with sealed reasoning: in
+// the tool-use loop behind the newest user message, and in the turns before it.
+// docs/projections.md says where each rule comes from.
+var sealRules = [...]struct{ inLoop, before allowed }{
+	// The thinking of an open loop must come back; that of earlier turns is ignored.
+	provider.Anthropic: {inLoop: allowed{results: true}, before: allowed{whole: true, results: true}},
+	// Reasoning and the items behind it come together or not at all.
+	provider.OpenAI: {inLoop: allowed{whole: true, results: true}, before: allowed{whole: true, results: true}},
+	// Every call of the current turn must come back with its signature.
+	provider.Gemini: {inLoop: allowed{results: true}, before: allowed{whole: true, results: true}},
+	// Whoever it is may cover anything by the seal.
+	provider.Unknown: {before: allowed{whole: true}},
+}
+
+// safety knows what providers let be done to the groups of a view, and counts those that
+// they keep from what a policy would do.
+type safety struct {
+	view   reduce.View
+	ignore bool
+	// loop is the newest user group, and thought the first group behind it whose
+	// reasoning keeps the loop open; the view's length if there is none.
+	loop, thought int
+
+	blocked int
+	last    int // the group that was counted last
+	first   eventlog.Seq
+	why     string
+}
+
+func newSafety(v reduce.View, o Options) *safety {
+	s := &safety{view: v, ignore: o.IgnoreSignatures, loop: v.Loop(), last: -1}
+	for s.thought = s.loop + 1; s.thought < v.Len(); s.thought++ {
+		if g := v.Group(s.thought); g.Sealed && endsWithText(g.SealedBy()) {
+			break
+		}
 	}
-	s.count++
+	return s
 }
 
-// reason is empty if there are none.
-func (s sealedGroups) reason() string {
-	if s.count == 0 {
+// endsWithText reports whether text of a user between two turns ends the loop for a
+// provider, so that what comes behind it would have to begin with reasoning of its own.
+func endsWithText(p provider.Provider) bool { return p == provider.Anthropic || p == provider.Unknown }
+
+// of says what may be done to group i where lines for its calls take its place.
+func (s *safety) of(i int) allowed {
+	a := s.alone(i)
+	if i > s.thought && !s.ignore && len(s.view.Group(i).Calls) > 0 {
+		a.whole = false
+	}
+	return a
+}
+
+// alone says what may be done to group i where nothing takes its place.
+func (s *safety) alone(i int) allowed {
+	g := s.view.Group(i)
+	if !g.Sealed {
+		return allowed{whole: true, results: true}
+	}
+	rules := sealRules[g.SealedBy()]
+	a := rules.before
+	if i > s.loop {
+		a = rules.inLoop
+	}
+	a.whole = a.whole || s.ignore
+	return a
+}
+
+// block notes that less was done to group i than the policy says.
+func (s *safety) block(i int) {
+	if i == s.last {
+		return
+	}
+	s.last = i
+	if s.blocked++; s.blocked > 1 {
+		return
+	}
+	g := s.view.Group(i)
+	s.first = g.First
+	switch by := g.SealedBy(); {
+	case !g.Sealed:
+		s.why = "a line in its place would end the tool-use loop that sealed reasoning began"
+	case by == provider.Unknown:
+		s.why = "nobody knows who sealed its reasoning"
+	case i > s.loop:
+		s.why = fmt.Sprintf("reasoning that %s sealed stays while its tool-use loop is open", by)
+	}
+}
+
+// reason is empty if no group was kept from anything.
+func (s *safety) reason() string {
+	if s.blocked == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: %d groups with signed or encrypted reasoning stay as they are, the first at event %d", SafetyBlocked, s.count, s.first)
+	return fmt.Sprintf("%s: %d groups show more than the policy says, the first at event %d: %s", SafetyBlocked, s.blocked, s.first, s.why)
 }

@@ -45,11 +45,12 @@ func (p summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 		return noop(NoopNoSummary, "the caller gave no summary, and the reduction shows none")
 	}
 	f := p.front(v, keep)
-	if keep >= v.Len() || len(f.leave) == 0 && f.sealed.count == 0 {
+	blocked := f.safety.reason()
+	if keep >= v.Len() || len(f.leave) == 0 && blocked == "" {
 		return noop(NoopShortHistory, fmt.Sprintf("none of %d groups stands before the newest %d and may leave", v.Len(), keep))
 	}
 	if len(f.leave) == 0 {
-		out := noop(f.sealed.reason(), f.sealed.reason())
+		out := noop(blocked, blocked)
 		out.SafetyBlocked = true
 		return out
 	}
@@ -58,7 +59,7 @@ func (p summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 	if most >= f.shown || !e.Collapse(f.through, f.keep, text) {
 		return noop(NoopNoGain, fmt.Sprintf("the summary and its record would take up to %d tokens, and the %d groups in their place take %d", most, len(f.leave), f.shown))
 	}
-	out := Applied{View: e.View(), State: before, SafetyBlocked: f.sealed.count > 0, Reason: f.sealed.reason()}
+	out := Applied{View: e.View(), State: before, SafetyBlocked: blocked != "", Reason: blocked}
 	note := fmt.Sprintf("%d groups left the front, through event %d", len(f.leave), f.through)
 	if out.Reason != "" {
 		note += "; " + out.Reason
@@ -86,18 +87,18 @@ type front struct {
 	through eventlog.Seq
 	// shown is what they take in the view, and raw in full, in tokens.
 	shown, raw uint64
-	sealed     sealedGroups
+	safety     *safety
 }
 
 func (p summaryPrefix) front(v reduce.View, keep int) front {
-	f := front{keep: map[*reduce.Group]bool{}}
+	f := front{keep: map[*reduce.Group]bool{}, safety: newSafety(v, p.options)}
 	for i := range v.Len() - keep {
 		g := v.Group(i)
 		switch {
 		case g.Anchor || g.Pinned:
-		case g.Sealed && !p.options.IgnoreSignatures:
+		case !f.safety.alone(i).whole:
 			f.keep[g] = true
-			f.sealed.add(g)
+			f.safety.block(i)
 		default:
 			f.leave = append(f.leave, g)
 			f.through = g.First

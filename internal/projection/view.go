@@ -25,18 +25,20 @@ func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
 		}
 		in[g] = true
 		chars -= g.Chars
-		changed := map[eventlog.Seq]bool{}
-		for _, e := range v.Edits(i) {
-			b := g.Messages[e.Message].Blocks[e.Block]
-			changed[b.Seq] = true
+		edits := v.Edits(i)
+		changed := make([]eventlog.Seq, len(edits))
+		r.Pointers = slices.Grow(r.Pointers, len(edits))
+		for n, e := range edits {
+			b := &g.Messages[e.Message].Blocks[e.Block]
+			changed[n] = b.Seq
 			r.Pointers = append(r.Pointers, Pointer{
 				Seq: b.Seq, Block: b.Index, Kind: e.Kind, Reducer: e.Reducer, Reason: e.Reason, Reclaimed: b.Tokens - e.Tokens,
 			})
-			chars += reduce.Chars(b.Block) - utf8.RuneCountInString(e.Text)
+			chars += charsOf(g, e) - utf8.RuneCountInString(e.Text)
 		}
 		for m := range g.Messages {
 			for _, seq := range g.Messages[m].Seqs {
-				if changed[seq] {
+				if slices.Contains(changed, seq) {
 					redacted = append(redacted, seq)
 				} else {
 					kept = append(kept, seq)
@@ -57,6 +59,15 @@ func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
 		said[i] = Range(run)
 	}
 	r.Dropped = without(without(said, r.Kept), r.Redacted)
+}
+
+// charsOf is the length of a block that was edited. A message's is known, and most
+// edits are of results, which are messages of one block.
+func charsOf(g *reduce.Group, e reduce.Edit) int {
+	if m := &g.Messages[e.Message]; len(m.Blocks) == 1 {
+		return m.Chars
+	}
+	return reduce.Chars(g.Messages[e.Message].Blocks[e.Block].Block)
 }
 
 // without takes the seqs of b out of a. Both are in order.

@@ -1,0 +1,177 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/ledger"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// fate is what becomes of a result that may leave.
+type fate uint8
+
+const (
+	stays      fate = iota
+	redacted        // it was, and stays so
+	unreferred      // nothing refers to it, so it goes with the next batch
+)
+
+// decide redacts what was redacted before and, where a batch is worth it, what nothing
+// refers to any more.
+func (c *collection) decide(turns uint32) {
+	var frees uint64
+	for i, held := range c.held {
+		for _, at := range held.results {
+			if at < 0 || c.index.results[at].pass != c.index.pass {
+				continue
+			}
+			h := &c.index.results[at]
+			if h.fate = c.fateOf(h); h.fate == unreferred && c.safety.alone(i).results && !h.sealed {
+				frees += c.view.Frees(i, c.pointer(i, h))
+			}
+		}
+	}
+	goes := c.batchGoes(frees, turns)
+	for i, held := range c.held {
+		c.group(i, held, goes)
+	}
+	if c.after.BatchTurn = c.before.BatchTurn; c.fresh > 0 {
+		c.after.BatchTurn = turns
+	}
+}
+
+// batchGoes reports whether what nothing refers to goes now. What goes changes the prefix
+// from there on, which the provider then reads anew; one rewrite for many costs no more
+// than one for each.
+func (c *collection) batchGoes(frees uint64, turns uint32) bool {
+	return frees >= c.clearAtLeast || turns-min(turns, c.before.BatchTurn) >= c.clearEvery
+}
+
+// fateOf decides on one candidate and notes what is to be remembered of it.
+func (c *collection) fateOf(h *heldResult) fate {
+	place := Place{h.call.Seq, h.call.Block}
+	reached := h.reached == c.index.pass
+	if reached {
+		c.credit(c.index.names[h.by])
+	}
+	switch {
+	case h.restored:
+		c.after.Restored = append(c.after.Restored, place)
+		return stays
+	case h.redacted && reached && h.back:
+		c.after.Redacted = append(c.after.Redacted, place)
+		c.after.Restored = append(c.after.Restored, place)
+		c.again++
+		c.notes = append(c.notes, fmt.Sprintf("%s is shown again: %q names it", reduce.Pointer(place.Seq, place.Block), ledger.Cut(c.index.names[h.by], 80)))
+		return stays
+	case h.redacted:
+		return redacted
+	case reached:
+		c.named++
+		return stays
+	case c.options.RequireWriteBarrier && !c.written(h.call):
+		c.withheld++
+		return stays
+	default:
+		return unreferred
+	}
+}
+
+// written reports whether something was written after a result, so that what it said
+// need not be read from the context any more.
+func (c *collection) written(call *reduce.Call) bool {
+	known := slices.ContainsFunc(c.options.WriteBarrierRefs, func(ref string) bool { return strings.TrimSpace(ref) != "" })
+	return known || c.lastWrite != nil && older(call, c.lastWrite)
+}
+
+// group takes out the results of group i that leave. Those that hold a provider's own
+// blocks leave with the whole group or not at all.
+func (c *collection) group(i int, held *heldGroup, goes bool) {
+	leave := c.leave[:0]
+	sealed := false
+	for _, at := range held.results {
+		if at < 0 || c.index.results[at].pass != c.index.pass {
+			continue
+		}
+		h := &c.index.results[at]
+		switch {
+		case h.fate == unreferred && !goes:
+			c.waiting++
+		case h.fate != stays:
+			leave = append(leave, h)
+			sealed = sealed || h.sealed
+		}
+	}
+	c.leave = leave
+	g := c.view.Group(i)
+	switch {
+	case len(leave) == 0:
+	case sealed && c.options.IgnoreSignatures && len(leave) == len(g.Calls) && !speaks(g):
+		if c.edit.Drop(i, ReachabilityGC, unreachable) {
+			for _, h := range leave {
+				c.count(h)
+			}
+		}
+	default:
+		for _, h := range leave {
+			if !h.sealed {
+				c.redact(i, h)
+			}
+		}
+		if sealed {
+			c.opaque.add(g)
+		}
+	}
+}
+
+func (c *collection) redact(i int, h *heldResult) {
+	p := c.pointer(i, h)
+	switch {
+	case !c.safety.alone(i).results:
+		if c.view.Frees(i, p) > 0 {
+			c.safety.block(i)
+		}
+	case c.edit.Put(i, p):
+		c.count(h)
+	}
+}
+
+// pointer is what stands in the place of a result of group i.
+func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
+	if h.pointer == nil {
+		h.pointer = c.view.Redaction(i, h.call, auditPointer(h.call, h.chars), ReachabilityGC, unreachable)
+	}
+	return h.pointer
+}
+
+func (c *collection) count(h *heldResult) {
+	if !h.redacted {
+		c.fresh++
+	}
+	c.standing++
+	c.after.Redacted = append(c.after.Redacted, Place{h.call.Seq, h.call.Block})
+}
+
+// placeFinder looks places up in the order in which they stand.
+type placeFinder struct {
+	all Places // ascending
+	at  int
+}
+
+func (f *placeFinder) has(p Place) bool {
+	if f.at < len(f.all) && f.all[f.at] == p {
+		f.at++
+		return true
+	}
+	if len(f.all) == 0 || p.compare(f.all[len(f.all)-1]) > 0 {
+		return false
+	}
+	at, found := slices.BinarySearchFunc(f.all, p, Place.compare)
+	f.at = at
+	if found {
+		f.at++
+	}
+	return found
+}
