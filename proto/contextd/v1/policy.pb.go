@@ -718,8 +718,8 @@ type ProjectionPolicy struct {
 	// raw, clean_tool_repair, squash_failed_calls, summary_prefix,
 	// reachability_gc or custom. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Let the policy touch groups that carry a provider's signatures. They are
-	// then dropped whole; they are never sent in part.
+	// Let groups that carry a provider's signatures leave where the provider would
+	// refuse what is left. An assistant message is never sent in part.
 	IgnoreProviderSignatures bool `protobuf:"varint,2,opt,name=ignore_provider_signatures,json=ignoreProviderSignatures,proto3" json:"ignore_provider_signatures,omitempty"`
 	// Why the caller chose it, for the record. Empty: not said.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -750,7 +750,10 @@ type ProjectionPolicy struct {
 	// custom: a CEL expression over each atomic group. True or "keep" shows it,
 	// false or "drop" lets it leave, "stub" and "clip" shorten its results. At most
 	// 8192 characters. Required by custom, empty elsewhere.
-	Expression    string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
+	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
+	// Show everything that reduction left wherever signatures keep the policy from
+	// any of what it would do. Else only what is affected stays.
+	RawFallback   bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -888,6 +891,13 @@ func (x *ProjectionPolicy) GetExpression() string {
 		return x.Expression
 	}
 	return ""
+}
+
+func (x *ProjectionPolicy) GetRawFallback() bool {
+	if x != nil {
+		return x.RawFallback
+	}
+	return false
 }
 
 // When reducers may rewrite a prefix that the provider has cached. What the
@@ -1042,7 +1052,7 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
 	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
-	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xb4\x06\n" +
+	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xd7\x06\n" +
 	"\x10ProjectionPolicy\x12v\n" +
 	"\x06policy\x18\x01 \x01(\tB^\xbaH[\xd8\x01\x01rVR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\x06customR\x06policy\x12<\n" +
 	"\x1aignore_provider_signatures\x18\x02 \x01(\bR\x18ignoreProviderSignatures\x12 \n" +
@@ -1065,7 +1075,8 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\x12write_barrier_refs\x18\x0e \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x80\b\"\x06r\x04\x18\x80\x80\x04R\x10writeBarrierRefs\x12(\n" +
 	"\n" +
 	"expression\x18\x0f \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\n" +
-	"expressionB\x0e\n" +
+	"expression\x12!\n" +
+	"\fraw_fallback\x18\x10 \x01(\bR\vrawFallbackB\x0e\n" +
 	"\f_root_windowB\f\n" +
 	"\n" +
 	"_min_chars\"\x86\x02\n" +

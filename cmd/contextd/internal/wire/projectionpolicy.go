@@ -17,6 +17,7 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 	o := projection.Options{
 		Name:                p.GetPolicy(),
 		IgnoreSignatures:    p.GetIgnoreProviderSignatures(),
+		RawFallback:         p.GetRawFallback(),
 		KeepLast:            p.GetKeepLast(),
 		Summary:             p.GetSummary(),
 		RootWindow:          p.RootWindow,

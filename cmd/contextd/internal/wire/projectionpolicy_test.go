@@ -20,8 +20,8 @@ func TestProjectionPolicies(t *testing.T) {
 	}{
 		"none": {&contextdv1.ProjectionPolicy{}, projection.Options{}},
 		"custom": {
-			&contextdv1.ProjectionPolicy{Policy: "custom", KeepLast: 4, IgnoreProviderSignatures: true, Expression: "age < 9"},
-			projection.Options{Name: "custom", KeepLast: 4, IgnoreSignatures: true, Expression: "age < 9"},
+			&contextdv1.ProjectionPolicy{Policy: "custom", KeepLast: 4, IgnoreProviderSignatures: true, RawFallback: true, Expression: "age < 9"},
+			projection.Options{Name: "custom", KeepLast: 4, IgnoreSignatures: true, RawFallback: true, Expression: "age < 9"},
 		},
 		"summary_prefix": {
 			&contextdv1.ProjectionPolicy{Policy: "summary_prefix", Summary: "s"},
@@ -63,7 +63,7 @@ var nonZero = map[string]protoreflect.Value{
 // TestEveryProjectionFieldIsHeld sets each field of the message that belongs to one
 // policy where that policy is not chosen.
 func TestEveryProjectionFieldIsHeld(t *testing.T) {
-	anyPolicy := map[string]bool{"policy": true, "reason": true, "keep_last": true, "ignore_provider_signatures": true}
+	anyPolicy := map[string]bool{"policy": true, "reason": true, "keep_last": true, "ignore_provider_signatures": true, "raw_fallback": true}
 	fields := (&contextdv1.ProjectionPolicy{}).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
