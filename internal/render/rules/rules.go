@@ -15,7 +15,12 @@ type Violation struct {
 func (v Violation) String() string { return fmt.Sprintf("line %d: %s: %s", v.Line, v.Rule, v.What) }
 
 // checkers are the formats that have rules.
-var checkers = map[string]func(*report, [][]byte){}
+var checkers = map[string]func(*report, [][]byte){
+	"anthropic":        checkAnthropic,
+	"gemini":           checkGemini,
+	"openai_chat":      checkChat,
+	"openai_responses": checkResponses,
+}
 
 // Check holds the lines of a context in a provider's format to the provider's rules.
 // The lines are the messages in order, the system line first if there is one. It

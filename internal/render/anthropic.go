@@ -1,0 +1,196 @@
+package render
+
+import (
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
+)
+
+// anthropic is Anthropic's Messages API: the system line is the request's system
+// blocks, each other line one of its messages. The user and the assistant take turns.
+type anthropic struct{}
+
+const (
+	providerAnthropic    = "anthropic"
+	longestAnthropicName = 128
+	speakerAssistant     = "assistant"
+	anthropicOpening     = `{"type":"text","text":"` + openingText + `"}`
+)
+
+func (anthropic) Name() string { return NameAnthropic }
+
+func (anthropic) Fragments(m Message) []Fragment {
+	c := &content{message: &m}
+	switch m.Role {
+	case eventlog.RoleSystem:
+		return anthropicSystem(c)
+	case eventlog.RoleAssistant:
+		anthropicAssistant(c)
+		return c.fragments(speakerAssistant)
+	default:
+		for i, b := range m.Blocks {
+			anthropicInput(c, i, b)
+		}
+		return c.fragments(speakerUser)
+	}
+}
+
+func (f anthropic) Join(fragments []Fragment) []Encoded {
+	system, rest := turns(fragments, anthropicOpening)
+	out := runs(system, func(string) (string, string) { return `{"system":[`, `]}` })
+	for i := range out {
+		out[i].System = true
+	}
+	if len(rest) > 0 {
+		rest[len(rest)-1] = f.last(rest[len(rest)-1])
+	}
+	return append(out, runs(rest, func(speaker string) (string, string) {
+		return `{"role":"` + speaker + `","content":[`, `]}`
+	})...)
+}
+
+// last is how a fragment stands at the end of a request: an assistant's may not end in
+// whitespace there.
+func (f anthropic) last(fragment Fragment) Fragment {
+	if fragment.Speaker != speakerAssistant {
+		return fragment
+	}
+	c := &content{message: &fragment.Message}
+	anthropicAssistant(c)
+	if len(c.items) == 0 {
+		return fragment
+	}
+	i := c.items[len(c.items)-1].block
+	text, ok := anthropicText(fragment.Blocks[i])
+	trimmed := strings.TrimRightFunc(text, space)
+	if c.items[len(c.items)-1].kind != said || !ok || trimmed == text {
+		return fragment
+	}
+	c.items[len(c.items)-1].json = anthropicTextItem(trimmed)
+	c.converted(i, LeftOut, "whitespace at the end")
+	fragment.JSON, fragment.Conversions = c.json(), c.conversions
+	return fragment
+}
+
+// anthropicText is the text of a block that is carried as a text.
+func anthropicText(b eventlog.Block) (string, bool) {
+	switch b := b.(type) {
+	case eventlog.Text:
+		return b.Text, true
+	case eventlog.ProviderBlock:
+		head := readAnthropic(b.JSON)
+		return head.Text, head.Type == "text"
+	}
+	return "", false
+}
+
+// anthropicSystem makes the blocks of the system prompt, which are texts, and the
+// user's text that they become elsewhere.
+func anthropicSystem(c *content) []Fragment {
+	var texts []string
+	for i, b := range c.message.Blocks {
+		text, ok := systemText(c, i, b)
+		if ok {
+			texts = append(texts, text)
+			c.add(said, i, anthropicTextItem(text))
+		}
+	}
+	out := c.fragments("system")
+	if len(out) > 0 {
+		out[0].Elsewhere = anthropicTextItem(reminderText(strings.Join(texts, "\n")))
+	}
+	return out
+}
+
+// anthropicInput makes an item of what the user or a tool says.
+func anthropicInput(c *content, i int, block eventlog.Block) {
+	switch b := block.(type) {
+	case eventlog.Text:
+		if c.shown(i, b.Text) {
+			c.add(said, i, anthropicTextItem(b.Text))
+		}
+	case eventlog.Media:
+		c.add(said, i, anthropicMediaItem(c, i, b))
+	case eventlog.ProviderBlock:
+		c.add(said, i, anthropicNativeItem(c, i, b, anthropicUserTypes))
+	case eventlog.ToolResult:
+		if c.message.Role == eventlog.RoleTool {
+			c.add(said, i, anthropicResult(c, i, b))
+		} else {
+			c.add(said, i, anthropicTextItem(c.describe(i, "tool result")))
+		}
+	case eventlog.ToolCall:
+		c.add(said, i, anthropicTextItem(c.describe(i, "tool call "+brief(b.Name))))
+	case eventlog.Thinking:
+		c.converted(i, LeftOut, reasoningOf(b, c.message.Model))
+	}
+}
+
+// anthropicAssistant makes the items of an assistant's message. The calls stand last,
+// as nothing but results may follow a call.
+func anthropicAssistant(c *content) {
+	var calls []item
+	pairs := anthropicPairs(c.message.Blocks)
+	for i, block := range c.message.Blocks {
+		before := len(c.items)
+		switch b := block.(type) {
+		case eventlog.Text:
+			if c.shown(i, b.Text) {
+				c.add(said, i, anthropicTextItem(b.Text))
+			}
+		case eventlog.Thinking:
+			anthropicThinking(c, i, b)
+		case eventlog.ToolCall:
+			calls = append(calls, item{called, i, anthropicCall(c, i, b)})
+		case eventlog.ProviderBlock:
+			c.add(said, i, anthropicServerItem(c, i, b, pairs))
+		case eventlog.Media:
+			c.add(said, i, anthropicTextItem(c.describe(i, describeMedia(b))))
+		case eventlog.ToolResult:
+			c.add(said, i, anthropicTextItem(c.describe(i, "tool result")))
+		}
+		if len(c.items) > before && len(calls) > 0 {
+			c.converted(i, Moved, "what stood behind a call")
+		}
+	}
+	c.items = append(c.items, calls...)
+	c.leaveThoughts()
+}
+
+// anthropicThinking carries the reasoning that Anthropic sealed, which must come back
+// as it was.
+func anthropicThinking(c *content, i int, t eventlog.Thinking) {
+	mine := provider.OfBlock(t, c.message.Model) == provider.Anthropic && t.EncryptedContent == ""
+	o := object{dst: []byte{'{'}}
+	switch {
+	case mine && t.Signature != "" && t.RedactedData == "":
+		o.always("type", "thinking")
+		o.always("thinking", t.Text)
+		o.always("signature", t.Signature)
+	case mine && t.RedactedData != "" && t.Signature == "" && t.Text == "":
+		o.always("type", "redacted_thinking")
+		if printable(t.RedactedData) {
+			o.always("data", t.RedactedData)
+		} else {
+			o.base64("data", t.RedactedData)
+		}
+	default:
+		c.converted(i, LeftOut, reasoningOf(t, c.message.Model))
+		return
+	}
+	c.add(thought, i, append(o.dst, '}'))
+}
+
+// printable reports whether redacted data is the text that Anthropic sends rather than
+// the bytes that the text stands for.
+func printable(data string) bool {
+	return strings.Trim(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_.:") == ""
+}
+
+func anthropicTextItem(text string) []byte {
+	o := object{dst: []byte{'{'}}
+	o.always("type", "text")
+	o.always("text", text)
+	return append(o.dst, '}')
+}

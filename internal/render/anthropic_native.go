@@ -1,0 +1,99 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// The types of Anthropic's own blocks that may stand in a user's message, in a result,
+// in a failed result and in an assistant's message.
+var (
+	anthropicUserTypes      = set("text", "image", "document", "search_result", "container_upload")
+	anthropicResultTypes    = set("text", "image", "document", "search_result", "tool_reference")
+	anthropicTextTypes      = set("text")
+	anthropicAssistantTypes = set("text", "server_tool_use", "mcp_tool_use", "mcp_tool_result",
+		"web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
+		"bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result")
+)
+
+func set(all ...string) map[string]bool {
+	out := make(map[string]bool, len(all))
+	for _, s := range all {
+		out[s] = true
+	}
+	return out
+}
+
+// anthropicHead is what tells where a block of Anthropic's may stand.
+type anthropicHead struct {
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	ID        string `json:"id"`
+	ToolUseID string `json:"tool_use_id"`
+}
+
+func readAnthropic(raw string) anthropicHead {
+	var head anthropicHead
+	if !carriedJSON(raw) || !isObject(raw) || json.Unmarshal([]byte(raw), &head) != nil {
+		return anthropicHead{}
+	}
+	return head
+}
+
+// anthropicNativeItem carries a provider's block as it came where it is Anthropic's and
+// of a type that may stand here, or describes it.
+func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
+	head := readAnthropic(b.JSON)
+	if b.Provider != providerAnthropic || !types[head.Type] || head.Type == "text" && hollow(head.Text) {
+		return anthropicTextItem(c.describe(i, nativeKind(b)))
+	}
+	return appendRaw(nil, b.JSON)
+}
+
+// anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use
+// of a server tool and its result stand together or not at all.
+func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
+	head := readAnthropic(b.JSON)
+	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] {
+		return anthropicTextItem(c.describe(i, nativeKind(b)))
+	}
+	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)
+}
+
+// anthropicPairs are the indices of the blocks that use a server tool and have their
+// result behind them, and of these results.
+func anthropicPairs(blocks []eventlog.Block) map[int]bool {
+	open := map[string]int{}
+	var pairs map[int]bool
+	for i, block := range blocks {
+		b, ok := block.(eventlog.ProviderBlock)
+		if !ok || b.Provider != providerAnthropic {
+			continue
+		}
+		head := readAnthropic(b.JSON)
+		use, asked := open[head.ToolUseID]
+		switch {
+		case strings.HasSuffix(head.Type, "_tool_use") && serverID(head.ID):
+			open[head.ID] = i
+		case strings.HasSuffix(head.Type, "_tool_result") && asked:
+			delete(open, head.ToolUseID)
+			if pairs == nil {
+				pairs = map[int]bool{}
+			}
+			pairs[use], pairs[i] = true, true
+		}
+	}
+	return pairs
+}
+
+// serverID reports whether an id has the form of those that Anthropic gives.
+func serverID(id string) bool {
+	for i := range len(id) {
+		if !wordByte(i, id[i]) {
+			return false
+		}
+	}
+	return strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
+}

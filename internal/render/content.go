@@ -1,0 +1,170 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
+)
+
+// content gathers what the blocks of one message become.
+type content struct {
+	message     *Message
+	items       []item
+	conversions []Conversion
+}
+
+// item is an element of a message's content.
+type item struct {
+	kind  itemKind
+	block int // index of the block that it was made of
+	json  []byte
+}
+
+type itemKind uint8
+
+const (
+	said itemKind = iota + 1
+	thought
+	called
+)
+
+func (c *content) add(kind itemKind, block int, json []byte) {
+	c.items = append(c.items, item{kind, block, json})
+}
+
+// converted notes that block i was not carried as it was.
+func (c *content) converted(i int, kind ConversionKind, what string) {
+	at := c.message.place(i)
+	c.conversions = append(c.conversions, Conversion{Seq: at.Seq, Block: at.Index, Kind: kind, What: what})
+}
+
+// describe notes that a text stands for block i, or for a part of it, and returns the
+// text.
+func (c *content) describe(i int, what string) string {
+	c.converted(i, Described, what)
+	return description(what, c.message.place(i))
+}
+
+// shown reports whether text can be said. What is empty is left out without a word.
+func (c *content) shown(i int, text string) bool {
+	if !hollow(text) {
+		return true
+	}
+	if text != "" {
+		c.converted(i, LeftOut, "whitespace")
+	}
+	return false
+}
+
+// callID is the id of call i in the provider's format.
+func (c *content) callID(i int, id string) string {
+	mapped := c.message.callID(id)
+	if mapped != id {
+		c.converted(i, Renamed, "call id "+brief(id))
+	}
+	return mapped
+}
+
+// leaveThoughts takes away the reasoning at the end, which leads to nothing: providers
+// refuse a message that ends in it.
+func (c *content) leaveThoughts() {
+	for len(c.items) > 0 && c.items[len(c.items)-1].kind == thought {
+		c.converted(c.items[len(c.items)-1].block, LeftOut, "reasoning that nothing follows")
+		c.items = c.items[:len(c.items)-1]
+	}
+}
+
+// json is the items, separated by commas.
+func (c *content) json() []byte {
+	size := 0
+	for i := range c.items {
+		size += len(c.items[i].json) + 1
+	}
+	out := make([]byte, 0, size)
+	for i := range c.items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, c.items[i].json...)
+	}
+	return out
+}
+
+// fragments is one fragment with the items, or none.
+func (c *content) fragments(speaker string) []Fragment {
+	if len(c.items) == 0 {
+		return nil
+	}
+	return []Fragment{{Message: *c.message, Speaker: speaker, JSON: c.json(), Conversions: c.conversions}}
+}
+
+// hollow reports whether there is nothing but whitespace, as Python has it, in which
+// providers look: the separators U+001C to U+001F belong to it.
+func hollow(s string) bool { return strings.TrimRightFunc(s, space) == "" }
+
+func space(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }
+
+// brief cuts what a conversion or a description names.
+func brief(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && s[cut]&0xc0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// reasoningOf says whose reasoning a block is that is left out.
+func reasoningOf(t eventlog.Thinking, model string) string {
+	by := provider.OfBlock(t, model)
+	switch {
+	case !t.Sealed():
+		return "reasoning without a seal"
+	case by == provider.Unknown:
+		return "reasoning of an unknown model"
+	default:
+		return "reasoning of " + by.String()
+	}
+}
+
+// nativeKind names what a provider's block is: its type, or the first of its members.
+func nativeKind(b eventlog.ProviderBlock) string {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte(b.JSON), &head) == nil && head.Type != "" {
+		return brief(head.Type)
+	}
+	d := json.NewDecoder(strings.NewReader(b.JSON))
+	if t, err := d.Token(); err == nil && t == json.Delim('{') {
+		if name, err := d.Token(); err == nil {
+			if s, ok := name.(string); ok && s != "" {
+				return brief(s)
+			}
+		}
+	}
+	return brief(b.Provider) + " block"
+}
+
+// systemText is what a block says in a system prompt, which is text alone.
+func systemText(c *content, i int, block eventlog.Block) (string, bool) {
+	switch b := block.(type) {
+	case eventlog.Text:
+		return b.Text, c.shown(i, b.Text)
+	case eventlog.Media:
+		return c.describe(i, describeMedia(b)), true
+	case eventlog.ProviderBlock:
+		return c.describe(i, nativeKind(b)), true
+	case eventlog.Thinking:
+		c.converted(i, LeftOut, reasoningOf(b, c.message.Model))
+		return "", false
+	default:
+		return c.describe(i, "tool block"), true
+	}
+}

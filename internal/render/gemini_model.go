@@ -1,0 +1,176 @@
+package render
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
+)
+
+// unsigned stands for the signature of a call that has none. Gemini 3 refuses the calls
+// of the current turn without one, and documents this for calls that it did not make.
+const unsigned = "skip_thought_signature_validator"
+
+// modelTurn makes the parts of a model's content.
+type modelTurn struct {
+	*content
+	// signature belongs to the next part that is no reasoning; signed is the block that
+	// it came in.
+	signature string
+	signed    int
+	calls     int
+}
+
+func geminiModel(c *content) {
+	t := &modelTurn{content: c}
+	for i, block := range c.message.Blocks {
+		switch b := block.(type) {
+		case eventlog.Text:
+			if t.shown(i, b.Text) {
+				t.add(said, i, geminiText(b.Text, t.take()))
+			}
+		case eventlog.Thinking:
+			t.think(i, b)
+		case eventlog.ToolCall:
+			t.call(i, b)
+		case eventlog.Media:
+			t.add(said, i, geminiMedia(c, i, b, t.take()))
+		case eventlog.ProviderBlock:
+			t.native(i, b)
+		case eventlog.ToolResult:
+			t.add(said, i, geminiText(t.describe(i, "tool result"), ""))
+		}
+	}
+	if len(t.items) > 0 && t.items[len(t.items)-1].kind != thought {
+		t.flush()
+	}
+	t.leaveThoughts()
+	if t.signature != "" {
+		t.converted(t.signed, LeftOut, "signature of nothing")
+	}
+}
+
+// take is the signature of the part that is made now.
+func (t *modelTurn) take() string {
+	s := t.signature
+	t.signature = ""
+	return s
+}
+
+// flush gives a signature that no part follows a part of its own, as Gemini itself does
+// at the end of a stream.
+func (t *modelTurn) flush() {
+	if t.signature != "" {
+		t.add(said, t.signed, geminiText("", t.take()))
+	}
+}
+
+// sign keeps a signature for the part that it belongs to.
+func (t *modelTurn) sign(i int, signature string) {
+	if !signatureBytes(signature) {
+		t.converted(i, LeftOut, "signature that is no base64")
+		return
+	}
+	t.flush()
+	t.signature, t.signed = signature, i
+}
+
+// think carries Gemini's own reasoning, which may stand without a signature.
+func (t *modelTurn) think(i int, b eventlog.Thinking) {
+	if provider.OfBlock(b, t.message.Model) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
+		t.converted(i, LeftOut, reasoningOf(b, t.message.Model))
+		return
+	}
+	if !hollow(b.Text) {
+		o := object{dst: []byte{'{'}}
+		o.always("text", b.Text)
+		o.raw("thought", "true")
+		t.add(thought, i, append(o.dst, '}'))
+	}
+	if b.Signature != "" {
+		t.sign(i, b.Signature)
+	}
+}
+
+func (t *modelTurn) call(i int, b eventlog.ToolCall) {
+	signature := t.take()
+	if signature == "" && t.calls == 0 {
+		signature = unsigned
+	}
+	t.calls++
+	o := object{dst: append([]byte(nil), `{"functionCall":{`...)}
+	o.always("id", t.callID(i, b.CallID))
+	o.always("name", t.toolName(i, b.Name, longestGeminiName, geminiNameByte))
+	o.name("args")
+	var wrapped bool
+	if o.dst, wrapped = appendArguments(o.dst, b.Arguments); wrapped {
+		t.converted(i, Wrapped, "arguments that are no object")
+	}
+	o.dst = append(o.dst, '}')
+	o.str("thoughtSignature", signature)
+	t.add(called, i, append(o.dst, '}'))
+}
+
+// native carries a part of Gemini's as it came, or describes it. A part that is nothing
+// but a signature is that of what follows.
+func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
+	if signature, ok := bareSignature(b); ok {
+		t.sign(i, signature)
+		return
+	}
+	part, ok := geminiNative(b)
+	if !ok {
+		t.add(said, i, geminiText(t.describe(i, nativeKind(b)), t.take()))
+		return
+	}
+	t.flush()
+	t.add(said, i, part)
+}
+
+// bareSignature is the signature in a block of Google's that holds nothing else.
+func bareSignature(b eventlog.ProviderBlock) (string, bool) {
+	var only map[string]json.RawMessage
+	if b.Provider != providerGoogle || json.Unmarshal([]byte(b.JSON), &only) != nil || len(only) != 1 {
+		return "", false
+	}
+	var signature string
+	err := json.Unmarshal(only["thoughtSignature"], &signature)
+	return signature, err == nil && signature != ""
+}
+
+// signatureBytes reports whether a signature is base64, of either alphabet.
+func signatureBytes(s string) bool {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	_, err := base64.RawStdEncoding.DecodeString(s)
+	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
+}
+
+// geminiNatives are the parts of Gemini's own that are carried: one of them to a part,
+// with what may stand beside it.
+var (
+	geminiNatives = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+	geminiBeside  = set("thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
+)
+
+// geminiNative is a part as it came, if it is one that Gemini takes back.
+func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
+	var part map[string]json.RawMessage
+	if b.Provider != providerGoogle || !carriedJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
+		return nil, false
+	}
+	kinds := 0
+	for name, value := range part {
+		var text string
+		switch {
+		case name == "text" && (json.Unmarshal(value, &text) != nil || hollow(text)):
+			return nil, false
+		case geminiNatives[name]:
+			kinds++
+		case !geminiBeside[name]:
+			return nil, false
+		}
+	}
+	return appendRaw(nil, b.JSON), kinds == 1
+}

@@ -1,0 +1,66 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// mediaType is what a block of media is, by what it begins with, by what the runtime
+// called it, or by how its address ends; empty if nothing tells. What an image begins
+// with goes before its name, since providers refuse one under a wrong name.
+func mediaType(m eventlog.Media) string {
+	for _, magic := range magics {
+		if strings.HasPrefix(m.Data, magic.begins) {
+			return magic.name
+		}
+	}
+	if strings.HasPrefix(m.Data, "RIFF") && len(m.Data) >= 12 && m.Data[8:12] == "WEBP" {
+		return "image/webp"
+	}
+	name, _, _ := strings.Cut(m.MIMEType, ";")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "image/jpg" {
+		name = "image/jpeg"
+	}
+	if name == "" && m.Data == "" {
+		path, _, _ := strings.Cut(strings.ToLower(m.URI), "?")
+		path, _, _ = strings.Cut(path, "#")
+		name = extensions[path[strings.LastIndexByte(path, '.')+1:]]
+	}
+	return name
+}
+
+var magics = []struct{ begins, name string }{
+	{"\x89PNG\r\n\x1a\n", "image/png"},
+	{"\xff\xd8\xff", "image/jpeg"},
+	{"GIF87a", "image/gif"},
+	{"GIF89a", "image/gif"},
+	{"%PDF-", "application/pdf"},
+}
+
+var extensions = map[string]string{
+	"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+	"pdf": "application/pdf",
+}
+
+// renamedMedia says that media goes out under another type than the runtime's, if it
+// does.
+func (c *content) renamedMedia(i int, m eventlog.Media, name string) {
+	if given := strings.ToLower(m.MIMEType); given != "" && given != name && given != "image/jpg" && !strings.HasPrefix(given, name+";") {
+		c.converted(i, Renamed, brief(m.MIMEType)+" is "+name)
+	}
+}
+
+// describeMedia says what media is.
+func describeMedia(m eventlog.Media) string {
+	name := brief(m.MIMEType)
+	if name == "" {
+		name = "media"
+	}
+	if m.Data == "" {
+		return name + " by reference"
+	}
+	return fmt.Sprintf("%s, %d bytes", name, len(m.Data))
+}

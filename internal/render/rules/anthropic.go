@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Limits of a request to Anthropic.
+const (
+	anthropicBytes    = 32 << 20
+	anthropicImage    = 5 << 20
+	anthropicMessages = 100_000
+	anthropicMarks    = 4
+)
+
+var (
+	anthropicID     = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	anthropicName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	anthropicServer = regexp.MustCompile(`^(srvtoolu|mcptoolu)_[a-zA-Z0-9_-]+$`)
+)
+
+// anthropicCheck reads a request as Anthropic's Messages API does.
+type anthropicCheck struct {
+	*report
+	ids map[string]bool
+	// marks counts cache breakpoints; short is set once one of five minutes was seen.
+	marks int
+	short bool
+}
+
+// anthropicTurn is what of a message counts for its neighbours.
+type anthropicTurn struct {
+	line           int
+	role           string
+	calls, results []string
+	// ending is the text that it ends with.
+	ending string
+}
+
+func checkAnthropic(r *report, lines [][]byte) {
+	c := &anthropicCheck{report: r, ids: map[string]bool{}}
+	total := 0
+	var turns []anthropicTurn
+	for i, line := range lines {
+		total += len(line)
+		o, ok := c.open(i, "line", line)
+		if !ok {
+			continue
+		}
+		if _, ok := o["system"]; ok {
+			c.system(i, line)
+			continue
+		}
+		turns = append(turns, c.message(i, line))
+	}
+	if total > anthropicBytes {
+		c.add(-1, "size", "%d bytes, more than %d", total, anthropicBytes)
+	}
+	if len(turns) > anthropicMessages {
+		c.add(-1, "size", "%d messages, more than %d", len(turns), anthropicMessages)
+	}
+	if c.marks > anthropicMarks {
+		c.add(-1, "cache", "%d breakpoints, more than %d", c.marks, anthropicMarks)
+	}
+	c.order(turns)
+}
+
+func (c *anthropicCheck) system(line int, raw []byte) {
+	if line > 0 {
+		c.add(line, "system", "a system line that is not the first")
+	}
+	o := c.object(line, "line", raw, []string{"system"}, nil)
+	blocks := c.list(line, "system", o["system"])
+	if len(blocks) == 0 {
+		c.add(line, "content", "system: empty")
+	}
+	for i, block := range blocks {
+		c.block(line, fmt.Sprintf("system[%d]", i), block, "system", nil)
+	}
+}
+
+func (c *anthropicCheck) message(line int, raw []byte) anthropicTurn {
+	o := c.object(line, "line", raw, []string{"role", "content"}, nil)
+	t := anthropicTurn{line: line, role: c.text(line, "role", o["role"])}
+	if t.role != "user" && t.role != "assistant" {
+		c.add(line, "role", "%q", t.role)
+	}
+	blocks := c.list(line, "content", o["content"])
+	if len(blocks) == 0 {
+		c.add(line, "content", "empty")
+	}
+	asked := map[string]bool{}
+	kind := ""
+	for i, block := range blocks {
+		where := fmt.Sprintf("content[%d]", i)
+		before := kind
+		kind = c.block(line, where, block, t.role, &t)
+		switch {
+		case before == "tool_use" && kind != "tool_use":
+			c.add(line, "calls last", "%s: %s behind a tool_use", where, kind)
+		case kind == "tool_result" && before != "" && before != "tool_result":
+			c.add(line, "results first", "%s: behind %s", where, before)
+		}
+		c.server(line, where, kind, block, asked)
+	}
+	for id := range asked {
+		c.add(line, "server tools", "%s has no result", id)
+	}
+	if kind == "thinking" || kind == "redacted_thinking" {
+		c.add(line, "thinking", "the last block is %s", kind)
+	}
+	if kind != "text" {
+		t.ending = ""
+	}
+	return t
+}
+
+// server holds uses of server tools and their results together.
+func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessage, asked map[string]bool) {
+	if kind == "tool_use" || kind == "tool_result" {
+		return
+	}
+	var b struct {
+		ID        string `json:"id"`
+		ToolUseID string `json:"tool_use_id"`
+	}
+	switch {
+	case strings.HasSuffix(kind, "_tool_use"):
+		if json.Unmarshal(raw, &b) != nil || !anthropicServer.MatchString(b.ID) {
+			c.add(line, "id", "%s: %q", where, b.ID)
+		}
+		asked[b.ID] = true
+	case strings.HasSuffix(kind, "_tool_result"):
+		if json.Unmarshal(raw, &b) != nil || !asked[b.ToolUseID] {
+			c.add(line, "server tools", "%s: a result of nothing, %q", where, b.ToolUseID)
+		}
+		delete(asked, b.ToolUseID)
+	}
+}
+
+// order holds the messages to their order: turns, and calls with their results.
+func (c *anthropicCheck) order(turns []anthropicTurn) {
+	for i, t := range turns {
+		var before anthropicTurn
+		if i > 0 {
+			before = turns[i-1]
+		}
+		switch {
+		case i == 0 && t.role != "user":
+			c.add(t.line, "alternation", "the first message is the %s's", t.role)
+		case t.role == before.role:
+			c.add(t.line, "alternation", "two messages of the %s", t.role)
+		}
+		pairing(c.report, t.line, before.calls, t.results)
+	}
+	if n := len(turns); n > 0 {
+		last := turns[n-1]
+		pairing(c.report, last.line, last.calls, nil)
+		if last.role == "assistant" && strings.TrimSpace(last.ending) != "" && strings.TrimRight(last.ending, " \t\r\n") != last.ending {
+			c.add(last.line, "end", "the last assistant message ends in whitespace")
+		}
+	}
+}
+
+// pairing holds results to the calls before them: the same, in the same order.
+func pairing(r *report, line int, calls, results []string) {
+	if len(calls) != len(results) {
+		r.add(line, "pairs", "%d results of %d calls", len(results), len(calls))
+		return
+	}
+	for i := range calls {
+		if calls[i] != results[i] {
+			r.add(line, "pairs", "result %d is of %s, the call is %s", i, results[i], calls[i])
+		}
+	}
+}

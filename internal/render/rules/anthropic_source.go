@@ -1,0 +1,65 @@
+package rules
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// sources are the ways in which media come, each with the types of media.
+type sources map[string][]string
+
+var (
+	anthropicImageSources = sources{
+		"base64": {"image/jpeg", "image/png", "image/gif", "image/webp"},
+		"url":    nil,
+		"file":   nil,
+	}
+	anthropicDocumentSources = sources{
+		"base64":  {"application/pdf"},
+		"text":    {"text/plain"},
+		"url":     nil,
+		"file":    nil,
+		"content": nil,
+	}
+)
+
+func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, allowed sources) {
+	where += ".source"
+	o, ok := c.open(line, where, raw)
+	if !ok {
+		return
+	}
+	kind := c.text(line, where, o["type"])
+	types, ok := allowed[kind]
+	if !ok {
+		c.add(line, "source", "%s: type %q", where, kind)
+		return
+	}
+	switch kind {
+	case "base64", "text":
+		o = c.object(line, where, raw, []string{"type", "media_type", "data"}, nil)
+		if name := c.text(line, where, o["media_type"]); !slices.Contains(types, name) {
+			c.add(line, "source", "%s: media type %q", where, name)
+		}
+		data := c.text(line, where, o["data"])
+		switch {
+		case kind == "base64":
+			c.base64(line, where, data)
+			if types[0] == "image/jpeg" && len(data) > anthropicImage {
+				c.add(line, "size", "%s: %d bytes, more than %d", where, len(data), anthropicImage)
+			}
+		case blank(data):
+			c.add(line, "text", "%s: empty", where)
+		}
+	case "url":
+		o = c.object(line, where, raw, []string{"type", "url"}, nil)
+		if url := c.text(line, where, o["url"]); !strings.HasPrefix(url, "https://") {
+			c.add(line, "source", "%s: %.40q is no HTTPS address", where, url)
+		}
+	case "file":
+		c.object(line, where, raw, []string{"type", "file_id"}, nil)
+	case "content":
+		c.object(line, where, raw, []string{"type", "content"}, nil)
+	}
+}

@@ -1,0 +1,180 @@
+package rules
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// geminiBytes is how large a request with inline data may be.
+const geminiBytes = 20 << 20
+
+var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+
+// geminiCheck reads a request as Google's generateContent does.
+type geminiCheck struct {
+	*report
+	ids map[string]bool
+}
+
+// geminiTurn is what of a content counts for its neighbours: its calls and responses,
+// each as id and name.
+type geminiTurn struct {
+	line           int
+	role           string
+	calls, answers []string
+}
+
+func checkGemini(r *report, lines [][]byte) {
+	c := &geminiCheck{report: r, ids: map[string]bool{}}
+	total := 0
+	var turns []geminiTurn
+	for i, line := range lines {
+		total += len(line)
+		o, ok := c.open(i, "line", line)
+		if !ok {
+			continue
+		}
+		if _, ok := o["systemInstruction"]; ok {
+			c.system(i, line)
+			continue
+		}
+		turns = append(turns, c.content(i, line))
+	}
+	if total > geminiBytes {
+		c.add(-1, "size", "%d bytes, more than %d", total, geminiBytes)
+	}
+	for i, t := range turns {
+		var before geminiTurn
+		if i > 0 {
+			before = turns[i-1]
+		}
+		switch {
+		case i == 0 && t.role != "user":
+			c.add(t.line, "alternation", "the first content is the %s's", t.role)
+		case t.role == before.role:
+			c.add(t.line, "alternation", "two contents of the %s", t.role)
+		}
+		pairing(r, t.line, before.calls, t.answers)
+	}
+	if n := len(turns); n > 0 {
+		pairing(r, turns[n-1].line, turns[n-1].calls, nil)
+	}
+}
+
+func (c *geminiCheck) system(line int, raw []byte) {
+	if line > 0 {
+		c.add(line, "system", "a system line that is not the first")
+	}
+	o := c.object(line, "line", raw, []string{"systemInstruction"}, nil)
+	o = c.object(line, "systemInstruction", o["systemInstruction"], []string{"parts"}, []string{"role"})
+	parts := c.list(line, "parts", o["parts"])
+	if len(parts) == 0 {
+		c.add(line, "content", "no parts")
+	}
+	for i, raw := range parts {
+		where := fmt.Sprintf("parts[%d]", i)
+		part := c.object(line, where, raw, []string{"text"}, nil)
+		if blank(c.text(line, where, part["text"])) {
+			c.add(line, "text", "%s: empty", where)
+		}
+	}
+}
+
+func (c *geminiCheck) content(line int, raw []byte) geminiTurn {
+	o := c.object(line, "line", raw, []string{"role", "parts"}, nil)
+	t := geminiTurn{line: line, role: c.text(line, "role", o["role"])}
+	if t.role != "user" && t.role != "model" {
+		c.add(line, "role", "%q", t.role)
+	}
+	parts := c.list(line, "parts", o["parts"])
+	if len(parts) == 0 {
+		c.add(line, "content", "no parts")
+	}
+	kind, thought := "", false
+	for i, raw := range parts {
+		where := fmt.Sprintf("parts[%d]", i)
+		before := kind
+		kind, thought = c.part(line, where, raw, &t)
+		if kind == "functionResponse" && before != "" && before != kind {
+			c.add(line, "responses first", "%s: behind %s", where, before)
+		}
+	}
+	if thought {
+		c.add(line, "thought", "the last part is a thought")
+	}
+	return t
+}
+
+// geminiKinds are the kinds of part, and who may say them.
+var geminiKinds = map[string]string{
+	"text": "user model", "inlineData": "user model", "fileData": "user model", "functionCall": "model",
+	"functionResponse": "user", "executableCode": "model", "codeExecutionResult": "model user",
+}
+
+var geminiBeside = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
+
+func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *geminiTurn) (kind string, thought bool) {
+	o, _ := c.open(line, where, raw)
+	kinds := 0
+	for name := range o {
+		if who, ok := geminiKinds[name]; ok {
+			kinds++
+			kind = name
+			if !slices.Contains(strings.Fields(who), t.role) {
+				c.add(line, "place", "%s: %s of the %s", where, name, t.role)
+			}
+		} else if !slices.Contains(geminiBeside, name) {
+			c.add(line, "members", "%s: unknown %q", where, name)
+		}
+	}
+	if kinds != 1 {
+		c.add(line, "part", "%s: %d kinds of data", where, kinds)
+		return kind, false
+	}
+	signature, signed := o["thoughtSignature"]
+	if signed {
+		c.signature(line, where, c.text(line, where, signature), t.role)
+	}
+	thought = c.flag(line, where, o["thought"])
+	if thought && (t.role != "model" || kind != "text") {
+		c.add(line, "thought", "%s: %s of the %s is a thought", where, kind, t.role)
+	}
+	switch kind {
+	case "text":
+		if blank(c.text(line, where, o["text"])) && !signed {
+			c.add(line, "text", "%s: empty", where)
+		}
+	case "functionCall":
+		if !signed && len(t.calls) == 0 {
+			c.add(line, "signature", "%s: the first call has none", where)
+		}
+		c.call(line, where, o[kind], t)
+	case "functionResponse":
+		c.response(line, where, o[kind], t)
+	case "inlineData":
+		o = c.object(line, where, o[kind], []string{"mimeType", "data"}, []string{"displayName"})
+		c.mime(line, where, c.text(line, where, o["mimeType"]))
+		c.base64(line, where, c.text(line, where, o["data"]))
+	case "fileData":
+		o = c.object(line, where, o[kind], []string{"fileUri", "mimeType"}, []string{"displayName"})
+		c.mime(line, where, c.text(line, where, o["mimeType"]))
+		if uri := c.text(line, where, o["fileUri"]); !strings.HasPrefix(uri, "https://") && !strings.HasPrefix(uri, "gs://") {
+			c.add(line, "source", "%s: %.40q", where, uri)
+		}
+	}
+	return kind, thought
+}
+
+func (c *geminiCheck) signature(line int, where, signature, role string) {
+	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(signature), "=")
+	if _, err := base64.RawStdEncoding.DecodeString(plain); err != nil || plain == "" {
+		c.add(line, "signature", "%s: %.20q is no base64", where, signature)
+	}
+	if role != "model" {
+		c.add(line, "signature", "%s: of the %s", where, role)
+	}
+}

@@ -1,0 +1,47 @@
+package render
+
+import (
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// openingText is the first turn of the user where a conversation has none at its
+// beginning and the provider wants one.
+const openingText = "[contextd: the conversation begins with the assistant]"
+
+const speakerUser = "user"
+
+// reminderText is how a system message is shown where the provider takes none.
+func reminderText(text string) string {
+	return "<system-reminder>\n" + text + "\n</system-reminder>"
+}
+
+// turns parts the fragments of a context into the system prompt, which is the leading run
+// of system messages that stand there for good, and
+// the rest, in which system messages are the user's. The rest begins with the user:
+// opening is the JSON of what stands there if it does not.
+func turns(fragments []Fragment, opening string) (system, rest []Fragment) {
+	n := 0
+	for n < len(fragments) && fragments[n].Role == eventlog.RoleSystem && !fragments[n].passing() {
+		n++
+	}
+	system, fragments = fragments[:n], fragments[n:]
+	rest = make([]Fragment, 0, len(fragments)+1)
+	if len(fragments) > 0 && fragments[0].Role != eventlog.RoleSystem && fragments[0].Speaker != speakerUser {
+		rest = append(rest, Fragment{Message: openingMessage(), Speaker: speakerUser, JSON: []byte(opening)})
+	}
+	for _, f := range fragments {
+		if f.Role == eventlog.RoleSystem {
+			at := f.place(0)
+			f.Speaker, f.JSON = speakerUser, f.Elsewhere
+			f.Conversions = append(slices.Clone(f.Conversions), Conversion{Seq: at.Seq, Block: at.Index, Kind: Moved, What: "system message"})
+		}
+		rest = append(rest, f)
+	}
+	return system, rest
+}
+
+func openingMessage() Message {
+	return Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: openingText}}, Origin: Summary, Cause: "the provider's order of turns"}
+}
