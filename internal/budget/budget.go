@@ -54,6 +54,8 @@ type Spec struct {
 	YellowAt, RedAt float64
 	TierCaps        map[Tier]float64 // fractions of the target
 	Tokenizer       string
+	// Format names how the messages are encoded; empty for contextd's own.
+	Format string
 }
 
 // Budget is a resolved Spec: what the messages of one request may hold. It is a
@@ -68,8 +70,10 @@ type Budget struct {
 	InjectionReserve uint64
 	// OverheadTokens is what the caller sends beside the messages; the target is
 	// without it.
-	OverheadTokens  uint64
-	Tokenizer       string
+	OverheadTokens uint64
+	Tokenizer      string
+	// Format names how the messages are encoded, and so what is counted around them.
+	Format          string `json:",omitempty"`
 	Model           string
 	YellowAt, RedAt float64
 	// Calibration is real / estimated tokens, as model calls taught it; see
@@ -99,6 +103,7 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 		InjectionReserve: s.InjectionReserve,
 		OverheadTokens:   s.OverheadTokens,
 		Tokenizer:        s.Tokenizer,
+		Format:           s.Format,
 		Model:            s.Model,
 		Calibration:      1,
 		YellowAt:         orDefault(s.YellowAt, DefaultYellowAt),

@@ -30,6 +30,9 @@ type Fragment struct {
 	// Elsewhere is JSON for a place where the format does not take this speaker, such
 	// as a system prompt behind the first turn.
 	Elsewhere []byte
+	// ID is the provider's id of what JSON is, where it has one. Elsewhere stands for it
+	// where another has the id already.
+	ID string
 	// Conversions tell what could not be carried as it was.
 	Conversions []Conversion
 }
@@ -47,7 +50,9 @@ type Encoded struct {
 	System bool
 	// Passing is set where a part of it, at its end, is a reminder or an injection,
 	// which will not be there next time.
-	Passing     bool
+	Passing bool
+	// Lasting is how many items of its content stand before the first that is passing.
+	Lasting int
 	Conversions []Conversion
 }
 
@@ -62,7 +67,7 @@ const (
 
 // Formats lists the formats, contextd's own first.
 func Formats() []Format {
-	return []Format{contextd{}}
+	return []Format{contextd{}, anthropic{}, openAIChat{}, openAIResponses{}, gemini{}}
 }
 
 // FormatNamed returns the format of a name.
@@ -99,6 +104,45 @@ func (f *Fragment) encoded() Encoded {
 	return Encoded{Message: f.Message, JSON: f.JSON, Passing: f.passing(), Conversions: f.Conversions}
 }
 
+// lasting counts the items before the first passing fragment of a run.
+func lasting(run []Fragment) int {
+	n := 0
+	for i := range run {
+		if run[i].passing() {
+			break
+		}
+		n += items(run[i].JSON)
+	}
+	return n
+}
+
+// items counts the JSON values that stand in a list, separated by commas.
+func items(list []byte) int {
+	if len(list) == 0 {
+		return 0
+	}
+	n, depth, inString := 1, 0, false
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				inString = false
+			}
+		case c == '"':
+			inString = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			n++
+		}
+	}
+	return n
+}
+
 func (f *Fragment) passing() bool { return f.Origin == Reminder || f.Origin == Injected }
 
 // runs makes one message of each run of fragments of one speaker. It gives open the
@@ -130,6 +174,9 @@ func joined(run []Fragment, open func(speaker string) (head, tail string)) Encod
 		out.JSON = append(append(out.JSON, ','), run[i].JSON...)
 	}
 	out.JSON = append(out.JSON, tail...)
+	if out.Passing {
+		out.Lasting = lasting(run)
+	}
 	return out
 }
 
@@ -146,5 +193,6 @@ func (e *Encoded) take(f *Fragment) {
 		e.Cause = f.Cause
 	}
 	e.Passing = f.passing()
+	e.Digest = e.Digest || f.Digest
 	e.Conversions = slices.Concat(e.Conversions, f.Conversions)
 }

@@ -12,7 +12,7 @@ import (
 func DigestMessage(d reduce.Digest) Message {
 	return Message{
 		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}, Origin: Summary,
-		Tokens: d.Tokens, Cause: "dialogue_window",
+		Tokens: d.Tokens, Cause: "dialogue_window", Digest: true,
 	}
 }
 

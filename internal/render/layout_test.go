@@ -3,6 +3,7 @@ package render_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,10 @@ func checkMessages(t *testing.T, got, want []render.Message) {
 		t.Fatalf("%d messages instead of %d: %+v", len(got), len(want), got)
 	}
 	for i := range got {
+		if len(got[i].Places) != len(got[i].Blocks) && got[i].Places != nil {
+			t.Errorf("message %d: %d places for %d blocks", i, len(got[i].Places), len(got[i].Blocks))
+		}
+		got[i].Places = nil // TestGroupMessagesSayWhereFrom
 		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("message %d:\n got %+v\nwant %+v", i, got[i], want[i])
 		}
@@ -156,10 +161,37 @@ func TestGroupMessagesUnderEdits(t *testing.T) {
 	}
 }
 
+// Each block says where it stands in the log, also behind one that is left out, and a
+// call id that was used before how often.
+func TestGroupMessagesSayWhereFrom(t *testing.T) {
+	first := say(eventlog.RoleAssistant, eventlog.ToolCall{CallID: "c1", Name: "read"})
+	again := say(eventlog.RoleAssistant, eventlog.Thinking{Text: "hm"}, text("More."), eventlog.ToolCall{CallID: "c1", Name: "read"})
+	again.Model = "some-model"
+	answer := say(eventlog.RoleTool, eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{text("ok")}})
+	c := conversation(first, answer, again, answer)
+	e := reduce.NewView(gauge, c.Groups()).Editor()
+	if !e.OmitThinking(1, "thinking", "old") {
+		t.Fatal("the edit was refused")
+	}
+	v := e.View()
+	if m := render.GroupMessages(v, 0)[0]; m.Repeats != nil {
+		t.Errorf("the first call counts as repeated: %v", m.Repeats)
+	}
+	for i, want := range [][]render.Place{{{Seq: 3, Index: 1}, {Seq: 3, Index: 2}}, {{Seq: 4}}} {
+		m := render.GroupMessages(v, 1)[i]
+		if !slices.Equal(m.Places, want) || m.Repeats["c1"] != 1 {
+			t.Errorf("message %d: places %v, repeats %v", i, m.Places, m.Repeats)
+		}
+	}
+	if m := render.GroupMessages(v, 1)[0]; m.Model != "some-model" {
+		t.Errorf("model %q", m.Model)
+	}
+}
+
 func TestDigestMessage(t *testing.T) {
 	got := render.DigestMessage(reduce.Digest{Through: 9, Text: "[contextd: gone]", Tokens: 11, Groups: 2})
 	checkMessages(t, []render.Message{got}, []render.Message{{
-		Role: eventlog.RoleUser, Blocks: []eventlog.Block{text("[contextd: gone]")}, Origin: render.Summary, Tokens: 11, Cause: "dialogue_window",
+		Role: eventlog.RoleUser, Blocks: []eventlog.Block{text("[contextd: gone]")}, Origin: render.Summary, Tokens: 11, Cause: "dialogue_window", Digest: true,
 	}})
 }
 

@@ -31,6 +31,8 @@ type Message struct {
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
 	Tokens uint64
+	// Digest is set on what stands for the run that left.
+	Digest bool
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
 }

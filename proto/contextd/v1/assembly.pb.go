@@ -22,67 +22,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How messages are rendered.
-type Format int32
-
-const (
-	// contextd's own messages.
-	Format_FORMAT_UNSPECIFIED Format = 0
-	// Anthropic's Messages API.
-	Format_FORMAT_ANTHROPIC Format = 1
-	// OpenAI's Chat Completions API.
-	Format_FORMAT_OPENAI_CHAT Format = 2
-	// OpenAI's Responses API.
-	Format_FORMAT_OPENAI_RESPONSES Format = 3
-	// Google's Gemini API.
-	Format_FORMAT_GEMINI Format = 4
-)
-
-// Enum value maps for Format.
-var (
-	Format_name = map[int32]string{
-		0: "FORMAT_UNSPECIFIED",
-		1: "FORMAT_ANTHROPIC",
-		2: "FORMAT_OPENAI_CHAT",
-		3: "FORMAT_OPENAI_RESPONSES",
-		4: "FORMAT_GEMINI",
-	}
-	Format_value = map[string]int32{
-		"FORMAT_UNSPECIFIED":      0,
-		"FORMAT_ANTHROPIC":        1,
-		"FORMAT_OPENAI_CHAT":      2,
-		"FORMAT_OPENAI_RESPONSES": 3,
-		"FORMAT_GEMINI":           4,
-	}
-)
-
-func (x Format) Enum() *Format {
-	p := new(Format)
-	*p = x
-	return p
-}
-
-func (x Format) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_contextd_v1_assembly_proto_enumTypes[0].Descriptor()
-}
-
-func (Format) Type() protoreflect.EnumType {
-	return &file_contextd_v1_assembly_proto_enumTypes[0]
-}
-
-func (x Format) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Format.Descriptor instead.
-func (Format) EnumDescriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{0}
-}
-
 // Where a rendered message comes from.
 type Origin int32
 
@@ -140,11 +79,11 @@ func (x Origin) String() string {
 }
 
 func (Origin) Descriptor() protoreflect.EnumDescriptor {
-	return file_contextd_v1_assembly_proto_enumTypes[1].Descriptor()
+	return file_contextd_v1_assembly_proto_enumTypes[0].Descriptor()
 }
 
 func (Origin) Type() protoreflect.EnumType {
-	return &file_contextd_v1_assembly_proto_enumTypes[1]
+	return &file_contextd_v1_assembly_proto_enumTypes[0]
 }
 
 func (x Origin) Number() protoreflect.EnumNumber {
@@ -153,7 +92,7 @@ func (x Origin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Origin.Descriptor instead.
 func (Origin) EnumDescriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{1}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{0}
 }
 
 // Content that the runtime adds to one context, behind the newest message. It
@@ -532,8 +471,24 @@ type ContextHeader struct {
 	// A summary of everything up to this event is being made beside the request,
 	// for the next cut. 0: none is.
 	SummarizingThroughSeq uint64 `protobuf:"varint,11,opt,name=summarizing_through_seq,json=summarizingThroughSeq,proto3" json:"summarizing_through_seq,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Where what the caller said to have stopped being a prefix of this context. The
+	// messages from skipped_messages on are sent, and take the place of the caller's.
+	// Absent: the caller has nothing, or its prefix still stands.
+	HaveBroken *PrefixBreak `protobuf:"bytes,12,opt,name=have_broken,json=haveBroken,proto3" json:"have_broken,omitempty"`
+	// What the format could not carry as it was, in the messages that are sent. Empty:
+	// nothing, or the format is contextd's own.
+	Conversions []*Conversion `protobuf:"bytes,13,rep,name=conversions,proto3" json:"conversions,omitempty"`
+	// Leading messages that have the same bytes without the request's injections: say
+	// to have no more than these. Without injections, all of them.
+	PrefixMessages uint32 `protobuf:"varint,14,opt,name=prefix_messages,json=prefixMessages,proto3" json:"prefix_messages,omitempty"`
+	// Where to put the provider's cache marks, at most four, ascending. Empty: the
+	// format has none.
+	CacheBreakpoints []*CacheBreakpoint `protobuf:"bytes,15,rep,name=cache_breakpoints,json=cacheBreakpoints,proto3" json:"cache_breakpoints,omitempty"`
+	// For the request's prompt_cache_key (OpenAI): the same for all requests of a
+	// session. Empty: the format has no such key.
+	PromptCacheKey string `protobuf:"bytes,16,opt,name=prompt_cache_key,json=promptCacheKey,proto3" json:"prompt_cache_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ContextHeader) Reset() {
@@ -643,6 +598,245 @@ func (x *ContextHeader) GetSummarizingThroughSeq() uint64 {
 	return 0
 }
 
+func (x *ContextHeader) GetHaveBroken() *PrefixBreak {
+	if x != nil {
+		return x.HaveBroken
+	}
+	return nil
+}
+
+func (x *ContextHeader) GetConversions() []*Conversion {
+	if x != nil {
+		return x.Conversions
+	}
+	return nil
+}
+
+func (x *ContextHeader) GetPrefixMessages() uint32 {
+	if x != nil {
+		return x.PrefixMessages
+	}
+	return 0
+}
+
+func (x *ContextHeader) GetCacheBreakpoints() []*CacheBreakpoint {
+	if x != nil {
+		return x.CacheBreakpoints
+	}
+	return nil
+}
+
+func (x *ContextHeader) GetPromptCacheKey() string {
+	if x != nil {
+		return x.PromptCacheKey
+	}
+	return ""
+}
+
+// Where what a caller has and the context part.
+type PrefixBreak struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first message that differs, from 0.
+	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// What rewrote it: a reducer, a projection policy, "log" where an event did, or
+	// "unknown" where no recorded projection begins with what the caller has.
+	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
+	// The same for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrefixBreak) Reset() {
+	*x = PrefixBreak{}
+	mi := &file_contextd_v1_assembly_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrefixBreak) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrefixBreak) ProtoMessage() {}
+
+func (x *PrefixBreak) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_assembly_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrefixBreak.ProtoReflect.Descriptor instead.
+func (*PrefixBreak) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PrefixBreak) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *PrefixBreak) GetReducer() string {
+	if x != nil {
+		return x.Reducer
+	}
+	return ""
+}
+
+func (x *PrefixBreak) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Something that a provider's format could not carry as it was.
+type Conversion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event that it is from. 0: from none.
+	SourceSeq uint64 `protobuf:"varint,1,opt,name=source_seq,json=sourceSeq,proto3" json:"source_seq,omitempty"`
+	// Its place among the blocks of the event's message.
+	SourceBlock uint32 `protobuf:"varint,2,opt,name=source_block,json=sourceBlock,proto3" json:"source_block,omitempty"`
+	// What was done: described (a text says what it was), left_out, renamed, moved or
+	// wrapped.
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it was, in a few words.
+	What string `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`
+	// Gives the block back; see ResolvePointer. Empty: it is from no event.
+	Pointer       string `protobuf:"bytes,5,opt,name=pointer,proto3" json:"pointer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Conversion) Reset() {
+	*x = Conversion{}
+	mi := &file_contextd_v1_assembly_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Conversion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Conversion) ProtoMessage() {}
+
+func (x *Conversion) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_assembly_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Conversion.ProtoReflect.Descriptor instead.
+func (*Conversion) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Conversion) GetSourceSeq() uint64 {
+	if x != nil {
+		return x.SourceSeq
+	}
+	return 0
+}
+
+func (x *Conversion) GetSourceBlock() uint32 {
+	if x != nil {
+		return x.SourceBlock
+	}
+	return 0
+}
+
+func (x *Conversion) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Conversion) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *Conversion) GetPointer() string {
+	if x != nil {
+		return x.Pointer
+	}
+	return ""
+}
+
+// A place for a mark of the provider's cache (Anthropic: cache_control).
+type CacheBreakpoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message, from 0.
+	MessageIndex uint32 `protobuf:"varint,1,opt,name=message_index,json=messageIndex,proto3" json:"message_index,omitempty"`
+	// The item of its content, from 0, where what stands behind it in the message will
+	// not be there next time. Absent: the last.
+	ContentIndex  *uint32 `protobuf:"varint,2,opt,name=content_index,json=contentIndex,proto3,oneof" json:"content_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CacheBreakpoint) Reset() {
+	*x = CacheBreakpoint{}
+	mi := &file_contextd_v1_assembly_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CacheBreakpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CacheBreakpoint) ProtoMessage() {}
+
+func (x *CacheBreakpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_assembly_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CacheBreakpoint.ProtoReflect.Descriptor instead.
+func (*CacheBreakpoint) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CacheBreakpoint) GetMessageIndex() uint32 {
+	if x != nil {
+		return x.MessageIndex
+	}
+	return 0
+}
+
+func (x *CacheBreakpoint) GetContentIndex() uint32 {
+	if x != nil && x.ContentIndex != nil {
+		return *x.ContentIndex
+	}
+	return 0
+}
+
 // Some messages of the context, in order.
 type MessageChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -654,7 +848,7 @@ type MessageChunk struct {
 
 func (x *MessageChunk) Reset() {
 	*x = MessageChunk{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[5]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +860,7 @@ func (x *MessageChunk) String() string {
 func (*MessageChunk) ProtoMessage() {}
 
 func (x *MessageChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[5]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +873,7 @@ func (x *MessageChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageChunk.ProtoReflect.Descriptor instead.
 func (*MessageChunk) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{5}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MessageChunk) GetMessages() []*RenderedMessage {
@@ -697,7 +891,8 @@ type RenderedMessage struct {
 	// The message in the requested format: canonical bytes, one line, without the
 	// newline.
 	Json []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
-	// The message as a value. Set for contextd's own format only.
+	// The message as a value. Set for contextd's own format, and by RenderProjection,
+	// which gives joined messages the role of their first part.
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
@@ -709,14 +904,17 @@ type RenderedMessage struct {
 	// is likely to stay.
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// The reducer or projection policy that changed it last. Empty: none did.
-	Cause         string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
+	Cause string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
+	// It is the system prompt as the request takes it beside the messages: an object
+	// whose one member belongs into the request's body. Only the first message can be.
+	System        bool `protobuf:"varint,9,opt,name=system,proto3" json:"system,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenderedMessage) Reset() {
 	*x = RenderedMessage{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[6]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +926,7 @@ func (x *RenderedMessage) String() string {
 func (*RenderedMessage) ProtoMessage() {}
 
 func (x *RenderedMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[6]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +939,7 @@ func (x *RenderedMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderedMessage.ProtoReflect.Descriptor instead.
 func (*RenderedMessage) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RenderedMessage) GetIndex() uint32 {
@@ -800,6 +998,13 @@ func (x *RenderedMessage) GetCause() string {
 	return ""
 }
 
+func (x *RenderedMessage) GetSystem() bool {
+	if x != nil {
+		return x.System
+	}
+	return false
+}
+
 // Everything was sent.
 type ContextTrailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -813,7 +1018,7 @@ type ContextTrailer struct {
 
 func (x *ContextTrailer) Reset() {
 	*x = ContextTrailer{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[7]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +1030,7 @@ func (x *ContextTrailer) String() string {
 func (*ContextTrailer) ProtoMessage() {}
 
 func (x *ContextTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[7]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1043,7 @@ func (x *ContextTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextTrailer.ProtoReflect.Descriptor instead.
 func (*ContextTrailer) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ContextTrailer) GetMessageCount() uint32 {
@@ -876,7 +1081,7 @@ type ProjectTranscriptRequest struct {
 
 func (x *ProjectTranscriptRequest) Reset() {
 	*x = ProjectTranscriptRequest{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[8]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1093,7 @@ func (x *ProjectTranscriptRequest) String() string {
 func (*ProjectTranscriptRequest) ProtoMessage() {}
 
 func (x *ProjectTranscriptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[8]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1106,7 @@ func (x *ProjectTranscriptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectTranscriptRequest.ProtoReflect.Descriptor instead.
 func (*ProjectTranscriptRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{8}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ProjectTranscriptRequest) GetEvents() []*Event {
@@ -956,7 +1161,7 @@ type ProjectTranscriptResponse struct {
 
 func (x *ProjectTranscriptResponse) Reset() {
 	*x = ProjectTranscriptResponse{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[9]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1173,7 @@ func (x *ProjectTranscriptResponse) String() string {
 func (*ProjectTranscriptResponse) ProtoMessage() {}
 
 func (x *ProjectTranscriptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[9]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1186,7 @@ func (x *ProjectTranscriptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectTranscriptResponse.ProtoReflect.Descriptor instead.
 func (*ProjectTranscriptResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{9}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProjectTranscriptResponse) GetPart() isProjectTranscriptResponse_Part {
@@ -1059,7 +1264,7 @@ type BudgetExceeded struct {
 
 func (x *BudgetExceeded) Reset() {
 	*x = BudgetExceeded{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[10]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1276,7 @@ func (x *BudgetExceeded) String() string {
 func (*BudgetExceeded) ProtoMessage() {}
 
 func (x *BudgetExceeded) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[10]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1289,7 @@ func (x *BudgetExceeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetExceeded.ProtoReflect.Descriptor instead.
 func (*BudgetExceeded) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{10}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BudgetExceeded) GetTargetTokens() uint64 {
@@ -1124,7 +1329,7 @@ type IrreduciblePart struct {
 
 func (x *IrreduciblePart) Reset() {
 	*x = IrreduciblePart{}
-	mi := &file_contextd_v1_assembly_proto_msgTypes[11]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1341,7 @@ func (x *IrreduciblePart) String() string {
 func (*IrreduciblePart) ProtoMessage() {}
 
 func (x *IrreduciblePart) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_assembly_proto_msgTypes[11]
+	mi := &file_contextd_v1_assembly_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1354,7 @@ func (x *IrreduciblePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IrreduciblePart.ProtoReflect.Descriptor instead.
 func (*IrreduciblePart) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{11}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *IrreduciblePart) GetWhat() string {
@@ -1177,7 +1382,7 @@ var File_contextd_v1_assembly_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\n" +
-	"\x1acontextd/v1/assembly.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/policy.proto\x1a\x1ccontextd/v1/projection.proto\"\x9a\x03\n" +
+	"\x1acontextd/v1/assembly.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x18contextd/v1/policy.proto\x1a\x1ccontextd/v1/projection.proto\"\x9a\x03\n" +
 	"\tInjection\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12\xb8\x02\n" +
@@ -1210,7 +1415,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1a.contextd.v1.ContextHeaderH\x00R\x06header\x121\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x19.contextd.v1.MessageChunkH\x00R\x05chunk\x127\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1b.contextd.v1.ContextTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\xd7\x03\n" +
+	"\x04part\"\xeb\x05\n" +
 	"\rContextHeader\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1a\n" +
@@ -1227,9 +1432,31 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x06budget\x18\t \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\x12.\n" +
 	"\x05cache\x18\n" +
 	" \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\x126\n" +
-	"\x17summarizing_through_seq\x18\v \x01(\x04R\x15summarizingThroughSeq\"H\n" +
+	"\x17summarizing_through_seq\x18\v \x01(\x04R\x15summarizingThroughSeq\x129\n" +
+	"\vhave_broken\x18\f \x01(\v2\x18.contextd.v1.PrefixBreakR\n" +
+	"haveBroken\x129\n" +
+	"\vconversions\x18\r \x03(\v2\x17.contextd.v1.ConversionR\vconversions\x12'\n" +
+	"\x0fprefix_messages\x18\x0e \x01(\rR\x0eprefixMessages\x12I\n" +
+	"\x11cache_breakpoints\x18\x0f \x03(\v2\x1c.contextd.v1.CacheBreakpointR\x10cacheBreakpoints\x12(\n" +
+	"\x10prompt_cache_key\x18\x10 \x01(\tR\x0epromptCacheKey\"U\n" +
+	"\vPrefixBreak\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\rR\x05index\x12\x18\n" +
+	"\areducer\x18\x02 \x01(\tR\areducer\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x90\x01\n" +
+	"\n" +
+	"Conversion\x12\x1d\n" +
+	"\n" +
+	"source_seq\x18\x01 \x01(\x04R\tsourceSeq\x12!\n" +
+	"\fsource_block\x18\x02 \x01(\rR\vsourceBlock\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04what\x18\x04 \x01(\tR\x04what\x12\x18\n" +
+	"\apointer\x18\x05 \x01(\tR\apointer\"r\n" +
+	"\x0fCacheBreakpoint\x12#\n" +
+	"\rmessage_index\x18\x01 \x01(\rR\fmessageIndex\x12(\n" +
+	"\rcontent_index\x18\x02 \x01(\rH\x00R\fcontentIndex\x88\x01\x01B\x10\n" +
+	"\x0e_content_index\"H\n" +
 	"\fMessageChunk\x128\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\x92\x02\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\xaa\x02\n" +
 	"\x0fRenderedMessage\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json\x12.\n" +
@@ -1239,7 +1466,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"sourceSeqs\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\rR\x06tokens\x12)\n" +
 	"\x10cache_breakpoint\x18\a \x01(\bR\x0fcacheBreakpoint\x12\x14\n" +
-	"\x05cause\x18\b \x01(\tR\x05cause\"X\n" +
+	"\x05cause\x18\b \x01(\tR\x05cause\x12\x16\n" +
+	"\x06system\x18\t \x01(\bR\x06system\"X\n" +
 	"\x0eContextTrailer\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12!\n" +
 	"\fcontext_hash\x18\x02 \x01(\tR\vcontextHash\"\xff\x02\n" +
@@ -1264,13 +1492,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x0fIrreduciblePart\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens*~\n" +
-	"\x06Format\x12\x16\n" +
-	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x14\n" +
-	"\x10FORMAT_ANTHROPIC\x10\x01\x12\x16\n" +
-	"\x12FORMAT_OPENAI_CHAT\x10\x02\x12\x1b\n" +
-	"\x17FORMAT_OPENAI_RESPONSES\x10\x03\x12\x11\n" +
-	"\rFORMAT_GEMINI\x10\x04*\xb1\x01\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens*\xb1\x01\n" +
 	"\x06Origin\x12\x16\n" +
 	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fORIGIN_VERBATIM\x10\x01\x12\x12\n" +
@@ -1293,62 +1515,68 @@ func file_contextd_v1_assembly_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_assembly_proto_rawDescData
 }
 
-var file_contextd_v1_assembly_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_contextd_v1_assembly_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_contextd_v1_assembly_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_contextd_v1_assembly_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_contextd_v1_assembly_proto_goTypes = []any{
-	(Format)(0),                       // 0: contextd.v1.Format
-	(Origin)(0),                       // 1: contextd.v1.Origin
-	(*Injection)(nil),                 // 2: contextd.v1.Injection
-	(*Have)(nil),                      // 3: contextd.v1.Have
-	(*AssembleContextRequest)(nil),    // 4: contextd.v1.AssembleContextRequest
-	(*AssembleContextResponse)(nil),   // 5: contextd.v1.AssembleContextResponse
-	(*ContextHeader)(nil),             // 6: contextd.v1.ContextHeader
-	(*MessageChunk)(nil),              // 7: contextd.v1.MessageChunk
-	(*RenderedMessage)(nil),           // 8: contextd.v1.RenderedMessage
-	(*ContextTrailer)(nil),            // 9: contextd.v1.ContextTrailer
-	(*ProjectTranscriptRequest)(nil),  // 10: contextd.v1.ProjectTranscriptRequest
-	(*ProjectTranscriptResponse)(nil), // 11: contextd.v1.ProjectTranscriptResponse
-	(*BudgetExceeded)(nil),            // 12: contextd.v1.BudgetExceeded
-	(*IrreduciblePart)(nil),           // 13: contextd.v1.IrreduciblePart
-	(*Block)(nil),                     // 14: contextd.v1.Block
-	(*Budget)(nil),                    // 15: contextd.v1.Budget
-	(*Policy)(nil),                    // 16: contextd.v1.Policy
-	(*Projection)(nil),                // 17: contextd.v1.Projection
-	(*BudgetReport)(nil),              // 18: contextd.v1.BudgetReport
-	(*CacheReport)(nil),               // 19: contextd.v1.CacheReport
-	(*Message)(nil),                   // 20: contextd.v1.Message
-	(*Event)(nil),                     // 21: contextd.v1.Event
+	(Origin)(0),                       // 0: contextd.v1.Origin
+	(*Injection)(nil),                 // 1: contextd.v1.Injection
+	(*Have)(nil),                      // 2: contextd.v1.Have
+	(*AssembleContextRequest)(nil),    // 3: contextd.v1.AssembleContextRequest
+	(*AssembleContextResponse)(nil),   // 4: contextd.v1.AssembleContextResponse
+	(*ContextHeader)(nil),             // 5: contextd.v1.ContextHeader
+	(*PrefixBreak)(nil),               // 6: contextd.v1.PrefixBreak
+	(*Conversion)(nil),                // 7: contextd.v1.Conversion
+	(*CacheBreakpoint)(nil),           // 8: contextd.v1.CacheBreakpoint
+	(*MessageChunk)(nil),              // 9: contextd.v1.MessageChunk
+	(*RenderedMessage)(nil),           // 10: contextd.v1.RenderedMessage
+	(*ContextTrailer)(nil),            // 11: contextd.v1.ContextTrailer
+	(*ProjectTranscriptRequest)(nil),  // 12: contextd.v1.ProjectTranscriptRequest
+	(*ProjectTranscriptResponse)(nil), // 13: contextd.v1.ProjectTranscriptResponse
+	(*BudgetExceeded)(nil),            // 14: contextd.v1.BudgetExceeded
+	(*IrreduciblePart)(nil),           // 15: contextd.v1.IrreduciblePart
+	(*Block)(nil),                     // 16: contextd.v1.Block
+	(*Budget)(nil),                    // 17: contextd.v1.Budget
+	(*Policy)(nil),                    // 18: contextd.v1.Policy
+	(Format)(0),                       // 19: contextd.v1.Format
+	(*Projection)(nil),                // 20: contextd.v1.Projection
+	(*BudgetReport)(nil),              // 21: contextd.v1.BudgetReport
+	(*CacheReport)(nil),               // 22: contextd.v1.CacheReport
+	(*Message)(nil),                   // 23: contextd.v1.Message
+	(*Event)(nil),                     // 24: contextd.v1.Event
 }
 var file_contextd_v1_assembly_proto_depIdxs = []int32{
-	14, // 0: contextd.v1.Injection.blocks:type_name -> contextd.v1.Block
-	15, // 1: contextd.v1.AssembleContextRequest.budget:type_name -> contextd.v1.Budget
-	16, // 2: contextd.v1.AssembleContextRequest.policy:type_name -> contextd.v1.Policy
-	0,  // 3: contextd.v1.AssembleContextRequest.format:type_name -> contextd.v1.Format
-	2,  // 4: contextd.v1.AssembleContextRequest.injections:type_name -> contextd.v1.Injection
-	3,  // 5: contextd.v1.AssembleContextRequest.have:type_name -> contextd.v1.Have
-	6,  // 6: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
-	7,  // 7: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
-	9,  // 8: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	17, // 9: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
-	18, // 10: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
-	19, // 11: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
-	8,  // 12: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
-	20, // 13: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
-	1,  // 14: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
-	21, // 15: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
-	15, // 16: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
-	16, // 17: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
-	0,  // 18: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
-	2,  // 19: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
-	6,  // 20: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
-	7,  // 21: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
-	9,  // 22: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	13, // 23: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	16, // 0: contextd.v1.Injection.blocks:type_name -> contextd.v1.Block
+	17, // 1: contextd.v1.AssembleContextRequest.budget:type_name -> contextd.v1.Budget
+	18, // 2: contextd.v1.AssembleContextRequest.policy:type_name -> contextd.v1.Policy
+	19, // 3: contextd.v1.AssembleContextRequest.format:type_name -> contextd.v1.Format
+	1,  // 4: contextd.v1.AssembleContextRequest.injections:type_name -> contextd.v1.Injection
+	2,  // 5: contextd.v1.AssembleContextRequest.have:type_name -> contextd.v1.Have
+	5,  // 6: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
+	9,  // 7: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
+	11, // 8: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	20, // 9: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
+	21, // 10: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
+	22, // 11: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
+	6,  // 12: contextd.v1.ContextHeader.have_broken:type_name -> contextd.v1.PrefixBreak
+	7,  // 13: contextd.v1.ContextHeader.conversions:type_name -> contextd.v1.Conversion
+	8,  // 14: contextd.v1.ContextHeader.cache_breakpoints:type_name -> contextd.v1.CacheBreakpoint
+	10, // 15: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
+	23, // 16: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
+	0,  // 17: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
+	24, // 18: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
+	17, // 19: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
+	18, // 20: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
+	19, // 21: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
+	1,  // 22: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
+	5,  // 23: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
+	9,  // 24: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
+	11, // 25: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	15, // 26: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_assembly_proto_init() }
@@ -1358,6 +1586,7 @@ func file_contextd_v1_assembly_proto_init() {
 	}
 	file_contextd_v1_budget_proto_init()
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_format_proto_init()
 	file_contextd_v1_policy_proto_init()
 	file_contextd_v1_projection_proto_init()
 	file_contextd_v1_assembly_proto_msgTypes[2].OneofWrappers = []any{}
@@ -1366,7 +1595,8 @@ func file_contextd_v1_assembly_proto_init() {
 		(*AssembleContextResponse_Chunk)(nil),
 		(*AssembleContextResponse_Trailer)(nil),
 	}
-	file_contextd_v1_assembly_proto_msgTypes[9].OneofWrappers = []any{
+	file_contextd_v1_assembly_proto_msgTypes[7].OneofWrappers = []any{}
+	file_contextd_v1_assembly_proto_msgTypes[12].OneofWrappers = []any{
 		(*ProjectTranscriptResponse_Header)(nil),
 		(*ProjectTranscriptResponse_Chunk)(nil),
 		(*ProjectTranscriptResponse_Trailer)(nil),
@@ -1376,8 +1606,8 @@ func file_contextd_v1_assembly_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_assembly_proto_rawDesc), len(file_contextd_v1_assembly_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   12,
+			NumEnums:      1,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,7 +30,9 @@ type Projection struct {
 	ProjectionId string `protobuf:"bytes,1,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The projection policy's name.
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Why the caller chose it. Empty: not said.
+	// Why the policy did not do all that was asked, where it did not: a word such as
+	// provider_safety_blocked or summary_prefix_noop_short_history, and perhaps more
+	// behind a colon. Otherwise why the caller chose it. Empty: neither was said.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The hash of the projected messages; see ContextHeader.
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
@@ -68,7 +70,9 @@ type Projection struct {
 	// Hash over everything that decides: policy, budget and version of the rules.
 	PolicyFingerprint string `protobuf:"bytes,20,opt,name=policy_fingerprint,json=policyFingerprint,proto3" json:"policy_fingerprint,omitempty"`
 	// When it was made.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=time,proto3" json:"time,omitempty"`
+	// The format that prefix_hash covers. Unspecified: contextd's own.
+	Format        Format `protobuf:"varint,22,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +252,13 @@ func (x *Projection) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *Projection) GetFormat() Format {
+	if x != nil {
+		return x.Format
+	}
+	return Format_FORMAT_UNSPECIFIED
 }
 
 // A body that is not shown as it is in the log, and how to get it.
@@ -894,7 +905,7 @@ var File_contextd_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x06\n" +
+	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\a\n" +
 	"\n" +
 	"Projection\x12#\n" +
 	"\rprojection_id\x18\x01 \x01(\tR\fprojectionId\x12\x16\n" +
@@ -921,7 +932,8 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\n" +
 	"summary_id\x18\x13 \x01(\tR\tsummaryId\x12-\n" +
 	"\x12policy_fingerprint\x18\x14 \x01(\tR\x11policyFingerprint\x12.\n" +
-	"\x04time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xe3\x02\n" +
+	"\x04time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12+\n" +
+	"\x06format\x18\x16 \x01(\x0e2\x13.contextd.v1.FormatR\x06format\"\xe3\x02\n" +
 	"\x10RedactionPointer\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x1d\n" +
@@ -1001,23 +1013,25 @@ var file_contextd_v1_projection_proto_goTypes = []any{
 	(*ResolvePointerRequest)(nil),    // 8: contextd.v1.ResolvePointerRequest
 	(*ResolvePointerResponse)(nil),   // 9: contextd.v1.ResolvePointerResponse
 	(*timestamppb.Timestamp)(nil),    // 10: google.protobuf.Timestamp
-	(*Event)(nil),                    // 11: contextd.v1.Event
-	(*Block)(nil),                    // 12: contextd.v1.Block
+	(Format)(0),                      // 11: contextd.v1.Format
+	(*Event)(nil),                    // 12: contextd.v1.Event
+	(*Block)(nil),                    // 13: contextd.v1.Block
 }
 var file_contextd_v1_projection_proto_depIdxs = []int32{
 	1,  // 0: contextd.v1.Projection.redaction_pointers:type_name -> contextd.v1.RedactionPointer
 	2,  // 1: contextd.v1.Projection.steps:type_name -> contextd.v1.ReducerStep
 	10, // 2: contextd.v1.Projection.time:type_name -> google.protobuf.Timestamp
-	0,  // 3: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
-	0,  // 4: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
-	0,  // 5: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
-	11, // 6: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
-	12, // 7: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 3: contextd.v1.Projection.format:type_name -> contextd.v1.Format
+	0,  // 4: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
+	0,  // 5: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
+	0,  // 6: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
+	12, // 7: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
+	13, // 8: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_projection_proto_init() }
@@ -1026,6 +1040,7 @@ func file_contextd_v1_projection_proto_init() {
 		return
 	}
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_format_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -605,7 +605,14 @@ type CountTokensRequest struct {
 	// o200k_base, cl100k_base or heuristic. Empty: that of the model.
 	Tokenizer string `protobuf:"bytes,3,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// The model, as its provider names it. Empty: the daemon's default tokenizer.
-	Model         string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// Whose framing is counted around a message and around tools. Unspecified: that of
+	// contextd's own messages.
+	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
+	// Tool schemas as the request will carry them: a JSON array. Counted beside text or
+	// message, by the provider's documented formula where there is one; give the result
+	// to Budget.overhead_tokens. Empty: none.
+	ToolsJson     []byte `protobuf:"bytes,6,opt,name=tools_json,json=toolsJson,proto3" json:"tools_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +673,20 @@ func (x *CountTokensRequest) GetModel() string {
 		return x.Model
 	}
 	return ""
+}
+
+func (x *CountTokensRequest) GetFormat() Format {
+	if x != nil {
+		return x.Format
+	}
+	return Format_FORMAT_UNSPECIFIED
+}
+
+func (x *CountTokensRequest) GetToolsJson() []byte {
+	if x != nil {
+		return x.ToolsJson
+	}
+	return nil
 }
 
 // The size.
@@ -736,7 +757,7 @@ var File_contextd_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x1ccontextd/v1/projection.proto\"\x87\x04\n" +
+	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1ccontextd/v1/projection.proto\"\x87\x04\n" +
 	"\x16RecordModelCallRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12-\n" +
@@ -788,12 +809,15 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\x05shown\x18\x03 \x01(\tR\x05shown\x12\x12\n" +
 	"\x04seen\x18\x04 \x01(\bR\x04seen\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
-	"\apointer\x18\x06 \x01(\tR\apointer\"\x85\x02\n" +
+	"\apointer\x18\x06 \x01(\tR\apointer\"\xdb\x02\n" +
 	"\x12CountTokensRequest\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12.\n" +
 	"\amessage\x18\x02 \x01(\v2\x14.contextd.v1.MessageR\amessage\x12%\n" +
 	"\ttokenizer\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\ttokenizer\x12\x1e\n" +
-	"\x05model\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model:d\xbaHa\x1a_\n" +
+	"\x05model\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x125\n" +
+	"\x06format\x18\x05 \x01(\x0e2\x13.contextd.v1.FormatB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06format\x12\x1d\n" +
+	"\n" +
+	"tools_json\x18\x06 \x01(\fR\ttoolsJson:d\xbaHa\x1a_\n" +
 	"\x0ftext.or_message\x12%text and message must not both be set\x1a%this.text == '' || !has(this.message)\"a\n" +
 	"\x13CountTokensResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x04R\x06tokens\x12\x1c\n" +
@@ -824,17 +848,19 @@ var file_contextd_v1_tokens_proto_goTypes = []any{
 	(*CountTokensResponse)(nil),     // 7: contextd.v1.CountTokensResponse
 	(*Projection)(nil),              // 8: contextd.v1.Projection
 	(*Message)(nil),                 // 9: contextd.v1.Message
+	(Format)(0),                     // 10: contextd.v1.Format
 }
 var file_contextd_v1_tokens_proto_depIdxs = []int32{
-	4, // 0: contextd.v1.ExplainCallResponse.call:type_name -> contextd.v1.ModelCall
-	8, // 1: contextd.v1.ExplainCallResponse.projection:type_name -> contextd.v1.Projection
-	5, // 2: contextd.v1.ExplainCallResponse.sightings:type_name -> contextd.v1.Sighting
-	9, // 3: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4,  // 0: contextd.v1.ExplainCallResponse.call:type_name -> contextd.v1.ModelCall
+	8,  // 1: contextd.v1.ExplainCallResponse.projection:type_name -> contextd.v1.Projection
+	5,  // 2: contextd.v1.ExplainCallResponse.sightings:type_name -> contextd.v1.Sighting
+	9,  // 3: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
+	10, // 4: contextd.v1.CountTokensRequest.format:type_name -> contextd.v1.Format
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_tokens_proto_init() }
@@ -843,6 +869,7 @@ func file_contextd_v1_tokens_proto_init() {
 		return
 	}
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_format_proto_init()
 	file_contextd_v1_projection_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -91,7 +91,7 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 		in.shows, in.shown = newest.Projection, newest.ShownAfter
 		previous = newest.ID
 	}
-	gauge, err := e.opts.Gauges(in.budget.Tokenizer)
+	gauge, err := e.gauge(in.budget)
 	if err != nil {
 		return in, "", err
 	}

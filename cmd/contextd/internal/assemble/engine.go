@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -145,7 +145,11 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 	if err != nil {
 		return nil, err
 	}
-	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil || recorded {
+	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil {
+		return nil, err
+	}
+	out.cacheHints()
+	if err := e.skip(ctx, s, out, req.Have); err != nil || recorded {
 		return out, err
 	}
 	if out.Projection.ID, err = e.nextID(ctx, req.SessionID, record.AsOf); err != nil {
@@ -159,31 +163,32 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 }
 
 // build encodes and hashes what was projected. It also returns the messages that
-// the prefix hash covers, those that the caller has included.
+// the prefix hash covers.
 func build(s *session, p projected, req Request, record projection.Record) (*Context, []Message, error) {
-	messages, b := s.encode(p), record.Budget
-	injected, err := injections(p.conv.Gauge(), b, req.Injections)
+	f, err := format(record)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &Context{SessionID: req.SessionID, AsOf: record.AsOf, MessageCount: len(messages) + len(injected)}
-	hasher := projection.NewHasher()
-	for i := range messages {
-		hasher.Add(messages[i].JSON)
-		if i+1 == req.Have.MessageCount && hasher.Sum() == req.Have.PrefixHash {
-			out.Skipped = i + 1
-		}
+	injected, err := injections(p.conv.Gauge(), record.Budget, req.Injections)
+	if err != nil {
+		return nil, nil, err
 	}
-	record.PrefixHash, record.MessageCount = hasher.Sum(), len(messages)
 	for i := range injected {
-		hasher.Add(injected[i].JSON)
 		record.Injected += injected[i].Tokens
 	}
-	out.PrefixHash, out.ContextHash = record.PrefixHash, hasher.Sum()
-	out.Messages = slices.Concat(messages[out.Skipped:], injected)
-	out.Projection, out.Budget = record, report(p, b)
+	encoded := s.encode(p, f)
+	all, same := encoded.with(injected)
+	out := &Context{SessionID: req.SessionID, AsOf: record.AsOf, MessageCount: len(all), PrefixMessages: same}
+	out.Messages = all
+	out.ContextHash = hashOf(all)
+	out.PrefixHash = out.ContextHash
+	if len(injected) > 0 {
+		out.PrefixHash = hashOf(encoded.messages)
+	}
+	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
+	out.Projection, out.Budget = record, report(p, record.Budget)
 	out.Pointers = pointerFacts(record.Pointers, p.result.View.Groups())
-	return out, messages, nil
+	return out, encoded.messages, nil
 }
 
 // checkPolicy refuses options that make no policy.
@@ -202,11 +207,20 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 	if err != nil {
 		return b, budget.Accountant{}, err
 	}
-	gauge, err := e.opts.Gauges(b.Tokenizer)
+	if _, ok := render.FormatNamed(b.Format); !ok {
+		return b, budget.Accountant{}, &budget.SpecError{Field: "format", Reason: fmt.Sprintf("%q is no format", b.Format)}
+	}
+	gauge, err := e.gauge(b)
 	if err != nil {
 		return b, gauge, &budget.SpecError{Field: "tokenizer", Reason: err.Error()}
 	}
 	return b, gauge, nil
+}
+
+// gauge is what counts the tokens of a budget: its tokenizer, with what its format
+// puts around messages.
+func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
+	return e.opts.Gauges(b.Tokenizer)
 }
 
 // nextID names the next projection of the log at an event: "p", the event and a

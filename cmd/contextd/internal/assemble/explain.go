@@ -105,7 +105,11 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		}
 		x.summary = &all[0]
 	}
-	messages := s.encode(p)
+	f, err := format(r)
+	if err != nil {
+		return Explanation{}, err
+	}
+	messages := s.encode(p, f).messages
 	if other := difference(r, remade(r, p, messages)); other != "" {
 		return Explanation{}, unknowable("what was sent in call %d cannot be made again (%s)", call.Number, other)
 	}
@@ -115,11 +119,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 
 // remade is the record with what its projection came out as this time.
 func remade(r projection.Record, p projected, messages []Message) projection.Record {
-	hasher := projection.NewHasher()
-	for i := range messages {
-		hasher.Add(messages[i].JSON)
-	}
-	r.PrefixHash, r.MessageCount, r.Tokens = hasher.Sum(), len(messages), p.tokens()
+	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.tokens()
 	return r
 }
 

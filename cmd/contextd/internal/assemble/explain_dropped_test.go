@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
 )
 
 // TestExplainWhatAPolicyTook looks for texts in a view of which a group was dropped by
@@ -67,7 +68,7 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 		"gone":          {true, []Sighting{{Seq: 5, Shown: ShownStubbed, Seen: true, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
 	} {
 		x := &explainer{engine: engine, sessionID: "s", record: projection.Record{AsOf: 5}, projected: p, search: newSearch(text), head: 5}
-		seen, sightings, err := x.explain(context.Background(), s.encode(p))
+		seen, sightings, err := x.explain(context.Background(), s.encode(p, render.Formats()[0]).messages)
 		if err != nil {
 			t.Fatal(err)
 		}

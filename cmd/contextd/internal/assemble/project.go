@@ -37,6 +37,9 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 		return nil, err
 	}
 	out, _, err := build(s, p, req, in.record(p, req, e.opts.Clock()))
+	if err == nil {
+		out.cacheHints()
+	}
 	return out, err
 }
 

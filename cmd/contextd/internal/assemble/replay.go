@@ -11,7 +11,7 @@ import (
 
 // again computes a recorded projection from the log.
 func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (projected, error) {
-	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	gauge, err := e.gauge(r.Budget)
 	if err != nil {
 		return projected{}, err
 	}
@@ -40,15 +40,15 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
+	f, err := format(r)
+	if err != nil {
+		return Replay{}, err
+	}
 	now := r
 	now.After, now.Steps, now.Tokens, now.Pointers = p.result.State, p.result.Steps, p.tokens(), nil
 	now.Observe(p.result.View, p.conv)
-	hasher := projection.NewHasher()
-	messages := s.encode(p)
-	for i := range messages {
-		hasher.Add(messages[i].JSON)
-	}
-	now.PrefixHash, now.MessageCount = hasher.Sum(), len(messages)
+	messages := s.encode(p, f).messages
+	now.PrefixHash, now.MessageCount = hashOf(messages), len(messages)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
 	return out, nil
@@ -72,7 +72,7 @@ func (e *Engine) Pointers(ctx context.Context, sessionID string, r projection.Re
 	if len(r.Pointers) == 0 {
 		return nil, nil
 	}
-	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	gauge, err := e.gauge(r.Budget)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 
@@ -47,7 +46,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 		return BudgetReport{}, false, nil
 	}
 	r := s.report.record
-	gauge, err := e.opts.Gauges(r.Budget.Tokenizer)
+	gauge, err := e.gauge(r.Budget)
 	if err != nil {
 		return BudgetReport{}, false, err
 	}
@@ -66,46 +65,65 @@ func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 // compare says how much of the projection recorded before still stands. Where that
 // is not the one in memory it is computed again from its record.
 func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
-	last, ok := s.last[record.Fingerprint]
+	last, ok := s.last[stream(record)]
 	if !ok || record.ID != "" || record.AsOf < last.record.AsOf {
 		r, err := e.recordBefore(ctx, s.id, record)
 		if err != nil || r == nil {
 			return CacheReport{}, err
 		}
-		p, err := e.again(ctx, s, *r)
-		if err != nil {
+		if last, err = e.encodeAgain(ctx, s, *r); err != nil {
 			return CacheReport{}, err
 		}
-		scratch := &session{id: s.id}
-		scratch.reset()
-		last = lastProjection{*r, scratch.encode(p)}
 	}
 	return compareMessages(last.messages, messages), nil
 }
 
+// encodeAgain computes the messages of a recorded projection.
+func (e *Engine) encodeAgain(ctx context.Context, s *session, r projection.Record) (lastProjection, error) {
+	f, err := format(r)
+	if err != nil {
+		return lastProjection{}, err
+	}
+	p, err := e.again(ctx, s, r)
+	if err != nil {
+		return lastProjection{}, err
+	}
+	scratch := &session{id: s.id}
+	scratch.reset()
+	return lastProjection{r, scratch.encode(p, f).messages}, nil
+}
+
 func compareMessages(old, now []Message) CacheReport {
-	var c CacheReport
-	for c.StableMessages < min(len(old), len(now)) && bytes.Equal(old[c.StableMessages].JSON, now[c.StableMessages].JSON) {
-		c.StableTokens += now[c.StableMessages].Tokens
-		c.StableMessages++
+	c := CacheReport{StableMessages: common(old, now)}
+	for i := range c.StableMessages {
+		c.StableTokens += now[i].Tokens
 	}
 	// Reminders are expected to give way to what was said since.
 	end := len(old)
-	for end > 0 && old[end-1].Origin == render.Reminder {
+	for end > 0 && old[end-1].Passing {
 		end--
 	}
 	if c.StableMessages < end {
-		c.BrokenBy = "log"
-		if c.StableMessages < len(now) && now[c.StableMessages].Cause != "" {
-			c.BrokenBy = now[c.StableMessages].Cause
-		}
+		c.BrokenBy = breaker(now, c.StableMessages)
 	}
 	return c
 }
 
-// injections checks what the runtime adds against the reserves and encodes it.
-func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]Message, error) {
-	var out []Message
+// breaker is what rewrote the message at a place: a reducer, a policy or "log".
+func breaker(now []Message, at int) string {
+	if at < len(now) && now[at].Cause != "" {
+		return now[at].Cause
+	}
+	return causeLog
+}
+
+// causeLog is the cause of a break that no reducer and no policy made.
+const causeLog = "log"
+
+
+// injections checks what the runtime adds against the reserves and lays it out.
+func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {
+	var out []render.Message
 	var sum uint64
 	for _, in := range all {
 		tokens := uint64(budget.MessageOverhead)
@@ -118,7 +136,7 @@ func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection
 		if sum += tokens; sum > b.InjectionReserve {
 			return nil, &InjectionError{in.Name, tokens, b.InjectionReserve - min(sum-tokens, b.InjectionReserve)}
 		}
-		out = append(out, encodeMessage(render.InjectionMessage(in, tokens)))
+		out = append(out, render.InjectionMessage(in, tokens))
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -36,9 +35,9 @@ type session struct {
 	born time.Time
 	head eventlog.Seq
 
-	convs   map[string]*reduce.Conversation // by tokenizer
-	encoded map[*reduce.Group]encodedGroup
-	last    map[string]lastProjection // by fingerprint
+	convs   map[string]*reduce.Conversation           // by tokenizer
+	encoded map[string]map[*reduce.Group]encodedGroup // by format
+	last    map[string]lastProjection                 // by stream
 	report  *lastReport
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
@@ -48,7 +47,7 @@ type session struct {
 	turns uint32
 }
 
-// lastProjection is what was sent last under a fingerprint.
+// lastProjection is what was sent last in a stream of a session.
 type lastProjection struct {
 	record   projection.Record
 	messages []Message
@@ -60,12 +59,16 @@ type lastReport struct {
 	raw    uint64
 }
 
-// encodedGroup keeps the messages of a group under its edits.
+// encodedGroup keeps the fragments of a group under its edits.
 type encodedGroup struct {
-	edits    []reduce.Edit
-	dropped  *reduce.Dropped
-	messages []Message
+	edits     []reduce.Edit
+	dropped   *reduce.Dropped
+	fragments []render.Fragment
 }
+
+// stream names what has a prefix of its own in a provider's cache: the decisions of a
+// fingerprint in one format.
+func stream(r projection.Record) string { return r.Fingerprint + "/" + r.Budget.Format }
 
 // grown is how much more text the session holds than is counted in its chars.
 // Only who has the session's turn changes either.
@@ -79,7 +82,7 @@ func (s *session) grown() int {
 
 func (s *session) reset() {
 	s.convs = map[string]*reduce.Conversation{}
-	s.encoded = map[*reduce.Group]encodedGroup{}
+	s.encoded = map[string]map[*reduce.Group]encodedGroup{}
 	s.last = map[string]lastProjection{}
 	s.report = nil
 	s.summaries = nil
@@ -154,50 +157,12 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 	return conv, nil
 }
 
-// encode lays a projection out and encodes it, reusing the messages of groups
-// that stand as they stood before.
-func (s *session) encode(p projected) []Message {
-	v := p.result.View
-	next := make(map[*reduce.Group]encodedGroup, v.Len())
-	digest, at := v.Digest()
-	out := make([]Message, 0, v.Len()+len(p.reminders)+1)
-	for i := range v.Len() {
-		if i == at && digest.Through > 0 {
-			out = append(out, encodeMessage(render.DigestMessage(digest)))
-		}
-		g := v.Group(i)
-		kept, ok := s.encoded[g]
-		if !ok || kept.dropped != v.Dropped(i) || !slices.Equal(kept.edits, v.Edits(i)) {
-			kept = encodedGroup{edits: v.Edits(i), dropped: v.Dropped(i)}
-			for _, m := range render.GroupMessages(v, i) {
-				kept.messages = append(kept.messages, encodeMessage(m))
-			}
-		}
-		next[g] = kept
-		out = append(out, kept.messages...)
-	}
-	if at == v.Len() && digest.Through > 0 {
-		out = append(out, encodeMessage(render.DigestMessage(digest)))
-	}
-	for _, r := range p.reminders {
-		out = append(out, encodeMessage(render.ReminderMessage(r)))
-	}
-	if p.conv == s.convs[p.conv.Gauge().Name()] {
-		s.encoded = next
-	}
-	return out
-}
-
-func encodeMessage(m render.Message) Message {
-	return Message{Message: m, JSON: render.AppendJSON(nil, m)}
-}
-
 // remember keeps what was recorded, for the next comparison and for estimates. What
 // is in s.last is the newest record of its kind: nothing can stand behind the head,
 // or behind what was the newest before.
 func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
-	if old, ok := s.last[r.Fingerprint]; r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
-		s.last[r.Fingerprint] = lastProjection{r, messages}
+	if old, ok := s.last[stream(r)]; r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
+		s.last[stream(r)] = lastProjection{r, messages}
 	}
 	s.report = &lastReport{r, conv.Tokens()}
 }

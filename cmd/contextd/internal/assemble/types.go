@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -43,10 +44,7 @@ type Have struct {
 }
 
 // Message is a rendered message and its canonical bytes.
-type Message struct {
-	render.Message
-	JSON []byte
-}
+type Message = render.Encoded
 
 // Context is the answer: the header's facts and the messages the caller lacks.
 type Context struct {
@@ -58,8 +56,18 @@ type Context struct {
 	// the caller has.
 	MessageCount int
 	Skipped      int
-	Messages     []Message
-	Projection   projection.Record
+	// PrefixMessages leading messages have the same bytes without the injections.
+	PrefixMessages int
+	// Broken says why not all that the caller has was skipped; nil if all was, or it has
+	// nothing.
+	Broken   *Break
+	Messages []Message
+	// Breakpoints are where the provider's cache should be marked, if it is to be told.
+	Breakpoints []Breakpoint
+	// PromptCacheKey is the same for all requests of a session; empty where the
+	// provider takes none.
+	PromptCacheKey string
+	Projection  projection.Record
 	// Pointers are the record's, completed from the log.
 	Pointers []PointerFacts
 	Budget   BudgetReport
@@ -98,6 +106,40 @@ type CacheReport struct {
 	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
 	// late result did; empty if the old prefix still stands.
 	BrokenBy string
+}
+
+// Breakpoint is a place for a mark of the provider's cache.
+type Breakpoint struct {
+	// Message is the index in the whole context.
+	Message int
+	// Item is that of its content where what follows will not be there next time; nil is
+	// the last.
+	Item *int
+}
+
+// Break is where what the caller has is no prefix of the context any more.
+type Break struct {
+	// Index is the first message that differs.
+	Index int
+	// Cause is what rewrote it, as in CacheReport.BrokenBy; CauseUnknown if the daemon
+	// does not know what the caller has.
+	Cause string
+}
+
+// CauseUnknown is the cause of a break where no recorded projection begins with what
+// the caller says that it has.
+const CauseUnknown = "unknown"
+
+// Reason says the cause in a sentence.
+func (b *Break) Reason() string {
+	switch b.Cause {
+	case CauseUnknown:
+		return "no recorded projection in this format begins with these messages; everything is sent"
+	case causeLog:
+		return fmt.Sprintf("an event changed message %d, such as a late result", b.Index)
+	default:
+		return fmt.Sprintf("%s rewrote message %d", b.Cause, b.Index)
+	}
 }
 
 // Replay is a recorded projection and the same computed anew.

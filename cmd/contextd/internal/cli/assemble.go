@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ func newAssemble(c *client) *cobra.Command {
 	var settings requestSettings
 	var asOf uint64
 	explain := false
+	format := formatFlag{&req.Format}
 	cmd := &cobra.Command{
 		Use:   "assemble SESSION",
 		Short: "Assemble the context of the next model call",
@@ -27,6 +29,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 --json prints every part of the answer as the API sends it.`,
 		Example: `  contextd assemble my-session --max-tokens 32k
   contextd assemble my-session --max-tokens 32k --explain
+  contextd assemble my-session --format anthropic
   contextd assemble my-session --as-of 40 --preview | sha256sum`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -52,6 +55,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 	})
 	f := cmd.Flags()
 	settings.bind(f)
+	f.Var(format, "format", "`format` of the messages: "+strings.Join(formatNames(), ", "))
 	f.Uint64Var(&asOf, "as-of", 0, "assemble the log as it stood at this `event`")
 	f.BoolVar(&req.Preview, "preview", false, "record nothing")
 	f.BoolVar(&explain, "explain", false, "print the decisions instead of the messages")

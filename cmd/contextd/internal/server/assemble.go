@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -20,7 +21,8 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	if err := wire.CheckFormat(req.GetFormat()); err != nil {
+	format, err := wire.FormatToDomain(req.GetFormat())
+	if err != nil {
 		return err
 	}
 	session, err := s.existing(ctx, req.GetSessionId())
@@ -39,7 +41,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return s.engine.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),
 			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
-			Budget:         s.spec(session, req.GetBudget(), injections),
+			Budget:         s.spec(session, req.GetBudget(), injections, format),
 			Policy:         policy,
 			Injections:     injections,
 			Have:           wire.HaveToDomain(req.GetHave()),
@@ -78,7 +80,8 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	if err := wire.CheckFormat(req.GetFormat()); err != nil {
+	format, err := wire.FormatToDomain(req.GetFormat())
+	if err != nil {
 		return err
 	}
 	policy, err := s.policies.Load().Resolve(nil, req.GetPolicy())
@@ -102,7 +105,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	}
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
-			Budget:     s.spec(settings{}, req.GetBudget(), injections),
+			Budget:     s.spec(settings{}, req.GetBudget(), injections, format),
 			Policy:     policy,
 			Injections: injections,
 			Preview:    true,
@@ -145,17 +148,18 @@ func sendContext(c *assemble.Context, parts contextParts) error {
 	if err := parts.header(wire.HeaderToProto(c)); err != nil {
 		return err
 	}
-	if err := sendMessages(c.Skipped, c.Messages, parts.chunk); err != nil {
+	if err := sendMessages(c.Skipped, c.Messages, c.Projection.Budget.Format == render.NameContextd, parts.chunk); err != nil {
 		return err
 	}
 	return parts.trailer(wire.TrailerToProto(c))
 }
 
-// sendMessages sends messages of a context, of which the first is at a place.
-func sendMessages(first int, messages []assemble.Message, send func(*contextdv1.MessageChunk) error) error {
+// sendMessages sends messages of a context, of which the first is at a place, as values
+// too if that is wanted.
+func sendMessages(first int, messages []assemble.Message, values bool, send func(*contextdv1.MessageChunk) error) error {
 	chunk, size := &contextdv1.MessageChunk{}, 0
 	for i, m := range messages {
-		converted := wire.RenderedToProto(first+i, m)
+		converted := wire.RenderedToProto(first+i, m, values)
 		n := framed(proto.Size(converted))
 		if size > 0 && size+n > chunkBytes {
 			if err := send(chunk); err != nil {

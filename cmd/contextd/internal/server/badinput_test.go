@@ -104,7 +104,6 @@ func badInputs() map[string]badInput {
 		"assemble an unknown session": {assembling(func(r *contextdv1.AssembleContextRequest) { r.SessionId = "nobody" }), codes.NotFound, apierr.ReasonSessionNotFound, ""},
 		"assemble the future":         {assembling(func(r *contextdv1.AssembleContextRequest) { r.AsOfSeq = proto.Uint64(99) }), codes.InvalidArgument, invalid, "as_of_seq"},
 		"an unknown format":           {assembling(func(r *contextdv1.AssembleContextRequest) { r.Format = 99 }), codes.InvalidArgument, invalid, "format"},
-		"a format to come":            {assembling(func(r *contextdv1.AssembleContextRequest) { r.Format = contextdv1.Format_FORMAT_GEMINI }), codes.Unimplemented, apierr.ReasonNotBuilt, "format"},
 		"have without a hash":         {assembling(func(r *contextdv1.AssembleContextRequest) { r.Have = &contextdv1.Have{MessageCount: 1} }), codes.InvalidArgument, invalid, "have.prefix_hash"},
 		"have with a strange hash": {
 			assembling(func(r *contextdv1.AssembleContextRequest) {

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -45,7 +46,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()),
 		Compaction: assemble.Compaction{
 			SessionID: req.GetSessionId(),
-			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, nil, nil), Policy: policy},
+			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, nil, nil, render.NameContextd), Policy: policy},
 			Strategy:  reduce.Strategy(req.GetStrategy()), KeepLastTurns: req.GetKeepLastTurns(), TargetTokens: req.GetTargetTokens(),
 			Summary: req.GetSummary(),
 		},

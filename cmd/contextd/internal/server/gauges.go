@@ -73,9 +73,11 @@ func (s *Server) existing(ctx context.Context, id string) (settings, error) {
 }
 
 // spec is the budget that holds for a request. Where it reserves nothing for
-// injections, they get what they reserve for themselves.
-func (s *Server) spec(of settings, request *contextdv1.Budget, injections []render.Injection) budget.Spec {
+// injections, they get what they reserve for themselves. Tokens are counted for the
+// format.
+func (s *Server) spec(of settings, request *contextdv1.Budget, injections []render.Injection, format string) budget.Spec {
 	spec := wire.BudgetToDomain(request, of.budget, s.budget)
+	spec.Format = format
 	if spec.InjectionReserve == 0 {
 		for _, in := range injections {
 			spec.InjectionReserve += in.ReserveTokens

@@ -9,19 +9,6 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// CheckFormat accepts the formats that are rendered.
-func CheckFormat(f contextdv1.Format) error {
-	switch f {
-	case contextdv1.Format_FORMAT_UNSPECIFIED:
-		return nil
-	case contextdv1.Format_FORMAT_ANTHROPIC, contextdv1.Format_FORMAT_OPENAI_CHAT,
-		contextdv1.Format_FORMAT_OPENAI_RESPONSES, contextdv1.Format_FORMAT_GEMINI:
-		return &UnsupportedError{"format", f.String() + " is not built yet; leave the format out for contextd's own messages"}
-	default:
-		return invalid("format", "%d is not a format", f)
-	}
-}
-
 // InjectionsToDomain converts the injections of a request. Errors name the field
 // from "injections[i]" on.
 func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error) {
@@ -68,6 +55,18 @@ func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 		Budget:          BudgetReportToProto(c.Budget),
 
 		SummarizingThroughSeq: uint64(c.SummarizingThrough),
+
+		PrefixMessages: uint32(c.PrefixMessages),
+		PromptCacheKey: c.PromptCacheKey,
+	}
+	if b := c.Broken; b != nil {
+		out.HaveBroken = &contextdv1.PrefixBreak{Index: uint32(b.Index), Reducer: b.Cause, Reason: b.Reason()}
+	}
+	for i := range c.Messages {
+		out.Conversions = append(out.Conversions, conversionsToProto(c.Messages[i].Conversions)...)
+	}
+	for _, b := range c.Breakpoints {
+		out.CacheBreakpoints = append(out.CacheBreakpoints, breakpointToProto(b))
 	}
 	if c.Cache != (assemble.CacheReport{}) {
 		out.Cache = &contextdv1.CacheReport{
@@ -94,19 +93,19 @@ var originsToProto = map[render.Origin]contextdv1.Origin{
 	render.Injected: contextdv1.Origin_ORIGIN_INJECTION,
 }
 
-// RenderedToProto converts the message at a place in the whole context. The
-// result shares m's JSON.
-func RenderedToProto(index int, m assemble.Message) *contextdv1.RenderedMessage {
+// RenderedToProto converts the message at a place in the whole context, as a value too
+// if that is wanted. The result shares m's JSON.
+func RenderedToProto(index int, m assemble.Message, value bool) *contextdv1.RenderedMessage {
 	out := &contextdv1.RenderedMessage{
-		Index: uint32(index),
-		Json:  m.JSON,
-		Message: &contextdv1.Message{
-			Role:   rolesToProto[m.Role],
-			Blocks: BlocksToProto(m.Blocks),
-		},
+		Index:  uint32(index),
+		Json:   m.JSON,
 		Origin: originsToProto[m.Origin],
 		Tokens: uint32(m.Tokens),
 		Cause:  m.Cause,
+		System: m.System,
+	}
+	if value {
+		out.Message = &contextdv1.Message{Role: rolesToProto[m.Role], Blocks: BlocksToProto(m.Blocks)}
 	}
 	for _, seq := range m.Seqs {
 		out.SourceSeqs = append(out.SourceSeqs, uint64(seq))

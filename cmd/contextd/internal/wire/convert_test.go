@@ -153,7 +153,7 @@ func TestRenderedToProto(t *testing.T) {
 			},
 			JSON: []byte("{}"),
 		}
-		got := wire.RenderedToProto(6, m)
+		got := wire.RenderedToProto(6, m, true)
 		want := &contextdv1.RenderedMessage{
 			Index: 6, Json: []byte("{}"), Origin: want, SourceSeqs: []uint64{3, 4}, Tokens: 5,
 			Message: &contextdv1.Message{Role: contextdv1.Role_ROLE_TOOL, Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{
@@ -166,18 +166,15 @@ func TestRenderedToProto(t *testing.T) {
 	}
 }
 
-func TestCheckFormat(t *testing.T) {
-	for number, name := range contextdv1.Format_name {
-		err := wire.CheckFormat(contextdv1.Format(number))
-		if number == 0 {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
+func TestFormatToDomain(t *testing.T) {
+	for number := range contextdv1.Format_name {
+		name, err := wire.FormatToDomain(contextdv1.Format(number))
+		if _, known := render.FormatNamed(name); err != nil || !known {
+			t.Errorf("%s: %q, %v", contextdv1.Format(number), name, err)
 		}
-		checkField(t, err, "format", true)
 	}
-	checkField(t, wire.CheckFormat(99), "format", false)
+	_, err := wire.FormatToDomain(99)
+	checkField(t, err, "format", false)
 }
 
 func TestInjectionsToDomain(t *testing.T) {

@@ -14,7 +14,8 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 	out := &contextdv1.Projection{
 		ProjectionId: r.ID,
 		Policy:       r.Policy,
-		Reason:       r.Reason,
+		Reason:       why(r),
+		Format:       formatsToProto[r.Budget.Format],
 		PrefixHash:   r.PrefixHash,
 		AsOfSeq:      uint64(r.AsOf),
 		// In the record, what is shown in part is not kept; in the API it is.
@@ -58,6 +59,14 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 		})
 	}
 	return out
+}
+
+// why is why the policy did not do all that was asked, or else why the caller chose it.
+func why(r projection.Record) string {
+	if r.Reverted != "" {
+		return r.Reverted
+	}
+	return r.Reason
 }
 
 // decisions say what was done to a block.

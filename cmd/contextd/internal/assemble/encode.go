@@ -1,0 +1,95 @@
+package assemble
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// format is the one that a record's messages are encoded in.
+func format(r projection.Record) (render.Format, error) {
+	f, ok := render.FormatNamed(r.Budget.Format)
+	if !ok {
+		return nil, fmt.Errorf("projection record %s: no format %q", r.ID, r.Budget.Format)
+	}
+	return f, nil
+}
+
+// encoding is a projection in a format: its messages, and the fragments that injections
+// may join.
+type encoding struct {
+	format    render.Format
+	fragments []render.Fragment
+	messages  []Message
+}
+
+// encode lays a projection out in a format, reusing the fragments of groups that stand
+// as they stood before.
+func (s *session) encode(p projected, f render.Format) encoding {
+	v := p.result.View
+	before := s.encoded[f.Name()]
+	next := make(map[*reduce.Group]encodedGroup, v.Len())
+	digest, at := v.Digest()
+	out := make([]render.Fragment, 0, v.Len()+len(p.reminders)+1)
+	for i := range v.Len() {
+		if i == at && digest.Through > 0 {
+			out = append(out, f.Fragments(render.DigestMessage(digest))...)
+		}
+		g := v.Group(i)
+		kept, ok := before[g]
+		if !ok || kept.dropped != v.Dropped(i) || !slices.Equal(kept.edits, v.Edits(i)) {
+			kept = encodedGroup{edits: v.Edits(i), dropped: v.Dropped(i)}
+			for _, m := range render.GroupMessages(v, i) {
+				kept.fragments = append(kept.fragments, f.Fragments(m)...)
+			}
+		}
+		next[g] = kept
+		out = append(out, kept.fragments...)
+	}
+	if at == v.Len() && digest.Through > 0 {
+		out = append(out, f.Fragments(render.DigestMessage(digest))...)
+	}
+	for _, r := range p.reminders {
+		out = append(out, f.Fragments(render.ReminderMessage(r))...)
+	}
+	if p.conv == s.convs[p.conv.Gauge().Name()] {
+		s.encoded[f.Name()] = next
+	}
+	return encoding{f, out, f.Join(out)}
+}
+
+// with is the encoding with injections behind it: all messages, and how many of the
+// leading ones stand as they stand without them.
+func (e encoding) with(injected []render.Message) (all []Message, same int) {
+	if len(injected) == 0 {
+		return e.messages, len(e.messages)
+	}
+	fragments := slices.Clip(e.fragments)
+	for _, m := range injected {
+		fragments = append(fragments, e.format.Fragments(m)...)
+	}
+	all = e.format.Join(fragments)
+	return all, common(e.messages, all)
+}
+
+// common is how many leading messages have the same bytes.
+func common(a, b []Message) int {
+	n := 0
+	for n < min(len(a), len(b)) && bytes.Equal(a[n].JSON, b[n].JSON) {
+		n++
+	}
+	return n
+}
+
+// hashOf is the prefix hash of messages.
+func hashOf(messages []Message) string {
+	h := projection.NewHasher()
+	for i := range messages {
+		h.Add(messages[i].JSON)
+	}
+	return h.Sum()
+}

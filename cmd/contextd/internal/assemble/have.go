@@ -1,0 +1,60 @@
+package assemble
+
+import (
+	"context"
+
+	"github.com/contextd/contextd/internal/projection"
+)
+
+// maxHeldSearch bounds how many records are looked through for what a caller has.
+const maxHeldSearch = 64
+
+// skip takes out of an answer what the caller has already: all of it, if the context
+// still begins with it, and else as much as does. Where the daemon does not know what
+// the caller has, it sends everything.
+func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) error {
+	n := have.MessageCount
+	if n == 0 {
+		return nil
+	}
+	if n <= len(out.Messages) && hashOf(out.Messages[:n]) == have.PrefixHash {
+		out.Skipped, out.Messages = n, out.Messages[n:]
+		return nil
+	}
+	held, err := e.held(ctx, s, out.Projection, have)
+	if err != nil {
+		return err
+	}
+	if held == nil {
+		out.Broken = &Break{Cause: CauseUnknown}
+		return nil
+	}
+	at := common(held, out.Messages)
+	out.Broken = &Break{Index: at, Cause: breaker(out.Messages, at)}
+	out.Skipped, out.Messages = at, out.Messages[at:]
+	return nil
+}
+
+// held are the messages that a caller has, if a recorded projection of the stream
+// begins with them.
+func (e *Engine) held(ctx context.Context, s *session, now projection.Record, have Have) ([]Message, error) {
+	begins := func(messages []Message) []Message {
+		if have.MessageCount <= len(messages) && hashOf(messages[:have.MessageCount]) == have.PrefixHash {
+			return messages[:have.MessageCount]
+		}
+		return nil
+	}
+	if last, ok := s.last[stream(now)]; ok {
+		if held := begins(last.messages); held != nil {
+			return held, nil
+		}
+	}
+	r, err := e.search(ctx, s.id, now.AsOf, maxHeldSearch, func(r projection.Record) bool {
+		return r.PrefixHash == have.PrefixHash && r.MessageCount == have.MessageCount
+	})
+	if err != nil || r == nil {
+		return nil, err
+	}
+	old, err := e.encodeAgain(ctx, s, *r)
+	return begins(old.messages), err
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// ownFormat is what the commands call contextd's own format.
+const ownFormat = "contextd"
+
+// formatFlag is a flag that holds a format of the API by a short name, such as
+// openai-chat.
+type formatFlag struct{ to *contextdv1.Format }
+
+func (formatFlag) Type() string { return "format" }
+
+func (f formatFlag) String() string { return formatName(*f.to) }
+
+func (f formatFlag) Set(name string) error {
+	for number := range contextdv1.Format_name {
+		if known := contextdv1.Format(number); formatName(known) == name {
+			*f.to = known
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s", strings.Join(formatNames(), ", "))
+}
+
+func formatName(f contextdv1.Format) string {
+	if f == contextdv1.Format_FORMAT_UNSPECIFIED {
+		return ownFormat
+	}
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(f.String(), "FORMAT_"), "_", "-"))
+}
+
+// formatNames lists the formats in the API's order.
+func formatNames() []string {
+	var numbers []int32
+	for number := range contextdv1.Format_name {
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	names := make([]string, len(numbers))
+	for i, number := range numbers {
+		names[i] = formatName(contextdv1.Format(number))
+	}
+	return names
+}
