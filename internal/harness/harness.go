@@ -50,7 +50,7 @@ type format struct {
 
 // formats are asked in this order: the ones with the most telling marks first.
 var formats = []format{
-	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, nil},
+	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, claude.Write},
 	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, nil},
 	{opencode.Name, nil, opencode.Detect, opencode.Read, nil},
 	{pi.Name, nil, pi.Detect, pi.Read, pi.Write},

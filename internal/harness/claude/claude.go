@@ -1,5 +1,5 @@
-// Package claude reads the transcripts of Claude Code: JSON Lines, one record a
-// line. docs/harness/claude.md describes the format and the mapping.
+// Package claude reads and writes the transcripts of Claude Code: JSON Lines, one
+// record a line. docs/harness/claude.md describes the format and the mapping.
 package claude
 
 import (
@@ -13,43 +13,50 @@ import (
 // Name of the harness.
 const Name = "claude"
 
+// format is what LabelHarness says of the harness's own sessions.
+const format = "claude-code"
+
 const syntheticModel = "<synthetic>"
 
-// bookkeeping are the types of record that no model ever saw.
-var bookkeeping = map[string]bool{
-	"progress": true, "file-history-snapshot": true, "summary": true, "queue-operation": true,
-	"last-prompt": true, "custom-title": true, "ai-title": true, "mode": true, "permission-mode": true,
-	"pr-link": true, "agent-name": true, "agent-color": true, "agent-setting": true, "tag": true,
-	"system/turn_duration": true, "system/stop_hook_summary": true,
+// known are the types of record that no model ever saw and that are small.
+var known = map[string]bool{
+	"system": true, "attachment": true, "summary": true, "queue-operation": true, "last-prompt": true,
+	"custom-title": true, "ai-title": true, "mode": true, "permission-mode": true, "pr-link": true,
+	"agent-name": true, "agent-color": true, "agent-setting": true, "tag": true,
 }
 
 type reader struct {
-	out    *transcript.Builder
-	main   *transcript.SessionBuilder
-	chains sidechains
+	out     *transcript.Builder
+	main    *transcript.SessionBuilder
+	chains  sidechains
+	parents parents
+	files   files
+	notes   restorer
+	// begun are the sessions whose first record was read.
+	begun map[*transcript.SessionBuilder]bool
+	// events are the ids of messages' events by the uuids of their records.
+	events map[string]string
 	// pending is a compaction boundary whose summary has not come yet.
 	pending *boundary
 	unknown map[string]bool
-}
-
-// boundary is a compaction on its way to the session that it stands in.
-type boundary struct {
-	entry transcript.Entry
-	body  *eventlog.Compaction
-	into  *transcript.SessionBuilder
 }
 
 // Read reads a whole transcript. Memory grows with the conversation, not with the
 // records around it.
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
-	r := &reader{out: out, main: out.Session(""), unknown: map[string]bool{}}
-	r.main.Label(transcript.LabelHarness, "claude-code")
+	r := &reader{
+		out: out, main: out.Session(""), unknown: map[string]bool{}, events: map[string]string{},
+		begun: map[*transcript.SessionBuilder]bool{},
+	}
+	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
+	r.parents.init()
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
 	r.flush()
+	r.parents.report(out.Warn)
 	return out.Finish()
 }
 
@@ -60,58 +67,73 @@ func (r *reader) record(line transcript.Record) error {
 		return err
 	} else if err != nil {
 		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
-		r.custom(r.main, entry, line, "unreadable")
+		entry.ID = transcript.PositionID(line)
+		r.main.Custom(entry, "unreadable")
 		return nil
 	}
 	entry.ID, entry.Time = rec.UUID, transcript.ParseTime(rec.Timestamp)
 	if entry.ID == "" {
 		entry.ID = transcript.PositionID(line)
 	}
-	kind := rec.Type
-	if rec.Subtype != "" {
-		kind += "/" + rec.Subtype
-	}
+	r.parents.note(&rec, line.Line)
 	switch {
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
-		r.main.Label(transcript.LabelSessionID, rec.SessionID)
-		r.main.Label(transcript.LabelVersion, rec.Version)
 		r.conversation(&rec, entry)
-	case kind == "system/compact_boundary":
+	case rec.Type == "system" && rec.Subtype == "compact_boundary":
 		r.compaction(&rec, entry)
 	case rec.Type == "progress" && r.subagent(&rec, entry):
-	case bookkeeping[kind] || bookkeeping[rec.Type]:
-		r.out.Skip(kind)
+	case dropped[rec.Type]:
+		r.out.Skip(rec.Type)
 	default:
-		if rec.Type != "system" && rec.Type != "attachment" && !r.unknown[rec.Type] {
+		if !known[rec.Type] && !r.unknown[rec.Type] {
 			r.unknown[rec.Type] = true
 			r.out.Warn(line.Line, "records of the unknown type %q are kept as custom events", rec.Type)
 		}
-		r.custom(r.session(&rec), entry, line, rec.Type+subtype(rec.Subtype))
+		r.keep(r.session(&rec), &rec, entry)
 	}
 	return nil
 }
 
-func subtype(s string) string {
-	if s == "" {
-		return ""
+// keep records what is no conversation, for the harness to find it again.
+func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
+	kind := rec.Type
+	if rec.Subtype != "" {
+		kind += "." + rec.Subtype
 	}
-	return "." + s
+	entry.Native = r.native(rec, entry.Native)
+	n := to.Len()
+	to.Record(entry, kind)
+	if r.pending != nil && r.pending.into == to && to.Len() > n {
+		to.Annotate(n, labelBetween, "true")
+	}
 }
 
-func (r *reader) custom(to *transcript.SessionBuilder, entry transcript.Entry, line transcript.Record, kind string) {
-	if entry.ID == "" {
-		entry.ID = transcript.PositionID(line)
+// native is the record without what is not kept, and with a parent that is.
+func (r *reader) native(rec *record, line []byte) []byte {
+	parent, moved := r.parents.kept(rec.ParentUUID)
+	if !moved && len(rec.ToolUseResult) == 0 {
+		return line
 	}
-	to.Custom(entry, kind)
+	return transcript.Rewrite(line, func(name string, value []byte) []byte {
+		switch {
+		case withoutMembers[name]:
+			return nil
+		case name == "parentUuid" && moved:
+			return parent
+		}
+		return value
+	})
 }
 
 func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	session := r.session(rec)
+	r.begin(session, rec)
 	if rec.IsCompactSummary {
 		r.summary(session, rec, entry)
 		return
 	}
 	r.flush()
+	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
 		// The harness tells the user that a request failed; no model wrote it.
 		session.Custom(entry, "api-error")
@@ -123,6 +145,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		session.Custom(entry, "unreadable")
 		return
 	}
+	r.notes.restore(rec.Notes, blocks)
 	m := &eventlog.Message{Role: role(rec.Type, blocks), Blocks: blocks}
 	entry.Body = m
 	if m.Role == eventlog.RoleAssistant {
@@ -132,8 +155,52 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	if rec.IsMeta || rec.Message.Model == syntheticModel {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
+	if changed := r.files.changed(blocks); changed != "" {
+		entry.Labels = map[string]string{transcript.LabelFilesChanged: changed}
+	}
 	r.chains.note(rec, session == r.main, blocks)
-	session.Append(entry)
+	r.append(session, rec, entry)
+}
+
+// append makes the event, and keeps with it what its record says besides.
+func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
+	n := session.Len()
+	id := session.Append(entry)
+	events := session.Since(n)
+	if id == "" || len(events) != 1 {
+		return // it was dropped, or a custom event has the record as it stood
+	}
+	if rec.UUID != "" && r.events[rec.UUID] == "" {
+		r.events[rec.UUID] = id
+	}
+	m, ok := events[0].Body.(*eventlog.Message)
+	if !ok {
+		return
+	}
+	around := envelopeOf(session.Labels())
+	base := around.message(&events[0], m, m.Blocks)
+	session.Envelope(n, difference(around.carried(base).JSON(), entry.Native))
+}
+
+// difference is never empty: that it is there says that a record was read.
+func difference(base, native []byte) []byte {
+	if d := transcript.Difference(base, native); d != nil {
+		return d
+	}
+	return []byte("{}")
+}
+
+// begin takes from a session's first record what most of its records repeat.
+func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
+	if r.begun[session] {
+		return
+	}
+	r.begun[session] = true
+	session.Label(transcript.LabelSessionID, rec.SessionID)
+	session.Label(transcript.LabelVersion, rec.Version)
+	session.Label(transcript.LabelWorkingDirectory, rec.CWD)
+	session.Label(transcript.LabelGitBranch, rec.GitBranch)
+	session.Label(labelUserType, rec.UserType)
 }
 
 // role tells a user's message from one that brings results alone.

@@ -8,6 +8,19 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// labelBetween is "true" on records that stand between a boundary and its summary:
+// they are events before the compaction.
+const labelBetween = "claude.between"
+
+// boundary is a compaction on its way to the session that it stands in.
+type boundary struct {
+	entry transcript.Entry
+	body  *eventlog.Compaction
+	into  *transcript.SessionBuilder
+	// summary is the record that holds the summary.
+	summary []byte
+}
+
 // compaction holds a boundary back until its summary has come: the two are one
 // event.
 func (r *reader) compaction(rec *record, entry transcript.Entry) {
@@ -16,9 +29,47 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	if m := rec.CompactMetadata; m != nil {
 		body.PreTokens, body.PostTokens = m.PreTokens, m.PostTokens
 		body.Trigger, body.Mode = trigger(m.Trigger), m.Trigger
+		body.KeptEventIDs = r.kept(m, entry.Line)
 	}
 	entry.Body, entry.Native = body, nil
-	r.pending = &boundary{entry: entry, body: body, into: r.session(rec)}
+	session := r.session(rec)
+	r.begin(session, rec)
+	r.pending = &boundary{entry: entry, body: body, into: session}
+}
+
+// kept are the events of the messages that stayed in the prompt. What the harness
+// wrote again of them before the boundary was dropped: it has their ids.
+func (r *reader) kept(m *compact, line int) []string {
+	var uuids []string
+	switch {
+	case m.Messages != nil:
+		uuids = m.Messages.UUIDs
+	case m.Segment != nil:
+		if uuids = r.parents.chain(m.Segment.Head, m.Segment.Tail); uuids == nil {
+			r.out.Warn(line, "the messages that the compaction kept are no chain")
+		}
+	}
+	wanted := map[string]bool{}
+	for _, uuid := range uuids {
+		if id := r.events[uuid]; id != "" {
+			wanted[id] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, s := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
+		for _, e := range s.Since(0) {
+			if wanted[e.ID] {
+				ids = append(ids, e.ID)
+			}
+		}
+		if len(ids) > 0 {
+			break
+		}
+	}
+	return ids
 }
 
 func trigger(s string) eventlog.CompactionTrigger {
@@ -35,11 +86,14 @@ func trigger(s string) eventlog.CompactionTrigger {
 // summary is the text that replaced the conversation. One without a boundary, as
 // old versions wrote it, makes a compaction of its own.
 func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
+	native := string(r.native(rec, entry.Native))
 	if r.pending == nil || r.pending.into != session {
 		r.flush()
-		body := &eventlog.Compaction{NativeJSON: string(entry.Native)}
+		body := &eventlog.Compaction{NativeJSON: native}
 		entry.Body, entry.Native = body, nil
 		r.pending = &boundary{entry: entry, body: body, into: session}
+	} else {
+		r.pending.summary = []byte(native)
 	}
 	blocks, err := content.AnthropicBlocks(rec.Message.Content)
 	if err != nil {
@@ -57,9 +111,16 @@ func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry 
 
 // flush puts a boundary into its session.
 func (r *reader) flush() {
-	if r.pending == nil {
+	p := r.pending
+	if p == nil {
 		return
 	}
-	r.pending.into.Append(r.pending.entry)
 	r.pending = nil
+	n := p.into.Len()
+	p.into.Append(p.entry)
+	if events := p.into.Since(n); len(events) == 1 && p.summary != nil {
+		around := envelopeOf(p.into.Labels())
+		base := around.summary(&events[0], p.body.Summary)
+		p.into.Envelope(n, difference(base.JSON(), p.summary))
+	}
 }

@@ -15,6 +15,9 @@ type record struct {
 	ParentUUID        string          `json:"parentUuid"`
 	SessionID         string          `json:"sessionId"`
 	AgentID           string          `json:"agentId"`
+	CWD               string          `json:"cwd"`
+	GitBranch         string          `json:"gitBranch"`
+	UserType          string          `json:"userType"`
 	Version           string          `json:"version"`
 	Timestamp         string          `json:"timestamp"`
 	IsSidechain       bool            `json:"isSidechain"`
@@ -26,6 +29,17 @@ type record struct {
 	ToolUseResult     json.RawMessage `json:"toolUseResult"`
 	Data              json.RawMessage `json:"data"` // of progress
 	ParentToolUseID   string          `json:"parentToolUseID"`
+	Notes             *notes          `json:"contextd"`
+}
+
+// notes stand in records that contextd wrote of sessions which were not the
+// harness's own: what the API would refuse in them, as it was.
+type notes struct {
+	// Calls are the ids of tool calls, by the ids that stand in their place.
+	Calls map[string]string `json:"calls,omitempty"`
+	// Wrapped are the ids (those of the record) of calls whose arguments are no
+	// object and stand in one as text.
+	Wrapped []string `json:"wrapped,omitempty"`
 }
 
 type message struct {
@@ -46,21 +60,31 @@ type usage struct {
 type compact struct {
 	Trigger   string  `json:"trigger"`
 	PreTokens *uint64 `json:"preTokens"`
-	// PostTokens is written by newer versions only.
-	PostTokens *uint64 `json:"postTokens"`
+	// What follows is written by newer versions only.
+	PostTokens *uint64            `json:"postTokens"`
+	Segment    *preservedSegment  `json:"preservedSegment"`
+	Messages   *preservedMessages `json:"preservedMessages"`
+}
+
+// preservedSegment names the first and the last message of a chain that was kept.
+type preservedSegment struct {
+	Head   string `json:"headUuid"`
+	Anchor string `json:"anchorUuid"`
+	Tail   string `json:"tailUuid"`
+}
+
+// preservedMessages lists what was kept.
+type preservedMessages struct {
+	Anchor string   `json:"anchorUuid"`
+	UUIDs  []string `json:"uuids"`
 }
 
 // agentProgress is the data of a progress line that carries a message of a
 // subagent.
 type agentProgress struct {
-	Type    string `json:"type"`
-	AgentID string `json:"agentId"`
-	Message *struct {
-		Type      string   `json:"type"`
-		UUID      string   `json:"uuid"`
-		Timestamp string   `json:"timestamp"`
-		Message   *message `json:"message"`
-	} `json:"message"`
+	Type    string          `json:"type"`
+	AgentID string          `json:"agentId"`
+	Message json.RawMessage `json:"message"` // a record without most of its envelope
 }
 
 func (u *usage) labels() map[string]string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -12,6 +13,7 @@ import (
 type sidechains struct {
 	out     *transcript.Builder
 	byKey   map[string]*transcript.SessionBuilder
+	all     []*transcript.SessionBuilder
 	parents map[string]string // uuid of a sidechain's record: key of its session
 	calls   map[string]string // prompt of a call that starts a subagent: its call id
 }
@@ -37,10 +39,11 @@ func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
 	s := c.byKey[key]
 	if s == nil {
 		s = c.out.Session(fmt.Sprintf("sidechain-%d", len(c.byKey)+1))
-		s.Label(transcript.LabelHarness, "claude-code")
-		s.Label(transcript.LabelSessionID, rec.SessionID)
-		s.Label(transcript.LabelVersion, rec.Version)
+		s.Label(transcript.LabelHarness, format)
+		s.Label(labelSidechain, "true")
+		s.Label(labelAgent, rec.AgentID)
 		c.byKey[key] = s
+		c.all = append(c.all, s)
 	}
 	return s
 }
@@ -95,33 +98,54 @@ func (c *sidechains) link(rec *record, call string) {
 // reports whether it did.
 func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	var data agentProgress
-	if transcript.Decode(rec.Data, &data) != nil || data.Type != "agent_progress" || data.Message == nil {
+	if transcript.Decode(rec.Data, &data) != nil || data.Type != "agent_progress" || len(data.Message) == 0 {
 		return false
 	}
-	inner := data.Message
-	if inner.Message == nil || (inner.Type != "user" && inner.Type != "assistant") {
+	var carried record
+	if transcript.Decode(data.Message, &carried) != nil || carried.Message == nil || (carried.Type != "user" && carried.Type != "assistant") {
 		return false
 	}
-	carried := record{
-		Type: inner.Type, UUID: inner.UUID, SessionID: rec.SessionID, Version: rec.Version,
-		AgentID: data.AgentID, IsSidechain: true, Message: inner.Message,
-	}
+	carried.IsSidechain, carried.IsCompactSummary, carried.AgentID = true, false, data.AgentID
+	carried.SessionID, carried.Version = rec.SessionID, rec.Version
+	carried.CWD, carried.GitBranch, carried.UserType = rec.CWD, rec.GitBranch, rec.UserType
 	if carried.AgentID == "" {
 		carried.AgentID = rec.ParentToolUseID
 	}
 	if carried.AgentID == "" {
 		return false
 	}
-	if inner.UUID != "" {
-		entry.ID = inner.UUID
+	if carried.UUID != "" {
+		entry.ID = carried.UUID
 	}
-	if t := transcript.ParseTime(inner.Timestamp); !t.IsZero() {
+	if t := transcript.ParseTime(carried.Timestamp); !t.IsZero() {
 		entry.Time = t
 	}
 	session := r.session(&carried)
+	if session.Len() == 0 {
+		session.Label(labelProgress, "true")
+	}
 	if session.ParentCall() == "" {
 		session.SetParentCall(rec.ParentToolUseID)
 	}
+	entry.Native = data.Message
+	if session.Labels()[labelProgress] == "" {
+		entry.Native = asRecord(data.Message, carried.AgentID)
+	}
 	r.conversation(&carried, entry)
 	return true
+}
+
+// asRecord makes a record of its own of a message in a progress record.
+func asRecord(message []byte, agent string) []byte {
+	v := jsonvalue.Object(
+		jsonvalue.Member{Name: "isSidechain", Value: jsonvalue.Raw("true")},
+		jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(agent)},
+	)
+	transcript.Rewrite(message, func(name string, value []byte) []byte {
+		if name != "isSidechain" && name != "agentId" {
+			v.Set(name, jsonvalue.Raw(string(value)))
+		}
+		return nil
+	})
+	return v.JSON()
 }

@@ -215,6 +215,7 @@ func RoundTrip(t testing.TB, h Harness, data []byte, tr transcript.Transcript) i
 	for _, k := range c.Equal {
 		n += k
 	}
+	t.Logf("%d entries are equal: %v; %d stood twice", n, c.Equal, c.Repeated)
 	// The comparison would notice a writer that is wrong.
 	for name, damage := range map[string]func([]Entry) []Entry{
 		"without an entry": func(e []Entry) []Entry {

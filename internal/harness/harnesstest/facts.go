@@ -23,12 +23,15 @@ func FactsOf(s transcript.Session) Facts {
 	f := Facts{}
 	regrouped := regroup(s.Events)
 	blocks := 0
-	before := map[string]int{}
+	// span are the positions of an event's blocks.
+	span := map[string][]string{}
 	group, grouped := "", false
 	for _, e := range regrouped {
-		before[e.ID] = blocks
 		switch b := e.Body.(type) {
 		case *eventlog.Message:
+			for i := range b.Blocks {
+				span[e.ID] = append(span[e.ID], fmt.Sprint(blocks+i))
+			}
 			if b.Role == eventlog.RoleAssistant {
 				if !grouped || b.GroupID == "" || b.GroupID != group {
 					f.add("turns", "turn")
@@ -49,7 +52,7 @@ func FactsOf(s transcript.Session) Facts {
 			f.add("summaries", b.Summary)
 			var kept []string
 			for _, id := range b.KeptEventIDs {
-				kept = append(kept, fmt.Sprint(before[id]))
+				kept = append(kept, span[id]...)
 			}
 			f.add("kept", strings.Join(kept, " "))
 		}

@@ -3,6 +3,7 @@ package harnesstest
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,8 +36,8 @@ func testWriter(t *testing.T, h Harness, tr transcript.Transcript) {
 	if err != nil {
 		t.Fatalf("what was written cannot be read: %v\n%.2000s", err, file)
 	}
-	if diff := cmp.Diff(plain(tr), plain(again)); diff != "" {
-		t.Errorf("what was written reads otherwise (-read first +read again):\n%.4000s", diff)
+	if first, second := plain(tr), plain(again); !reflect.DeepEqual(first, second) {
+		t.Errorf("what was written reads otherwise (-read first +read again):\n%.4000s", cmp.Diff(first, second))
 	}
 	if report.Entries == 0 || report.Compactions != tr.Compactions {
 		t.Errorf("the report counts %d entries and %d compactions of %d", report.Entries, report.Compactions, tr.Compactions)

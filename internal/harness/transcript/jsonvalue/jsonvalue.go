@@ -78,6 +78,9 @@ func (v *Value) Append(items ...Value) {
 	v.items = append(v.items, items...)
 }
 
+// Len is the number of members or items.
+func (v *Value) Len() int { return len(v.members) + len(v.items) }
+
 // JSON returns the value's JSON.
 func (v *Value) JSON() []byte { return v.AppendJSON(nil) }
 

@@ -1,0 +1,103 @@
+package claude
+
+import (
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// parents knows what each record follows, to find what the records that are not
+// kept stood behind, and chains that do not hold.
+type parents struct {
+	of   map[string]string // parent by uuid; "" begins a chain
+	line map[string]int
+	gone map[string]bool // uuids of records that are not kept
+}
+
+func (p *parents) init() {
+	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}}
+}
+
+// note remembers a record. Of records with the same uuid the first counts.
+func (p *parents) note(rec *record, line int) {
+	if rec.UUID == "" {
+		return
+	}
+	if _, seen := p.of[rec.UUID]; seen {
+		return
+	}
+	p.of[rec.UUID], p.line[rec.UUID] = rec.ParentUUID, line
+	if dropped[rec.Type] {
+		p.gone[rec.UUID] = true
+	}
+}
+
+// kept returns the nearest ancestor that is kept, as JSON, if the parent is not.
+func (p *parents) kept(parent string) (json []byte, moved bool) {
+	at := parent
+	for n := 0; p.gone[at] && n <= len(p.gone); n++ {
+		at = p.of[at]
+	}
+	if at == parent {
+		return nil, false
+	}
+	if at == "" {
+		return []byte("null"), true
+	}
+	return []byte(transcript.Quote(at)), true
+}
+
+// chain returns the uuids from head to tail, or nil if tail does not descend from
+// head.
+func (p *parents) chain(head, tail string) []string {
+	var back []string
+	for at := tail; at != "" && len(back) <= len(p.of); at = p.of[at] {
+		back = append(back, at)
+		if at == head {
+			return back
+		}
+	}
+	return nil
+}
+
+// report warns of parents that are not in the file and of chains that close.
+func (p *parents) report(warn transcript.Warn) {
+	var dangling, cyclic tally
+	// settled are the records whose chain ends, or was reported.
+	settled := map[string]bool{}
+	for uuid, parent := range p.of {
+		if _, known := p.of[parent]; parent != "" && !known {
+			dangling.add(p.line[uuid])
+		}
+		path := map[string]bool{}
+		at := uuid
+		for at != "" && !settled[at] && !path[at] {
+			path[at] = true
+			at = p.of[at]
+		}
+		if path[at] { // a cycle that was not seen before
+			for next := at; ; {
+				cyclic.add(p.line[next])
+				if next = p.of[next]; next == at {
+					break
+				}
+			}
+		}
+		for u := range path {
+			settled[u] = true
+		}
+	}
+	if dangling.count > 0 {
+		warn(dangling.first, "%d records follow a record that is not in the file; they stay where they stand", dangling.count)
+	}
+	if cyclic.count > 0 {
+		warn(cyclic.first, "%d records follow each other in a circle; they stay where they stand", cyclic.count)
+	}
+}
+
+type tally struct{ count, first int }
+
+func (t *tally) add(line int) {
+	if t.count == 0 || line < t.first {
+		t.first = line
+	}
+	t.count++
+}

@@ -1,0 +1,60 @@
+package claude
+
+import (
+	"slices"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// wrappedKey holds arguments that are no JSON object.
+const wrappedKey = "raw_arguments"
+
+// restorer undoes what a writer did to calls that the API would refuse.
+type restorer struct{ calls map[string]string }
+
+// restore gives the calls and results among the blocks their own ids and arguments
+// back.
+func (r *restorer) restore(n *notes, blocks []eventlog.Block) {
+	if n != nil {
+		for written, id := range n.Calls {
+			if r.calls == nil {
+				r.calls = map[string]string{}
+			}
+			if id != "" {
+				r.calls[written] = id
+			}
+		}
+	}
+	for i, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.ToolCall:
+			if n != nil && slices.Contains(n.Wrapped, b.CallID) {
+				b.Arguments = unwrap(b.Arguments)
+			}
+			b.CallID = r.own(b.CallID)
+			blocks[i] = b
+		case eventlog.ToolResult:
+			b.CallID = r.own(b.CallID)
+			blocks[i] = b
+		}
+	}
+}
+
+func (r *restorer) own(id string) string {
+	if own := r.calls[id]; own != "" {
+		return own
+	}
+	return id
+}
+
+func unwrap(arguments string) string {
+	var wrapped map[string]string
+	if transcript.Decode([]byte(arguments), &wrapped) != nil || len(wrapped) != 1 {
+		return arguments
+	}
+	if text := wrapped[wrappedKey]; transcript.Valid([]byte(text)) {
+		return text
+	}
+	return arguments
+}

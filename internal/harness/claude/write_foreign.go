@@ -1,0 +1,165 @@
+package claude
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// acceptable are the ids of calls that the API takes.
+var acceptable = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// foreign writes a message that no record of the harness stands behind: a reply's
+// blocks one a record, as the harness writes them.
+func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
+	if m.Role == eventlog.RoleSystem {
+		s.lost["system messages"]++
+		return
+	}
+	blocks := s.speakable(m)
+	if len(blocks) == 0 {
+		return
+	}
+	parts := [][]eventlog.Block{blocks}
+	if m.Role != eventlog.RoleUser {
+		parts = parts[:0]
+		for n := range blocks {
+			parts = append(parts, blocks[n:n+1])
+		}
+	}
+	event := *e
+	event.Time = s.time()
+	message := *m
+	if m.Role == eventlog.RoleAssistant {
+		event.Labels = s.replyUsage(i)
+		if message.GroupID == "" {
+			message.GroupID = "msg_" + transcript.UUID(s.around.sessionID, e.ID, "message")
+		}
+	}
+	for n, part := range parts {
+		event.ID = s.uuid(e.ID, n)
+		written, n := s.accept(part)
+		v := s.around.message(&event, &message, written)
+		if parent := s.leaf(); parent != "" {
+			v.Set("parentUuid", jsonvalue.String(parent))
+		}
+		if n != nil {
+			v.Set("contextd", *n)
+		}
+		s.write(e.ID, s.linked(m, v.JSON()))
+	}
+}
+
+// speakable are the blocks that the harness can say again.
+func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
+	var blocks []eventlog.Block
+	for _, b := range m.Blocks {
+		switch c := b.(type) {
+		case eventlog.Thinking:
+			// The API refuses what it did not sign.
+			if !strings.Contains(m.Model, "claude") || (c.Signature == "" && c.RedactedData == "") {
+				s.lost["thinking that Anthropic did not sign"]++
+				continue
+			}
+		case eventlog.ProviderBlock:
+			if c.Provider != content.Anthropic {
+				s.lost["blocks of other providers"]++
+				continue
+			}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// accept makes of calls and results what the API takes, and says what they were.
+func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *jsonvalue.Value) {
+	out := make([]eventlog.Block, len(blocks))
+	var calls, wrapped jsonvalue.Value
+	for i, b := range blocks {
+		switch c := b.(type) {
+		case eventlog.ToolCall:
+			id := s.callID(c.CallID)
+			if id != c.CallID {
+				calls.Set(id, jsonvalue.String(c.CallID))
+			}
+			c.CallID = id
+			if !strings.HasPrefix(strings.TrimSpace(c.Arguments), "{") {
+				c.Arguments = transcript.Wrap(wrappedKey, c.Arguments)
+				wrapped.Append(jsonvalue.String(id))
+			}
+			b = c
+		case eventlog.ToolResult:
+			c.CallID = s.callID(c.CallID)
+			c.Content = s.resultContent(c.Content)
+			b = c
+		}
+		out[i] = b
+	}
+	var notes jsonvalue.Value
+	if calls.Len() > 0 {
+		notes.Set("calls", calls)
+	}
+	if wrapped.Len() > 0 {
+		notes.Set("wrapped", wrapped)
+	}
+	if notes.Len() == 0 {
+		return out, nil
+	}
+	return out, &notes
+}
+
+func (s *sessionWriter) resultContent(blocks []eventlog.Block) []eventlog.Block {
+	out := make([]eventlog.Block, 0, len(blocks))
+	for _, b := range blocks {
+		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider != content.Anthropic {
+			b = eventlog.Text{Text: p.JSON}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (s *sessionWriter) callID(id string) string {
+	if acceptable.MatchString(id) {
+		return id
+	}
+	return "toolu_" + transcript.UUID(s.around.sessionID, id, "call")
+}
+
+// uuid is the id of an event's n-th record.
+func (s *sessionWriter) uuid(event string, n int) string {
+	switch {
+	case n > 0:
+		return transcript.UUID(s.around.sessionID, event, strconv.Itoa(n))
+	case transcript.IsUUID(event):
+		return event
+	}
+	return transcript.UUID(s.around.sessionID, event)
+}
+
+// time is that of the event, or of the last one that has one.
+func (s *sessionWriter) time() time.Time {
+	if s.at.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return s.at
+}
+
+// replyUsage is what the reply of the event took. The harness looks for it in every
+// record of a reply.
+func (s *sessionWriter) replyUsage(i int) map[string]string {
+	if s.usage == nil {
+		s.usage = transcript.ReplyUsage(s.session.Events)
+	}
+	if labels := s.usage[i]; labels != nil {
+		return labels
+	}
+	return map[string]string{transcript.LabelPromptTokens: "0"}
+}

@@ -1,0 +1,167 @@
+package claude
+
+import (
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// sessionWriter makes the records of one session.
+type sessionWriter struct {
+	*writer
+	session   transcript.Session
+	around    envelope
+	envelopes transcript.Envelopes
+	main      bool
+	lines     []line
+	// between are records that stand between a boundary and its summary.
+	between [][]byte
+	// held are messages whose record is in a custom event.
+	held map[string]bool
+	// uuids are the records of each event.
+	uuids map[string][]string
+	// usage is made when first needed.
+	usage map[int]map[string]string
+	at    time.Time
+}
+
+func (s *sessionWriter) event(i int, e *eventlog.Event) {
+	if !e.Time.IsZero() {
+		s.at = e.Time
+	}
+	if custom, ok := e.Body.(*eventlog.Custom); ok {
+		s.custom(e, custom)
+		return
+	}
+	switch body := e.Body.(type) {
+	case *eventlog.Message:
+		s.flushBetween()
+		if !s.held[e.ID] && !s.imported(e, body) {
+			s.foreign(i, e, body)
+		}
+	case *eventlog.Compaction:
+		s.report.Compactions++
+		if !s.importedBoundary(e, body) {
+			s.flushBetween()
+			s.boundary(e, body)
+		}
+	default:
+		s.lost["reminders"]++
+	}
+}
+
+func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
+	switch {
+	case s.envelopes.Holds(c):
+		return
+	case !strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) && !strings.HasPrefix(c.Type, Name+"."),
+		!transcript.Valid([]byte(c.JSON)):
+		if e.Labels[transcript.LabelPromptTokens] == "" { // else it counts a reply
+			s.lost["custom events of others"]++
+		}
+		return
+	}
+	raw := []byte(transcript.Compact([]byte(c.JSON)))
+	if e.Labels[labelBetween] == "true" {
+		s.between = append(s.between, raw)
+		return
+	}
+	s.flushBetween()
+	s.write(e.ID, raw)
+}
+
+// flushBetween writes what a boundary was expected behind, and none came.
+func (s *sessionWriter) flushBetween() {
+	for _, raw := range s.between {
+		s.write("", raw)
+	}
+	s.between = nil
+}
+
+// write takes a record as it is to stand in the file.
+func (s *sessionWriter) write(event string, raw []byte) {
+	if id := s.session.Labels[transcript.LabelSessionID]; id != s.around.sessionID && raw[0] == '{' {
+		raw = transcript.Rewrite(raw, func(name string, value []byte) []byte {
+			if name == "sessionId" {
+				return []byte(transcript.Quote(s.around.sessionID))
+			}
+			return value
+		})
+	}
+	if event != "" {
+		s.uuids[event] = append(s.uuids[event], uuidOf(raw))
+	}
+	if s.around.progress {
+		raw = s.progress(raw)
+	}
+	s.lines = append(s.lines, line{s.at, raw})
+}
+
+func uuidOf(raw []byte) string {
+	var r struct {
+		UUID string `json:"uuid"`
+	}
+	if transcript.Decode(raw, &r) != nil {
+		return ""
+	}
+	return r.UUID
+}
+
+// leaf is the newest record that another can follow.
+func (s *sessionWriter) leaf() string {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		if uuid := uuidOf(s.lines[i].json); uuid != "" {
+			return uuid
+		}
+	}
+	return ""
+}
+
+// progress makes the record that carries a subagent's.
+func (s *sessionWriter) progress(inner []byte) []byte {
+	v := s.around.record("progress")
+	v.Set("isSidechain", jsonvalue.Raw("false"))
+	v.Set("data", jsonvalue.Object(
+		jsonvalue.Member{Name: "type", Value: jsonvalue.String("agent_progress")},
+		jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(s.around.agent)},
+		jsonvalue.Member{Name: "message", Value: jsonvalue.Raw(string(inner))},
+		jsonvalue.Member{Name: "normalizedMessages", Value: jsonvalue.List()},
+	))
+	v.SetString("parentToolUseID", s.session.ParentCallID)
+	setIdentity(&v, transcript.UUID(s.around.sessionID, string(inner)), s.at)
+	return v.JSON()
+}
+
+// imported writes a message that was read from a record of the harness, and
+// reports whether it was one.
+func (s *sessionWriter) imported(e *eventlog.Event, m *eventlog.Message) bool {
+	d, ok := s.envelopes.Entries[e.ID]
+	if !ok || !own(s.session) {
+		return false
+	}
+	base := s.around.message(e, m, m.Blocks)
+	raw, err := transcript.Amend(s.around.carried(base).JSON(), []byte(d))
+	if err != nil {
+		s.lost["what records said besides their messages"]++
+		return false
+	}
+	s.write(e.ID, s.linked(m, raw))
+	return true
+}
+
+// linked adds to the record of a result which subagent it comes from.
+func (s *sessionWriter) linked(m *eventlog.Message, raw []byte) []byte {
+	if !s.main || len(s.agents) == 0 {
+		return raw
+	}
+	for _, b := range m.Blocks {
+		if r, ok := b.(eventlog.ToolResult); ok && s.agents[r.CallID] != "" {
+			agent := jsonvalue.Object(jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(s.agents[r.CallID])})
+			return append(append(append(raw[:len(raw)-1:len(raw)-1], `,"toolUseResult":`...), agent.JSON()...), '}')
+		}
+	}
+	return raw
+}

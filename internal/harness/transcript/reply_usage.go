@@ -1,0 +1,54 @@
+package transcript
+
+import (
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// ReplyUsage returns the usage labels of each assistant message's event, by its
+// position: the last ones of its reply, or those of the first other event behind
+// the reply that has some, as harnesses write them that count after the fact.
+func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
+	usage := map[int]map[string]string{}
+	var reply []int
+	group, counted := "", false
+	for i := range events {
+		labels := usageLabels(events[i].Labels)
+		m, ok := events[i].Body.(*eventlog.Message)
+		if ok && m.Role == eventlog.RoleAssistant {
+			if len(reply) == 0 || m.GroupID == "" || m.GroupID != group {
+				reply, group, counted = nil, m.GroupID, false
+			}
+			reply = append(reply, i)
+			if labels != nil {
+				counted = true
+			} else if counted {
+				labels = usage[reply[len(reply)-2]]
+			}
+		} else if counted || len(reply) == 0 {
+			continue
+		} else if labels != nil {
+			counted = true
+		}
+		if labels != nil {
+			for _, at := range reply {
+				usage[at] = labels
+			}
+		}
+	}
+	return usage
+}
+
+func usageLabels(labels map[string]string) map[string]string {
+	if labels[LabelPromptTokens] == "" {
+		return nil
+	}
+	usage := map[string]string{}
+	for k, v := range labels {
+		if strings.HasPrefix(k, "usage.") {
+			usage[k] = v
+		}
+	}
+	return usage
+}
