@@ -24,7 +24,7 @@ type sent struct {
 }
 
 func newBranch(out *transcript.Builder, suffix string) *branch {
-	b := &branch{out: out, session: out.Session(suffix)}
+	b := &branch{out: out, session: out.Session(suffix), render: renderer{scratch: make([]byte, 0, 4<<10)}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }

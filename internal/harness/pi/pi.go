@@ -31,7 +31,7 @@ func Detect(p transcript.Probe) bool {
 
 type reader struct {
 	out   *transcript.Builder
-	lines []line
+	lines []*line
 }
 
 // Read reads a whole session file. The main session is the way to the last entry,
@@ -46,7 +46,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	main := newBranch(r.out, "")
 	headed := false
 	for i := range r.lines {
-		if l := &r.lines[i]; l.rec.Type == sessionType && l.bad == nil && !headed {
+		if l := r.lines[i]; l.rec.Type == sessionType && l.bad == nil && !headed {
 			headed = true
 			main.header(l)
 		} else if l.rec.Type == sessionType && l.bad == nil {
@@ -55,14 +55,14 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	}
 	all, _ := r.path(r.leaf())
 	for _, i := range all {
-		main.add(&r.lines[i])
+		main.add(r.lines[i])
 	}
 	r.branches(main)
 	return r.out.Finish()
 }
 
 func (r *reader) record(rec transcript.Record) error {
-	l := line{index: len(r.lines), entry: transcript.Entry{Line: rec.Line, ID: transcript.PositionID(rec)}}
+	l := &line{index: len(r.lines), entry: transcript.Entry{Line: rec.Line, ID: transcript.PositionID(rec)}}
 	if err := rec.Decode(&l.rec); transcript.Malformed(err) {
 		return err
 	} else if err != nil {
@@ -82,7 +82,7 @@ func (r *reader) record(rec transcript.Record) error {
 func (r *reader) branches(main *branch) {
 	leaf, n, left := r.leaf(), 0, 0
 	for i := range r.lines {
-		l := &r.lines[i]
+		l := r.lines[i]
 		if l.child || i == leaf || (l.rec.Type == sessionType && l.bad == nil) {
 			continue
 		}
@@ -94,7 +94,7 @@ func (r *reader) branches(main *branch) {
 		b.session.CopyLabels(main.session)
 		all, own := r.path(i)
 		for _, j := range all {
-			b.add(&r.lines[j])
+			b.add(r.lines[j])
 		}
 		if text := runs(own); len(text) <= transcript.MaxLabelValue {
 			b.session.Label(labelEntries, text)

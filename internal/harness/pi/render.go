@@ -23,6 +23,16 @@ type renderer struct {
 	parent string    // native id of the entry before
 	last   time.Time // of the last entry that has a time
 	warn   func(format string, args ...any)
+	// scratch, if not nil, is written over by each entry.
+	scratch []byte
+}
+
+func (r *renderer) json(v *jsonvalue.Value) []byte {
+	if r.scratch == nil {
+		return v.JSON()
+	}
+	r.scratch = v.AppendJSON(r.scratch[:0])
+	return r.scratch
 }
 
 func (r *renderer) wrote(id string, at time.Time) {
@@ -95,7 +105,7 @@ func (r *renderer) entry(events []eventlog.Event) (json []byte, ok bool) {
 		v := r.envelope("custom", first.ID, at)
 		v.Set("customType", jsonvalue.String(systemType))
 		v.Set("data", jsonvalue.String(textOf(m.Blocks)))
-		return v.JSON(), true
+		return r.json(&v), true
 	case eventlog.RoleAssistant:
 		return r.message(first.ID, at, r.assistant(events)), true
 	case eventlog.RoleTool:
@@ -115,13 +125,13 @@ func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) []
 		v := r.envelope("branch_summary", e.ID, at)
 		v.Set("fromId", jsonvalue.String("root"))
 		v.Set("summary", jsonvalue.String(textOf(m.Blocks)))
-		return v.JSON()
+		return r.json(&v)
 	case e.Labels[transcript.LabelInjected] == "true":
 		v := r.envelope("custom_message", e.ID, at)
 		v.Set("customType", jsonvalue.String("contextd"))
 		v.Set("content", r.content(m.Blocks))
 		v.Set("display", jsonvalue.Raw("true"))
-		return v.JSON()
+		return r.json(&v)
 	}
 	return r.message(e.ID, at, jsonvalue.Object(member("role", jsonvalue.String("user")), member("content", r.content(m.Blocks))))
 }
@@ -130,7 +140,7 @@ func (r *renderer) message(id string, at time.Time, inner jsonvalue.Value) []byt
 	inner.Set("timestamp", number(at.UnixMilli()))
 	v := r.envelope("message", id, at)
 	v.Set("message", inner)
-	return v.JSON()
+	return r.json(&v)
 }
 
 func (r *renderer) result(result eventlog.ToolResult) jsonvalue.Value {

@@ -32,7 +32,7 @@ func (r *reader) plant() {
 	byID := map[string]int{}
 	last := -1
 	for i := range r.lines {
-		l := &r.lines[i]
+		l := r.lines[i]
 		l.parent = last
 		if l.rec.Type == sessionType && l.bad == nil {
 			continue

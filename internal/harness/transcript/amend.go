@@ -28,6 +28,10 @@ func Difference(base, native []byte) []byte { return difference(base, native, 0)
 // replaced as a whole.
 const deepest = 32
 
+// spaced is how many times longer than without it a value with whitespace between
+// its tokens may be.
+const spaced = 8
+
 func difference(base, native []byte, depth int) []byte {
 	if bytes.Equal(base, native) {
 		return nil
@@ -46,6 +50,9 @@ func difference(base, native []byte, depth int) []byte {
 		if equal {
 			return nil
 		}
+	}
+	if d != nil && len(d) < len(native)/spaced {
+		return d
 	}
 	if whole := Compact(native); d == nil || len(d) > len(whole)+len(`{"=":}`) {
 		d = append(append([]byte(`{"=":`), whole...), '}')
@@ -77,7 +84,7 @@ func objectDifference(base, native []byte, depth int) (d []byte, equal bool) {
 	if matched < len(have) {
 		for _, h := range have {
 			if want.find(h.name, new(int)) < 0 {
-				del.element(quoted(h.name))
+				del.element(string(appendName(nil, h.name)))
 			}
 		}
 	}
@@ -94,7 +101,7 @@ func listDifference(base, native []byte, depth int) (d []byte, equal bool) {
 	h := 0
 	for i, p := range pairs {
 		if p < 0 {
-			put.member(strconv.Itoa(i), Compact(want[i]))
+			put.member(strconv.AppendInt(nil, int64(i), 10), []byte(Compact(want[i])))
 			continue
 		}
 		for ; h < p; h++ {
@@ -102,7 +109,7 @@ func listDifference(base, native []byte, depth int) (d []byte, equal bool) {
 		}
 		h = p + 1
 		if sub := difference(have[p], want[i], depth+1); sub != nil {
-			at.member(strconv.Itoa(i), string(sub))
+			at.member(strconv.AppendInt(nil, int64(i), 10), sub)
 		}
 	}
 	for ; h < len(have); h++ {
@@ -155,10 +162,10 @@ func wholeOf(d []byte) (value []byte, ok bool) {
 // sorted writes the members by name, so that the order in which an entry has them
 // makes no difference.
 func (m members) sorted() []byte {
-	slices.SortFunc(m, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(m, func(a, b member) int { return bytes.Compare(a.name, b.name) })
 	var out object
 	for _, one := range m {
-		out.member(one.name, string(one.value))
+		out.member(one.name, one.value)
 	}
 	return out.close('{', '}')
 }
@@ -166,10 +173,23 @@ func (m members) sorted() []byte {
 // object writes the members of an object, or the elements of a list.
 type object struct{ buf []byte }
 
-func (o *object) member(name, value string) {
-	o.element(quoted(name))
+func (o *object) member(name, value []byte) {
+	o.buf = append(o.buf, ',')
+	o.buf = appendName(o.buf, name)
 	o.buf = append(o.buf, ':')
 	o.buf = append(o.buf, value...)
+}
+
+// appendName writes a string; most names need no escapes.
+func appendName(dst, name []byte) []byte {
+	for _, c := range name {
+		if c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			return append(dst, quoted(string(name))...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, name...)
+	return append(dst, '"')
 }
 
 func (o *object) element(value string) {
@@ -194,7 +214,7 @@ func joined(parts []part) (d []byte, equal bool) {
 	var out object
 	for _, p := range parts {
 		if p.value != nil {
-			out.member(p.name, string(p.value))
+			out.member([]byte(p.name), p.value)
 		}
 	}
 	d = out.close('{', '}')
@@ -225,7 +245,7 @@ func amend(base, d []byte, depth int) ([]byte, error) {
 	}
 	ops := map[string]json.RawMessage{}
 	for _, m := range membersOf(d) {
-		ops[m.name] = m.value
+		ops[string(m.name)] = m.value
 	}
 	if value, ok := ops["="]; ok {
 		return value, nil

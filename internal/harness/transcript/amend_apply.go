@@ -13,7 +13,7 @@ func amendObject(base []byte, ops map[string]json.RawMessage, depth int) ([]byte
 		return nil, unfit("del is no list of names")
 	}
 	for _, name := range del {
-		if i := members.find(name, new(int)); i >= 0 {
+		if i := members.find([]byte(name), new(int)); i >= 0 {
 			members = slices.Delete(members, i, i+1)
 		}
 	}
@@ -37,7 +37,7 @@ func amendObject(base []byte, ops map[string]json.RawMessage, depth int) ([]byte
 	}
 	var out object
 	for _, m := range members {
-		out.member(m.name, string(m.value))
+		out.member(m.name, m.value)
 	}
 	if d := out.close('{', '}'); d != nil {
 		return d, nil
@@ -59,16 +59,16 @@ func amendList(base []byte, ops map[string]json.RawMessage, depth int) ([]byte, 
 		elements = slices.Delete(elements, i, i+1)
 	}
 	put := membersOf(ops["put"])
-	slices.SortStableFunc(put, func(a, b member) int { return position(a.name) - position(b.name) })
+	slices.SortStableFunc(put, func(a, b member) int { return position(string(a.name)) - position(string(b.name)) })
 	for _, m := range put {
-		i := position(m.name)
+		i := position(string(m.name))
 		if i < 0 || i > len(elements) {
 			return nil, unfit("no element can be put at %q", m.name)
 		}
 		elements = slices.Insert(elements, i, m.value)
 	}
 	for _, m := range membersOf(ops["at"]) {
-		i := position(m.name)
+		i := position(string(m.name))
 		if i < 0 || i >= len(elements) {
 			return nil, unfit("there is no element %q", m.name)
 		}

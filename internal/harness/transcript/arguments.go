@@ -38,15 +38,18 @@ func Compact(value []byte) string {
 // stringEnd is the length of the JSON string that value begins with.
 func stringEnd(value []byte) int {
 	for i := 1; i < len(value); {
-		at := bytes.IndexAny(value[i:], `"\`)
+		at := bytes.IndexByte(value[i:], '"')
 		if at < 0 {
 			break
 		}
-		i += at
-		if value[i] == '"' {
-			return i + 1
+		i += at + 1
+		backslashes := 0
+		for j := i - 2; j > 0 && value[j] == '\\'; j-- {
+			backslashes++
 		}
-		i += 2
+		if backslashes%2 == 0 {
+			return i
+		}
 	}
 	return len(value)
 }

@@ -19,7 +19,7 @@ func Prune(entry []byte, table []NotKept, kind string) []byte {
 func without(value []byte, path []string) []byte {
 	name, list := strings.CutSuffix(path[0], "[]")
 	all := membersOf(value)
-	i := all.find(name, new(int))
+	i := all.find([]byte(name), new(int))
 	if i < 0 {
 		return value
 	}
@@ -34,7 +34,7 @@ func without(value []byte, path []string) []byte {
 		default:
 			m.value = withoutEach(m.value, path[1:])
 		}
-		out.member(m.name, string(m.value))
+		out.member(m.name, m.value)
 	}
 	if b := out.close('{', '}'); b != nil {
 		return b
@@ -60,7 +60,7 @@ func withoutEach(value json.RawMessage, path []string) json.RawMessage {
 // is none.
 func MemberOf(value []byte, name string) (json.RawMessage, bool) {
 	all := membersOf(value)
-	if i := all.find(name, new(int)); i >= 0 {
+	if i := all.find([]byte(name), new(int)); i >= 0 {
 		return all[i].value, true
 	}
 	return nil, false

@@ -7,7 +7,7 @@ import (
 
 // member is one member of a JSON object, its value as it stands.
 type member struct {
-	name  string
+	name  []byte
 	value json.RawMessage
 }
 
@@ -15,14 +15,14 @@ type members []member
 
 // find returns the position of a member, or -1. It looks at *next first, and moves
 // it behind what it found: members mostly come in the same order.
-func (m members) find(name string, next *int) int {
+func (m members) find(name []byte, next *int) int {
 	for range m {
 		if *next >= len(m) {
 			*next = 0
 		}
 		i := *next
 		*next++
-		if m[i].name == name {
+		if bytes.Equal(m[i].name, name) {
 			return i
 		}
 	}
@@ -35,19 +35,23 @@ func membersOf(value []byte) members {
 	if len(value) == 0 || value[0] != '{' {
 		return nil
 	}
-	all := make(members, 0, 12)
+	var all members
 	for i := 1; ; {
 		i = skipBlank(value, i)
 		if i >= len(value) || value[i] == '}' {
 			return all.last()
 		}
 		end := i + stringEnd(value[i:])
-		name := string(value[i+1 : end-1])
-		if bytes.IndexByte(value[i:end], '\\') >= 0 {
-			name, _ = Text(value[i:end])
+		name := value[i+1 : end-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			text, _ := Text(value[i:end])
+			name = []byte(text)
 		}
 		i = skipBlank(value, end)
 		end = valueEnd(value, i)
+		if all == nil {
+			all = make(members, 0, 8)
+		}
 		all = append(all, member{name, value[i:end:end]})
 		i = end
 	}
@@ -55,19 +59,35 @@ func membersOf(value []byte) members {
 
 // last keeps the last of members with the same name.
 func (m members) last() members {
-	if len(m) < 2 {
-		return m
+	if len(m) > manyMembers {
+		return m.lastOfMany()
 	}
+	for i := 0; i < len(m); i++ {
+		for j := i + 1; j < len(m); j++ {
+			if bytes.Equal(m[i].name, m[j].name) {
+				m = append(m[:i], m[i+1:]...)
+				i--
+				break
+			}
+		}
+	}
+	return m
+}
+
+// manyMembers is from where on a map is the quicker way to find equal names.
+const manyMembers = 24
+
+func (m members) lastOfMany() members {
 	at := make(map[string]int, len(m))
 	for i := range m {
-		at[m[i].name] = i
+		at[string(m[i].name)] = i
 	}
 	if len(at) == len(m) {
 		return m
 	}
 	out := m[:0]
 	for i := range m {
-		if at[m[i].name] == i {
+		if at[string(m[i].name)] == i {
 			out = append(out, m[i])
 		}
 	}
@@ -193,7 +213,7 @@ func kinds(elements []json.RawMessage) []string {
 			continue
 		}
 		for _, m := range membersOf(e) {
-			if m.name == "type" {
+			if string(m.name) == "type" {
 				all[i] += string(m.value)
 				break
 			}

@@ -8,8 +8,8 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 	all := membersOf(object)
 	kept := make([]jsonvalue.Member, 0, len(all))
 	for _, m := range all {
-		if value := member(m.name, m.value); value != nil {
-			kept = append(kept, jsonvalue.Member{Name: m.name, Value: jsonvalue.Raw(string(value))})
+		if value := member(string(m.name), m.value); value != nil {
+			kept = append(kept, jsonvalue.Member{Name: string(m.name), Value: jsonvalue.Raw(string(value))})
 		}
 	}
 	v := jsonvalue.Object(kept...)
