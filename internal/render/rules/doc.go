@@ -8,4 +8,56 @@
 //	members  an object has what it requires, nothing unknown, and nothing twice
 //	type     a member has the JSON type it is to have
 //	base64   inline data is base64 with padding, and not empty
+//
+// Of anthropic, from https://platform.claude.com/docs/en/api/messages, its pages on tool
+// use, extended thinking, vision, PDF support and prompt caching, and the errors with
+// which the API refuses requests:
+//
+//	system         the system line is the first, {"system":[…]}, with text blocks
+//	role           a message is the user's or the assistant's
+//	alternation    the user begins, and the two take turns
+//	content        a message has blocks
+//	place          each type of block stands where the API takes it
+//	text           no text is empty or whitespace
+//	calls last     nothing but calls stands behind a tool_use
+//	results first  nothing stands before a tool_result but others
+//	pairs          a message with calls is followed by their results, in their order, and
+//	               results stand nowhere else
+//	id             ids of calls are letters, digits, "_" and "-", each used once; those of
+//	               server tools have their prefix
+//	name           names of tools are 1 to 128 letters, digits, "_" and "-"
+//	input          the input of a call is an object
+//	failure        a failed result has content, which is text
+//	thinking       reasoning has its signature or data, and something follows it
+//	server tools   the use of a server tool has its result in the same message
+//	source         media are of the types that the API takes, or behind HTTPS
+//	cache          at most four breakpoints, of five minutes or an hour, the longer first
+//	end            a last message of the assistant does not end in whitespace
+//	size           32 MB in all, 5 MB of base64 for an image, 100000 messages
+//
+// Of gemini, from https://ai.google.dev/api/caching#Content and the pages
+// https://ai.google.dev/gemini-api/docs/function-calling, thought-signatures,
+// image-understanding, audio, video-understanding and document-processing:
+//
+//	system           the system line is the first, {"systemInstruction":{"parts":[…]}},
+//	                 with texts
+//	role             a content is the user's or the model's
+//	alternation      the user begins, and the two take turns
+//	content          a content has parts
+//	part             a part is of one kind
+//	place            each kind of part stands with the role that may say it
+//	text             a text is not empty, unless it carries a signature
+//	thought          thoughts are the model's texts, and something follows them
+//	responses first  nothing stands before a functionResponse but others
+//	pairs            a content with calls is followed by as many responses, of the same ids
+//	                 and names, in their order, and responses stand nowhere else
+//	id               no two calls have one id
+//	name             names are 1 to 64 letters, digits, "_", ".", ":" and "-", and begin
+//	                 with a letter or "_"
+//	input            the args of a call are an object
+//	signature        the first call of a content has a signature; signatures are base64, and
+//	                 the model's
+//	source           media are of the types that the models read, inline, behind HTTPS or in
+//	                 Cloud Storage
+//	size             20 MB in all
 package rules

@@ -70,6 +70,10 @@ func (r *report) open(line int, where string, raw json.RawMessage) (object, bool
 		}
 		o[key] = value
 	}
+	if _, err := d.Token(); err != nil {
+		r.add(line, "type", "%s: no object", where)
+		return nil, false
+	}
 	return o, true
 }
 

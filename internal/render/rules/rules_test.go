@@ -1,0 +1,191 @@
+package rules_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/render/rules"
+)
+
+// Each case of testdata/*.txt is a context, after a line "# what it shows" and before a
+// line "= rule rule", which names the rules that it breaks, or "= valid". The file's name
+// up to the first dot is the format.
+type ruleCase struct {
+	file, name string
+	lines      [][]byte
+	want       string
+}
+
+func readCases(t *testing.T, file string) []ruleCase {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []ruleCase
+	var c ruleCase
+	in := bufio.NewScanner(bytes.NewReader(data))
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		switch line := in.Text(); {
+		case strings.HasPrefix(line, "# "):
+			c = ruleCase{file: filepath.Base(file), name: line[2:]}
+		case strings.HasPrefix(line, "= "):
+			c.want = line[2:]
+			all = append(all, c)
+		case line != "":
+			c.lines = append(c.lines, []byte(line))
+		}
+	}
+	return all
+}
+
+// TestRules shows for every rule a context that breaks it, and nothing else.
+func TestRules(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		format, _, _ := strings.Cut(filepath.Base(file), ".")
+		for _, c := range readCases(t, file) {
+			t.Run(c.file+"/"+c.name, func(t *testing.T) {
+				found := rules.Check(format, c.lines)
+				var broken []string
+				for _, v := range found {
+					if !strings.Contains(" "+strings.Join(broken, " ")+" ", " "+v.Rule+" ") {
+						broken = append(broken, v.Rule)
+					}
+				}
+				got := strings.Join(broken, " ")
+				if got == "" {
+					got = "valid"
+				}
+				if got != c.want {
+					t.Errorf("breaks %q, not %q: %v", got, c.want, found)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryRuleIsShown: no rule is without a context that breaks it, nor missing from
+// the package's documentation.
+func TestEveryRuleIsShown(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := map[string]bool{"size": true, "format": true} // TestLimits, TestUnknownFormat
+	added := regexp.MustCompile(`\.add\([^"]*"([a-z ]+)"`)
+	for _, format := range []string{"anthropic", "gemini"} {
+		shown := map[string]bool{}
+		for _, c := range readCases(t, "testdata/"+format+".txt") {
+			for _, rule := range strings.Fields(strings.NewReplacer(
+				"calls last", "calls_last", "results first", "results_first", "responses first", "responses_first", "server tools", "server_tools",
+			).Replace(c.want)) {
+				shown[strings.ReplaceAll(rule, "_", " ")] = true
+			}
+		}
+		files, err := filepath.Glob(format + "*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range append(files, "object.go", "rules.go") {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range added.FindAllSubmatch(source, -1) {
+				rule := string(m[1])
+				if !shown[rule] && !elsewhere[rule] {
+					t.Errorf("%s: no context breaks %q", file, rule)
+				}
+				if rule != "format" && !bytes.Contains(doc, []byte("//\t"+rule+" ")) {
+					t.Errorf("%s: %q is not documented", file, rule)
+				}
+			}
+		}
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	found := rules.Check("telegram", [][]byte{[]byte(`{}`)})
+	if len(found) != 1 || found[0].Rule != "format" || found[0].Line != -1 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestNoLines: a context without lines breaks nothing.
+func TestNoLines(t *testing.T) {
+	for _, format := range []string{"anthropic", "gemini"} {
+		if found := rules.Check(format, nil); len(found) != 0 {
+			t.Errorf("%s: %v", format, found)
+		}
+	}
+}
+
+// TestLimits holds the limits of size, whose cases are too large for a file.
+func TestLimits(t *testing.T) {
+	image := func(bytes int) string {
+		return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("AAAA", bytes/4) + `"}}`
+	}
+	user := func(items ...string) []byte {
+		return []byte(`{"role":"user","content":[` + strings.Join(items, ",") + `]}`)
+	}
+	inline := func(bytes int) []byte {
+		return []byte(`{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + strings.Repeat("AAAA", bytes/4) + `"}}]}`)
+	}
+	large := make([]string, 7)
+	for i := range large {
+		large[i] = image(5 << 20)
+	}
+	for _, c := range []struct {
+		name, format string
+		line         []byte
+		broken       bool
+	}{
+		{"image", "anthropic", user(image(5 << 20)), false},
+		{"too large an image", "anthropic", user(image(5<<20 + 4)), true},
+		{"request", "anthropic", user(large[:6]...), false},
+		{"too large a request", "anthropic", user(large...), true},
+		{"inline", "gemini", inline(19 << 20), false},
+		{"too much inline", "gemini", inline(20 << 20), true},
+	} {
+		found := rules.Check(c.format, [][]byte{c.line})
+		if (len(found) == 1 && found[0].Rule == "size") != c.broken || !c.broken && len(found) > 0 {
+			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}
+
+// FuzzCheck: whatever the lines are, they are judged.
+func FuzzCheck(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			f.Add(bytes.TrimSpace(line))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines := bytes.Split(data, []byte("\n"))
+		for _, format := range []string{"anthropic", "gemini"} {
+			for _, v := range rules.Check(format, lines) {
+				if v.Line >= len(lines) || v.Line < -1 || v.Rule == "" || v.What == "" {
+					t.Errorf("%+v", v)
+				}
+			}
+		}
+	})
+}
