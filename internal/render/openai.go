@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -55,8 +56,38 @@ func (p *openAIParts) add(i int, block eventlog.Block) {
 				return
 			}
 		}
-		p.describe(i, nativeKind(b))
+		p.others(i, b)
 	}
+}
+
+// others appends what a block says that the API does not take as it is.
+func (p *openAIParts) others(i int, b eventlog.ProviderBlock) {
+	kind := nativeKind(b)
+	switch text, ok := saidText(b); {
+	case ok:
+		p.note(i, LeftOut, "citations")
+		p.say(i, text)
+	case kind == thoughtSignature:
+		p.note(i, LeftOut, "reasoning of gemini")
+	default:
+		p.describe(i, kind)
+	}
+}
+
+// thoughtSignature names the block that seals what follows it for Gemini.
+const thoughtSignature = "thoughtSignature"
+
+// saidText is the text of a provider's block that is text with something more, such as
+// citations.
+func saidText(b eventlog.ProviderBlock) (string, bool) {
+	var said struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if !carriedJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &said) != nil {
+		return "", false
+	}
+	return said.Text, (said.Type == "text" || said.Type == "output_text") && !hollow(said.Text)
 }
 
 // say appends a text, unless it is blank.

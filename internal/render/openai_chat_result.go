@@ -21,9 +21,9 @@ func chatResult(m *Message, i int, r eventlog.ToolResult) []Fragment {
 	}
 	o := object{dst: []byte{'{'}}
 	o.always("role", chatTool)
+	o.always("tool_call_id", m.callID(r.CallID))
 	o.name("content")
 	o.dst = p.content(o.dst)
-	o.always("tool_call_id", m.callID(r.CallID))
 	out := []Fragment{{Message: *m, Speaker: chatTool, JSON: append(o.dst, '}'), Conversions: p.conversions}}
 	if shown.count > 0 {
 		out = append(out, Fragment{Message: *m, Speaker: chatShown, JSON: shown.dst, Conversions: shown.conversions})

@@ -1,6 +1,10 @@
 package render
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
 type openAIResponses struct{}
@@ -30,14 +34,32 @@ func (openAIResponses) Fragments(m Message) []Fragment {
 	return once(append(out, responsesMessage(m, p, "user")...))
 }
 
-// Join leaves the items as they are but for the leading system messages, which make one.
+// Join leaves the items as they are but for the leading system messages, which make one,
+// and for items whose id an earlier one has, which the provider refuses.
 func (openAIResponses) Join(fragments []Fragment) []Encoded {
-	n := openAISystem(fragments)
-	if n == 0 {
-		return whole(fragments)
+	out := make([]Encoded, 0, len(fragments))
+	if n := openAISystem(fragments); n > 0 {
+		out = append(out, openAIPrompt(fragments[:n], responsesHead("system")))
+		fragments = fragments[n:]
 	}
-	prompt := openAIPrompt(fragments[:n], responsesHead("system"))
-	return append([]Encoded{prompt}, whole(fragments[n:])...)
+	ids := map[string]bool{}
+	for i := range fragments {
+		f := &fragments[i]
+		if f.ID == "" || !ids[f.ID] {
+			out = append(out, f.encoded())
+		} else if len(f.Elsewhere) > 0 {
+			other := *f
+			other.JSON = f.Elsewhere
+			again := Conversion{Kind: Described, What: "item whose id an earlier one has"}
+			if len(f.Seqs) > 0 {
+				again.Seq = f.Seqs[0]
+			}
+			other.Conversions = append(slices.Clone(f.Conversions), again)
+			out = append(out, other.encoded())
+		}
+		ids[f.ID] = true
+	}
+	return out
 }
 
 func responsesHead(role string) string { return `{"type":"message","role":"` + role + `","content":[` }

@@ -9,6 +9,8 @@ import (
 
 // responsesForm is what an item of OpenAI's that is carried as it came is made of.
 type responsesForm struct {
+	// begins is what the ids of such items begin with.
+	begins             string
 	required, optional []string
 	states             []string
 }
@@ -17,29 +19,29 @@ type responsesForm struct {
 // wait for an answer of the runtime are calls, and have their place in the log as such.
 var responsesForms = map[string]responsesForm{
 	"web_search_call": {
-		[]string{"type", "id", "status", "action"}, nil,
+		"ws_", []string{"type", "id", "status", "action"}, nil,
 		[]string{"in_progress", "searching", "completed", "failed", "incomplete"},
 	},
 	"file_search_call": {
-		[]string{"type", "id", "status", "queries"}, []string{"results"},
+		"fs_", []string{"type", "id", "status", "queries"}, []string{"results"},
 		[]string{"in_progress", "searching", "completed", "incomplete", "failed"},
 	},
 	"code_interpreter_call": {
-		[]string{"type", "id", "status", "code", "container_id", "outputs"}, nil,
+		"ci_", []string{"type", "id", "status", "code", "container_id", "outputs"}, nil,
 		[]string{"in_progress", "interpreting", "completed", "incomplete", "failed"},
 	},
 	"mcp_call": {
-		[]string{"type", "id", "arguments", "name", "server_label"}, []string{"status", "error", "output", "approval_request_id"},
+		"mcp_", []string{"type", "id", "arguments", "name", "server_label"}, []string{"status", "error", "output", "approval_request_id"},
 		[]string{"in_progress", "completed", "incomplete", "calling", "failed"},
 	},
-	"mcp_list_tools": {[]string{"type", "id", "server_label", "tools"}, []string{"error"}, nil},
+	"mcp_list_tools": {"mcpl_", []string{"type", "id", "server_label", "tools"}, []string{"error"}, nil},
 	"image_generation_call": {
-		[]string{"type", "id", "result", "status"}, nil,
+		"ig_", []string{"type", "id", "result", "status"}, nil,
 		[]string{"in_progress", "completed", "generating", "failed"},
 	},
-	"compaction": {[]string{"type", "encrypted_content"}, []string{"id"}, nil},
+	"compaction": {"cmp_", []string{"type", "encrypted_content"}, []string{"id"}, nil},
 	"message": {
-		[]string{"type", "id", "role", "status", "content"}, []string{"phase"},
+		"msg_", []string{"type", "id", "role", "status", "content"}, []string{"phase"},
 		[]string{"in_progress", "completed", "incomplete"},
 	},
 }
@@ -50,17 +52,36 @@ func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
 	parts, said := outputParts(b)
 	switch {
 	case b.Provider == providerOpenAI && !t.loose && ownItem(b.JSON):
-		t.emit(appendRaw(nil, b.JSON))
+		var of struct {
+			ID string `json:"id"`
+		}
+		_ = json.Unmarshal([]byte(b.JSON), &of) // ownItem has read it
+		t.emitNamed(i, of.ID, appendRaw(nil, b.JSON), nativeKind(b))
 	case said:
 		o := object{dst: []byte{'{'}}
 		o.always("type", "message")
-		o.always("id", madeUpID("msg_", &t.message, i, b.JSON))
+		id := madeUpID("msg_", &t.message, i, b.JSON)
+		o.always("id", id)
 		o.always("role", "assistant")
 		o.always("status", "completed")
 		o.raw("content", parts)
-		t.emit(append(o.dst, '}'))
+		t.emitNamed(i, id, append(o.dst, '}'), nativeKind(b))
 	default:
-		t.describe(i, nativeKind(b))
+		t.others(i, b)
+	}
+}
+
+// others appends what a block says that the API does not take as it is.
+func (t *responsesTurn) others(i int, b eventlog.ProviderBlock) {
+	kind := nativeKind(b)
+	switch text, ok := saidText(b); {
+	case ok:
+		t.note(i, LeftOut, "citations")
+		t.text(i, text)
+	case kind == thoughtSignature:
+		t.note(i, LeftOut, "reasoning of gemini")
+	default:
+		t.describe(i, kind)
 	}
 }
 
@@ -146,7 +167,10 @@ func ownItem(raw string) bool {
 	if !ok || textIn(m["type"]) != of.Type {
 		return false
 	}
-	for _, name := range []string{"id", "encrypted_content", "name", "server_label", "container_id"} {
+	if id, there := m["id"]; there && !itemID(textIn(id), form.begins) {
+		return false
+	}
+	for _, name := range []string{"encrypted_content", "name", "server_label", "container_id"} {
 		if v, there := m[name]; there && textIn(v) == "" {
 			return false
 		}

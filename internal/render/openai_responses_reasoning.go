@@ -13,22 +13,22 @@ import (
 // that the item had, and the provider refuses it under another: so an id is never made
 // up, and an item whose id nobody kept goes without, which the provider takes. The id, or
 // the item as a whole, stands in the block's signature.
-func reasoningItem(model string, b eventlog.Thinking) (item []byte, named, ok bool) {
+func reasoningItem(model string, b eventlog.Thinking) (item []byte, id string, ok bool) {
 	if provider.OfBlock(b, model) != provider.OpenAI || b.RedactedData != "" {
-		return nil, false, false
+		return nil, "", false
 	}
-	if named, ok := wholeReasoning(b.Signature); ok {
-		return appendRaw(nil, b.Signature), named, true
+	if id, ok := wholeReasoning(b.Signature); ok {
+		return appendRaw(nil, b.Signature), id, true
 	}
 	if b.EncryptedContent == "" {
-		return nil, false, false
+		return nil, "", false
 	}
-	named = strings.HasPrefix(b.Signature, "rs_") && plain(b.Signature)
+	if itemID(b.Signature, "rs_") {
+		id = b.Signature
+	}
 	o := object{dst: []byte{'{'}}
 	o.always("type", "reasoning")
-	if named {
-		o.always("id", b.Signature)
-	}
+	o.str("id", id)
 	o.name("summary")
 	o.dst = append(o.dst, '[')
 	if b.Text != "" {
@@ -39,31 +39,45 @@ func reasoningItem(model string, b eventlog.Thinking) (item []byte, named, ok bo
 	}
 	o.dst = append(o.dst, ']')
 	o.always("encrypted_content", b.EncryptedContent)
-	return append(o.dst, '}'), named, true
+	return append(o.dst, '}'), id, true
 }
 
-func plain(id string) bool {
-	return strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+// longestItemID is the longest id of an item that is taken for the provider's.
+const longestItemID = 64
+
+// itemID reports whether an id is one of the provider's for an item of a kind, whose ids
+// begin alike.
+func itemID(id, begins string) bool {
+	if !strings.HasPrefix(id, begins) || len(id) == len(begins) || len(id) > longestItemID {
+		return false
+	}
+	for i := range len(id) {
+		if !wordByte(i, id[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // wholeReasoning reports whether a signature is a sealed item of reasoning as the
-// provider gave it, and whether that has an id.
-func wholeReasoning(raw string) (named, ok bool) {
+// provider gave it, and the id that it has, if any.
+func wholeReasoning(raw string) (id string, ok bool) {
 	if !strings.HasPrefix(raw, "{") {
-		return false, false
+		return "", false
 	}
 	m, ok := members(raw, []string{"type", "summary", "encrypted_content"}, []string{"id", "content", "status"})
 	if !ok || textIn(m["type"]) != "reasoning" || textIn(m["encrypted_content"]) == "" || !textParts(m["summary"], "summary_text") {
-		return false, false
+		return "", false
 	}
 	if content, there := m["content"]; there && !textParts(content, "reasoning_text") {
-		return false, false
+		return "", false
 	}
 	if status, there := m["status"]; there && !slices.Contains([]string{"in_progress", "completed", "incomplete"}, textIn(status)) {
-		return false, false
+		return "", false
 	}
-	id, named := m["id"]
-	return named, !named || textIn(id) != ""
+	given, named := m["id"]
+	id = textIn(given)
+	return id, !named || itemID(id, "rs_")
 }
 
 // textParts reports whether a JSON text is a list of texts of one type.
@@ -86,7 +100,7 @@ func looseReasoning(m Message) bool {
 		if !ok {
 			return false
 		}
-		_, named, ok := reasoningItem(m.Model, b)
-		return !ok || !named
+		_, id, ok := reasoningItem(m.Model, b)
+		return !ok || id == ""
 	})
 }

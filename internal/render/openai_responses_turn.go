@@ -55,16 +55,24 @@ func (t *responsesTurn) note(i int, kind ConversionKind, what string) {
 // emit appends an item, behind the reasoning that led to it.
 func (t *responsesTurn) emit(json []byte) {
 	for _, r := range t.waiting {
-		t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: r.json})
+		t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: r.json, ID: r.id})
 	}
 	t.waiting = nil
 	t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: json, Conversions: t.noted})
 	t.noted = nil
 }
 
+// emitNamed appends the item of block i that has an id.
+func (t *responsesTurn) emitNamed(i int, id string, json []byte, kind string) {
+	t.emit(json)
+	last := &t.out[len(t.out)-1]
+	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i)))
+}
+
 // outputItem is an item's JSON and the block of the message that it was made of.
 type outputItem struct {
 	json  []byte
+	id    string
 	block int
 }
 
@@ -76,8 +84,12 @@ func (t *responsesTurn) text(i int, text string) {
 		}
 		return
 	}
-	o := object{dst: []byte(`{"type":"message","role":"assistant","content":`)}
-	t.emit(append(appendString(o.dst, text), '}'))
+	t.emit(saidItem(text))
+}
+
+// saidItem is a message of the model by its text.
+func saidItem(text string) []byte {
+	return append(appendString([]byte(`{"type":"message","role":"assistant","content":`), text), '}')
 }
 
 func (t *responsesTurn) describe(i int, what string) {
@@ -87,12 +99,12 @@ func (t *responsesTurn) describe(i int, what string) {
 
 // reasoning keeps an item of reasoning that OpenAI sealed for what follows it.
 func (t *responsesTurn) reasoning(i int, b eventlog.Thinking) {
-	json, _, ok := reasoningItem(t.message.Model, b)
+	json, id, ok := reasoningItem(t.message.Model, b)
 	if !ok {
 		t.note(i, LeftOut, reasoningOf(b, t.message.Model))
 		return
 	}
-	t.waiting = append(t.waiting, outputItem{json, i})
+	t.waiting = append(t.waiting, outputItem{json, id, i})
 }
 
 // call appends a call. Its arguments are the string that the model wrote.
