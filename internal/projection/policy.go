@@ -138,7 +138,7 @@ func newPolicy(o Options) (Policy, error) {
 	case SquashFailed:
 		return &squashFailedCalls{options: o}, nil
 	case SummaryPrefix:
-		return summaryPrefix{o}, nil
+		return &summaryPrefix{options: o}, nil
 	case ReachabilityGC:
 		return newReachability(o), nil
 	case CustomExpression:

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"sync"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -16,7 +17,11 @@ const (
 
 // summaryPrefix puts the caller's summary in the place of everything but the newest
 // groups, and of what nothing takes out.
-type summaryPrefix struct{ options Options }
+type summaryPrefix struct {
+	options Options
+	mu      sync.Mutex
+	calls   reduce.Calls
+}
 
 const (
 	defaultSummaryKeepLast = 8
@@ -31,7 +36,7 @@ const (
 	frontSlack = 64
 )
 
-func (p summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
+func (p *summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 	keep := p.options.keepLast(defaultSummaryKeepLast)
 	noop := func(reason, note string) Applied {
 		return Applied{View: v, State: before, Reason: reason, Step: &reduce.Step{
@@ -54,7 +59,9 @@ func (p summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 		out.SafetyBlocked = true
 		return out
 	}
-	text, most := f.write(v, p.options.Summary)
+	p.mu.Lock()
+	text, most := f.write(v, p.options.Summary, &p.calls)
+	p.mu.Unlock()
 	e := v.Editor()
 	if most >= f.shown || !e.Collapse(f.through, f.keep, text) {
 		return noop(NoopNoGain, fmt.Sprintf("the summary and its record would take up to %d tokens, and the %d groups in their place take %d", most, len(f.leave), f.shown))
@@ -90,7 +97,7 @@ type front struct {
 	safety     *safety
 }
 
-func (p summaryPrefix) front(v reduce.View, keep int) front {
+func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	f := front{keep: map[*reduce.Group]bool{}, safety: newSafety(v, p.options)}
 	for i := range v.Len() - keep {
 		g := v.Group(i)
@@ -112,11 +119,11 @@ func (p summaryPrefix) front(v reduce.View, keep int) front {
 // write returns the text for the front and the most by which it may be larger than
 // the digest before, in tokens. That grows slower than the front does, so that a
 // summary that stands does not give way to the messages again as they become more.
-func (f front) write(v reduce.View, summary string) (text string, most uint64) {
+func (f front) write(v reduce.View, summary string, calls *reduce.Calls) (text string, most uint64) {
 	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
 	w := reduce.Front{
 		Summary: reduce.Summary{ID: SummaryPrefix, Through: f.through, By: "the caller", Text: summary},
-		Groups:  f.leave, LedgerTokens: of(ledgerShare, mostLedger), QuoteTokens: of(quoteShare, mostQuotes),
+		Groups:  f.leave, LedgerTokens: of(ledgerShare, mostLedger), QuoteTokens: of(quoteShare, mostQuotes), Calls: calls,
 	}
 	return w.Write(v), w.HeadTokens(v) + w.LedgerTokens + w.QuoteTokens + frontSlack
 }

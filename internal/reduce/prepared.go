@@ -101,6 +101,42 @@ func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
 	return ledger.Write(calls, math.MaxUint64, count)
 }
 
+// Calls keeps the calls of groups in short, which takes longer than to list them. It has
+// one owner. The zero value is empty and ready, and nil keeps nothing.
+type Calls struct{ groups map[*Group][]ledger.Call }
+
+func (c *Calls) of(g *Group) []ledger.Call {
+	if c != nil {
+		if calls, ok := c.groups[g]; ok {
+			return calls
+		}
+	}
+	calls := make([]ledger.Call, len(g.Calls))
+	for i := range g.Calls {
+		calls[i] = g.Calls[i].shortEntry()
+	}
+	if c != nil {
+		if c.groups == nil {
+			c.groups = map[*Group][]ledger.Call{}
+		}
+		c.groups[g] = calls
+	}
+	return calls
+}
+
+// prune forgets the other groups once they are the most.
+func (c *Calls) prune(groups []*Group) {
+	const slack = 64
+	if c == nil || len(c.groups) <= 2*len(groups)+slack {
+		return
+	}
+	kept := make(map[*Group][]ledger.Call, len(groups))
+	for _, g := range groups {
+		kept[g] = c.groups[g]
+	}
+	c.groups = kept
+}
+
 // Leave is Drop with what was made by Leaving for group i.
 func (e *Editor) Leave(i int, d *Dropped) bool {
 	it := &e.v.items[i]
