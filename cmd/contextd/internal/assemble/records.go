@@ -74,8 +74,8 @@ func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, 
 	return e.search(ctx, sessionID, asOf, 0, func(r projection.Record) bool { return r.Fingerprint == fingerprint })
 }
 
-// recordBefore is the newest record under the same fingerprint that was made
-// before r and is not behind it; r need not be recorded yet.
+// recordBefore is the newest record of the same stream that was made before r and is not
+// behind it; r need not be recorded yet.
 func (e *Engine) recordBefore(ctx context.Context, sessionID string, r projection.Record) (*projection.Record, error) {
 	past := r.ID == ""
 	return e.search(ctx, sessionID, r.AsOf, 0, func(other projection.Record) bool {
@@ -83,7 +83,7 @@ func (e *Engine) recordBefore(ctx context.Context, sessionID string, r projectio
 			past = other.ID == r.ID
 			return false
 		}
-		return other.Fingerprint == r.Fingerprint
+		return stream(other) == stream(r)
 	})
 }
 

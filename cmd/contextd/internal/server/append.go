@@ -58,6 +58,11 @@ func (s *Server) admitEvents(ctx context.Context, id string, events []eventlog.E
 	if err != nil {
 		return pendingAppend{}, err
 	}
+	if known.exists {
+		if err := s.restoreCallIDs(ctx, id, known.settings.tokenizer, events); err != nil {
+			return pendingAppend{}, err
+		}
+	}
 	p := pendingAppend{sessionID: id, admitted: s.clock(), sizes: make([]uint64, len(events))}
 	if err := s.complete(events, known.settings.tokenizer, p); err != nil {
 		return pendingAppend{}, err

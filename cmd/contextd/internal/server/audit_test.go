@@ -79,7 +79,7 @@ func TestChainHead(t *testing.T) {
 }
 
 // render receives what RenderProjection sends.
-func render(t *testing.T, a *api, id, projection string) (*contextdv1.ReplayProjectionResponse, []*contextdv1.RenderedMessage, error) {
+func renderAgain(t *testing.T, a *api, id, projection string) (*contextdv1.ReplayProjectionResponse, []*contextdv1.RenderedMessage, error) {
 	t.Helper()
 	stream, err := a.RenderProjection(t.Context(), &contextdv1.RenderProjectionRequest{SessionId: id, ProjectionId: projection})
 	if err != nil {
@@ -109,10 +109,10 @@ func TestRenderProjection(t *testing.T) {
 		a := serve(t, open(t))
 		events := longSession(40, 100)
 		a.append(t, "s", events[:40]...)
-		if _, _, err := render(t, a, "s", ""); status.Code(err) != codes.NotFound {
+		if _, _, err := renderAgain(t, a, "s", ""); status.Code(err) != codes.NotFound {
 			t.Errorf("the newest of none: %v", err)
 		}
-		if _, _, err := render(t, a, "none", ""); status.Code(err) != codes.NotFound {
+		if _, _, err := renderAgain(t, a, "none", ""); status.Code(err) != codes.NotFound {
 			t.Errorf("of no session: %v", err)
 		}
 		assemble := func() assembled {
@@ -129,7 +129,7 @@ func TestRenderProjection(t *testing.T) {
 		for name, want := range map[string]assembled{
 			first.header.GetProjectionId(): first, second.header.GetProjectionId(): second, "": second,
 		} {
-			replay, got, err := render(t, a, "s", name)
+			replay, got, err := renderAgain(t, a, "s", name)
 			if err != nil || !replay.GetSame() || replay.GetRecorded().GetProjectionId() != want.header.GetProjectionId() {
 				t.Errorf("%q is %s, %v, %v", name, replay.GetRecorded().GetProjectionId(), replay.GetDifference(), err)
 			}

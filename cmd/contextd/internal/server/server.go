@@ -29,6 +29,7 @@ type Engine interface {
 	Replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, error)
 	Newest(ctx context.Context, sessionID string) (projectionID string, err error)
 	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
+	CallID(ctx context.Context, sessionID, tokenizer, rendered string) (id string, ok bool, err error)
 	Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error)
 	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
 	Forget(sessionID string)
