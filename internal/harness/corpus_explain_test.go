@@ -88,19 +88,6 @@ func (c *counts) explainCodex(s harness.Session) {
 		}
 	}
 	c.Thinking += customs(s, "empty-reasoning")
-	// The index takes the last running total of a rollout; where that is greater, a
-	// request was made of which the file has no count of its own.
-	var total struct {
-		Usage struct {
-			Input  uint64 `json:"input_tokens"`
-			Cached uint64 `json:"cached_input_tokens"`
-		} `json:"total_token_usage"`
-	}
-	for _, raw := range customsOf(s, "token-count") {
-		if json.Unmarshal([]byte(raw), &total) == nil {
-			c.Prompt, c.Cached = total.Usage.Input, total.Usage.Cached
-		}
-	}
 }
 
 func (c *counts) explainOpenCode(x corpusEntry, s harness.Session) {

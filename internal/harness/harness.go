@@ -51,8 +51,8 @@ type format struct {
 // formats are asked in this order: the ones with the most telling marks first.
 var formats = []format{
 	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, claude.Write},
-	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, nil},
-	{opencode.Name, nil, opencode.Detect, opencode.Read, nil},
+	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, codex.Write},
+	{opencode.Name, nil, opencode.Detect, opencode.Read, opencode.Write},
 	{pi.Name, nil, pi.Detect, pi.Read, pi.Write},
 	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read, nil},
 	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read, nil},

@@ -1,11 +1,12 @@
-// Package codex reads the rollouts of Codex CLI: JSON Lines of response items and
-// what stands between them. docs/harness/codex.md describes the format and the
-// mapping.
+// Package codex reads and writes the rollouts of Codex CLI: JSON Lines of response
+// items and what stands between them. docs/harness/codex.md describes the format
+// and the mapping.
 package codex
 
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -14,6 +15,12 @@ import (
 
 // Name of the harness.
 const Name = "codex"
+
+// format is what LabelHarness says of the harness's own sessions.
+const format = "codex-rollout"
+
+// labelBare is "true" on sessions of early versions, whose items have no envelope.
+const labelBare = "codex.bare"
 
 // Detect recognises a rollout by its first records.
 func Detect(p transcript.Probe) bool {
@@ -29,16 +36,16 @@ type reader struct {
 	model   string
 	// reply is the group of the model's items; empty before its next item.
 	reply string
-	usage string // the last one kept
-	// users are the ids of user messages by their text, for compactions to name.
-	users map[string]string
+	meter meter
+	// items are the ids of events by what their items say, for compactions to name.
+	items map[string]string
 }
 
 // Read reads a whole rollout.
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
-	r := &reader{out: out, session: out.Session(""), users: map[string]string{}}
-	r.session.Label(transcript.LabelHarness, "codex-rollout")
+	r := &reader{out: out, session: out.Session(""), items: map[string]string{}}
+	r.session.Label(transcript.LabelHarness, format)
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
@@ -56,6 +63,9 @@ func (r *reader) record(line transcript.Record) error {
 	}
 	entry.Time = transcript.ParseTime(rec.Timestamp)
 	if len(rec.Payload) == 0 {
+		if r.session.Len() == 0 {
+			r.session.Label(labelBare, "true")
+		}
 		rec.Payload = line.JSON
 		if rec.Type != "" {
 			rec.Type = "response_item"
@@ -64,17 +74,17 @@ func (r *reader) record(line transcript.Record) error {
 	var err error
 	switch rec.Type {
 	case "response_item":
-		err = r.responseItem(entry, rec.Payload)
+		err = r.responseItem(entry, rec.Payload, rec.Notes)
 	case "session_meta", "":
 		err = r.meta(entry, rec.Payload)
 	case "turn_context":
 		var c turnContext
-		if err = transcript.Decode(rec.Payload, &c); err == nil && c.Model != "" {
-			r.model = c.Model
+		if err = transcript.Decode(rec.Payload, &c); err == nil {
+			r.turn(&c)
+			r.session.Record(entry, rec.Type)
 		}
-		r.out.Skip(rec.Type)
 	case "compacted":
-		err = r.compacted(entry, rec.Payload)
+		err = r.compacted(entry, rec.Payload, rec.Notes)
 	case "event_msg":
 		err = r.event(entry, rec.Payload)
 	default:
@@ -91,24 +101,58 @@ func (r *reader) unreadable(entry transcript.Entry, err error) {
 	r.session.Custom(entry, "unreadable")
 }
 
+// append makes an event of a record and keeps with it what the record says besides.
+// It returns the event's id, or "" if it made none.
+func (r *reader) append(entry transcript.Entry) string {
+	n := r.session.Len()
+	id := r.session.Append(entry)
+	events := r.session.Since(n)
+	if id == "" || len(events) != 1 {
+		return id // it was dropped, or a custom event has the record as it stood
+	}
+	base := envelopeOf(r.session.Labels()).line(&events[0])
+	if base.Len() == 0 {
+		return id
+	}
+	d := transcript.Difference(base.JSON(), entry.Native)
+	if d == nil {
+		d = []byte("{}") // that it is there says that a record was read
+	}
+	r.session.Envelope(n, d)
+	return id
+}
+
+// turn begins a turn of the user.
+func (r *reader) turn(c *turnContext) {
+	r.reply = ""
+	if c.Model != "" {
+		r.model = c.Model
+	}
+}
+
 // meta begins the session, once; a resumed rollout repeats it.
 func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	var m sessionMeta
 	if err := transcript.Decode(payload, &m); err != nil {
 		return err
 	}
-	r.session.Label(transcript.LabelSessionID, m.ID)
-	r.session.Label(transcript.LabelVersion, m.CLIVersion)
+	if r.session.Len() == 0 {
+		r.session.Label(transcript.LabelSessionID, m.ID)
+		r.session.Label(transcript.LabelVersion, m.CLIVersion)
+		r.session.Label(transcript.LabelWorkingDirectory, m.CWD)
+		r.session.Label(transcript.LabelGitBranch, m.Git.Branch)
+	}
 	text := m.Instructions
 	if m.BaseInstructions != nil {
 		text = m.BaseInstructions.Text
 	}
 	if text == "" || r.session.Len() > 0 {
-		r.out.Skip("session_meta")
+		r.session.Record(entry, "session_meta")
 		return nil
 	}
+	entry.Labels = map[string]string{labelItem: itemMeta}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleSystem, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
-	r.session.Append(entry)
+	r.append(entry)
 	return nil
 }
 
@@ -119,44 +163,22 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	if err := transcript.Decode(payload, &e); err != nil {
 		return err
 	}
-	switch e.Type {
-	case "token_count":
-		usage := transcript.Compact(e.Info)
-		if len(e.Info) == 0 || usage == "null" || usage == r.usage {
-			break
-		}
-		r.usage = usage
-		entry.Native = []byte(usage)
-		r.session.Custom(entry, "token-count")
-		return nil
-	case "error", "stream_error", "turn_aborted", "context_compacted":
-		r.session.Custom(entry, e.Type)
+	if dropped(e.Type) {
+		r.out.Skip("event_msg/" + e.Type)
 		return nil
 	}
-	r.out.Skip("event_msg/" + e.Type)
-	return nil
-}
-
-// compacted is the boundary: its list replaced the prompt so far. The summary may
-// be the provider's secret; then only the marker holds it.
-func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage) error {
-	var c compacted
-	if err := transcript.Decode(payload, &c); err != nil {
-		return err
+	entry.Native = withoutFields(entry.Native, e.Type)
+	n := r.session.Len()
+	r.session.Record(entry, "event_msg."+e.Type)
+	if e.Type != "token_count" || r.session.Len() == n {
+		return nil
 	}
-	body := &eventlog.Compaction{Summary: c.Message, NativeJSON: transcript.Compact(entry.Native)}
-	for _, raw := range c.ReplacementHistory {
-		var it item
-		if transcript.Decode(raw, &it) != nil || it.Type != "message" {
-			continue
-		}
-		if id := r.users[it.Role+"\n"+textOf(it.Content)]; id != "" {
-			body.KeptEventIDs = append(body.KeptEventIDs, id)
+	if usage, counted := r.meter.read(e.Info); counted {
+		r.reply = ""
+		for k, v := range maps.All(usage) {
+			r.session.Annotate(n, k, v)
 		}
 	}
-	r.reply = ""
-	entry.Body, entry.Native = body, nil
-	r.session.Append(entry)
 	return nil
 }
 

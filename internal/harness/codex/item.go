@@ -13,13 +13,26 @@ import (
 // reasoning.
 const labelItemID = "codex.item_id"
 
-func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage) error {
+// labelItem is the type of an item, or itemMeta, where the event alone would give
+// another.
+const labelItem = "codex.item"
+
+const itemMeta = "session_meta"
+
+// usualItem are the types that need no label.
+var usualItem = map[string]bool{"message": true, "reasoning": true, "function_call": true, "function_call_output": true}
+
+func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n *notes) error {
 	var it item
 	if err := transcript.Decode(payload, &it); err != nil {
 		return err
 	}
-	if it.ID != "" {
-		entry.Labels = map[string]string{labelItemID: it.ID}
+	entry.Labels = map[string]string{}
+	if it.ID != "" && len(it.ID) <= transcript.MaxLabelValue {
+		entry.Labels[labelItemID] = it.ID
+	}
+	if !usualItem[it.Type] && len(it.Type) <= transcript.MaxLabelValue {
+		entry.Labels[labelItem] = it.Type
 	}
 	switch it.Type {
 	case "message":
@@ -31,35 +44,47 @@ func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage) e
 			r.session.Keep(entry, "empty-reasoning")
 			return nil
 		}
-		r.fromModel(entry, thinking)
+		r.fromModel(entry, &it, thinking)
 	case "function_call":
 		return r.call(entry, &it)
 	case "custom_tool_call":
-		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)})
+		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)})
 	case "local_shell_call":
-		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: "local_shell", Arguments: transcript.Compact(it.Action)})
+		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: "local_shell", Arguments: transcript.Compact(it.Action)})
 	case "tool_search_call":
-		r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: "tool_search", Arguments: transcript.Compact(it.Arguments)})
+		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: "tool_search", Arguments: transcript.Compact(it.Arguments)})
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		return r.result(entry, &it, it.Output)
+		return r.result(entry, &it, it.Output, n)
 	case "tool_search_output":
-		return r.result(entry, &it, json.RawMessage(transcript.Quote(transcript.Compact(it.Tools))))
+		return r.result(entry, &it, json.RawMessage(transcript.Quote(transcript.Compact(it.Tools))), n)
 	case "web_search_call":
 		// The provider ran it and answered itself.
-		r.fromModel(entry, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
+		r.fromModel(entry, &it, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
 	case "ghost_snapshot":
-		r.out.Skip("response_item/" + it.Type)
+		r.session.Record(entry, it.Type)
 	default:
 		r.session.Keep(entry, it.Type)
 	}
 	return nil
 }
 
-func (r *reader) fromModel(entry transcript.Entry, b eventlog.Block) {
+func (r *reader) fromModel(entry transcript.Entry, it *item, b eventlog.Block) {
 	entry.Body = &eventlog.Message{
 		Role: eventlog.RoleAssistant, GroupID: r.group(entry), Model: r.model, Blocks: []eventlog.Block{b},
 	}
-	r.session.Append(entry)
+	if c, ok := b.(eventlog.ToolCall); ok {
+		if files := filesChanged(c); files != "" {
+			entry.Labels[transcript.LabelFilesChanged] = files
+		}
+	}
+	r.note(it, r.append(entry))
+}
+
+// note remembers which event an item became.
+func (r *reader) note(it *item, id string) {
+	if key := it.key(); id != "" && key != "" {
+		r.items[key] = id
+	}
 }
 
 func (r *reader) call(entry transcript.Entry, it *item) error {
@@ -67,7 +92,7 @@ func (r *reader) call(entry transcript.Entry, it *item) error {
 	if !ok {
 		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", it.CallID)
 	}
-	r.fromModel(entry, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
+	r.fromModel(entry, it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
 	return nil
 }
 
@@ -81,27 +106,25 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 	switch it.Role {
 	case "assistant":
 		m.Role, m.Model, m.GroupID = eventlog.RoleAssistant, r.model, r.group(entry)
-		r.session.Append(entry)
+		r.note(it, r.append(entry))
 		return nil
 	case "developer", "system":
 		m.Role = eventlog.RoleSystem
 		if r.session.Len() > 0 {
-			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+			entry.Labels[transcript.LabelInjected] = "true"
 		}
 	default:
 		m.Role = eventlog.RoleUser
 		if isInjected(textOf(it.Content)) {
-			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+			entry.Labels[transcript.LabelInjected] = "true"
 		}
 	}
 	r.reply = ""
-	if id := r.session.Append(entry); id != "" {
-		r.users[it.Role+"\n"+textOf(it.Content)] = id
-	}
+	r.note(it, r.append(entry))
 	return nil
 }
 
-func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage) error {
+func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage, n *notes) error {
 	r.reply = ""
 	failed := false
 	var object struct {
@@ -121,10 +144,13 @@ func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage
 			failed = true
 		}
 	}
+	if n != nil && n.IsError != nil {
+		failed = *n.IsError
+	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
 		eventlog.ToolResult{CallID: it.CallID, Content: blocks, IsError: failed},
 	}}
-	r.session.Append(entry)
+	r.note(it, r.append(entry))
 	return nil
 }
 

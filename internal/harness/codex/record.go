@@ -11,6 +11,15 @@ type record struct {
 	Timestamp string          `json:"timestamp"`
 	Type      string          `json:"type"`
 	Payload   json.RawMessage `json:"payload"`
+	Notes     *notes          `json:"contextd"`
+}
+
+// notes stand in records that contextd wrote of sessions which were not the
+// harness's own: what it has no place for.
+type notes struct {
+	// IsError says whether a result is of a failure, where its text says otherwise.
+	IsError    *bool            `json:"is_error,omitempty"`
+	Compaction *compactionNotes `json:"compaction,omitempty"`
 }
 
 // item is a response item, what goes to the model and comes from it.
@@ -36,8 +45,12 @@ type summaryPart struct {
 }
 
 type sessionMeta struct {
-	ID               string `json:"id"`
-	CLIVersion       string `json:"cli_version"`
+	ID         string `json:"id"`
+	CWD        string `json:"cwd"`
+	CLIVersion string `json:"cli_version"`
+	Git        struct {
+		Branch string `json:"branch"`
+	} `json:"git"`
 	Instructions     string `json:"instructions"` // of early versions
 	BaseInstructions *struct {
 		Text string `json:"text"`

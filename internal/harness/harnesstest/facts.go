@@ -116,9 +116,12 @@ func usageOf(events []eventlog.Event) []string {
 	var all []string
 	at := map[string]int{}
 	for _, e := range events {
-		m, ok := e.Body.(*eventlog.Message)
-		if !ok || e.Labels[transcript.LabelPromptTokens] == "" {
+		if e.Labels[transcript.LabelPromptTokens] == "" {
 			continue
+		}
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok { // a count behind the reply
+			m = &eventlog.Message{}
 		}
 		u := fmt.Sprint(e.Labels[transcript.LabelPromptTokens], " ", e.Labels[transcript.LabelCacheReadTokens], " ", e.Labels[transcript.LabelOutputTokens])
 		if i, seen := at[m.GroupID]; seen && m.GroupID != "" {

@@ -1,0 +1,38 @@
+package codex_test
+
+import (
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/codex"
+	"github.com/contextd/contextd/internal/harness/harnesstest"
+)
+
+func suite(fixtures map[string][]byte) harnesstest.Harness {
+	return harnesstest.Harness{
+		Name: codex.Name, Read: codex.Read, Write: codex.Write, Fixtures: fixtures,
+		Lined: true, Entries: entries, Exempt: codex.NotKept,
+	}
+}
+
+func TestConformance(t *testing.T) {
+	harnesstest.Run(t, suite(harnesstest.Files(t, "testdata/*.in.jsonl")))
+}
+
+func TestCorpusConformance(t *testing.T) {
+	harnesstest.Run(t, suite(harnesstest.Corpus(t, "../../..", "codex-rollout")))
+}
+
+// entries are the lines of a file. Their kind is the record's type and the
+// payload's.
+func entries(file []byte) ([]harnesstest.Entry, error) {
+	all, err := harnesstest.LineEntries(file)
+	for i := range all {
+		m, _ := all[i].Value.(map[string]any)
+		payload, _ := m["payload"].(map[string]any)
+		if kind, ok := payload["type"].(string); ok {
+			all[i].Kind += "/" + kind
+		}
+		all[i].ID = "" // an item's id is no entry's
+	}
+	return all, err
+}

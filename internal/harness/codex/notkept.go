@@ -1,0 +1,56 @@
+package codex
+
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+const (
+	repeatsItem = "tells the terminal what a response item says"
+	writtenAnew = "repeats a message for the terminal; written anew from it"
+)
+
+// NotKept is everything in Codex's rollouts that a session does not keep. The kinds
+// are the type of the record and of its payload.
+var NotKept = []transcript.NotKept{
+	{Entry: "event_msg/user_message", Reason: writtenAnew},
+	{Entry: "event_msg/agent_message", Reason: writtenAnew},
+	{Entry: "event_msg/agent_reasoning*", Reason: repeatsItem},
+	{Entry: "event_msg/exec_command_*", Reason: repeatsItem},
+	{Entry: "event_msg/patch_apply_*", Reason: repeatsItem},
+	{Entry: "event_msg/mcp_tool_call_*", Reason: repeatsItem},
+	{Entry: "event_msg/web_search_*", Reason: repeatsItem},
+	{Entry: "event_msg/task_complete", Field: "payload.last_agent_message", Reason: repeatsItem},
+}
+
+// dropped reports whether an event is left out as a whole.
+func dropped(event string) bool {
+	for _, row := range NotKept {
+		if row.Field == "" && row.Covers("event_msg/"+event) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutFields leaves out what is not kept of an event.
+func withoutFields(line []byte, event string) []byte {
+	for _, row := range NotKept {
+		if row.Field != "" && row.Covers("event_msg/"+event) {
+			name := strings.TrimPrefix(row.Field, "payload.")
+			line = transcript.Rewrite(line, func(member string, value []byte) []byte {
+				if member != "payload" {
+					return value
+				}
+				return transcript.Rewrite(value, func(member string, value []byte) []byte {
+					if member == name {
+						return nil
+					}
+					return value
+				})
+			})
+		}
+	}
+	return line
+}

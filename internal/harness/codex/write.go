@@ -1,0 +1,218 @@
+package codex
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// writtenVersion is the version that wrote the files after which records of other
+// sessions are made.
+const writtenVersion = "0.142.2"
+
+// writer makes the records of one session.
+type writer struct {
+	out       *bufio.Writer
+	report    transcript.WriteReport
+	lost      transcript.Tally
+	session   transcript.Session
+	around    *envelope
+	envelopes transcript.Envelopes
+	own       bool
+	// held are messages whose record is in a custom event.
+	held map[string]bool
+	// items are the payloads that each event became, for compactions to repeat.
+	items map[string][]jsonvalue.Value
+	usage map[int]map[string]string
+	at    time.Time
+	state state
+}
+
+// state is what the records so far say to those that follow.
+type state struct {
+	// begun is set once session_meta is written.
+	begun bool
+	// model is that of the last turn_context.
+	model string
+	// reply is the group whose items stand last in the file; empty if something else
+	// does.
+	reply string
+	total counts
+}
+
+// Write writes the first session as a rollout: Codex keeps each session in a file
+// of its own. What was read from Codex is written as it stood, but for NotKept.
+func Write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+	if len(t.Sessions) == 0 {
+		t.Sessions = []transcript.Session{{}}
+	}
+	out := newWriter(w, t.Sessions[0], o)
+	if n := len(t.Sessions) - 1; n > 0 {
+		out.lost["further sessions in one file"] = n
+	}
+	for _, i := range out.order() {
+		out.event(i, &out.session.Events[i])
+	}
+	out.begin()
+	for _, kind := range slices.Sorted(maps.Keys(out.lost)) {
+		out.report.Warnings = append(out.report.Warnings, transcript.Warning{
+			Message: fmt.Sprintf("the harness has no place for %s: %d left out", kind, out.lost[kind]),
+		})
+	}
+	if err := out.out.Flush(); err != nil {
+		return out.report, fmt.Errorf("write transcript: %w", err)
+	}
+	return out.report, nil
+}
+
+func newWriter(w io.Writer, s transcript.Session, o transcript.WriteOptions) *writer {
+	out := &writer{
+		out: bufio.NewWriterSize(w, 64<<10), lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
+		own: s.Labels[transcript.LabelHarness] == format, envelopes: transcript.EnvelopesOf(Name, s),
+		held: map[string]bool{}, items: map[string][]jsonvalue.Value{},
+	}
+	if !out.own {
+		out.around.version, out.around.bare = writtenVersion, false
+		if !transcript.IsUUID(out.around.sessionID) {
+			out.around.sessionID = transcript.SessionID(s)
+		}
+		if out.around.cwd == "" {
+			out.around.cwd = o.WorkingDirectory
+		}
+		if out.around.cwd == "" {
+			out.around.cwd = "/"
+		}
+	}
+	if o.SessionID != "" {
+		out.around.sessionID = o.SessionID
+	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		c, ok := e.Body.(*eventlog.Custom)
+		if !ok {
+			continue
+		}
+		if kind, ok := strings.CutPrefix(c.Type, Name+"."); ok {
+			if event, ok := strings.CutSuffix(strings.TrimRight(e.ID, "+"), "/"+kind); ok {
+				out.held[event] = true
+			}
+		}
+	}
+	return out
+}
+
+// order is that of the file: the parts of a reply stand together, where the first
+// of them does, unless the harness wrote them otherwise itself.
+func (w *writer) order() []int {
+	events := w.session.Events
+	order := make([]int, 0, len(events))
+	taken := make([]bool, len(events))
+	for i := range events {
+		if taken[i] {
+			continue
+		}
+		order = append(order, i)
+		group := w.foreignGroup(&events[i])
+		for j := i + 1; group != "" && j < len(events); j++ {
+			m, ok := events[j].Body.(*eventlog.Message)
+			if !ok || m.Role != eventlog.RoleAssistant {
+				continue
+			}
+			if m.GroupID != group {
+				break
+			}
+			order = append(order, j)
+			taken[j] = true
+		}
+	}
+	return order
+}
+
+func (w *writer) foreignGroup(e *eventlog.Event) string {
+	m, ok := e.Body.(*eventlog.Message)
+	if _, imported := w.envelopes.Entries[e.ID]; !ok || m.Role != eventlog.RoleAssistant || (imported && w.own) {
+		return ""
+	}
+	return m.GroupID
+}
+
+func (w *writer) event(i int, e *eventlog.Event) {
+	if !e.Time.IsZero() {
+		w.at = e.Time
+	}
+	switch body := e.Body.(type) {
+	case *eventlog.Message:
+		if !w.held[e.ID] && !w.imported(e, body) {
+			w.foreign(i, e, body)
+		}
+	case *eventlog.Compaction:
+		w.report.Compactions++
+		w.compaction(body)
+	case *eventlog.Custom:
+		w.custom(e, body)
+	default:
+		w.lost["reminders"]++
+	}
+}
+
+func (w *writer) custom(e *eventlog.Event, c *eventlog.Custom) {
+	switch {
+	case w.envelopes.Holds(c):
+	case (strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(c.Type, Name+".")) &&
+		transcript.Valid([]byte(c.JSON)):
+		w.state.begun = w.state.begun || w.own
+		w.state.reply = ""
+		w.write([]byte(transcript.Compact([]byte(c.JSON))))
+	case e.Labels[transcript.LabelPromptTokens] == "": // else it counts a reply
+		w.lost["custom events of others"]++
+	}
+}
+
+// imported writes a message that was read from a record of the harness, and
+// reports whether it was one.
+func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
+	d, ok := w.envelopes.Entries[e.ID]
+	if !ok || !w.own {
+		return false
+	}
+	v := w.around.line(e)
+	raw, err := transcript.Amend(v.JSON(), []byte(d))
+	if err != nil {
+		w.lost["what records said besides their messages"]++
+		return false
+	}
+	w.state.begun = true
+	w.state.reply = ""
+	if m.Role == eventlog.RoleAssistant {
+		w.state.reply, w.state.model = m.GroupID, m.Model
+	}
+	w.announce(e, m, func() { w.write(raw) })
+	var rec record
+	if transcript.Decode(raw, &rec) == nil && len(rec.Payload) > 0 {
+		w.items[e.ID] = []jsonvalue.Value{jsonvalue.Raw(string(rec.Payload))}
+	}
+	return true
+}
+
+// write writes a record. After an error it writes nothing more; the flush reports it.
+func (w *writer) write(raw []byte) {
+	w.report.Entries++
+	if _, err := w.out.Write(raw); err == nil {
+		w.out.WriteByte('\n') //nolint:errcheck // the flush reports it
+	}
+}
+
+func (w *writer) time() time.Time {
+	if w.at.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return w.at
+}

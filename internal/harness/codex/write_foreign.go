@@ -1,0 +1,271 @@
+package codex
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// begin writes the head of a session that has none.
+func (w *writer) begin() {
+	if !w.state.begun {
+		w.meta("")
+	}
+}
+
+func (w *writer) meta(instructions string) {
+	w.state.begun = true
+	v := w.around.meta(&eventlog.Event{Time: w.time()}, instructions)
+	if payload := v.Get("payload"); payload != nil {
+		payload.Set("originator", jsonvalue.String("contextd"))
+		payload.Set("source", jsonvalue.String("cli"))
+		payload.Set("model_provider", jsonvalue.String("openai"))
+		if branch := w.session.Labels[transcript.LabelGitBranch]; branch != "" {
+			payload.Set("git", jsonvalue.Object(text("branch", branch)))
+		}
+	}
+	w.write(v.JSON())
+}
+
+// foreign writes a message that no record of the harness stands behind, as the items
+// that the harness would have made of it.
+func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
+	if m.Role == eventlog.RoleSystem && !w.state.begun && len(m.Blocks) == 1 {
+		if t, ok := m.Blocks[0].(eventlog.Text); ok {
+			w.meta(t.Text)
+			return
+		}
+	}
+	w.begin()
+	items := w.itemsOf(m)
+	if len(items) == 0 {
+		return
+	}
+	if m.Role == eventlog.RoleAssistant {
+		w.turn(e, m)
+	} else {
+		w.state.reply = ""
+	}
+	for _, item := range items {
+		v := w.around.record(w.time(), "response_item", item.payload)
+		if item.notes.Len() > 0 && !w.around.bare {
+			v.Set("contextd", item.notes)
+		}
+		w.announce(e, &eventlog.Message{Role: m.Role, Blocks: item.blocks}, func() { w.write(v.JSON()) })
+		w.items[e.ID] = append(w.items[e.ID], item.payload)
+	}
+	if m.Role == eventlog.RoleAssistant {
+		w.count(i, m)
+	}
+}
+
+// foreignItem is an item, the blocks it is made of, and what it cannot say.
+type foreignItem struct {
+	payload jsonvalue.Value
+	blocks  []eventlog.Block
+	notes   jsonvalue.Value
+}
+
+// itemsOf splits a message: texts and images that stand together are one item.
+func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
+	var items []foreignItem
+	var said []eventlog.Block
+	say := func() {
+		if len(said) > 0 {
+			items = append(items, foreignItem{payload: itemOf(m.Role, said, ""), blocks: said})
+		}
+		said = nil
+	}
+	for _, b := range m.Blocks {
+		var item foreignItem
+		switch b := b.(type) {
+		case eventlog.Text, eventlog.Media:
+			said = append(said, b)
+			continue
+		case eventlog.Thinking:
+			if b.Text == "" && b.EncryptedContent == "" {
+				w.lost["thinking that only its provider can read"]++
+				continue
+			}
+			item.payload = reasoningOf(b)
+		case eventlog.ToolCall:
+			item.payload = callOf(b, "")
+		case eventlog.ToolResult:
+			item = w.resultOf(b)
+		case eventlog.ProviderBlock:
+			if b.Provider != content.OpenAI || !strings.Contains(b.JSON, `"web_search_call"`) {
+				w.lost["blocks of other providers"]++
+				continue
+			}
+			item.payload = jsonvalue.Raw(b.JSON)
+		}
+		say()
+		item.blocks = []eventlog.Block{b}
+		items = append(items, item)
+	}
+	say()
+	return items
+}
+
+func (w *writer) resultOf(r eventlog.ToolResult) foreignItem {
+	var shown []eventlog.Block
+	for _, b := range r.Content {
+		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider != content.OpenAI {
+			b = eventlog.Text{Text: p.JSON}
+		}
+		shown = append(shown, b)
+	}
+	r.Content = shown
+	item := foreignItem{payload: outputOf(r, "")}
+	told := false
+	if len(shown) > 0 {
+		if t, ok := shown[0].(eventlog.Text); ok {
+			told = exitedWithError(t.Text)
+		}
+	}
+	if told != r.IsError {
+		item.notes.Set("is_error", jsonvalue.Raw(strconv.FormatBool(r.IsError)))
+	}
+	return item
+}
+
+// turn writes the record that names the model, where it is another one or where a
+// reply would run into the one before.
+func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
+	group := m.GroupID
+	if group == "" {
+		group = "event " + e.ID
+	}
+	if m.Model == w.state.model && (w.state.reply == "" || w.state.reply == group) {
+		w.state.reply = group
+		return
+	}
+	w.state.reply, w.state.model = group, m.Model
+	if w.around.bare {
+		return
+	}
+	v := w.around.record(w.time(), "turn_context", jsonvalue.Object(
+		text("cwd", w.around.cwd), text("approval_policy", "on-request"),
+		with("sandbox_policy", jsonvalue.Object(text("type", "read-only"))),
+		text("model", m.Model), text("summary", "auto"),
+	))
+	w.write(v.JSON())
+}
+
+// count writes the running total behind the last part of a reply.
+func (w *writer) count(i int, m *eventlog.Message) {
+	for j := i + 1; m.GroupID != "" && j < len(w.session.Events); j++ {
+		if next, ok := w.session.Events[j].Body.(*eventlog.Message); ok && next.Role == eventlog.RoleAssistant {
+			if next.GroupID == m.GroupID {
+				return // it counts there
+			}
+			break
+		}
+	}
+	if w.usage == nil {
+		w.usage = transcript.ReplyUsage(w.session.Events)
+	}
+	labels := w.usage[i]
+	if labels == nil || w.around.bare {
+		return
+	}
+	number := func(label string) transcript.Count {
+		n, _ := strconv.ParseUint(labels[label], 10, 64) // an absent one is 0
+		return transcript.Count(n)
+	}
+	last := counts{
+		Input: number(transcript.LabelPromptTokens), Cached: number(transcript.LabelCacheReadTokens),
+		CacheWrite: number(transcript.LabelCacheWriteTokens), Output: number(transcript.LabelOutputTokens),
+	}
+	total := &w.state.total
+	total.Input += last.Input
+	total.Cached += last.Cached
+	total.CacheWrite += last.CacheWrite
+	total.Output += last.Output
+	v := w.around.record(w.time(), "event_msg", jsonvalue.Object(
+		text("type", "token_count"),
+		with("info", jsonvalue.Object(with("total_token_usage", total.json()), with("last_token_usage", last.json()))),
+	))
+	w.write(v.JSON())
+	w.state.reply = ""
+}
+
+func (c counts) json() jsonvalue.Value {
+	v := jsonvalue.Object()
+	for _, n := range []struct {
+		name  string
+		count transcript.Count
+	}{
+		{"input_tokens", c.Input}, {"cached_input_tokens", c.Cached}, {"cache_write_input_tokens", c.CacheWrite},
+		{"output_tokens", c.Output}, {"reasoning_output_tokens", 0}, {"total_tokens", c.Input + c.Output},
+	} {
+		v.Set(n.name, jsonvalue.Raw(n.count.String()))
+	}
+	return v
+}
+
+// announce writes the record of a message, and what the terminal is told of it: the
+// harness lists and shows only sessions that it can tell of.
+func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) {
+	said := textOfBlocks(m.Blocks)
+	if w.around.bare || said == "" {
+		write()
+		return
+	}
+	tell := func(kind string) {
+		v := w.around.record(w.time(), "event_msg", jsonvalue.Object(text("type", kind), text("message", said)))
+		w.write(v.JSON())
+	}
+	switch {
+	case m.Role == eventlog.RoleAssistant:
+		tell("agent_message")
+		write()
+	case m.Role == eventlog.RoleUser && e.Labels[transcript.LabelInjected] == "":
+		write()
+		tell("user_message")
+	default:
+		write()
+	}
+}
+
+// compaction writes a boundary: the harness's own as it stood, and of another maker
+// the messages that stayed and the summary.
+func (w *writer) compaction(c *eventlog.Compaction) {
+	w.state.reply = ""
+	var native record
+	if c.NativeJSON != "" && transcript.Decode([]byte(c.NativeJSON), &native) == nil && native.Type == "compacted" {
+		w.write([]byte(transcript.Compact([]byte(c.NativeJSON))))
+		return
+	}
+	w.begin()
+	history := jsonvalue.List()
+	for _, id := range c.KeptEventIDs {
+		history.Append(w.items[id]...)
+	}
+	if c.Summary != "" {
+		history.Append(itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
+	}
+	v := w.around.record(w.time(), "compacted", jsonvalue.Object(text("message", c.Summary), with("replacement_history", history)))
+	if notes := notesOf(c); notes.Len() > 0 && !w.around.bare {
+		v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
+	}
+	w.write(v.JSON())
+}
+
+func notesOf(c *eventlog.Compaction) jsonvalue.Value {
+	v := jsonvalue.Object()
+	v.SetString("trigger", triggerNames[c.Trigger])
+	v.SetString("mode", c.Mode)
+	v.SetString("strategy", c.Strategy)
+	if c.PreTokens != nil {
+		v.Set("pre_tokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
+	}
+	if c.PostTokens != nil {
+		v.Set("post_tokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
+	}
+	return v
+}
