@@ -60,4 +60,27 @@
 //	source           media are of the types that the models read, inline, behind HTTPS or in
 //	                 Cloud Storage
 //	size             20 MB in all
+//
+// Of openai_chat, from https://platform.openai.com/docs/api-reference/chat/create and its
+// pages on function calling, images and vision, audio and file inputs:
+//
+//	role     a message is of system, developer, user, assistant or tool
+//	empty    no content, list, text or arguments are empty or whitespace but a result's
+//	         content, and an assistant says something or calls something
+//	value    a part is of a type that its role may have, and choices are of those there are
+//	media    media are of the types that the API takes, on the web or inline, files named
+//	pairs    behind calls stand their results, before anything else, and nowhere else
+//	call id  ids have 1 to 40 characters, and each call has its own
+//	name     names of functions are 1 to 64 letters, digits, "_" and "-"
+//
+// Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
+// and its pages on conversation state, reasoning and function calling, the rules of the same
+// names, for input items (ids of calls may have 64 characters), and:
+//
+//	id         an item's id begins as its kind's do, and no other item has it
+//	reasoning  reasoning is sealed, and behind it stands what the model did next
+//
+// The reference requires an id of every item of reasoning. The API takes those without, as
+// Codex sends them, and refuses a seal under an id that is not its own: so an id is not
+// required here.
 package rules

@@ -80,10 +80,10 @@ func newCalls() *calls { return &calls{made: map[string]bool{}} }
 
 func (c *calls) call(r *report, line int, id string, longest int) {
 	if id == "" || len(id) > longest {
-		r.add(line, "call_id", "%q has not 1 to %d characters", id, longest)
+		r.add(line, "call id", "%q has not 1 to %d characters", id, longest)
 	}
 	if c.made[id] {
-		r.add(line, "call_id", "%q is the id of an earlier call", id)
+		r.add(line, "call id", "%q is the id of an earlier call", id)
 	}
 	c.made[id] = true
 	c.open = append(c.open, id)

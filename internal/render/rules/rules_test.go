@@ -82,11 +82,12 @@ func TestEveryRuleIsShown(t *testing.T) {
 	}
 	elsewhere := map[string]bool{"size": true, "format": true} // TestLimits, TestUnknownFormat
 	added := regexp.MustCompile(`\.add\([^"]*"([a-z ]+)"`)
-	for _, format := range []string{"anthropic", "gemini"} {
+	for _, format := range []string{"anthropic", "gemini", "openai_chat", "openai_responses"} {
 		shown := map[string]bool{}
 		for _, c := range readCases(t, "testdata/"+format+".txt") {
 			for _, rule := range strings.Fields(strings.NewReplacer(
 				"calls last", "calls_last", "results first", "results_first", "responses first", "responses_first", "server tools", "server_tools",
+				"call id", "call_id",
 			).Replace(c.want)) {
 				shown[strings.ReplaceAll(rule, "_", " ")] = true
 			}
@@ -94,6 +95,9 @@ func TestEveryRuleIsShown(t *testing.T) {
 		files, err := filepath.Glob(format + "*.go")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(format, "openai") {
+			files = append(files, "openai.go")
 		}
 		for _, file := range append(files, "object.go", "rules.go") {
 			source, err := os.ReadFile(file)
@@ -122,7 +126,7 @@ func TestUnknownFormat(t *testing.T) {
 
 // TestNoLines: a context without lines breaks nothing.
 func TestNoLines(t *testing.T) {
-	for _, format := range []string{"anthropic", "gemini"} {
+	for _, format := range []string{"anthropic", "gemini", "openai_chat", "openai_responses"} {
 		if found := rules.Check(format, nil); len(found) != 0 {
 			t.Errorf("%s: %v", format, found)
 		}
