@@ -17,6 +17,9 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		kept := entry
 		kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
 		switch {
+		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Role == "system":
+			m.Role, typed = eventlog.RoleSystem, true
+			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
 		case p.Type == "text" && !p.Ignored:
 			typed = typed || !p.Synthetic
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
@@ -41,20 +44,14 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = m
-	r.session.Append(entry)
+	r.append(entry)
 }
 
-func (r *reader) compaction(entry transcript.Entry, p *part) {
-	r.flush()
-	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
-	if p.Auto != nil {
-		body.Trigger, body.Mode = eventlog.TriggerManual, "manual"
-		if *p.Auto {
-			body.Trigger, body.Mode = eventlog.TriggerThreshold, "auto"
-		}
+// append notes a message for compactions that keep it.
+func (r *reader) append(entry transcript.Entry) {
+	if id := r.session.Append(entry); id != "" {
+		r.sent = append(r.sent, id)
 	}
-	entry.Body = body
-	r.pending = &entry
 }
 
 // file reads a data URL or another one that a provider could fetch.
@@ -99,8 +96,7 @@ func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 			s.entry.Labels = p.Tokens.labels()
 		case "file":
 			s.add(file(p.MIME, p.URL, rec.Parts[i]))
-		case "patch", "snapshot", "agent", "retry":
-			r.out.Skip("part " + p.Type)
+		case "patch", "snapshot", "agent", "retry": // the envelope has them
 		default:
 			kept := entry
 			kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
@@ -129,7 +125,7 @@ func (s *step) call(p *part) {
 	if p.State != nil {
 		input = p.State.Input
 	}
-	s.add(eventlog.ToolCall{CallID: id, Name: p.Tool, Arguments: transcript.Compact(input)})
+	s.add(eventlog.ToolCall{CallID: id, Name: p.Tool, Arguments: transcript.UnwrapArguments(transcript.Compact(input))})
 }
 
 // end appends what was collected; an empty step was cut off before it said
@@ -138,28 +134,52 @@ func (s *step) end() {
 	if len(s.blocks) == 0 {
 		return
 	}
-	session := s.reader.session
 	s.entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: s.entry.ID, Model: s.model, Blocks: s.blocks}
-	session.Append(s.entry)
+	s.reader.append(s.entry)
 	for i, p := range s.calls {
 		if p.State == nil || !p.State.answered() {
 			continue
 		}
 		answer := s.entry
 		answer.ID = s.entry.ID + "/result-" + strconv.Itoa(i+1)
-		answer.Labels = nil
+		answer.Labels = p.State.labels()
 		if t := at(p.State.Time.End); !t.IsZero() {
 			answer.Time = t
 		}
 		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
 			CallID: s.ids[i], ToolName: p.Tool, Content: p.State.content(), IsError: p.State.failed(),
 		}}}
-		session.Append(answer)
+		s.reader.append(answer)
 		if when := p.State.Time.Compacted; when > 0 {
 			s.reader.pruned = append(s.reader.pruned, pruned{when: when, callID: s.ids[i]})
 		}
 	}
 	s.blocks = nil
+}
+
+const (
+	// labelExit is the exit code of a command that failed and that the harness takes
+	// for completed.
+	labelExit = Name + ".exit"
+	// labelWithin is "true" on a compaction whose request stands in a message that
+	// says something else too.
+	labelWithin = Name + ".within"
+	// systemMark is the key of a text's metadata that tells a system message.
+	systemMark = "contextd"
+)
+
+func (s *state) labels() map[string]string {
+	labels := map[string]string{}
+	if exit := s.exit(); exit != "" {
+		labels[labelExit] = exit
+	}
+	if id := s.Metadata.SessionID; id != "" && len(id) <= transcript.MaxLabelValue {
+		labels[transcript.LabelSubagentSession] = id
+	}
+	if len(labels) == 0 {
+		return nil
+	}
+	return labels
 }
 
 func (s *state) content() []eventlog.Block {

@@ -1,4 +1,4 @@
-// Package opencode reads sessions that OpenCode exports: one JSON object with a
+// Package opencode reads and writes sessions as OpenCode exports and imports them: one JSON object with a
 // list of messages, calls and results in one part. docs/harness/opencode.md
 // describes the format and the mapping.
 package opencode
@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Name of the harness.
@@ -30,7 +29,9 @@ type reader struct {
 	count   int
 	pruned  []pruned
 	// pending is a compaction whose summary is the next reply.
-	pending *transcript.Entry
+	pending *pending
+	sent    []string // ids of the events that are messages, in order
+	render  renderer
 }
 
 // Read reads a whole session.
@@ -46,19 +47,28 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish()
 }
 
-func (r *reader) field(name string, value json.RawMessage, _ int) {
+func (r *reader) field(name string, value json.RawMessage, line int) {
 	if name != "info" {
 		r.out.Skip("member " + name)
 		return
 	}
 	var session struct {
-		ID      string `json:"id"`
-		Version string `json:"version"`
+		ID        string `json:"id"`
+		Version   string `json:"version"`
+		Directory string `json:"directory"`
+		ParentID  string `json:"parentID"`
 	}
-	if transcript.Decode(value, &session) == nil {
-		r.session.Label(transcript.LabelSessionID, session.ID)
-		r.session.Label(transcript.LabelVersion, session.Version)
+	if err := transcript.Decode(value, &session); err != nil {
+		r.out.Warn(line, "unexpected shape of the session's info: %v", err)
+		return
 	}
+	r.session.Label(transcript.LabelSessionID, session.ID)
+	r.session.Label(transcript.LabelVersion, session.Version)
+	r.session.Label(transcript.LabelWorkingDirectory, session.Directory)
+	r.session.Label(transcript.LabelParentSession, session.ParentID)
+	r.render.session, r.render.directory = session.ID, session.Directory
+	base := sessionInfo(session.ID, session.Version, session.Directory, session.ParentID)
+	r.session.SessionEnvelope(transcript.Difference(base.JSON(), value))
 }
 
 func (r *reader) message(raw json.RawMessage, line int) {
@@ -81,51 +91,43 @@ func (r *reader) message(raw json.RawMessage, line int) {
 			return
 		}
 	}
+	summary := rec.Info.Role == "assistant" && string(rec.Info.Summary) == "true"
+	if !summary {
+		r.flush()
+	}
+	from := r.session.Len()
 	switch {
-	case rec.Info.Role == "user":
-		r.flush()
-		r.user(entry, &rec, parts)
-	case rec.Info.Role == "assistant" && string(rec.Info.Summary) == "true":
+	case summary:
 		r.summary(entry, parts)
+		return
+	case rec.Info.Role == "user":
+		r.user(entry, &rec, parts)
 	case rec.Info.Role == "assistant":
-		r.flush()
 		r.assistant(entry, &rec, parts)
 	default:
 		r.session.Keep(entry, "role-"+rec.Info.Role)
 	}
+	r.envelope(from, rec.Info.Role, raw)
+}
+
+// envelope keeps what the events of a message do not say of it.
+func (r *reader) envelope(from int, role string, raw json.RawMessage) {
+	events := r.session.Since(from)
+	switch {
+	case r.pending != nil && len(events) == 0:
+		r.pending.request = raw
+		return
+	case r.pending != nil:
+		r.pending.entry.Labels = map[string]string{labelWithin: "true"}
+	}
+	if len(events) == 0 || whole(events) != "" {
+		return
+	}
+	base := r.render.message(events, resultsOf(events))
+	r.session.Envelope(from, transcript.Difference(base.JSON(), prune(raw, role)))
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {
 	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
 	r.session.Custom(entry, "unreadable")
-}
-
-// summary is the reply in which the model sums up; with the request for it, it is
-// the compaction.
-func (r *reader) summary(entry transcript.Entry, parts []part) {
-	if r.pending == nil {
-		entry.Body = &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
-		r.pending = &entry
-	}
-	body, _ := r.pending.Body.(*eventlog.Compaction)
-	for i := range parts {
-		switch parts[i].Type {
-		case "text":
-			if body.Summary != "" {
-				body.Summary += "\n"
-			}
-			body.Summary += parts[i].Text
-		case "step-finish":
-			r.pending.Labels = parts[i].Tokens.labels()
-		}
-	}
-	r.flush()
-}
-
-// flush appends a compaction that waits for its summary.
-func (r *reader) flush() {
-	if r.pending != nil {
-		r.session.Append(*r.pending)
-		r.pending = nil
-	}
 }

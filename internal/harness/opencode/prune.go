@@ -18,6 +18,12 @@ type pruned struct {
 
 // prune appends an event for every pruning up to the time, or for all that are
 // left if it is 0. Results pruned together share one event.
+// prunedType is the type of the events that say what was pruned.
+const (
+	prunedKind = "pruned-results"
+	prunedType = Name + "." + prunedKind
+)
+
 func (r *reader) prune(until int64) {
 	slices.SortStableFunc(r.pruned, func(a, b pruned) int { return cmp.Compare(a.when, b.when) })
 	for len(r.pruned) > 0 && (until == 0 || r.pruned[0].when <= until) {
@@ -32,6 +38,6 @@ func (r *reader) prune(until int64) {
 			ID:     "pruned-" + ms,
 			Time:   at(when),
 			Native: []byte(`{"time":` + ms + `,"call_ids":[` + strings.Join(quoted, ",") + `]}`),
-		}, "pruned-results")
+		}, prunedKind)
 	}
 }

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -37,7 +38,9 @@ type part struct {
 	State     *state                  `json:"state"`
 	Metadata  map[string]partMetadata `json:"metadata"`
 	Auto      *bool                   `json:"auto"` // of compaction
-	MIME      string                  `json:"mime"` // of file
+	TailStart string                  `json:"tail_start_id"`
+	TailOld   string                  `json:"tailStartID"` // older versions write it so
+	MIME      string                  `json:"mime"`        // of file
 	URL       string                  `json:"url"`
 	Tokens    *tokens                 `json:"tokens"` // of step-finish
 }
@@ -48,6 +51,7 @@ type partMetadata struct {
 	Signature        string
 	EncryptedContent string
 	RedactedData     string
+	Role             string // of a message that contextd wrote as a part no model sees
 }
 
 // UnmarshalJSON never fails: most metadata is not a provider's.
@@ -56,9 +60,10 @@ func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 		Signature                 string `json:"signature"`
 		ReasoningEncryptedContent string `json:"reasoningEncryptedContent"`
 		RedactedData              string `json:"redactedData"`
+		Role                      string `json:"role"`
 	}
 	if transcript.Decode(raw, &provider) == nil {
-		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData}
+		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role}
 	}
 	return nil
 }
@@ -69,7 +74,7 @@ type state struct {
 	Output      string          `json:"output"`
 	Error       string          `json:"error"`
 	Attachments []attachment    `json:"attachments"`
-	Metadata    json.RawMessage `json:"metadata"`
+	Metadata    metadata        `json:"metadata"`
 	Time        struct {
 		Start     int64 `json:"start"`
 		End       int64 `json:"end"`
@@ -105,11 +110,35 @@ func (s *state) answered() bool { return s.Status == "completed" || s.Status == 
 
 // failed reports whether it ended badly: by its state, or by the exit code of a
 // command.
-func (s *state) failed() bool {
-	var m struct {
-		Exit *int `json:"exit"`
+func (s *state) failed() bool { return s.Status == "error" || s.exit() != "" }
+
+// exit is the exit code of a command that failed and that the harness takes for
+// completed.
+func (s *state) exit() string {
+	if s.Status != "completed" || s.Metadata.Exit == 0 {
+		return ""
 	}
-	return s.Status == "error" || (transcript.Decode(s.Metadata, &m) == nil && m.Exit != nil && *m.Exit != 0)
+	return strconv.Itoa(s.Metadata.Exit)
+}
+
+// metadata is what a tool tells the user; most of it is not read.
+type metadata struct {
+	Exit      int
+	SessionID string // where a subagent ran
+}
+
+// UnmarshalJSON never fails.
+func (m *metadata) UnmarshalJSON(raw []byte) error {
+	*m = metadata{}
+	if value, ok := transcript.MemberOf(raw, "exit"); ok {
+		if n, err := strconv.Atoi(string(value)); err == nil {
+			m.Exit = n
+		}
+	}
+	if value, ok := transcript.MemberOf(raw, "sessionId"); ok {
+		m.SessionID, _ = transcript.Text(value)
+	}
+	return nil
 }
 
 func (p *part) thinking() eventlog.Thinking {

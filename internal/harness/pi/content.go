@@ -13,26 +13,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// wrapped is the member that holds arguments which are no object: pi's are one.
-const wrapped = "contextd_arguments"
-
-func wrap(arguments string) string {
-	if strings.HasPrefix(arguments, "{") {
-		return arguments
-	}
-	return `{"` + wrapped + `":` + arguments + `}`
-}
-
-// unwrap undoes wrap.
-func unwrap(arguments string) string {
-	if rest, ok := strings.CutPrefix(arguments, `{"`+wrapped+`":`); ok {
-		if inner := rest[:len(rest)-1]; transcript.Valid([]byte(inner)) {
-			return inner
-		}
-	}
-	return arguments
-}
-
 func partial(native []byte) bool { return bytes.Contains(native, []byte(`"partialJson"`)) }
 
 func textOf(blocks []eventlog.Block) string {
@@ -59,7 +39,7 @@ func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
 		case eventlog.ToolCall:
 			kind = "toolCall"
 			call := jsonvalue.Object(member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(b.CallID)),
-				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(wrap(b.Arguments))))
+				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(transcript.WrapArguments(b.Arguments))))
 			call.SetString("thoughtSignature", signature)
 			items = append(items, call)
 			signature = ""

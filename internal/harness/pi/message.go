@@ -135,7 +135,7 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 	case "thinking":
 		return []eventlog.Block{b.thinking()}, nil
 	case "toolCall":
-		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: unwrap(transcript.Compact(b.Arguments))}
+		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.UnwrapArguments(transcript.Compact(b.Arguments))}
 		if b.ThoughtSignature == "" {
 			return []eventlog.Block{call}, nil
 		}

@@ -96,3 +96,25 @@ func quoted(s string) string {
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
+
+// wrapped is the member that holds arguments which are no object, where a harness
+// has room for objects only.
+const wrapped = "contextd_arguments"
+
+// WrapArguments makes an object of arguments that are none.
+func WrapArguments(arguments string) string {
+	if strings.HasPrefix(arguments, "{") {
+		return arguments
+	}
+	return `{"` + wrapped + `":` + arguments + `}`
+}
+
+// UnwrapArguments undoes WrapArguments. The arguments must be compact.
+func UnwrapArguments(arguments string) string {
+	if rest, ok := strings.CutPrefix(arguments, `{"`+wrapped+`":`); ok {
+		if inner := rest[:len(rest)-1]; Valid([]byte(inner)) {
+			return inner
+		}
+	}
+	return arguments
+}

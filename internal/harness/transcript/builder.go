@@ -142,7 +142,7 @@ func (s *SessionBuilder) Append(e Entry) string {
 
 // Custom keeps the entry's native JSON as a custom event of the type.
 func (s *SessionBuilder) Custom(e Entry, kind string) {
-	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: string(e.Native)}
+	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: Compact(e.Native)}
 	s.Append(e)
 }
 
@@ -172,7 +172,7 @@ func (s *SessionBuilder) keep(e Entry, kind string) {
 	}
 	s.taken[e.ID] = true
 	e.Labels = nil
-	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: string(e.Native)}
+	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: Compact(e.Native)}
 	s.push(e)
 }
 

@@ -3,6 +3,8 @@ package transcript
 import (
 	"encoding/json"
 	"maps"
+	"strconv"
+	"time"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -11,7 +13,7 @@ import (
 // A reader keeps what an entry of a file says besides its conversation, so that a
 // writer gives the same entry again: as the difference between what the writer
 // makes of the events alone and the entry itself. It is a label of the first of
-// the entry's events, or, where it is too long for one, a custom event behind them.
+// the entry's events, or several where it is long, or else a custom event.
 // What writers make of events is thereby part of what was stored: it may grow, and
 // must not change.
 
@@ -60,14 +62,52 @@ func (s *SessionBuilder) Envelope(n int, difference []byte) {
 		return
 	}
 	event := s.session.Events[n]
-	if len(event.Labels) < MaxLabels && utf8.RuneCount(difference) <= MaxLabelValue {
-		s.Annotate(n, EntryLabel(s.builder.t.Harness), string(difference))
+	if parts := pieces(string(difference)); len(parts) <= envelopeLabels && len(event.Labels)+len(parts) <= MaxLabels {
+		for i, part := range parts {
+			s.Annotate(n, pieceLabel(s.builder.t.Harness, i), part)
+		}
 		return
 	}
-	s.Append(Entry{ID: event.ID + "/" + entryKind, Time: event.Time, Body: &eventlog.Custom{
+	s.EnvelopeOf(event.ID, event.Time, difference)
+}
+
+// EnvelopeOf keeps a difference as a custom event, under an id that the writer will
+// look for: that of an event, or one that stands for an entry without events.
+func (s *SessionBuilder) EnvelopeOf(id string, at time.Time, difference []byte) {
+	if difference == nil {
+		return
+	}
+	s.Append(Entry{ID: id + "/" + entryKind, Time: at, Body: &eventlog.Custom{
 		Type: CustomType(s.builder.t.Harness, entryKind),
-		JSON: `{"event":` + Quote(event.ID) + `,"difference":` + string(difference) + `}`,
+		JSON: `{"event":` + Quote(id) + `,"difference":` + string(difference) + `}`,
 	}})
+}
+
+// envelopeLabels is how many labels of an event a difference may take.
+const envelopeLabels = 12
+
+func pieceLabel(harness string, i int) string {
+	if i == 0 {
+		return EntryLabel(harness)
+	}
+	return EntryLabel(harness) + "." + strconv.Itoa(i+1)
+}
+
+// pieces cuts a text into what labels can hold.
+func pieces(text string) []string {
+	var all []string
+	for len(text) > MaxLabelValue {
+		n, runes := 0, 0
+		for n < len(text) && runes < MaxLabelValue {
+			_, size := utf8.DecodeRuneInString(text[n:])
+			n, runes = n+size, runes+1
+		}
+		all, text = append(all, text[:n]), text[n:]
+	}
+	if text != "" || len(all) == 0 {
+		all = append(all, text)
+	}
+	return all
 }
 
 // SessionEnvelope keeps the difference of the entry that is about the session as a
@@ -100,6 +140,9 @@ func EnvelopesOf(harness string, s Session) Envelopes {
 	for i := range s.Events {
 		event := &s.Events[i]
 		if d, ok := event.Labels[key]; ok {
+			for n := 1; n < envelopeLabels; n++ {
+				d += event.Labels[pieceLabel(harness, n)]
+			}
 			e.Entries[event.ID] = d
 		}
 		custom, ok := event.Body.(*eventlog.Custom)

@@ -1,0 +1,100 @@
+package opencode
+
+import (
+	"encoding/json"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// pending is a compaction on its way: the request for it is a message of the user's
+// and its summary the next reply.
+type pending struct {
+	entry   transcript.Entry
+	body    *eventlog.Compaction
+	request json.RawMessage // nil if it says something else too
+	reply   json.RawMessage // nil if there is none
+}
+
+// summaryID stands for the reply in a compaction's envelopes.
+func summaryID(event string) string { return event + "/summary" }
+
+func (r *reader) compaction(entry transcript.Entry, p *part) {
+	r.flush()
+	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
+	if p.Auto != nil {
+		body.Trigger, body.Mode = eventlog.TriggerManual, "manual"
+		if *p.Auto {
+			body.Trigger, body.Mode = eventlog.TriggerThreshold, "auto"
+		}
+	}
+	body.KeptEventIDs = r.since(max(p.TailStart, p.TailOld))
+	entry.Body, entry.Native = body, nil
+	r.pending = &pending{entry: entry, body: body}
+}
+
+// since returns the ids of the events from a message on.
+func (r *reader) since(message string) []string {
+	if message == "" {
+		return nil
+	}
+	for i, id := range r.sent {
+		if messageID(id) == message {
+			return append([]string(nil), r.sent[i:]...)
+		}
+	}
+	return nil
+}
+
+// summary is the reply in which the model sums up; with the request for it, it is
+// the compaction. A reply without a request is one by itself.
+func (r *reader) summary(entry transcript.Entry, parts []part) {
+	if r.pending == nil {
+		body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
+		lone := entry
+		lone.Body, lone.Native = body, nil
+		r.pending = &pending{entry: lone, body: body}
+	} else {
+		r.pending.reply = entry.Native
+	}
+	for i := range parts {
+		switch parts[i].Type {
+		case "text":
+			if r.pending.body.Summary != "" {
+				r.pending.body.Summary += "\n"
+			}
+			r.pending.body.Summary += parts[i].Text
+		case "step-finish":
+			for k, v := range parts[i].Tokens.labels() {
+				if r.pending.entry.Labels == nil {
+					r.pending.entry.Labels = map[string]string{}
+				}
+				r.pending.entry.Labels[k] = v
+			}
+		}
+	}
+	r.flush()
+}
+
+// flush appends a compaction that waits for its summary, and what is kept of its
+// two messages.
+func (r *reader) flush() {
+	p := r.pending
+	if p == nil {
+		return
+	}
+	r.pending = nil
+	n := r.session.Len()
+	if r.session.Append(p.entry) == "" {
+		return
+	}
+	event := r.session.Since(n)[0]
+	if p.request != nil {
+		base := r.render.request(&event, p.body)
+		r.session.Envelope(n, transcript.Difference(base.JSON(), prune(p.request, "user")))
+	}
+	if p.reply != nil {
+		base := r.render.reply(&event, p.body)
+		r.session.EnvelopeOf(summaryID(event.ID), event.Time, transcript.Difference(base.JSON(), prune(p.reply, "assistant")))
+	}
+}

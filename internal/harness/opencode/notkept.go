@@ -1,0 +1,22 @@
+package opencode
+
+import (
+	"bytes"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// NotKept is what a session written again may lack.
+var NotKept = []transcript.NotKept{
+	{Entry: "message/user", Field: "info.summary", Reason: "the files that the turn changed, whole and often most of a file's bytes; the calls tell what changed"},
+	{Entry: "message/assistant", Field: "parts[].state.metadata", Reason: "what a tool tells the user, mostly its output once more; an exit code and a subagent's session are labels"},
+	{Entry: "member/*", Reason: "members of the file besides info and messages"},
+}
+
+// prune leaves out of a message what is not kept of it.
+func prune(raw []byte, role string) []byte {
+	if !bytes.Contains(raw, []byte(`"metadata"`)) && !bytes.Contains(raw, []byte(`"summary"`)) {
+		return raw
+	}
+	return transcript.Prune(raw, NotKept, "message/"+role)
+}

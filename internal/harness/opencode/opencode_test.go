@@ -1,0 +1,55 @@
+package opencode_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/harnesstest"
+	"github.com/contextd/contextd/internal/harness/opencode"
+)
+
+func suite(fixtures map[string][]byte) harnesstest.Harness {
+	return harnesstest.Harness{
+		Name: opencode.Name, Read: opencode.Read, Write: opencode.Write, Fixtures: fixtures, Entries: entries, Exempt: opencode.NotKept,
+	}
+}
+
+func TestConformance(t *testing.T) {
+	harnesstest.Run(t, suite(harnesstest.Files(t, "testdata/*.in.json")))
+}
+
+func TestCorpus(t *testing.T) {
+	harnesstest.Run(t, suite(harnesstest.Corpus(t, "../../..", "opencode")))
+}
+
+// entries splits a file: its info, its messages by their role, and what else there
+// is.
+func entries(file []byte) ([]harnesstest.Entry, error) {
+	dec := json.NewDecoder(bytes.NewReader(file))
+	dec.UseNumber()
+	var document map[string]any
+	if err := dec.Decode(&document); err != nil {
+		return nil, fmt.Errorf("decode session: %w", err)
+	}
+	all := []harnesstest.Entry{{Kind: "session", Value: document["info"]}}
+	messages, _ := document["messages"].([]any)
+	for _, m := range messages {
+		e := harnesstest.Entry{Value: m}
+		message, _ := m.(map[string]any)
+		info, _ := message["info"].(map[string]any)
+		role, _ := info["role"].(string)
+		e.Kind = "message/" + role
+		if id, _ := info["id"].(string); id != "REDACTED" { // which stands for many
+			e.ID = id
+		}
+		all = append(all, e)
+	}
+	for name, value := range document {
+		if name != "info" && name != "messages" {
+			all = append(all, harnesstest.Entry{Kind: "member/" + name, Value: value})
+		}
+	}
+	return all, nil
+}

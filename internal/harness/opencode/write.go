@@ -1,0 +1,169 @@
+package opencode
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Write writes the main session of a transcript as a file that OpenCode imports.
+// Conversations of subagents are files of their own and are left out with a
+// warning.
+func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+	var s transcript.Session
+	if len(t.Sessions) > 0 {
+		s = t.Sessions[0]
+	}
+	w := newWriter(s, o)
+	for i := 0; i < len(s.Events); {
+		i += w.next(s.Events[i:])
+	}
+	if len(t.Sessions) > 1 {
+		w.warning("other conversations of the transcript, which have files of their own in opencode, are left out")
+	}
+	file := jsonvalue.Object(member("info", w.info), member("messages", jsonvalue.List(w.messages...)))
+	if _, err := out.Write(append(file.AppendJSON(nil), '\n')); err != nil {
+		return transcript.WriteReport{}, fmt.Errorf("write transcript: %w", err)
+	}
+	w.report.Entries = len(w.messages) + 1
+	for _, text := range w.order {
+		if n := w.warned[text]; n > 1 {
+			text = fmt.Sprintf("%s (%d times)", text, n)
+		}
+		w.report.Warnings = append(w.report.Warnings, transcript.Warning{Message: text})
+	}
+	return w.report, nil
+}
+
+type writer struct {
+	report    transcript.WriteReport
+	warned    map[string]int
+	order     []string
+	info      jsonvalue.Value
+	messages  []jsonvalue.Value
+	native    renderer // what the reader compared with
+	foreign   renderer // for what no reader made
+	envelopes transcript.Envelopes
+	results   map[string]result
+	ids       map[string]string // event id without its parts: message id
+	wrote     map[string]bool   // ids of events that stand in the file as messages
+	last      time.Time
+}
+
+func (w *writer) warning(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if w.warned[text] == 0 {
+		w.order = append(w.order, text)
+	}
+	w.warned[text]++
+}
+
+func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
+	w := &writer{
+		warned: map[string]int{}, envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
+		ids: map[string]string{}, wrote: map[string]bool{},
+	}
+	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
+	switch {
+	case o.SessionID != "":
+		id = o.SessionID
+	case id == "", !strings.HasPrefix(id, sessionPrefix) && w.envelopes.Session == "":
+		id = makeID(sessionPrefix, began(s), 0, id+transcript.SessionID(s))
+	}
+	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.warning}
+	w.foreign = w.native
+	w.foreign.complete, w.foreign.id = true, w.messageID
+	if directory == "" {
+		directory = o.WorkingDirectory
+	}
+	if directory == "" {
+		directory = "/"
+	}
+	w.foreign.directory = directory
+	for _, e := range s.Events {
+		if m, ok := e.Body.(*eventlog.Message); ok && m.Model != "" {
+			w.foreign.model = m.Model
+			break
+		}
+	}
+	w.session(s, id, directory)
+	return w
+}
+
+func began(s transcript.Session) time.Time {
+	for _, e := range s.Events {
+		if !e.Time.IsZero() {
+			return e.Time
+		}
+	}
+	return time.Time{}
+}
+
+// session writes the file's info.
+func (w *writer) session(s transcript.Session, id, directory string) {
+	parent := s.Labels[transcript.LabelParentSession]
+	if w.envelopes.Session != "" || s.Labels[transcript.LabelHarness] == Name {
+		base := sessionInfo(id, s.Labels[transcript.LabelVersion], s.Labels[transcript.LabelWorkingDirectory], parent)
+		w.info = w.amend(base, w.envelopes.Session)
+		return
+	}
+	w.info = sessionInfo(id, "1.0.0", directory, "")
+	at, ended := began(s), began(s)
+	for _, e := range s.Events {
+		if e.Time.After(ended) {
+			ended = e.Time
+		}
+	}
+	for _, m := range []jsonvalue.Member{
+		text("slug", "contextd-"+strings.ToLower(name(id))), text("projectID", "global"), text("title", "Session "+id),
+		member("time", jsonvalue.Object(number("created", millis(at)), number("updated", millis(ended)))),
+	} {
+		w.info.Set(m.Name, m.Value)
+	}
+}
+
+// amend adds to a message what was kept of it.
+func (w *writer) amend(base jsonvalue.Value, difference string) jsonvalue.Value {
+	if difference == "" {
+		return base
+	}
+	raw, err := transcript.Amend(base.JSON(), []byte(difference))
+	if err != nil {
+		w.warning("what was kept of a message does not fit it and is left out: %v", err)
+		return base
+	}
+	return jsonvalue.Raw(string(raw))
+}
+
+// messageID is the event's own message id, if it is one of the harness's, or one
+// made of its time and place.
+func (w *writer) messageID(e *eventlog.Event) string {
+	key := messageID(e.ID)
+	if strings.HasSuffix(e.ID, "/summary") {
+		key = e.ID
+	}
+	if id, ok := w.ids[key]; ok {
+		return id
+	}
+	id := key
+	if !strings.HasPrefix(key, messagePrefix) || strings.Contains(key, "/") {
+		if e.Time.After(w.last) {
+			w.last = e.Time
+		}
+		id = makeID(messagePrefix, w.last, len(w.ids)+1, key)
+	}
+	w.ids[key] = id
+	return id
+}
+
+func (w *writer) add(v jsonvalue.Value, events ...eventlog.Event) {
+	w.messages = append(w.messages, v)
+	for _, e := range events {
+		w.wrote[e.ID] = true
+	}
+}

@@ -1,0 +1,131 @@
+package opencode
+
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// next writes the message that begins with the first event and returns how many
+// events it has dealt with.
+func (w *writer) next(events []eventlog.Event) int {
+	e := &events[0]
+	switch b := e.Body.(type) {
+	case *eventlog.Compaction:
+		w.compaction(e, b)
+		return 1
+	case *eventlog.Reminder:
+		w.warning("reminders, which live for some turns only, are left out")
+		return 1
+	case *eventlog.Custom:
+		if !strings.HasPrefix(b.Type, Name+".") {
+			if !w.envelopes.Holds(b) {
+				w.warning("events of type %.100s, which opencode has no message for, are left out", b.Type)
+			}
+			return 1
+		}
+		if b.Type == prunedType {
+			return 1 // the parts of the calls say so
+		}
+	case *eventlog.Message:
+		if b.Role == eventlog.RoleTool {
+			return 1 // in the part of its call
+		}
+	}
+	n := span(events, w.envelopes)
+	w.message(events[:n])
+	return n
+}
+
+func (w *writer) message(events []eventlog.Event) {
+	if raw := whole(events); raw != "" {
+		w.add(jsonvalue.Raw(raw), events...)
+		return
+	}
+	if difference, ok := w.envelopes.Entries[events[0].ID]; ok {
+		v := w.amend(w.native.message(events, w.results), difference)
+		w.foreign.parent = messageID(events[0].ID)
+		w.ids[messageID(events[0].ID)] = w.foreign.parent
+		w.add(v, events...)
+		return
+	}
+	for i := range events {
+		if m, ok := events[i].Body.(*eventlog.Message); ok && says(m) {
+			w.add(w.foreign.message(events, w.results), events...)
+			return
+		}
+	}
+	if c, ok := events[0].Body.(*eventlog.Custom); ok {
+		w.warning("events of type %.100s are no messages of opencode and are left out", c.Type)
+	}
+}
+
+// says reports whether a message holds something besides results.
+func says(m *eventlog.Message) bool {
+	for _, b := range m.Blocks {
+		if _, ok := b.(eventlog.ToolResult); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// own tells a compaction that was read from a file: from a request, or from a lone
+// reply.
+func own(c *eventlog.Compaction) (request, reply bool) {
+	raw := []byte(c.NativeJSON)
+	if !transcript.Valid(raw) {
+		return false, false
+	}
+	kind, _ := transcript.MemberOf(raw, "type")
+	_, info := transcript.MemberOf(raw, "info")
+	_, other := transcript.MemberOf(raw, "timestamp")
+	return string(kind) == `"compaction"` && !other, info
+}
+
+func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
+	w.report.Compactions++
+	request, lone := own(c)
+	if lone {
+		w.add(jsonvalue.Raw(c.NativeJSON), *e)
+		return
+	}
+	difference, kept := w.envelopes.Entries[e.ID]
+	if request && kept {
+		w.add(w.amend(w.native.request(e, c), difference), *e)
+	}
+	within := e.Labels[labelWithin] == "true"
+	if request && (kept || within) {
+		id := summaryID(e.ID)
+		if difference, ok := w.envelopes.Entries[id]; ok {
+			w.add(w.amend(w.native.reply(e, c), difference))
+		}
+		return
+	}
+	w.request(e, c)
+	w.add(w.foreign.reply(e, c))
+}
+
+// request asks for a compaction that contextd or another harness made.
+func (w *writer) request(e *eventlog.Event, c *eventlog.Compaction) {
+	p := parts{session: w.foreign.session, message: w.messageID(e)}
+	auto := "true"
+	if c.Trigger == eventlog.TriggerManual || c.Trigger == eventlog.TriggerUnspecified {
+		auto = "false"
+	}
+	part := p.add("compaction", member("auto", jsonvalue.Raw(auto)))
+	for _, id := range c.KeptEventIDs {
+		if message, ok := w.ids[messageID(id)]; ok && w.wrote[id] {
+			part.Set("tail_start_id", jsonvalue.String(message))
+			break
+		}
+	}
+	if c.Summary == "" {
+		w.warning("a compaction whose summary is not readable has an empty one in opencode")
+	}
+	asked := *c
+	asked.NativeJSON = string(part.JSON())
+	w.add(w.foreign.request(e, &asked), *e)
+}
