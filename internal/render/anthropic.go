@@ -61,28 +61,16 @@ func (f anthropic) last(fragment Fragment) Fragment {
 	if len(c.items) == 0 {
 		return fragment
 	}
-	i := c.items[len(c.items)-1].block
-	text, ok := anthropicText(fragment.Blocks[i])
-	trimmed := strings.TrimRightFunc(text, space)
-	if c.items[len(c.items)-1].kind != said || !ok || trimmed == text {
+	end := &c.items[len(c.items)-1]
+	head := readAnthropic(string(end.json))
+	trimmed := strings.TrimRightFunc(head.Text, space)
+	if end.kind != said || head.Type != "text" || trimmed == head.Text {
 		return fragment
 	}
-	c.items[len(c.items)-1].json = anthropicTextItem(trimmed)
-	c.converted(i, LeftOut, "whitespace at the end")
+	end.json = anthropicTextItem(trimmed)
+	c.converted(end.block, LeftOut, "whitespace at the end")
 	fragment.JSON, fragment.Conversions = c.json(), c.conversions
 	return fragment
-}
-
-// anthropicText is the text of a block that is carried as a text.
-func anthropicText(b eventlog.Block) (string, bool) {
-	switch b := b.(type) {
-	case eventlog.Text:
-		return b.Text, true
-	case eventlog.ProviderBlock:
-		head := readAnthropic(b.JSON)
-		return head.Text, head.Type == "text"
-	}
-	return "", false
 }
 
 // anthropicSystem makes the blocks of the system prompt, which are texts, and the

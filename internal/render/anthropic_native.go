@@ -43,13 +43,23 @@ func readAnthropic(raw string) anthropicHead {
 }
 
 // anthropicNativeItem carries a provider's block as it came where it is Anthropic's and
-// of a type that may stand here, or describes it.
+// of a type that may stand here, or describes it. Of a signature of Google's and of a
+// text that says nothing it makes no item.
 func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
-	head := readAnthropic(b.JSON)
-	if b.Provider != providerAnthropic || !types[head.Type] || head.Type == "text" && hollow(head.Text) {
-		return anthropicTextItem(c.describe(i, nativeKind(b)))
+	if _, ok := bareSignature(b); ok {
+		c.converted(i, LeftOut, "reasoning of gemini")
+		return nil
 	}
-	return appendRaw(nil, b.JSON)
+	head := readAnthropic(b.JSON)
+	switch {
+	case b.Provider != providerAnthropic, !types[head.Type]:
+		return anthropicTextItem(c.foreign(i, b))
+	case head.Type == "text" && hollow(head.Text):
+		c.converted(i, LeftOut, "text that says nothing")
+		return nil
+	default:
+		return appendRaw(nil, b.JSON)
+	}
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use
@@ -57,7 +67,7 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
 	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] {
-		return anthropicTextItem(c.describe(i, nativeKind(b)))
+		return anthropicTextItem(c.foreign(i, b))
 	}
 	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)
 }

@@ -31,7 +31,11 @@ const (
 	called
 )
 
+// add appends an item; what has no JSON is none.
 func (c *content) add(kind itemKind, block int, json []byte) {
+	if json == nil {
+		return
+	}
 	c.items = append(c.items, item{kind, block, json})
 }
 
@@ -149,7 +153,43 @@ func nativeKind(b eventlog.ProviderBlock) string {
 			}
 		}
 	}
-	return brief(b.Provider) + " block"
+	return strings.TrimSpace(brief(b.Provider) + " block")
+}
+
+// foreign is the text that stands for a provider's block that the format does not carry:
+// what the block says, if it is a text with something beside it, or else what it is.
+func (c *content) foreign(i int, b eventlog.ProviderBlock) string {
+	var said struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	}
+	if json.Unmarshal([]byte(b.JSON), &said) == nil {
+		switch said.Type {
+		case "refusal":
+			said.Text = said.Refusal
+		case "text", "input_text", "output_text":
+		default:
+			said.Text = ""
+		}
+	}
+	if hollow(said.Text) {
+		return c.describe(i, nativeKind(b))
+	}
+	c.converted(i, LeftOut, "what "+said.Type+" has beside its text")
+	return said.Text
+}
+
+// bareSignature is the signature in a block of Google's that holds nothing else: it
+// belongs to what follows.
+func bareSignature(b eventlog.ProviderBlock) (string, bool) {
+	var only map[string]json.RawMessage
+	if b.Provider != providerGoogle || json.Unmarshal([]byte(b.JSON), &only) != nil || len(only) != 1 {
+		return "", false
+	}
+	var signature string
+	err := json.Unmarshal(only["thoughtSignature"], &signature)
+	return signature, err == nil && signature != ""
 }
 
 // systemText is what a block says in a system prompt, which is text alone.
@@ -160,7 +200,7 @@ func systemText(c *content, i int, block eventlog.Block) (string, bool) {
 	case eventlog.Media:
 		return c.describe(i, describeMedia(b)), true
 	case eventlog.ProviderBlock:
-		return c.describe(i, nativeKind(b)), true
+		return c.foreign(i, b), true
 	case eventlog.Thinking:
 		c.converted(i, LeftOut, reasoningOf(b, c.message.Model))
 		return "", false

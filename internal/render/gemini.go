@@ -101,7 +101,7 @@ func geminiInput(c *content, i int, block eventlog.Block) {
 		if part, ok := geminiNative(b); ok {
 			c.add(said, i, part)
 		} else {
-			c.add(said, i, geminiText(c.describe(i, nativeKind(b)), ""))
+			c.add(said, i, geminiText(c.foreign(i, b), ""))
 		}
 	case eventlog.ToolResult:
 		c.add(said, i, geminiText(c.describe(i, "tool result"), ""))

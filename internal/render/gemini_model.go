@@ -122,22 +122,11 @@ func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
 	}
 	part, ok := geminiNative(b)
 	if !ok {
-		t.add(said, i, geminiText(t.describe(i, nativeKind(b)), t.take()))
+		t.add(said, i, geminiText(t.foreign(i, b), t.take()))
 		return
 	}
 	t.flush()
 	t.add(said, i, part)
-}
-
-// bareSignature is the signature in a block of Google's that holds nothing else.
-func bareSignature(b eventlog.ProviderBlock) (string, bool) {
-	var only map[string]json.RawMessage
-	if b.Provider != providerGoogle || json.Unmarshal([]byte(b.JSON), &only) != nil || len(only) != 1 {
-		return "", false
-	}
-	var signature string
-	err := json.Unmarshal(only["thoughtSignature"], &signature)
-	return signature, err == nil && signature != ""
 }
 
 // signatureBytes reports whether a signature is base64, of either alphabet.

@@ -87,7 +87,7 @@ func geminiOutput(c *content, i int, r eventlog.ToolResult) (string, [][]byte) {
 			texts = append(texts, "["+name+" below]")
 			media = append(media, part)
 		case eventlog.ProviderBlock:
-			texts = append(texts, c.describe(i, nativeKind(b)))
+			texts = append(texts, c.foreign(i, b))
 		default:
 			texts = append(texts, c.describe(i, "tool block"))
 		}
