@@ -40,13 +40,24 @@ const (
 
 // Accountant is the one gauge: what triggers a reducer and what measures its
 // effect count by the same Accountant. It is safe for concurrent use.
-type Accountant struct{ counter Counter }
+type Accountant struct {
+	counter Counter
+	// format names what the framing is of; empty if it is contextd's own.
+	format  string
+	framing Framing
+}
 
 // NewAccountant returns an Accountant that counts text by counter.
-func NewAccountant(counter Counter) Accountant { return Accountant{counter} }
+func NewAccountant(counter Counter) Accountant { return Accountant{counter: counter}.Framed("") }
 
-// Name is the tokenizer's.
-func (a Accountant) Name() string { return a.counter.Name() }
+// Name is the tokenizer's, and behind a "+" that of the format that the accountant is
+// framed for. Accountants of one name count alike.
+func (a Accountant) Name() string {
+	if a.format == "" {
+		return a.counter.Name()
+	}
+	return a.counter.Name() + "+" + a.format
+}
 
 // Text counts the tokens of text.
 func (a Accountant) Text(text string) uint64 { return uint64(a.counter.Count(text).Tokens) }
@@ -65,7 +76,7 @@ func (a Accountant) CountBlock(b eventlog.Block) Count {
 	case eventlog.ToolCall:
 		return a.callOverhead().plus(a.counter.Count(b.Name)).plus(a.counter.Count(b.Arguments))
 	case eventlog.ToolResult:
-		c := Count{Tokens: ResultOverhead}
+		c := a.resultOverhead()
 		for _, part := range b.Content {
 			c = c.plus(a.CountBlock(part))
 		}
@@ -82,7 +93,7 @@ func (a Accountant) CountBlock(b eventlog.Block) Count {
 // CountEvent counts every block of a message; other events are counted as a
 // whole, and those that are never rendered not at all.
 func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
-	out := eventlog.TokenCounts{Tokenizer: a.counter.Name()}
+	out := eventlog.TokenCounts{Tokenizer: a.Name()}
 	add := func(c Count) {
 		out.Blocks = append(out.Blocks, uint32(min(c.Tokens, math.MaxUint32)))
 		out.Estimated = out.Estimated || c.Estimated
@@ -97,13 +108,6 @@ func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 		add(a.counter.Count(b.Body))
 	}
 	return out
-}
-
-func (a Accountant) callOverhead() Count {
-	if a.counter.Name() == TokenizerHeuristic {
-		return Count{Tokens: EstimatedCallOverhead, Estimated: true}
-	}
-	return Count{Tokens: CallOverhead}
 }
 
 // countThinking counts the text or, where that is more, what is sealed: the

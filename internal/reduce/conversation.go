@@ -275,16 +275,21 @@ func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.
 	return m
 }
 
-// blocks gives each block its place and its tokens: those kept with the event
-// where they were counted by this gauge.
+// blocks gives each block its place and its tokens: those kept with the event where they
+// were counted by this gauge, or by its tokenizer without framing.
 func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
-	counted := e.Tokens.Tokenizer == c.gauge.Name() && len(e.Tokens.Blocks) == len(m.Blocks)
 	all := make([]Block, len(m.Blocks))
+	whole := len(e.Tokens.Blocks) == len(m.Blocks)
+	counted := whole && e.Tokens.Tokenizer == c.gauge.Name()
+	unframed := whole && e.Tokens.Tokenizer == c.gauge.Tokenizer()
 	for i, b := range m.Blocks {
 		all[i] = Block{Block: b, Seq: e.Seq, Index: i}
-		if counted {
+		switch {
+		case counted:
 			all[i].Tokens = uint64(e.Tokens.Blocks[i])
-		} else {
+		case unframed:
+			all[i].Tokens = c.gauge.Reframed(b, uint64(e.Tokens.Blocks[i]))
+		default:
 			all[i].Tokens = c.gauge.Block(b)
 		}
 	}

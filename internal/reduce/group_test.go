@@ -80,6 +80,26 @@ func TestCountsAreKept(t *testing.T) {
 	}
 }
 
+// TestCountsAreKeptAcrossFramings: what was counted without framing is not counted again
+// for a format.
+func TestCountsAreKeptAcrossFramings(t *testing.T) {
+	framed := gauge.Framed("anthropic")
+	conv := reduce.NewConversation(framed)
+	framing := framed.Framing()
+	conv.Append(eventlog.Event{
+		Seq: 1, Turn: 1, Tokens: eventlog.TokenCounts{Tokenizer: "quarter", Blocks: []uint32{100, 200}},
+		Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: "four"}, eventlog.ToolCall{CallID: "c", Name: "f"}}},
+	})
+	conv.Append(eventlog.Event{
+		Seq: 2, Turn: 1, Tokens: eventlog.TokenCounts{Tokenizer: "quarter", Blocks: []uint32{300}},
+		Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: "c"}}},
+	})
+	want := 2*budget.MessageOverhead + 100 + 200 - budget.CallOverhead + framing.Call + 300 - budget.ResultOverhead + framing.Result
+	if got := conv.Tokens(); got != uint64(want) {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+}
+
 const policiesMeet = `
 	user: Run it.
 	assistant: call c1 bash {} | call c2 bash {}

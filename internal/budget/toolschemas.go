@@ -1,0 +1,159 @@
+package budget
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// What OpenAI's cookbook gives for the schemas of tools in "How to count tokens with
+// tiktoken", in the section on tool calls: per function, and once per list of properties,
+// per property, per list of choices and per choice, and once for all functions. The first
+// differs between the models of o200k_base and those before.
+const (
+	functionTokens       = 7
+	functionTokensBefore = 10
+	propertiesTokens     = 3
+	propertyTokens       = 3
+	enumTokens           = -3
+	enumItemTokens       = 3
+	functionsTokens      = 12
+)
+
+// ToolsError says what is wrong with the JSON of tools.
+type ToolsError struct{ Reason string }
+
+func (e *ToolsError) Error() string { return "tools_json: " + e.Reason }
+
+// ToolSchemaTokens estimates what the tools of a request cost in a format. The tools are
+// the JSON of the request's list. For OpenAI's formats the count is by its documented
+// formula, in which a schema inside a property counts like the properties at the top; for
+// the others, which document none, it is that of the JSON without whitespace, with what
+// the provider puts before it. The error is a *ToolsError.
+func (a Accountant) ToolSchemaTokens(format, toolsJSON string) (Count, error) {
+	var tools []json.RawMessage
+	d := json.NewDecoder(strings.NewReader(toolsJSON))
+	if err := d.Decode(&tools); err != nil {
+		return Count{}, &ToolsError{"must be a JSON array: " + err.Error()}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Count{}, &ToolsError{"must be one JSON array and nothing else"}
+	}
+	sum := Count{Estimated: true}
+	if len(tools) == 0 {
+		return sum, nil
+	}
+	framing, _ := FramingOf(format)
+	sum.Tokens = framing.Tools
+	functions := false
+	for i, raw := range tools {
+		f, ok := function{}, false
+		if strings.HasPrefix(format, "openai") {
+			var err error
+			if f, ok, err = readFunction(raw); err != nil {
+				return Count{}, &ToolsError{fmt.Sprintf("[%d] %v", i, err)}
+			}
+		}
+		if ok {
+			functions = true
+			sum.Tokens += a.functionTokens(f)
+		} else {
+			sum.Tokens += a.jsonTokens(raw)
+		}
+	}
+	if functions {
+		sum.Tokens += functionsTokens
+	}
+	return sum, nil
+}
+
+// jsonTokens counts JSON without whitespace between its tokens.
+func (a Accountant) jsonTokens(raw json.RawMessage) int {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return a.counter.Count(string(raw)).Tokens
+	}
+	return a.counter.Count(out.String()).Tokens
+}
+
+// function is a tool of OpenAI's APIs that is one.
+type function struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  schema `json:"parameters"`
+}
+
+// schema is what the formula looks at in a JSON Schema.
+type schema struct {
+	Type        json.RawMessage   `json:"type"`
+	Description string            `json:"description"`
+	Enum        []json.RawMessage `json:"enum"`
+	Properties  map[string]schema `json:"properties"`
+	Items       *schema           `json:"items"`
+	AnyOf       []schema          `json:"anyOf"`
+}
+
+// readFunction reads a tool that is a function: in Chat Completions it stands inside the
+// tool, in Responses it is the tool.
+func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
+	var tool struct {
+		Type     string          `json:"type"`
+		Function json.RawMessage `json:"function"`
+	}
+	if err := json.Unmarshal(raw, &tool); err != nil {
+		return f, false, fmt.Errorf("is no tool: %w", err)
+	}
+	if len(tool.Function) > 0 {
+		raw = tool.Function
+	} else if tool.Type != "function" {
+		return f, false, nil // one of the provider's own
+	}
+	// A schema of another form than the formula knows is counted as the text it is.
+	return f, json.Unmarshal(raw, &f) == nil, nil
+}
+
+func (a Accountant) functionTokens(f function) int {
+	n := functionTokensBefore
+	if a.counter.Name() == TokenizerO200K {
+		n = functionTokens
+	}
+	n += a.counter.Count(f.Name + ":" + strings.TrimSuffix(f.Description, ".")).Tokens
+	return n + a.propertiesTokens(f.Parameters)
+}
+
+// propertiesTokens counts the properties of a schema, with what is inside them.
+func (a Accountant) propertiesTokens(s schema) int {
+	n := 0
+	if len(s.Properties) > 0 {
+		n += propertiesTokens
+	}
+	for name, p := range s.Properties {
+		n += propertyTokens + a.counter.Count(name+":"+typeOf(p.Type)+":"+strings.TrimSuffix(p.Description, ".")).Tokens
+		if len(p.Enum) > 0 {
+			n += enumTokens
+			for _, item := range p.Enum {
+				n += enumItemTokens + a.counter.Count(typeOf(item)).Tokens
+			}
+		}
+		n += a.propertiesTokens(p)
+	}
+	if s.Items != nil {
+		n += a.propertiesTokens(*s.Items)
+	}
+	for _, other := range s.AnyOf {
+		n += a.propertiesTokens(other)
+	}
+	return n
+}
+
+// typeOf is a JSON string's text, and any other JSON as it stands.
+func typeOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

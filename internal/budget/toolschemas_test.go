@@ -1,0 +1,91 @@
+package budget_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
+)
+
+const weatherTool = `[{"type": "function", "function": {"name": "get_current_weather",
+	"description": "Get the current weather in a given location",
+	"parameters": {"type": "object", "properties": {
+		"location": {"type": "string", "description": "The city and state, e.g. San Francisco, CA"},
+		"unit": {"type": "string", "description": "The unit of temperature to return", "enum": ["celsius", "fahrenheit"]}},
+	"required": ["location"]}}}]`
+
+// TestToolSchemaTokensAsBilled: the cookbook shows what the API counted for this request.
+func TestToolSchemaTokensAsBilled(t *testing.T) {
+	messages := []string{
+		"system", "You are a helpful assistant that can answer to questions about the weather.",
+		"user", "What's the weather like in San Francisco?",
+	}
+	for tokenizer, billed := range map[string]uint64{budget.TokenizerO200K: 101, budget.TokenizerCL100K: 105} {
+		encoding, err := bpe.Open(tokenizer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := budget.NewAccountant(encoding).Framed("openai_chat")
+		count, err := a.ToolSchemaTokens("openai_chat", weatherTool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := uint64(count.Tokens) + uint64(a.Framing().Priming)
+		for i, text := range messages {
+			got += a.Text(text)
+			if i%2 == 0 {
+				got += budget.MessageOverhead - a.Text(text) // of which the role is a part
+			}
+		}
+		if got != billed {
+			t.Errorf("%s: %d tokens, and %d were billed", tokenizer, got, billed)
+		}
+	}
+}
+
+func TestToolSchemaTokens(t *testing.T) {
+	flat := strings.NewReplacer(`"function": {`, ``, `}}}]`, `}}]`, `"type": "function", `, `"type": "function", `).Replace(weatherTool)
+	for _, c := range []struct {
+		name, format, tools string
+		want                int
+	}{
+		{"none", "openai_chat", `[]`, 0},
+		{"none of Anthropic", "anthropic", `[]`, 0},
+		// name:description, two properties, two choices.
+		{"chat", "openai_chat", weatherTool, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
+		{"responses", "openai_responses", flat, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
+		{"nested", "openai_chat", `[{"type":"function","function":{"name":"f","parameters":{"properties":{
+			"list":{"type":"array","items":{"properties":{"a":{"type":["string","null"],"enum":["x",1]}}}}}}}}]`,
+			7 + 1 + 3 + (3 + 1) + 3 + (3 + 1) - 3 + 2*(3+1) + 12},
+		{"no parameters", "openai_chat", `[{"type":"function","function":{"name":"f"}}]`, 7 + 1 + 12},
+		{"the provider's own", "openai_responses", `[{"type": "web_search"}]`, 1},
+		{"a schema of another form", "openai_chat", `[{"type":"function","function":{"name":"f","parameters":{"properties":true}}}]`, 1},
+		{"anthropic", "anthropic", `[{"name": "f", "input_schema": {"type": "object"}}]`, 346 + 1},
+		{"gemini", "gemini", `[{"functionDeclarations": [{"name": "a b"}]}]`, 2},
+	} {
+		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).ToolSchemaTokens(c.format, c.tools)
+		if err != nil || got.Tokens != c.want || !got.Estimated {
+			t.Errorf("%s: %+v, %v, want %d", c.name, got, err, c.want)
+		}
+	}
+	for _, tools := range []string{``, `{}`, `[`, `[] []`, `"x"`, `[1]`} {
+		var wrong *budget.ToolsError
+		if got, err := budget.NewAccountant(words{}).ToolSchemaTokens("openai_chat", tools); !errors.As(err, &wrong) || got.Tokens != 0 {
+			t.Errorf("%s: %+v, %v", tools, got, err)
+		}
+	}
+}
+
+func FuzzToolSchemaTokens(f *testing.F) {
+	f.Add("openai_chat", weatherTool)
+	f.Add("openai_responses", `[{"type":"function","name":"f","parameters":{"properties":{"a":{"items":{"anyOf":[{}]}}}}}]`)
+	f.Add("anthropic", `[null, 1e400, "\ud800"]`)
+	f.Fuzz(func(t *testing.T, format, tools string) {
+		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).ToolSchemaTokens(format, tools)
+		if (err != nil) == got.Estimated || got.Tokens < 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
