@@ -716,7 +716,7 @@ func (x *Summarization) GetInstructionsMode() string {
 type ProjectionPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// raw, clean_tool_repair, squash_failed_calls, summary_prefix,
-	// reachability_gc or custom. Empty: raw.
+	// reachability_gc, custom or harness_view. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Let groups that carry a provider's signatures leave where the provider would
 	// refuse what is left. An assistant message is never sent in part.
@@ -1052,9 +1052,9 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
 	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
-	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xd7\x06\n" +
-	"\x10ProjectionPolicy\x12v\n" +
-	"\x06policy\x18\x01 \x01(\tB^\xbaH[\xd8\x01\x01rVR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\x06customR\x06policy\x12<\n" +
+	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xe6\x06\n" +
+	"\x10ProjectionPolicy\x12\x84\x01\n" +
+	"\x06policy\x18\x01 \x01(\tBl\xbaHi\xd8\x01\x01rdR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +
 	"\x1aignore_provider_signatures\x18\x02 \x01(\bR\x18ignoreProviderSignatures\x12 \n" +
 	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\x12\x1b\n" +
 	"\tkeep_last\x18\x04 \x01(\rR\bkeepLast\x12#\n" +

@@ -83,7 +83,7 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 		if in.budget, _, err = e.resolve(c.Request.Budget); err != nil {
 			return in, "", err
 		}
-		in.policy = c.Request.Policy.Reduction
+		in.policy = c.Request.Policy.reduction()
 		in.shows = c.Request.Policy.Projection
 		in.fingerprint = projection.Fingerprint(in.shows, in.policy, in.budget)
 	} else {
@@ -95,8 +95,11 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if err != nil {
 		return in, "", err
 	}
-	if in.conv, err = s.conversation(ctx, e.store, gauge, nil); err != nil {
+	if in.conv, err = s.shown(ctx, e.store, gauge, nil, in.shows); err != nil {
 		return in, "", err
+	}
+	if in.shows.Name == projection.HarnessView && (c.Strategy == reduce.Summarize || c.Summary != "") {
+		return in, "", &eventlog.InvalidError{Field: "strategy", Reason: "under harness_view the summaries are the harness's; use mask or window"}
 	}
 	in.ask = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
 	switch {

@@ -56,8 +56,10 @@ func (s *session) encode(p projected, f render.Format) encoding {
 	for _, r := range p.reminders {
 		out = append(out, f.Fragments(render.ReminderMessage(r))...)
 	}
-	if p.conv == s.convs[p.conv.Gauge().Name()] {
-		s.encoded[f.Name()] = next
+	for _, own := range s.convs {
+		if p.conv == own {
+			s.encoded[f.Name()] = next
+		}
 	}
 	return encoding{f, out, f.Join(out)}
 }

@@ -86,7 +86,7 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 		return nil, nil, err
 	}
 	defer release()
-	conv, err := s.conversation(ctx, e.store, gauge, req.AsOf)
+	conv, err := s.shown(ctx, e.store, gauge, req.AsOf, req.Policy.Projection)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce"
 )
 
 // Project assembles events that are in no store, by the rules of AppendEvents,
@@ -24,13 +23,14 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	if err != nil {
 		return nil, err
 	}
-	conv := reduce.NewConversation(gauge)
-	for _, fresh := range admission.Fresh {
-		conv.Append(fresh.Event)
+	fresh := make([]eventlog.Event, len(admission.Fresh))
+	for i := range admission.Fresh {
+		fresh[i] = admission.Fresh[i].Event
 	}
+	conv := conversationOf(gauge, fresh, req.Policy.Projection)
 	s := &session{}
 	s.reset()
-	in := inputs{session: s, conv: conv, policy: req.Policy.Reduction, budget: b, shows: req.Policy.Projection}
+	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	p, err := in.run()
 	if err != nil {

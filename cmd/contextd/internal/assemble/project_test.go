@@ -11,10 +11,22 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/render"
 )
 
+// everyPolicy are projection policies that find something to do in most logs.
+var everyPolicy = []projection.Options{
+	{}, {Name: projection.CleanToolRepair, KeepLast: 1}, {Name: projection.SquashFailed, KeepLast: 1},
+	{Name: projection.SummaryPrefix, KeepLast: 1, Summary: "All went well."},
+	{Name: projection.ReachabilityGC, RootWindow: new(uint32(1)), MinChars: new(uint32(0)), ClearAtLeastTokens: new(uint32(0))},
+	{Name: projection.CustomExpression, Expression: `age > 1 ? "stub" : "keep"`, KeepLast: 1},
+	{Name: projection.HarnessView},
+}
+
 // TestProjectAdmitsAsAStoreDoes projects logs of every kind, with events that stand
-// twice and events without an id, and compares with a store that was given them.
+// twice and events without an id, under every policy and in every format, and compares
+// with a store that was given them.
 func TestProjectAdmitsAsAStoreDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var projected, stored []eventlog.Event
@@ -33,8 +45,11 @@ func TestProjectAdmitsAsAStoreDoes(t *testing.T) {
 		defer store.Close()
 		engine := newEngine(t, store)
 		push(t, store, "s", stored...)
-		want, err := engine.Assemble(context.Background(), request())
-		got, gotErr := engine.Project(context.Background(), projected, request())
+		req := request()
+		req.Policy.Projection = rapid.SampledFrom(everyPolicy).Draw(t, "policy")
+		req.Budget.Format = rapid.SampledFrom(render.Formats()).Draw(t, "format").Name()
+		want, err := engine.Assemble(context.Background(), req)
+		got, gotErr := engine.Project(context.Background(), projected, req)
 		if fmt.Sprint(err) != fmt.Sprint(gotErr) {
 			t.Fatalf("projected: %v, assembled: %v", gotErr, err)
 		}

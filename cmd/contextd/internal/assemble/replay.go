@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -15,7 +16,7 @@ func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (pr
 	if err != nil {
 		return projected{}, err
 	}
-	conv, err := s.conversation(ctx, e.store, gauge, &r.AsOf)
+	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
 	if err != nil {
 		return projected{}, err
 	}
@@ -81,7 +82,7 @@ func (e *Engine) Pointers(ctx context.Context, sessionID string, r projection.Re
 		return nil, err
 	}
 	defer release()
-	conv, err := s.conversation(ctx, e.store, gauge, &r.AsOf)
+	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +99,17 @@ func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventl
 	if err != nil {
 		return eventlog.Event{}, nil, err
 	}
-	m, ok := event.Body.(*eventlog.Message)
-	if !ok || block >= len(m.Blocks) {
+	var blocks []eventlog.Block
+	switch b := event.Body.(type) {
+	case *eventlog.Message:
+		blocks = b.Blocks
+	case *eventlog.Compaction:
+		blocks = harness.BoundaryOf(b).Blocks
+	}
+	if block >= len(blocks) {
 		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
 	}
-	return event, m.Blocks[block], nil
+	return event, blocks[block], nil
 }
 
 func (e *Engine) event(ctx context.Context, sessionID string, seq eventlog.Seq) (eventlog.Event, error) {

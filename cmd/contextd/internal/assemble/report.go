@@ -50,7 +50,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	if err != nil {
 		return BudgetReport{}, false, err
 	}
-	conv, err := s.conversation(ctx, e.store, gauge, nil)
+	conv, err := s.shown(ctx, e.store, gauge, nil, r.Projection)
 	if err != nil {
 		return BudgetReport{}, false, err
 	}
@@ -119,7 +119,6 @@ func breaker(now []Message, at int) string {
 
 // causeLog is the cause of a break that no reducer and no policy made.
 const causeLog = "log"
-
 
 // injections checks what the runtime adds against the reserves and lays it out.
 func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {

@@ -31,7 +31,7 @@ type inputs struct {
 
 // inputs gathers what a request decides by from the records and the artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
-	in := inputs{session: s, conv: conv, policy: req.Policy.Reduction, budget: b, ask: req.ask, shows: req.Policy.Projection}
+	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv.Head())
 	if err != nil {

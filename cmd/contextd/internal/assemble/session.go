@@ -35,7 +35,7 @@ type session struct {
 	born time.Time
 	head eventlog.Seq
 
-	convs   map[string]*reduce.Conversation           // by tokenizer
+	convs   map[string]*reduce.Conversation           // by tokenizer, and how the log is read
 	encoded map[string]map[*reduce.Group]encodedGroup // by format
 	last    map[string]lastProjection                 // by stream
 	report  *lastReport
@@ -121,21 +121,9 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own.
 func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
-	info, err := store.Session(ctx, s.id)
-	var gone *eventlog.NotFoundError
-	if errors.As(err, &gone) || err == nil && (!info.CreateTime.Equal(s.born) || info.Head < s.head) {
-		s.reset() // it was deleted, and what has its name, now or later, is another
-	}
+	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
-	}
-	s.born, s.head = info.CreateTime, info.Head
-	to := info.Head
-	if asOf != nil {
-		if *asOf > info.Head {
-			return nil, &eventlog.NotFoundError{Kind: "event", Name: seqName(*asOf)}
-		}
-		to = *asOf
 	}
 	conv := s.convs[gauge.Name()]
 	if conv == nil {
@@ -155,6 +143,27 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 		conv.Append(event)
 	}
 	return conv, nil
+}
+
+// upTo is asOf, or the log's head, and forgets everything about another session that
+// had the name before.
+func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
+	info, err := store.Session(ctx, s.id)
+	var gone *eventlog.NotFoundError
+	if errors.As(err, &gone) || err == nil && (!info.CreateTime.Equal(s.born) || info.Head < s.head) {
+		s.reset() // it was deleted, and what has its name, now or later, is another
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.born, s.head = info.CreateTime, info.Head
+	if asOf == nil {
+		return info.Head, nil
+	}
+	if *asOf > info.Head {
+		return 0, &eventlog.NotFoundError{Kind: "event", Name: seqName(*asOf)}
+	}
+	return *asOf, nil
 }
 
 // remember keeps what was recorded, for the next comparison and for estimates. What

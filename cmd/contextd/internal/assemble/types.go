@@ -37,6 +37,16 @@ type Policy struct {
 	Reason string
 }
 
+// reduction is the policy of reduction. A summary of what a harness had compacted would
+// stand for more than it had read, so none is made under harness_view.
+func (p Policy) reduction() reduce.Policy {
+	r := p.Reduction
+	if p.Projection.Name == projection.HarnessView {
+		r.Collapse.StartAt = 0
+	}
+	return r
+}
+
 // Have is what the caller holds of the prefix already.
 type Have struct {
 	MessageCount int
@@ -67,7 +77,7 @@ type Context struct {
 	// PromptCacheKey is the same for all requests of a session; empty where the
 	// provider takes none.
 	PromptCacheKey string
-	Projection  projection.Record
+	Projection     projection.Record
 	// Pointers are the record's, completed from the log.
 	Pointers []PointerFacts
 	Budget   BudgetReport

@@ -1,0 +1,139 @@
+package assemble
+
+import (
+	"context"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
+// as the harness that compacted it last goes on.
+func (s *session) shown(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+	if policy.Name != projection.HarnessView {
+		return s.conversation(ctx, store, gauge, asOf)
+	}
+	to, err := s.upTo(ctx, store, asOf)
+	if err != nil {
+		return nil, err
+	}
+	key := gauge.Name() + "/" + projection.HarnessView
+	conv, ok := s.convs[key]
+	if !ok {
+		conv = reduce.NewConversation(gauge)
+	}
+	if ok && to == conv.Head() {
+		return conv, nil
+	}
+	if ok && to > conv.Head() {
+		fresh, err := events(ctx, store, s.id, conv.Head()+1, to)
+		if err != nil {
+			return nil, err
+		}
+		if at, _ := lastBoundary(fresh); at < 0 {
+			for _, e := range fresh {
+				conv.Append(e)
+			}
+			return conv, nil
+		}
+	}
+	all, err := events(ctx, store, s.id, 1, to)
+	if err != nil {
+		return nil, err
+	}
+	conv = harnessView(gauge, all)
+	if !ok || to >= s.convs[key].Head() {
+		s.convs[key] = conv
+	}
+	return conv, nil
+}
+
+func events(ctx context.Context, store eventlog.Store, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
+	if from > to {
+		return nil, nil
+	}
+	var all []eventlog.Event
+	for e, err := range store.Read(ctx, id, from, to) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// lastBoundary is the index of the last compaction that says what stands for what left,
+// or -1. One that does not, such as one whose summary never left its provider's
+// servers, is passed over: behind it nobody but the harness can go on.
+func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
+	for i := len(all) - 1; i >= 0; i-- {
+		if c, ok := all[i].Body.(*eventlog.Compaction); ok {
+			if b := harness.BoundaryOf(c); len(b.Blocks) > 0 {
+				return i, b
+			}
+		}
+	}
+	return -1, harness.Boundary{}
+}
+
+// conversationOf reads a whole log as the policy has it read.
+func conversationOf(gauge budget.Accountant, all []eventlog.Event, policy projection.Options) *reduce.Conversation {
+	if policy.Name == projection.HarnessView {
+		return harnessView(gauge, all)
+	}
+	conv := reduce.NewConversation(gauge)
+	for _, e := range all {
+		conv.Append(e)
+	}
+	return conv
+}
+
+// harnessView reads a log as its harness goes on behind the last boundary: the system
+// prompt, what stands for all that left, what was kept and what came since. What is
+// pinned stays too.
+func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversation {
+	at, boundary := lastBoundary(all)
+	if at < 0 {
+		return conversationOf(gauge, all, projection.Options{})
+	}
+	conv := reduce.NewConversation(gauge)
+	kept := map[string]bool{}
+	for _, id := range all[at].Body.(*eventlog.Compaction).KeptEventIDs {
+		kept[id] = true
+	}
+	prompt, placed := true, false
+	for _, e := range all[:at] {
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok {
+			conv.Append(e)
+			continue
+		}
+		prompt = prompt && m.Role == eventlog.RoleSystem
+		if prompt {
+			conv.Append(e)
+			continue
+		}
+		if !placed && !boundary.Last {
+			// It stands before what was kept, whether or not the first of that is the
+			// first of all.
+			conv.AppendBoundary(all[at], e.Seq, boundary.Blocks)
+			placed = true
+		}
+		if kept[e.ID] || m.Pinned {
+			conv.Append(e)
+		} else {
+			conv.Skip(e)
+		}
+	}
+	if !placed {
+		conv.AppendBoundary(all[at], all[at].Seq, boundary.Blocks)
+	}
+	conv.SayBoundary(all[at])
+	for _, e := range all[at+1:] {
+		conv.Append(e)
+	}
+	return conv
+}

@@ -1,0 +1,158 @@
+package assemble_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
+)
+
+func boundary(id string, c eventlog.Compaction) eventlog.Event {
+	return eventlog.Event{ID: id, Body: &c}
+}
+
+func harnessRequest() assemble.Request {
+	req := request()
+	req.Policy.Projection.Name = projection.HarnessView
+	return req
+}
+
+// texts are the texts of a context, one for each message.
+func texts(c *assemble.Context) []string {
+	var out []string
+	for _, m := range c.Messages {
+		var said []string
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case eventlog.Text:
+				said = append(said, b.Text)
+			case eventlog.ProviderBlock:
+				said = append(said, b.Provider+" "+b.JSON)
+			}
+		}
+		out = append(out, strings.Join(said, "|"))
+	}
+	return out
+}
+
+const secret = `{"type":"compaction","encrypted_content":"gAAA"}`
+
+func TestHarnessView(t *testing.T) {
+	before := []eventlog.Event{
+		text("prompt", eventlog.RoleSystem, "You code."), text("one", eventlog.RoleUser, "first"), text("two", eventlog.RoleAssistant, "second"),
+		text("three", eventlog.RoleUser, "third"), text("four", eventlog.RoleAssistant, "fourth"),
+	}
+	pinned := text("five", eventlog.RoleUser, "pinned")
+	pinned.Body.(*eventlog.Message).Pinned = true
+	after := []eventlog.Event{text("six", eventlog.RoleUser, "sixth"), text("seven", eventlog.RoleAssistant, "seventh")}
+	codex := `{"type":"compacted","payload":{"message":"","replacement_history":[{"type":"message"},` + secret + `]}}`
+	for name, c := range map[string]struct {
+		boundaries []eventlog.Event
+		want       []string
+	}{
+		"nothing kept": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{Summary: "It began."})},
+			[]string{"You code.", "It began.", "pinned", "sixth", "seventh"},
+		},
+		"a tail kept": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{Summary: "It began.", KeptEventIDs: []string{"three", "four"}})},
+			[]string{"You code.", "It began.", "third", "fourth", "pinned", "sixth", "seventh"},
+		},
+		"the first kept": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{Summary: "It began.", KeptEventIDs: []string{"one"}})},
+			[]string{"You code.", "It began.", "first", "pinned", "sixth", "seventh"},
+		},
+		"the later of two": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{Summary: "Earlier."}), boundary("d", eventlog.Compaction{Summary: "Later.", KeptEventIDs: []string{"four"}})},
+			[]string{"You code.", "Later.", "fourth", "pinned", "sixth", "seventh"},
+		},
+		"a summary behind what is kept": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{KeptEventIDs: []string{"one", "three"}, NativeJSON: codex})},
+			[]string{"You code.", "first", "third", "pinned", "openai " + secret, "sixth", "seventh"},
+		},
+		"a summary that nobody has": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{NativeJSON: `{"capabilityType":22}`})},
+			[]string{"You code.", "first", "second", "third", "fourth", "pinned", "sixth", "seventh"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+				engine := newEngine(t, store)
+				push(t, store, "s", slices.Concat(before, []eventlog.Event{pinned}, c.boundaries, after)...)
+				got := mustAssemble(t, engine, harnessRequest())
+				if !slices.Equal(texts(got), c.want) {
+					t.Fatalf("got %q, want %q", texts(got), c.want)
+				}
+				whole := mustAssemble(t, engine, request())
+				if got.Budget.Raw != whole.Budget.Raw {
+					t.Errorf("the log weighs %d, or %d under the policy", whole.Budget.Raw, got.Budget.Raw)
+				}
+				if len(whole.Messages) != len(before)+1+len(after) {
+					t.Errorf("without the policy %q are shown", texts(whole))
+				}
+				again, err := newEngine(t, reopen()).Replay(context.Background(), "s", got.Projection.ID)
+				if err != nil || !again.Same {
+					t.Errorf("replayed: %q, %v", again.Difference, err)
+				}
+			})
+		})
+	}
+}
+
+// What a boundary shows can be had by its pointer.
+func TestHarnessViewResolves(t *testing.T) {
+	store := memlog.New()
+	defer store.Close()
+	engine := newEngine(t, store)
+	push(t, store, "s", text("one", eventlog.RoleUser, "first"), boundary("c", eventlog.Compaction{Summary: "It began."}))
+	_, block, err := engine.Resolve(context.Background(), "s", "ctx:2.0")
+	if said, ok := block.(eventlog.Text); !ok || said.Text != "It began." {
+		t.Errorf("%v, %v", block, err)
+	}
+}
+
+// However a log grows, with boundaries that keep anything, the view that was read along
+// is the one that is read at once, in full and within a small budget, and can be made
+// again.
+func TestHarnessViewGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := memlog.New()
+		defer store.Close()
+		along := newEngine(t, store)
+		var ids []string
+		for i, e := range logtest.GenLog(2, 40).Draw(t, "log") {
+			if c, ok := e.Body.(*eventlog.Compaction); ok {
+				c.KeptEventIDs = nil
+				if len(ids) > 0 {
+					c.KeptEventIDs = rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, min(3, len(ids)), rapid.ID[string]).Draw(t, "kept")
+				}
+			}
+			push(t, store, "s", e)
+			ids = append(ids, e.ID)
+			if i%3 > 0 {
+				continue
+			}
+			req := harnessRequest()
+			req.Budget.MaxTokens = rapid.SampledFrom([]uint64{600, 100_000}).Draw(t, "window")
+			got, err := along.Assemble(context.Background(), req)
+			if err != nil {
+				continue // it does not fit
+			}
+			replay, err := newEngine(t, store).Replay(context.Background(), "s", got.Projection.ID)
+			if err != nil || !replay.Same {
+				t.Fatalf("event %d: %q, %v", i, replay.Difference, err)
+			}
+			if got.Budget.Projected > got.Budget.Target {
+				t.Fatalf("%d tokens of %d", got.Budget.Projected, got.Budget.Target)
+			}
+		}
+	})
+}

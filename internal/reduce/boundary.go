@@ -1,0 +1,46 @@
+package reduce
+
+import (
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Skip takes note of the next event without showing it: it counts as said, and for what
+// the whole log weighs. Like Append, it must follow on the head.
+func (c *Conversation) Skip(e eventlog.Event) {
+	c.head, c.turns = e.Seq, e.Turn
+	c.lastAt.observe(e)
+	m, ok := e.Body.(*eventlog.Message)
+	if !ok {
+		return
+	}
+	c.said.add(e.Seq, nil)
+	msg := c.message(m.Role, c.blocks(e, m), e.Seq, m.Model)
+	c.tokens += msg.Tokens
+	c.chars += msg.Chars
+}
+
+// AppendBoundary shows what stands for events that were skipped, as a message of the
+// user's. first is the first of them: the group takes its place, and must be appended
+// before any later event. It is a part of the anchor. The blocks are those of the compaction's event, which is
+// still to come and is appended by SayBoundary.
+func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
+	all := make([]Block, len(blocks))
+	for i, b := range blocks {
+		all[i] = Block{Block: b, Seq: compaction.Seq, Index: i, Tokens: c.gauge.Block(b)}
+	}
+	msg := c.message(eventlog.RoleUser, all, compaction.Seq, "")
+	g := &Group{
+		Kind: KindUser, Turn: c.turns, First: first, Last: first, Anchor: true,
+		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars,
+	}
+	c.groups = append(c.groups, g) // what the log weighs does not change
+	if c.firstUser < 0 {
+		c.firstUser = len(c.groups) - 1
+	}
+}
+
+// SayBoundary takes the event of a compaction in whose blocks AppendBoundary showed.
+func (c *Conversation) SayBoundary(compaction eventlog.Event) {
+	c.Append(compaction)
+	c.said.add(compaction.Seq, nil)
+}
