@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/codex"
 	"github.com/contextd/contextd/internal/harness/copilot"
+	"github.com/contextd/contextd/internal/harness/cursor"
 	"github.com/contextd/contextd/internal/harness/gemini"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/openhands"
@@ -57,6 +58,7 @@ var formats = []format{
 	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read, nil},
 	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read, nil},
 	{openhands.Name, nil, openhands.Detect, openhands.Read, nil},
+	{cursor.Name, []string{"cursor-agent"}, cursor.Detect, cursor.Read, nil},
 	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read, nil},
 }
 
@@ -149,6 +151,9 @@ func Writers() []string {
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
 	for _, f := range formats {
 		if f.named(harness) && f.write != nil {
+			if t.Harness != f.name {
+				t = transcript.AttributeUsage(t)
+			}
 			return f.write(w, t, o)
 		}
 	}

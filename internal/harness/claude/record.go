@@ -40,6 +40,8 @@ type notes struct {
 	// Wrapped are the ids (those of the record) of calls whose arguments are no
 	// object and stand in one as text.
 	Wrapped []string `json:"wrapped,omitempty"`
+	// Spaced are arguments with whitespace between their tokens, by the ids of calls.
+	Spaced map[string]string `json:"spaced,omitempty"`
 }
 
 type message struct {

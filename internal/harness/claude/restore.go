@@ -31,6 +31,8 @@ func (r *restorer) restore(n *notes, blocks []eventlog.Block) {
 		case eventlog.ToolCall:
 			if n != nil && slices.Contains(n.Wrapped, b.CallID) {
 				b.Arguments = unwrap(b.Arguments)
+			} else if n != nil && transcript.Compact([]byte(n.Spaced[b.CallID])) == b.Arguments {
+				b.Arguments = n.Spaced[b.CallID]
 			}
 			b.CallID = r.own(b.CallID)
 			blocks[i] = b

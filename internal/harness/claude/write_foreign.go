@@ -81,7 +81,7 @@ func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 // accept makes of calls and results what the API takes, and says what they were.
 func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *jsonvalue.Value) {
 	out := make([]eventlog.Block, len(blocks))
-	var calls, wrapped jsonvalue.Value
+	var calls, wrapped, spaced jsonvalue.Value
 	for i, b := range blocks {
 		switch c := b.(type) {
 		case eventlog.ToolCall:
@@ -93,6 +93,8 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *json
 			if !strings.HasPrefix(strings.TrimSpace(c.Arguments), "{") {
 				c.Arguments = transcript.Wrap(wrappedKey, c.Arguments)
 				wrapped.Append(jsonvalue.String(id))
+			} else if transcript.Compact([]byte(c.Arguments)) != c.Arguments {
+				spaced.Set(id, jsonvalue.String(c.Arguments))
 			}
 			b = c
 		case eventlog.ToolResult:
@@ -108,6 +110,9 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *json
 	}
 	if wrapped.Len() > 0 {
 		notes.Set("wrapped", wrapped)
+	}
+	if spaced.Len() > 0 {
+		notes.Set("spaced", spaced)
 	}
 	if notes.Len() == 0 {
 		return out, nil

@@ -43,6 +43,7 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	w.begin()
 	items := w.itemsOf(m)
 	if len(items) == 0 {
+		w.count(i, m)
 		return
 	}
 	if m.Role == eventlog.RoleAssistant {
@@ -58,9 +59,7 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 		w.announce(e, &eventlog.Message{Role: m.Role, Blocks: item.blocks}, func() { w.write(v.JSON()) })
 		w.items[e.ID] = append(w.items[e.ID], item.payload)
 	}
-	if m.Role == eventlog.RoleAssistant {
-		w.count(i, m)
-	}
+	w.count(i, m)
 }
 
 // foreignItem is an item, the blocks it is made of, and what it cannot say.
@@ -158,6 +157,9 @@ func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
 
 // count writes the running total behind the last part of a reply.
 func (w *writer) count(i int, m *eventlog.Message) {
+	if m.Role != eventlog.RoleAssistant {
+		return
+	}
 	for j := i + 1; m.GroupID != "" && j < len(w.session.Events); j++ {
 		if next, ok := w.session.Events[j].Body.(*eventlog.Message); ok && next.Role == eventlog.RoleAssistant {
 			if next.GroupID == m.GroupID {

@@ -2,99 +2,172 @@ package harnesstest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Dimensions are what Facts tells of a session, in the order of importance.
+// Dimensions are what Facts tell of a session. Positions and turns count what was
+// said, called and answered: neither thinking, which some harnesses cannot keep of
+// others, nor system messages. Results stand in the order of their calls. Inputs are
+// compared byte for byte but for whitespace between tokens, and spaces are those that
+// have some.
 var Dimensions = []string{
-	"turns", "roles", "text", "calls", "inputs", "results", "errors", "thinking", "media", "models", "usage",
-	"boundaries", "triggers", "summaries", "kept", "parents",
+	"system", "turns", "roles", "text", "calls", "inputs", "spaces", "results", "errors", "thinking", "signatures", "media",
+	"models", "usage", "boundaries", "triggers", "summaries", "kept", "parents",
 }
 
-// Facts are what a session says, by dimension, without regard to how a harness
+// Facts are what a transcript says, by dimension, without regard to how a harness
 // splits messages into entries: the parts of one reply stand together.
 type Facts map[string][]string
 
-// FactsOf reads the facts of a session.
-func FactsOf(s transcript.Session) Facts {
-	f := Facts{}
-	regrouped := regroup(s.Events)
-	blocks := 0
-	// span are the positions of an event's blocks.
-	span := map[string][]string{}
-	group, grouped := "", false
-	for _, e := range regrouped {
-		switch b := e.Body.(type) {
-		case *eventlog.Message:
-			for i := range b.Blocks {
-				span[e.ID] = append(span[e.ID], fmt.Sprint(blocks+i))
+// FactsOf reads the facts of a transcript's first session, and which calls began
+// the others.
+func FactsOf(tr transcript.Transcript) Facts {
+	r := &factReader{facts: Facts{}, span: map[string][]int{}, results: map[string]eventlog.ToolResult{}}
+	if len(tr.Sessions) == 0 {
+		return r.facts
+	}
+	for _, e := range regroup(tr.Sessions[0].Events) {
+		r.event(e)
+	}
+	for _, id := range r.calls {
+		if result, ok := r.results[id]; ok {
+			r.add("results", id+" "+resultText(result))
+			r.add("errors", fmt.Sprint(result.IsError))
+			for _, c := range result.Content {
+				r.media(c)
 			}
-			if b.Role == eventlog.RoleAssistant {
-				if !grouped || b.GroupID == "" || b.GroupID != group {
-					f.add("turns", "turn")
-					if b.Model != "" {
-						f.add("models", b.Model)
-					}
-				}
-				group, grouped = b.GroupID, true
-			} else if b.Role != eventlog.RoleTool {
-				grouped = false
-			}
-			blocks += len(b.Blocks)
-			f.message(b)
-		case *eventlog.Compaction:
-			grouped = false
-			f.add("boundaries", fmt.Sprint(blocks))
-			f.add("triggers", fmt.Sprint(b.Trigger))
-			f.add("summaries", b.Summary)
-			var kept []string
-			for _, id := range b.KeptEventIDs {
-				kept = append(kept, span[id]...)
-			}
-			f.add("kept", strings.Join(kept, " "))
 		}
 	}
-	for _, u := range usageOf(regrouped) {
-		f.add("usage", u)
+	for _, s := range tr.Sessions[1:] {
+		if s.ParentCallID != "" {
+			r.add("parents", s.ParentCallID)
+		}
 	}
-	if s.ParentCallID != "" {
-		f.add("parents", s.ParentCallID)
-	}
-	return f
+	return r.facts
 }
 
-func (f Facts) add(dimension, fact string) { f[dimension] = append(f[dimension], fact) }
+type factReader struct {
+	facts Facts
+	// said counts the blocks so far, and span says which ones are an event's.
+	said int
+	span map[string][]int
+	// calls are in their order, and results by their ids.
+	calls   []string
+	results map[string]eventlog.ToolResult
+	// group is the reply that speaks, if one does.
+	group    string
+	speaking bool
+	// counted is the group whose usage stands last.
+	counted string
+}
 
-func (f Facts) message(m *eventlog.Message) {
+func (r *factReader) add(dimension, fact string) {
+	r.facts[dimension] = append(r.facts[dimension], fact)
+}
+
+func (r *factReader) event(e eventlog.Event) {
+	switch b := e.Body.(type) {
+	case *eventlog.Message:
+		r.message(e.ID, b)
+		r.usage(e, b.GroupID)
+	case *eventlog.Compaction:
+		r.speaking = false
+		r.add("boundaries", fmt.Sprint(r.said))
+		r.add("triggers", fmt.Sprint(b.Trigger))
+		r.add("summaries", b.Summary)
+		var kept []int
+		for _, id := range b.KeptEventIDs {
+			kept = append(kept, r.span[id]...)
+		}
+		slices.Sort(kept)
+		r.add("kept", fmt.Sprint(kept))
+	case *eventlog.Custom:
+		r.usage(e, "") // a count behind the reply
+	}
+}
+
+// usage takes the last count of a reply.
+func (r *factReader) usage(e eventlog.Event, group string) {
+	if prompt := e.Labels[transcript.LabelPromptTokens]; prompt == "" || prompt == "0" {
+		return
+	}
+	u := fmt.Sprint(e.Labels[transcript.LabelPromptTokens], " ", e.Labels[transcript.LabelCacheReadTokens], " ", e.Labels[transcript.LabelOutputTokens])
+	if all := r.facts["usage"]; group != "" && group == r.counted {
+		all[len(all)-1] = u
+	} else {
+		r.add("usage", u)
+	}
+	r.counted = group
+}
+
+func (r *factReader) message(id string, m *eventlog.Message) {
 	for _, b := range m.Blocks {
-		role := m.Role
 		switch b := b.(type) {
 		case eventlog.Text:
-			f.add("text", role.String()+" "+b.Text)
+			if m.Role == eventlog.RoleSystem {
+				r.add("system", b.Text)
+				continue
+			}
+			r.add("text", m.Role.String()+" "+b.Text)
 		case eventlog.ToolCall:
-			f.add("calls", b.CallID+" "+b.Name)
-			f.add("inputs", b.Arguments)
+			r.add("calls", b.CallID+" "+b.Name)
+			r.add("inputs", transcript.Compact([]byte(b.Arguments)))
+			if b.Arguments != transcript.Compact([]byte(b.Arguments)) {
+				r.add("spaces", b.Arguments)
+			}
+			r.calls = append(r.calls, b.CallID)
 		case eventlog.ToolResult:
-			role = eventlog.RoleTool
-			f.add("results", b.CallID+" "+resultText(b))
-			f.add("errors", fmt.Sprint(b.IsError))
-			f.media(b.Content)
+			r.results[b.CallID] = b
+		case eventlog.Media:
+			r.media(b)
 		case eventlog.Thinking:
-			f.add("thinking", fmt.Sprintf("%q", b))
+			if b.Text != "" {
+				r.add("thinking", b.Text)
+			}
+			if b.Sealed() {
+				r.add("signatures", b.Signature+" "+b.RedactedData+" "+b.EncryptedContent)
+			}
+			continue
+		default:
+			continue
 		}
-		f.add("roles", role.String())
+		r.span[id] = append(r.span[id], r.said)
+		r.said++
+		r.speaks(id, m, b)
 	}
-	f.media(m.Blocks)
 }
 
-func (f Facts) media(blocks []eventlog.Block) {
-	for _, b := range blocks {
-		if m, ok := b.(eventlog.Media); ok {
-			f.add("media", fmt.Sprintf("%s %s %x", m.MIMEType, m.URI, m.Data))
+// speaks notes whose block it is, and whether a reply begins with it.
+func (r *factReader) speaks(id string, m *eventlog.Message, b eventlog.Block) {
+	if _, ok := b.(eventlog.ToolResult); ok {
+		r.add("roles", "tool")
+		return
+	}
+	r.add("roles", m.Role.String())
+	if m.Role != eventlog.RoleAssistant {
+		r.speaking = false
+		return
+	}
+	group := "event " + id
+	if m.GroupID != "" {
+		group = "group " + m.GroupID
+	}
+	if !r.speaking || group != r.group {
+		r.add("turns", fmt.Sprint(len(r.facts["roles"])))
+		if m.Model != "" {
+			r.add("models", m.Model)
 		}
+	}
+	r.group, r.speaking = group, true
+}
+
+func (r *factReader) media(b eventlog.Block) {
+	if m, ok := b.(eventlog.Media); ok {
+		r.add("media", fmt.Sprintf("%s %s %x", m.MIMEType, m.URI, m.Data))
 	}
 }
 
@@ -111,54 +184,30 @@ func resultText(r eventlog.ToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// usageOf gives one line per model call: the last event of it that counts.
-func usageOf(events []eventlog.Event) []string {
-	var all []string
-	at := map[string]int{}
-	for _, e := range events {
-		if e.Labels[transcript.LabelPromptTokens] == "" {
-			continue
-		}
-		m, ok := e.Body.(*eventlog.Message)
-		if !ok { // a count behind the reply
-			m = &eventlog.Message{}
-		}
-		u := fmt.Sprint(e.Labels[transcript.LabelPromptTokens], " ", e.Labels[transcript.LabelCacheReadTokens], " ", e.Labels[transcript.LabelOutputTokens])
-		if i, seen := at[m.GroupID]; seen && m.GroupID != "" {
-			all[i] = u
-			continue
-		}
-		at[m.GroupID] = len(all)
-		all = append(all, u)
-	}
-	return all
-}
-
 // regroup puts the parts of a reply together where its first part stands; what
 // stood between them follows.
 func regroup(events []eventlog.Event) []eventlog.Event {
 	out := make([]eventlog.Event, 0, len(events))
 	taken := make([]bool, len(events))
-	byGroup := map[string][]int{}
-	for i, e := range events {
-		if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && m.GroupID != "" {
-			byGroup[m.GroupID] = append(byGroup[m.GroupID], i)
-		}
-	}
 	for i, e := range events {
 		if taken[i] {
 			continue
 		}
 		out = append(out, e)
 		m, ok := e.Body.(*eventlog.Message)
-		if !ok || m.Role != eventlog.RoleAssistant {
+		if !ok || m.Role != eventlog.RoleAssistant || m.GroupID == "" {
 			continue
 		}
-		for _, j := range byGroup[m.GroupID] {
-			if j > i && !taken[j] {
-				out = append(out, events[j])
-				taken[j] = true
+		for j := i + 1; j < len(events); j++ {
+			next, ok := events[j].Body.(*eventlog.Message)
+			if !ok || next.Role != eventlog.RoleAssistant {
+				continue
 			}
+			if next.GroupID != m.GroupID {
+				break
+			}
+			out = append(out, events[j])
+			taken[j] = true
 		}
 	}
 	return out

@@ -65,7 +65,7 @@ func testForeign(t *testing.T, h Harness) {
 	if report.Compactions != foreign.Compactions {
 		t.Errorf("the report counts %d compactions of %d", report.Compactions, foreign.Compactions)
 	}
-	want, got := FactsOf(foreign.Sessions[0]), FactsOf(tr.Sessions[0])
+	want, got := FactsOf(foreign), FactsOf(tr)
 	for _, d := range Dimensions {
 		diff := cmp.Diff(want[d], got[d])
 		if why, lacks := h.Lacks[d]; lacks {
