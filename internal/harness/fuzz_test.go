@@ -53,6 +53,7 @@ func FuzzOpenCode(f *testing.F)  { fuzzReader(f, "opencode") }
 func FuzzPi(f *testing.F)        { fuzzReader(f, "pi") }
 func FuzzGemini(f *testing.F)    { fuzzReader(f, "gemini") }
 func FuzzCopilot(f *testing.F)   { fuzzReader(f, "copilot") }
+func FuzzCursor(f *testing.F)    { fuzzReader(f, "cursor") }
 func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
 
 // FuzzDetect: an answer is one of the names, it does not change when asked again,

@@ -16,7 +16,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "chat"}
+	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "cursor", "chat"}
 	if got := harness.Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %q, want %q", got, want)
 	}
@@ -30,7 +30,7 @@ func TestReadByName(t *testing.T) {
 			t.Errorf("Read as %q: %+v, %v", name, tr, err)
 		}
 	}
-	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "nobody"} {
+	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "cursor", "nobody"} {
 		_, err := harness.Read(strings.NewReader(list), name)
 		var format *harness.FormatError
 		if !errors.As(err, &format) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -100,7 +101,12 @@ type SessionBuilder struct {
 }
 
 // Label sets a label of the session unless the value is empty or the label is set.
+// A value that is too long for one is reported instead.
 func (s *SessionBuilder) Label(key, value string) {
+	if len(value) > MaxLabelValue && utf8.RuneCountInString(value) > MaxLabelValue {
+		s.builder.Warn(0, "the session's %s is too long for a label and was left out", key)
+		return
+	}
 	if _, ok := s.session.Labels[key]; !ok && value != "" {
 		s.session.Labels[key] = Clean(value)
 	}

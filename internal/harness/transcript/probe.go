@@ -14,7 +14,12 @@ type Probe struct {
 	// as "message.role" or "messages[].parts[].type", with the first scalar found
 	// there as text; objects and lists have an empty one.
 	Records []map[string]string
+	// SQLite is true if the file is a database of SQLite.
+	SQLite bool
 }
+
+// sqliteMagic begins a database.
+const sqliteMagic = "SQLite format 3\x00"
 
 // The probe stops at whichever comes first.
 const (
@@ -27,6 +32,10 @@ const (
 // no JSON it learns nothing.
 func NewProbe(prefix []byte) Probe {
 	var p Probe
+	if bytes.HasPrefix(prefix, []byte(sqliteMagic)) {
+		p.SQLite = true
+		return p
+	}
 	tokens := probeTokens
 	dec := jsontext.NewDecoder(bytes.NewReader(prefix), lenient)
 	for tokens > 0 && len(p.Records) < probeRecords {

@@ -1,0 +1,74 @@
+package cursor
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// agent is the session of an agent's transcript. It has no ids and no times.
+type agent struct {
+	session *transcript.SessionBuilder
+	count   int
+}
+
+// line reads a line of an agent's transcript.
+func (t *table) line(raw json.RawMessage, line int) {
+	var l struct {
+		Role    string `json:"role"`
+		Type    string `json:"type"`
+		Message struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	if err := transcript.Decode(raw, &l); err != nil {
+		t.out.Warn(line, "unexpected shape, not read: %v", err)
+		return
+	}
+	if l.Role == "" {
+		t.out.Skip("line " + l.Type)
+		return
+	}
+	if t.agent == nil {
+		t.agent = &agent{session: t.out.Session("")}
+		t.agent.session.Label(transcript.LabelHarness, "cursor-agent")
+	}
+	t.agent.count++
+	entry := transcript.Entry{Line: line, ID: "line-" + transcript.Count(line).String(), Native: bytes.Clone(raw)}
+	blocks, err := content.AnthropicBlocks(l.Message.Content)
+	if err != nil {
+		t.out.Warn(line, "unexpected shape, kept as a custom event: %v", err)
+		t.agent.session.Custom(entry, "unreadable")
+		return
+	}
+	switch l.Role {
+	case "user":
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: queries(blocks)}
+	case "assistant":
+		entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks}
+	default:
+		t.agent.session.Keep(entry, "role-"+l.Role)
+		return
+	}
+	t.agent.session.Append(entry)
+}
+
+// queries takes the user's words out of the mark around them.
+func queries(blocks []eventlog.Block) []eventlog.Block {
+	for i, b := range blocks {
+		text, ok := b.(eventlog.Text)
+		if !ok {
+			continue
+		}
+		inner, begins := strings.CutPrefix(strings.TrimSpace(text.Text), "<user_query>")
+		inner, ends := strings.CutSuffix(inner, "</user_query>")
+		if begins && ends {
+			blocks[i] = eventlog.Text{Text: strings.Trim(inner, "\n")}
+		}
+	}
+	return blocks
+}

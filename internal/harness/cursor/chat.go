@@ -1,0 +1,153 @@
+package cursor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// chats makes a session of each chat, the oldest first. Chats of subagents come
+// behind the others and know the call that began them.
+func (t *table) chats() {
+	var all []*chat
+	seen := map[string]bool{}
+	for _, r := range t.composers {
+		c := &chat{out: t.out, row: r, bubbles: t.bubbles[r.key]}
+		if err := transcript.Decode(r.value, &c.composer); err != nil {
+			t.out.Warn(r.line, "the chat %.100s has an unexpected shape and was not read: %v", r.key, err)
+			continue
+		}
+		if seen[r.key] {
+			t.out.Warn(r.line, "the chat %.100s stands twice; the first one was read", r.key)
+			continue
+		}
+		seen[r.key] = true
+		if len(c.composer.Headers)+len(c.composer.Conversation) == 0 {
+			t.out.Skip("chat without messages")
+			continue
+		}
+		all = append(all, c)
+	}
+	for key, bubbles := range t.bubbles {
+		if !seen[key] {
+			for range bubbles {
+				t.out.Skip("bubble without a chat")
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *chat) int {
+		if (a.composer.Subagent.Parent == "") != (b.composer.Subagent.Parent == "") {
+			if a.composer.Subagent.Parent == "" {
+				return -1
+			}
+			return 1
+		}
+		return a.composer.Created.Compare(b.composer.Created.Time)
+	})
+	for i, c := range all {
+		kind := "chat-"
+		if c.composer.Subagent.Parent != "" {
+			kind = "sidechain-"
+		}
+		suffix := kind + plainID(c.row.key)
+		if i == 0 && t.agent == nil {
+			suffix = ""
+		}
+		c.session = t.out.Session(suffix)
+		c.read()
+	}
+}
+
+// plainID is an id that can be part of a session's: the chat's own, unless it is
+// none of Cursor's.
+func plainID(id string) string {
+	if transcript.IsUUID(id) {
+		return id
+	}
+	return transcript.UUID(Name, id)
+}
+
+// chat reads one chat into a session.
+type chat struct {
+	out      *transcript.Builder
+	row      row
+	bubbles  map[string]row
+	composer composer
+	session  *transcript.SessionBuilder
+	group    string // of the reply that is being read
+	call     string // the model's call whose tools are being read; empty if unknown
+	tools    bool   // a tool of the reply has been read
+}
+
+func (c *chat) read() {
+	s := c.session
+	s.Label(transcript.LabelHarness, Name)
+	s.Label(transcript.LabelSessionID, c.row.key)
+	s.Label(transcript.LabelWorkingDirectory, c.composer.Workspace.URI.Path)
+	s.Label(transcript.LabelParentSession, c.composer.Subagent.Parent)
+	s.Label("cursor.name", c.composer.Name)
+	s.Label("cursor.mode", c.composer.Mode)
+	s.SetParentCall(c.composer.Subagent.CallID)
+	for i, raw := range c.composer.Conversation {
+		c.bubble(row{fmt.Sprintf("bubble-%d", i+1), c.row.line, raw})
+	}
+	missing, read := 0, map[string]bool{}
+	for _, h := range c.composer.Headers {
+		b, ok := c.bubbles[h.ID]
+		if !ok {
+			missing++
+			continue
+		}
+		read[h.ID] = true
+		c.bubble(b)
+	}
+	if missing > 0 {
+		c.out.Warn(c.row.line, "%d messages of the chat %.100s are not in the file", missing, c.row.key)
+	}
+	for id := range c.bubbles {
+		if !read[id] {
+			c.out.Skip("bubble that its chat does not name")
+		}
+	}
+	if raw := c.composer.Summary; len(raw) > 0 && string(raw) != "null" {
+		s.Record(transcript.Entry{Line: c.row.line, ID: "latest-summary", Native: raw}, "latest-summary")
+	}
+}
+
+func (c *chat) bubble(r row) {
+	entry := transcript.Entry{Line: r.line, ID: r.key, Native: r.value}
+	var b bubble
+	if err := transcript.Decode(r.value, &b); err != nil {
+		c.out.Warn(r.line, "unexpected shape, kept as a custom event: %v", err)
+		c.session.Custom(entry, "unreadable")
+		return
+	}
+	if b.ID != "" {
+		entry.ID = b.ID
+	}
+	entry.Time = b.Created.Time
+	c.session.Label(transcript.LabelWorkingDirectory, b.directory())
+	switch {
+	case b.Capability == summarizedMarker:
+		c.boundary(entry)
+	case b.Type == bubbleUser:
+		c.group = ""
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: b.Text}}}
+		c.session.Append(entry)
+	case b.Type == bubbleAssistant:
+		c.reply(entry, &b)
+	default:
+		c.session.Keep(entry, "bubble")
+	}
+}
+
+// boundary is a compaction whose summary Cursor keeps on its servers: there is
+// nothing to build a context from but that it happened here.
+func (c *chat) boundary(entry transcript.Entry) {
+	c.group = ""
+	entry.Body = &eventlog.Compaction{NativeJSON: markerOf(entry.Native)}
+	entry.Native = nil
+	c.session.Append(entry)
+}

@@ -1,0 +1,127 @@
+package cursor
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// row is a row of the table whose key says that it is part of a chat.
+type row struct {
+	key   string
+	line  int // 0 in a database
+	value json.RawMessage
+}
+
+// table holds the rows of all chats, in the file's order. Rows come in any order,
+// so that no chat is whole before the end.
+type table struct {
+	out       *transcript.Builder
+	composers []row
+	bubbles   map[string]map[string]row // by composer and bubble
+	agent     *agent
+}
+
+func newTable(out *transcript.Builder) *table {
+	return &table{out: out, bubbles: map[string]map[string]row{}}
+}
+
+// readRows reads rows as JSON: an object of key and value each, in a list or one a
+// line, or one object with the keys for names. Lines with a role are those of an
+// agent's transcript.
+func (t *table) readRows(in io.Reader) error {
+	doc := transcript.NewDocument(in, t.out.Warn)
+	for {
+		kind, err := doc.Open()
+		if err == io.EOF { //nolint:errorlint // Open gives it as it is behind the last value
+			return nil
+		}
+		if err == nil {
+			switch kind {
+			case '[':
+				err = doc.Rest(t.object)
+			case '{':
+				err = t.members(doc)
+			default:
+				t.out.Warn(doc.Line(), "neither a row nor a list of rows; not read")
+			}
+		}
+		if err != nil {
+			return doc.Settle(err)
+		}
+	}
+}
+
+func (t *table) object(value json.RawMessage, line int) {
+	if len(value) == 0 || value[0] != '{' {
+		t.out.Warn(line, "a row is not an object and was not read")
+		return
+	}
+	var r struct {
+		Key   *string         `json:"key"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := transcript.Decode(value, &r); err != nil || r.Key == nil {
+		t.line(value, line)
+		return
+	}
+	t.row(*r.Key, r.Value, line)
+}
+
+// members reads the object that was opened.
+func (t *table) members(doc *transcript.Document) error {
+	var one bytes.Buffer
+	one.WriteByte('{')
+	first := doc.Line()
+	for doc.More() {
+		name, err := doc.Key()
+		if err != nil {
+			return err
+		}
+		value, line, err := doc.Value()
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(name, composerPrefix) || strings.HasPrefix(name, bubblePrefix) {
+			t.row(name, value, line)
+			continue
+		}
+		if one.Len() > 1 {
+			one.WriteByte(',')
+		}
+		one.WriteString(transcript.Quote(name) + ":")
+		one.Write(value)
+	}
+	one.WriteByte('}')
+	if one.Len() > len("{}") {
+		t.object(one.Bytes(), first)
+	}
+	return doc.Close()
+}
+
+// row takes a row; its value is JSON, or a string that holds JSON.
+func (t *table) row(key string, value json.RawMessage, line int) {
+	if text, ok := transcript.Text(value); ok {
+		value = json.RawMessage(text)
+	}
+	family, rest, _ := strings.Cut(key, ":")
+	switch {
+	case family+":" != composerPrefix && family+":" != bubblePrefix:
+		t.out.Skip("row " + family)
+	case len(bytes.TrimSpace(value)) == 0 || string(value) == "null":
+		t.out.Skip("row without a value")
+	case !transcript.Valid(value):
+		t.out.Warn(line, "the value of %.200s is not JSON and was not read", key)
+	case family+":" == composerPrefix:
+		t.composers = append(t.composers, row{rest, line, bytes.TrimSpace(value)})
+	default:
+		composer, bubble, _ := strings.Cut(rest, ":")
+		if t.bubbles[composer] == nil {
+			t.bubbles[composer] = map[string]row{}
+		}
+		t.bubbles[composer][bubble] = row{bubble, line, bytes.TrimSpace(value)}
+	}
+}
