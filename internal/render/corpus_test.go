@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/render/rules"
@@ -78,23 +80,32 @@ func corpusFile(t *testing.T, name string) []byte {
 	return data
 }
 
+// mostPrefixes bounds how many prefixes of a session are rendered: what checks them
+// grows with the square of their number.
+const mostPrefixes = 12
+
 // TestCorpusRendersForProviders renders every real session in full, at every seventh
-// group and at the end, and holds it to the providers' rules.
+// group or at as many sevenths as are allowed, and at the end, and holds it to the
+// providers' rules.
 func TestCorpusRendersForProviders(t *testing.T) {
 	checked := map[string]int{}
-	kinds := map[string]map[render.ConversionKind]int{}
+	kinds := map[string]map[string]int{}
+	seals := map[string]int{}
 	corpusSessions(t, func(name string, c *reduce.Conversation) {
 		v := reduce.NewView(gauge, c.Groups())
+		stride := 7 * (1 + len(c.Groups())/(7*mostPrefixes))
 		for _, f := range providerFormats() {
 			if kinds[f.Name()] == nil {
-				kinds[f.Name()] = map[render.ConversionKind]int{}
+				kinds[f.Name()] = map[string]int{}
 			}
 			var fragments []render.Fragment
 			for g := range c.Groups() {
 				for _, m := range render.GroupMessages(v, g) {
-					fragments = append(fragments, f.Fragments(m)...)
+					some := f.Fragments(m)
+					seals[f.Name()] += checkCarried(t, name, f, m, some)
+					fragments = append(fragments, some...)
 				}
-				if g%7 != 6 && g+1 != len(c.Groups()) {
+				if g%stride != stride-1 && g+1 != len(c.Groups()) {
 					continue
 				}
 				lines := linesOf(f.Join(fragments))
@@ -107,12 +118,46 @@ func TestCorpusRendersForProviders(t *testing.T) {
 			}
 			for i := range fragments {
 				for _, x := range fragments[i].Conversions {
-					kinds[f.Name()][x.Kind]++
+					kinds[f.Name()][kindNames[x.Kind]]++
 				}
 			}
 		}
 	})
 	for _, f := range providerFormats() {
-		t.Logf("%s: %d messages checked; conversions by kind: %v", f.Name(), checked[f.Name()], kinds[f.Name()])
+		t.Logf("%s: %d messages checked; %d seals carried; conversions: %v", f.Name(), checked[f.Name()], seals[f.Name()], kinds[f.Name()])
 	}
+	if seals[render.NameAnthropic] == 0 {
+		t.Error("no reasoning of Anthropic's models came through with its seal")
+	}
+}
+
+// checkCarried holds that the arguments of calls stand in the fragments as they came,
+// but for whitespace, and that a provider's own seals do, where something follows them. It
+// returns how many of these there are.
+func checkCarried(t *testing.T, name string, f render.Format, m render.Message, fragments []render.Fragment) (seals int) {
+	var all []byte
+	for i := range fragments {
+		all = append(all, fragments[i].JSON...)
+	}
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case eventlog.ToolCall:
+			var compact bytes.Buffer
+			if json.Compact(&compact, []byte(b.Arguments)) == nil && !bytes.Contains(all, compact.Bytes()) {
+				t.Errorf("%s, %s: arguments %.200s are not in %.400s", name, f.Name(), b.Arguments, all)
+			}
+		case eventlog.Thinking:
+			if b.Signature == "" || provider.OfBlock(b, m.Model).String() != f.Name() || len(fragments) == 0 {
+				continue
+			}
+			if !bytes.Contains(all, []byte(b.Signature)) {
+				if !strings.Contains(fmt.Sprint(fragments[0].Conversions), "reasoning that nothing follows") {
+					t.Errorf("%s, %s: a seal is missing in %.400s", name, f.Name(), all)
+				}
+				continue
+			}
+			seals++
+		}
+	}
+	return seals
 }

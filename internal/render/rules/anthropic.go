@@ -3,7 +3,9 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,10 +52,10 @@ func checkAnthropic(r *report, lines [][]byte) {
 			continue
 		}
 		if _, ok := o["system"]; ok {
-			c.system(i, line)
+			c.system(i, o)
 			continue
 		}
-		turns = append(turns, c.message(i, line))
+		turns = append(turns, c.message(i, o))
 	}
 	if total > anthropicBytes {
 		c.add(-1, "size", "%d bytes, more than %d", total, anthropicBytes)
@@ -67,11 +69,11 @@ func checkAnthropic(r *report, lines [][]byte) {
 	c.order(turns)
 }
 
-func (c *anthropicCheck) system(line int, raw []byte) {
+func (c *anthropicCheck) system(line int, o object) {
 	if line > 0 {
 		c.add(line, "system", "a system line that is not the first")
 	}
-	o := c.object(line, "line", raw, []string{"system"}, nil)
+	c.members(line, "line", o, []string{"system"}, nil)
 	blocks := c.list(line, "system", o["system"])
 	if len(blocks) == 0 {
 		c.add(line, "content", "system: empty")
@@ -81,8 +83,8 @@ func (c *anthropicCheck) system(line int, raw []byte) {
 	}
 }
 
-func (c *anthropicCheck) message(line int, raw []byte) anthropicTurn {
-	o := c.object(line, "line", raw, []string{"role", "content"}, nil)
+func (c *anthropicCheck) message(line int, o object) anthropicTurn {
+	c.members(line, "line", o, []string{"role", "content"}, nil)
 	t := anthropicTurn{line: line, role: c.text(line, "role", o["role"])}
 	if t.role != "user" && t.role != "assistant" {
 		c.add(line, "role", "%q", t.role)
@@ -105,7 +107,7 @@ func (c *anthropicCheck) message(line int, raw []byte) anthropicTurn {
 		}
 		c.server(line, where, kind, block, asked)
 	}
-	for id := range asked {
+	for _, id := range slices.Sorted(maps.Keys(asked)) {
 		c.add(line, "server tools", "%s has no result", id)
 	}
 	if kind == "thinking" || kind == "redacted_thinking" {

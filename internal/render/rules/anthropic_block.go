@@ -57,7 +57,7 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 	if !strings.Contains(" "+s.places+" ", " "+place+" ") {
 		c.add(line, "place", "%s: %s in %s", where, kind, place)
 	}
-	o = c.object(line, where, raw, append([]string{"type"}, s.required...), s.optional)
+	c.members(line, where, o, append([]string{"type"}, s.required...), s.optional)
 	if mark, ok := o["cache_control"]; ok {
 		c.mark(line, where, mark)
 	}

@@ -38,7 +38,7 @@ func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, all
 	}
 	switch kind {
 	case "base64", "text":
-		o = c.object(line, where, raw, []string{"type", "media_type", "data"}, nil)
+		c.members(line, where, o, []string{"type", "media_type", "data"}, nil)
 		if name := c.text(line, where, o["media_type"]); !slices.Contains(types, name) {
 			c.add(line, "source", "%s: media type %q", where, name)
 		}
@@ -53,13 +53,13 @@ func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, all
 			c.add(line, "text", "%s: empty", where)
 		}
 	case "url":
-		o = c.object(line, where, raw, []string{"type", "url"}, nil)
+		c.members(line, where, o, []string{"type", "url"}, nil)
 		if url := c.text(line, where, o["url"]); !strings.HasPrefix(url, "https://") {
 			c.add(line, "source", "%s: %.40q is no HTTPS address", where, url)
 		}
 	case "file":
-		c.object(line, where, raw, []string{"type", "file_id"}, nil)
+		c.members(line, where, o, []string{"type", "file_id"}, nil)
 	case "content":
-		c.object(line, where, raw, []string{"type", "content"}, nil)
+		c.members(line, where, o, []string{"type", "content"}, nil)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,10 +40,10 @@ func checkGemini(r *report, lines [][]byte) {
 			continue
 		}
 		if _, ok := o["systemInstruction"]; ok {
-			c.system(i, line)
+			c.system(i, o)
 			continue
 		}
-		turns = append(turns, c.content(i, line))
+		turns = append(turns, c.content(i, o))
 	}
 	if total > geminiBytes {
 		c.add(-1, "size", "%d bytes, more than %d", total, geminiBytes)
@@ -65,11 +66,11 @@ func checkGemini(r *report, lines [][]byte) {
 	}
 }
 
-func (c *geminiCheck) system(line int, raw []byte) {
+func (c *geminiCheck) system(line int, o object) {
 	if line > 0 {
 		c.add(line, "system", "a system line that is not the first")
 	}
-	o := c.object(line, "line", raw, []string{"systemInstruction"}, nil)
+	c.members(line, "line", o, []string{"systemInstruction"}, nil)
 	o = c.object(line, "systemInstruction", o["systemInstruction"], []string{"parts"}, []string{"role"})
 	parts := c.list(line, "parts", o["parts"])
 	if len(parts) == 0 {
@@ -84,8 +85,8 @@ func (c *geminiCheck) system(line int, raw []byte) {
 	}
 }
 
-func (c *geminiCheck) content(line int, raw []byte) geminiTurn {
-	o := c.object(line, "line", raw, []string{"role", "parts"}, nil)
+func (c *geminiCheck) content(line int, o object) geminiTurn {
+	c.members(line, "line", o, []string{"role", "parts"}, nil)
 	t := geminiTurn{line: line, role: c.text(line, "role", o["role"])}
 	if t.role != "user" && t.role != "model" {
 		c.add(line, "role", "%q", t.role)
@@ -120,7 +121,7 @@ var geminiBeside = []string{"thought", "thoughtSignature", "videoMetadata", "med
 func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *geminiTurn) (kind string, thought bool) {
 	o, _ := c.open(line, where, raw)
 	kinds := 0
-	for name := range o {
+	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if who, ok := geminiKinds[name]; ok {
 			kinds++
 			kind = name

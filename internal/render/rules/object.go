@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,17 +34,22 @@ func (r *report) object(line int, where string, raw json.RawMessage, required, o
 	if !ok {
 		return nil
 	}
+	r.members(line, where, o, required, optional)
+	return o
+}
+
+// members holds an object to the members that it requires and may have.
+func (r *report) members(line int, where string, o object, required, optional []string) {
 	for _, name := range required {
 		if _, ok := o[name]; !ok {
 			r.add(line, "members", "%s: no %q", where, name)
 		}
 	}
-	for name := range o {
+	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(required, name) && !slices.Contains(optional, name) {
 			r.add(line, "members", "%s: unknown %q", where, name)
 		}
 	}
-	return o
 }
 
 // open reads an object whatever its members are.

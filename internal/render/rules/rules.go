@@ -1,6 +1,10 @@
 package rules
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Violation is a rule that the lines of a context break.
 type Violation struct {
@@ -24,7 +28,7 @@ var checkers = map[string]func(*report, [][]byte){
 
 // Check holds the lines of a context in a provider's format to the provider's rules.
 // The lines are the messages in order, the system line first if there is one. It
-// returns what it found, by line; nothing if the context is valid. A format without
+// returns what it found, of the context as a whole and then by line; nothing if the context is valid. A format without
 // rules is a violation.
 func Check(format string, lines [][]byte) []Violation {
 	r := &report{}
@@ -37,6 +41,7 @@ func Check(format string, lines [][]byte) []Violation {
 		r.canonical(i, line)
 	}
 	check(r, lines)
+	slices.SortStableFunc(r.found, func(a, b Violation) int { return cmp.Compare(a.Line, b.Line) })
 	return r.found
 }
 
