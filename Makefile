@@ -102,6 +102,10 @@ COVER_MIN ?= 90
 cover: ## Measure the coverage of the core packages; fail below COVER_MIN percent
 	tools/cover.sh $(COVER_MIN) log budget reduce projection ledger
 
+.PHONY: sdkcheck
+sdkcheck: ## Hold rendered messages to the official SDKs' types (CORPUS=folder SDKCHECK_CACHE=folder)
+	tools/sdkcheck/run.sh '$(CORPUS)'
+
 # ---------------------------------------------------------------- generated code
 
 # validate.proto comes from a Go module, so that no schema registry is needed.
