@@ -73,7 +73,9 @@ func (r *factReader) event(e eventlog.Event) {
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
 		r.message(e.ID, b)
-		r.usage(e, b.GroupID)
+		if r.speaking && r.group == replyOf(e.ID, b) {
+			r.usage(e, b.GroupID)
+		}
 	case *eventlog.Compaction:
 		r.speaking = false
 		r.add("boundaries", fmt.Sprint(r.said))
@@ -90,7 +92,8 @@ func (r *factReader) event(e eventlog.Event) {
 	}
 }
 
-// usage takes the last count of a reply.
+// usage takes the last count of a reply that said something: of others some
+// harnesses keep nothing that it could stand with.
 func (r *factReader) usage(e eventlog.Event, group string) {
 	if prompt := e.Labels[transcript.LabelPromptTokens]; prompt == "" || prompt == "0" {
 		return
@@ -141,6 +144,14 @@ func (r *factReader) message(id string, m *eventlog.Message) {
 	}
 }
 
+// replyOf names the reply that an assistant's event is a part of.
+func replyOf(event string, m *eventlog.Message) string {
+	if m.GroupID == "" {
+		return "event " + event
+	}
+	return "group " + m.GroupID
+}
+
 // speaks notes whose block it is, and whether a reply begins with it.
 func (r *factReader) speaks(id string, m *eventlog.Message, b eventlog.Block) {
 	if _, ok := b.(eventlog.ToolResult); ok {
@@ -152,10 +163,7 @@ func (r *factReader) speaks(id string, m *eventlog.Message, b eventlog.Block) {
 		r.speaking = false
 		return
 	}
-	group := "event " + id
-	if m.GroupID != "" {
-		group = "group " + m.GroupID
-	}
+	group := replyOf(id, m)
 	if !r.speaking || group != r.group {
 		r.add("turns", fmt.Sprint(len(r.facts["roles"])))
 		if m.Model != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // ReplyUsage returns the usage labels of each assistant message's event, by its
-// position: the last ones of its reply, or those of the first other event behind
+// position: the last ones of its reply, or those of the first custom event behind
 // the reply that has some, as harnesses write them that count after the fact.
 func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 	usage := map[int]map[string]string{}
@@ -18,6 +18,9 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 	for i := range events {
 		labels := usageLabels(events[i].Labels)
 		m, ok := events[i].Body.(*eventlog.Message)
+		if _, compaction := events[i].Body.(*eventlog.Compaction); compaction {
+			labels = nil // what the summary took
+		}
 		if ok && m.Role == eventlog.RoleAssistant {
 			if len(reply) == 0 || m.GroupID == "" || m.GroupID != group {
 				reply, group, counted = nil, m.GroupID, false
