@@ -28,8 +28,8 @@ var checkers = map[string]func(*report, [][]byte){
 
 // Check holds the lines of a context in a provider's format to the provider's rules.
 // The lines are the messages in order, the system line first if there is one. It
-// returns what it found, of the context as a whole and then by line; nothing if the context is valid. A format without
-// rules is a violation.
+// returns what it found, of the context as a whole and then by line; nothing if the
+// context is valid. A format without rules is a violation.
 func Check(format string, lines [][]byte) []Violation {
 	r := &report{}
 	check, ok := checkers[format]
