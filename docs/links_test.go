@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ func pages(t *testing.T) []string {
 	var out []string
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
-		if err == nil && d.IsDir() && (strings.HasPrefix(name, ".") && path != ".." || name == "bin" || name == "testdata") {
+		if err == nil && d.IsDir() && (strings.HasPrefix(name, ".") && path != ".." || slices.Contains([]string{"bin", "testdata", "node_modules", "target"}, name)) {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(name, ".md") {

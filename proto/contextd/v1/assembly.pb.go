@@ -242,8 +242,13 @@ type AssembleContextRequest struct {
 	// A repeated request with the same key gives the recorded projection again,
 	// at most 256 characters. Empty: every request is a new one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Leave out of the answer what grows with the session though nothing is new: the
+	// lists of seqs and pointers of the header's projection, of which ListProjections
+	// has all, and the messages as values, which json has. With have, what is sent is
+	// then proportional to what is new.
+	Brief         bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AssembleContextRequest) Reset() {
@@ -337,6 +342,13 @@ func (x *AssembleContextRequest) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *AssembleContextRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 // A part of the context: one header, then chunks, then one trailer.
@@ -891,8 +903,8 @@ type RenderedMessage struct {
 	// The message in the requested format: canonical bytes, one line, without the
 	// newline.
 	Json []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
-	// The message as a value. Set for contextd's own format, and by RenderProjection,
-	// which gives joined messages the role of their first part.
+	// The message as a value. Set for contextd's own format unless the request is brief,
+	// and by RenderProjection, which gives joined messages the role of their first part.
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
@@ -1394,7 +1406,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12@\n" +
 	"\vprefix_hash\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\n" +
 	"prefixHash:\x8a\x01\xbaH\x86\x01\x1a\x83\x01\n" +
-	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\xd7\x04\n" +
+	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\xed\x04\n" +
 	"\x16AssembleContextRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x1f\n" +
@@ -1408,7 +1420,9 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"injections\x12%\n" +
 	"\x04have\x18\a \x01(\v2\x11.contextd.v1.HaveR\x04have\x12\x18\n" +
 	"\apreview\x18\b \x01(\bR\apreview\x121\n" +
-	"\x0fidempotency_key\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKeyB\f\n" +
+	"\x0fidempotency_key\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x14\n" +
+	"\x05brief\x18\n" +
+	" \x01(\bR\x05briefB\f\n" +
 	"\n" +
 	"_as_of_seq\"\xc3\x01\n" +
 	"\x17AssembleContextResponse\x124\n" +

@@ -141,7 +141,7 @@ func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Reques
 	return &summarize.Proposal{
 		SessionID: req.SessionID, From: span.From, To: span.To, Extends: span.Extends,
 		Summarizer: of.Summarizer, Instructions: of.Instructions, MaxInputTokens: of.MaxInputTokens,
-		MaxOutputTokens: tokens, Tokenizer: in.conv.Gauge().Name(), Trigger: trigger,
+		MaxOutputTokens: tokens, Tokenizer: in.conv.Gauge().Tokenizer(), Trigger: trigger,
 	}
 }
 

@@ -53,6 +53,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return asOfError(err, req)
 	}
 	return sendContext(made, contextParts{
+		brief: req.GetBrief(),
 		header: func(h *contextdv1.ContextHeader) error {
 			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Header{Header: h}})
 		},
@@ -137,6 +138,7 @@ func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error))
 
 // contextParts send the parts of a context in the response of an RPC.
 type contextParts struct {
+	brief   bool
 	header  func(*contextdv1.ContextHeader) error
 	chunk   func(*contextdv1.MessageChunk) error
 	trailer func(*contextdv1.ContextTrailer) error
@@ -145,10 +147,14 @@ type contextParts struct {
 // sendContext sends header, chunks and trailer. Send blocks while the client
 // does not read, and fails when it has gone.
 func sendContext(c *assemble.Context, parts contextParts) error {
-	if err := parts.header(wire.HeaderToProto(c)); err != nil {
+	header := wire.HeaderToProto(c)
+	if parts.brief {
+		wire.Brief(header)
+	}
+	if err := parts.header(header); err != nil {
 		return err
 	}
-	if err := sendMessages(c.Skipped, c.Messages, c.Projection.Budget.Format == render.NameContextd, parts.chunk); err != nil {
+	if err := sendMessages(c.Skipped, c.Messages, c.Projection.Budget.Format == render.NameContextd && !parts.brief, parts.chunk); err != nil {
 		return err
 	}
 	return parts.trailer(wire.TrailerToProto(c))

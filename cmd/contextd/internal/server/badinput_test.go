@@ -199,6 +199,8 @@ func badInputs() map[string]badInput {
 		"a pointer to nowhere":                  {resolving("ctx:99.0"), codes.NotFound, apierr.ReasonNotFound, ""},
 		"a pointer behind the block":            {resolving("ctx:1.9"), codes.NotFound, apierr.ReasonNotFound, ""},
 		"count by an abacus":                    {counting(&contextdv1.CountTokensRequest{Text: "x", Tokenizer: "abacus"}), codes.InvalidArgument, invalid, "tokenizer"},
+		"count tools that are no list":          {counting(&contextdv1.CountTokensRequest{ToolsJson: []byte(`{}`)}), codes.InvalidArgument, invalid, "tools_json"},
+		"count for no such format":              {counting(&contextdv1.CountTokensRequest{Format: 99}), codes.InvalidArgument, invalid, "format"},
 		"count text and message":                {counting(&contextdv1.CountTokensRequest{Text: "x", Message: user("x").GetMessage()}), codes.InvalidArgument, invalid, "text"},
 		"count a broken message":                {counting(&contextdv1.CountTokensRequest{Message: message(assistant, call("c", "n", "{")).GetMessage()}), codes.InvalidArgument, invalid, "message.blocks[0].tool_call.arguments_json"},
 		"project nothing":                       {projecting(&contextdv1.ProjectTranscriptRequest{}), codes.InvalidArgument, invalid, "events"},

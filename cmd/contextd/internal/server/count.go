@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// CountTokens tells the size of a text or a message.
+// CountTokens tells the size of a text or a message, and of tools beside them.
 func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
 	name := req.GetTokenizer()
 	if name != "" && !slices.Contains(budget.Tokenizers(), name) {
@@ -24,10 +25,15 @@ func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensReque
 		}
 		name = found
 	}
+	format, err := wire.FormatToDomain(req.GetFormat())
+	if err != nil {
+		return nil, err
+	}
 	gauge, err := s.gauges(name)
 	if err != nil {
 		return nil, err
 	}
+	gauge = gauge.Framed(format)
 	body := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: req.GetText()}}}
 	overhead := uint64(0)
 	if req.GetMessage() != nil {
@@ -37,7 +43,17 @@ func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensReque
 		overhead = budget.MessageOverhead
 	}
 	counts := gauge.CountEvent(eventlog.Event{Body: body})
+	tools := budget.Count{}
+	if len(req.GetToolsJson()) > 0 {
+		if tools, err = gauge.ToolSchemaTokens(format, string(req.GetToolsJson())); err != nil {
+			var wrong *budget.ToolsError
+			if errors.As(err, &wrong) {
+				err = &eventlog.InvalidError{Field: "tools_json", Reason: wrong.Reason}
+			}
+			return nil, err
+		}
+	}
 	return &contextdv1.CountTokensResponse{
-		Tokens: counts.Total() + overhead, Tokenizer: counts.Tokenizer, Exact: !counts.Estimated,
+		Tokens: counts.Total() + overhead + uint64(tools.Tokens), Tokenizer: gauge.Tokenizer(), Exact: !counts.Estimated && !tools.Estimated,
 	}, nil
 }

@@ -227,3 +227,60 @@ func TestResultForRenderedCallID(t *testing.T) {
 		}
 	})
 }
+
+// Around the same message and tools, each provider puts something else, and what a
+// context is said to weigh is counted the same way.
+func TestCountTokensByFormat(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	tools := []byte(`[{"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]`)
+	count := func(req *contextdv1.CountTokensRequest) uint64 {
+		resp, err := a.CountTokens(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.GetTokens()
+	}
+	events := longSession(5, 20)
+	a.append(t, "s", events...)
+	eachFormat(t, func(t *testing.T, format contextdv1.Format, _ string) {
+		var sum uint64
+		for _, e := range events {
+			sum += count(&contextdv1.CountTokensRequest{Message: e.GetMessage(), Format: format})
+		}
+		got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.header.GetBudget().GetRawTokens() != sum {
+			t.Errorf("the log weighs %d, its messages %d", got.header.GetBudget().GetRawTokens(), sum)
+		}
+		plain := count(&contextdv1.CountTokensRequest{Message: events[2].GetMessage()})
+		if framed := count(&contextdv1.CountTokensRequest{Message: events[2].GetMessage(), Format: format}); framed <= plain {
+			t.Errorf("a call costs %d, without the provider's framing %d", framed, plain)
+		}
+		if n := count(&contextdv1.CountTokensRequest{ToolsJson: tools, Format: format}); n < 10 || n > 500 {
+			t.Errorf("one tool costs %d", n)
+		}
+	})
+}
+
+// A brief answer says nothing again that the client has, and the same otherwise.
+func TestBriefAnswers(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	a.append(t, "s", longSession(40, 100)...)
+	full, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: tight()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := &contextdv1.Have{MessageCount: full.header.GetPrefixMessages(), PrefixHash: full.header.GetPrefixHash()}
+	brief, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: tight(), Have: have, Brief: true, Preview: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if brief.header.GetContextHash() != full.header.GetContextHash() || brief.header.GetProjection().GetKeptCount() != full.header.GetProjection().GetKeptCount() {
+		t.Errorf("brief: %v", brief.header)
+	}
+	if n := proto.Size(brief.header); len(brief.messages) != 0 || n > 1000 {
+		t.Errorf("nothing is new, and %d bytes and %d messages say so", n, len(brief.messages))
+	}
+}

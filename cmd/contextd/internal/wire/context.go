@@ -41,6 +41,12 @@ func AsOfToDomain(seq *uint64) *eventlog.Seq {
 	return &out
 }
 
+// Brief leaves out of a header what grows with the session though nothing is new.
+func Brief(h *contextdv1.ContextHeader) {
+	p := h.GetProjection()
+	p.KeptSeqs, p.DroppedSeqs, p.RedactedSeqs, p.RedactionPointers, p.RootsConsulted = nil, nil, nil, nil, nil
+}
+
 // HeaderToProto converts everything about a context but its messages.
 func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 	out := &contextdv1.ContextHeader{
