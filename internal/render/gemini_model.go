@@ -129,10 +129,15 @@ func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
 	t.add(said, i, part)
 }
 
-// signatureBytes reports whether a signature is base64, of either alphabet.
+// signatureBytes reports whether a signature is base64, of either alphabet, with all of
+// its padding or none, and no bits behind its last byte: the SDK reads no other.
 func signatureBytes(s string) bool {
-	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
-	_, err := base64.RawStdEncoding.DecodeString(s)
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	encoding := base64.RawStdEncoding
+	if strings.HasSuffix(s, "=") {
+		encoding = base64.StdEncoding
+	}
+	_, err := encoding.Strict().DecodeString(s)
 	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
 }
 

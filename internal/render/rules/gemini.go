@@ -171,8 +171,11 @@ func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *gemin
 }
 
 func (c *geminiCheck) signature(line int, where, signature, role string) {
-	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(signature), "=")
-	if _, err := base64.RawStdEncoding.DecodeString(plain); err != nil || plain == "" {
+	plain := strings.NewReplacer("-", "+", "_", "/").Replace(signature)
+	if padded := len(plain) % 4; padded != 0 && !strings.HasSuffix(plain, "=") {
+		plain += strings.Repeat("=", 4-padded)
+	}
+	if _, err := base64.StdEncoding.Strict().DecodeString(plain); err != nil || plain == "" {
 		c.add(line, "signature", "%s: %.20q is no base64", where, signature)
 	}
 	if role != "model" {
