@@ -1,7 +1,6 @@
 package render_test
 
 import (
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,12 +24,13 @@ func openAIFormats(t testing.TB) []render.Format {
 }
 
 // TestCorpusRendersForOpenAI renders every real session in full, at every seventh group
-// and at the end, and holds it to OpenAI's rules.
+// or at as many sevenths as are allowed, and at the end, and holds it to OpenAI's rules.
 func TestCorpusRendersForOpenAI(t *testing.T) {
 	checked, prefixes := map[string]int{}, 0
 	conversions := map[string]map[string]int{}
 	corpusSessions(t, func(name string, c *reduce.Conversation) {
 		v := reduce.NewView(gauge, c.Groups())
+		stride := 7 * (1 + len(c.Groups())/(7*mostPrefixes))
 		for _, f := range openAIFormats(t) {
 			if conversions[f.Name()] == nil {
 				conversions[f.Name()] = map[string]int{}
@@ -41,7 +41,7 @@ func TestCorpusRendersForOpenAI(t *testing.T) {
 				for _, m := range render.GroupMessages(v, g) {
 					fragments = append(fragments, f.Fragments(m)...)
 				}
-				if g%7 != 6 && g+1 != len(c.Groups()) {
+				if g%stride != stride-1 && g+1 != len(c.Groups()) {
 					continue
 				}
 				prefixes++
@@ -58,7 +58,7 @@ func TestCorpusRendersForOpenAI(t *testing.T) {
 			}
 			for i := range fragments {
 				for _, x := range fragments[i].Conversions {
-					conversions[f.Name()][fmt.Sprint(x.Kind)]++
+					conversions[f.Name()][conversionNames[x.Kind]]++
 				}
 			}
 		}
