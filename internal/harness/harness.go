@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/chat"
@@ -134,6 +135,17 @@ func (f format) named(name string) bool {
 	return false
 }
 
+// gathered prepares the sessions that are not the harness's own for its writer.
+func (f format) gathered(t Transcript) Transcript {
+	t.Sessions = slices.Clone(t.Sessions)
+	for i, s := range t.Sessions {
+		if !f.named(s.Labels[transcript.LabelHarness]) {
+			t.Sessions[i] = transcript.Gather(s)
+		}
+	}
+	return t
+}
+
 // Writers lists the harnesses that Write writes for.
 func Writers() []string {
 	var names []string
@@ -151,10 +163,7 @@ func Writers() []string {
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
 	for _, f := range formats {
 		if f.named(harness) && f.write != nil {
-			if t.Harness != f.name {
-				t = transcript.AttributeUsage(t)
-			}
-			return f.write(w, t, o)
+			return f.write(w, f.gathered(t), o)
 		}
 	}
 	return WriteReport{}, &FormatError{Reason: fmt.Sprintf("no writer for %q; there are %s", harness, strings.Join(Writers(), ", "))}

@@ -207,6 +207,9 @@ func regroup(events []eventlog.Event) []eventlog.Event {
 			continue
 		}
 		for j := i + 1; j < len(events); j++ {
+			if _, boundary := events[j].Body.(*eventlog.Compaction); boundary {
+				break
+			}
 			next, ok := events[j].Body.(*eventlog.Message)
 			if !ok || next.Role != eventlog.RoleAssistant {
 				continue

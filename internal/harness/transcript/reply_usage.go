@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -43,44 +41,6 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 		}
 	}
 	return usage
-}
-
-// AttributeUsage returns a transcript whose replies have their usage themselves: on
-// the last event of a reply that has none, where it stands behind the reply.
-func AttributeUsage(t Transcript) Transcript {
-	sessions := make([]Session, len(t.Sessions))
-	for i, s := range t.Sessions {
-		sessions[i] = attribute(s)
-	}
-	t.Sessions = sessions
-	return t
-}
-
-func attribute(s Session) Session {
-	behind := func(e eventlog.Event) bool {
-		_, custom := e.Body.(*eventlog.Custom)
-		return custom && e.Labels[LabelPromptTokens] != ""
-	}
-	if !slices.ContainsFunc(s.Events, behind) {
-		return s
-	}
-	usage := ReplyUsage(s.Events)
-	s.Events = slices.Clone(s.Events)
-	group, seen := "", false
-	for i := len(s.Events) - 1; i >= 0; i-- {
-		m, ok := s.Events[i].Body.(*eventlog.Message)
-		if !ok || m.Role != eventlog.RoleAssistant {
-			continue
-		}
-		last := !seen || m.GroupID == "" || m.GroupID != group
-		group, seen = m.GroupID, true
-		if e := &s.Events[i]; last && usage[i] != nil && e.Labels[LabelPromptTokens] == "" {
-			labels := maps.Clone(usage[i])
-			maps.Copy(labels, e.Labels)
-			e.Labels = labels
-		}
-	}
-	return s
 }
 
 func usageLabels(labels map[string]string) map[string]string {
