@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness" //nolint:depguard // real sessions have to be read by something; render itself does not import it
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
