@@ -52,7 +52,7 @@ type Encoded struct {
 	// which will not be there next time.
 	Passing bool
 	// Lasting is how many items of its content stand before the first that is passing.
-	Lasting int
+	Lasting     int
 	Conversions []Conversion
 }
 
