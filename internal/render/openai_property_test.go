@@ -201,3 +201,50 @@ func FuzzOpenAIArguments(f *testing.F) {
 		}
 	})
 }
+
+// FuzzOpenAINative holds that a block of OpenAI's own, whatever it is, makes no request that
+// the provider would refuse.
+func FuzzOpenAINative(f *testing.F) {
+	for _, block := range drawnBlocks {
+		f.Add(block, "")
+	}
+	for _, t := range drawnThinking {
+		f.Add("", t.Signature)
+	}
+	formats := openAIFormats(f)
+	f.Fuzz(func(t *testing.T, block, signature string) {
+		messages := openAITalk(
+			say(eventlog.RoleUser, text("go"), ownBlock("openai", block)),
+			modelSaid("gpt-5", eventlog.Thinking{Signature: signature}, ownBlock("openai", block), eventlog.Thinking{EncryptedContent: "g", Signature: signature}, makes("c", "t", "{}")),
+			answers("c", ownBlock("openai", block)),
+		)
+		for _, f := range formats {
+			got := rendered(f, messages)
+			for _, violation := range rules.Check(f.Name(), linesOf(got)) {
+				t.Errorf("%s: %v\n%s", f.Name(), violation, goldenLines(got))
+			}
+		}
+	})
+}
+
+func BenchmarkOpenAIFragments(b *testing.B) {
+	for _, f := range openAIFormats(b) {
+		b.Run(f.Name(), func(b *testing.B) {
+			messages := openAITalk(
+				modelSaid("gpt-5", eventlog.Thinking{EncryptedContent: strings.Repeat("g", 800)}, text("I look."), makes("c1", "read", `{"path":"internal/render/format.go"}`)),
+				answers("c1", text(strings.Repeat("line of a file\n", 300))),
+			)
+			var bytes int
+			for _, m := range rendered(f, messages) {
+				bytes += len(m.JSON)
+			}
+			b.SetBytes(int64(bytes))
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, m := range messages {
+					f.Fragments(m)
+				}
+			}
+		})
+	}
+}
