@@ -1,6 +1,7 @@
 // Package gemini reads the chat files of Gemini CLI: one JSON object with a list
-// of messages, results inside their calls. docs/harness/gemini.md describes the
-// format and the mapping.
+// of messages, or the same as lines that change what stands before them; results
+// stand inside their calls. docs/harness/gemini.md describes the format and the
+// mapping, and why there is no writer.
 package gemini
 
 import (
@@ -17,7 +18,8 @@ const Name = "gemini"
 
 // Detect recognises a chat file by its first members.
 func Detect(p transcript.Probe) bool {
-	return p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini")
+	return p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
+		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
 }
 
 type message struct {
@@ -61,19 +63,45 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
 	r := &reader{out: out, session: out.Session("")}
 	r.session.Label(transcript.LabelHarness, "gemini-cli")
-	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
+	h := &history{out: out, reader: r, at: map[string]int{}}
+	if err := h.read(in); err != nil {
 		return transcript.Transcript{}, err
+	}
+	for _, item := range h.items {
+		if item.boundary {
+			r.boundary(item)
+		} else if item.raw != nil {
+			r.message(item.raw, item.line)
+		}
 	}
 	return out.Finish()
 }
 
-func (r *reader) field(name string, value json.RawMessage, _ int) {
-	var text string
-	if name == "sessionId" && transcript.Decode(value, &text) == nil {
+// boundary is a place where the harness put another list of messages for the one
+// it had. It does not say what of the new list sums up what: there is nothing to
+// build a context from but that it happened here.
+func (r *reader) boundary(i item) {
+	r.session.Append(transcript.Entry{
+		Line: i.line, ID: transcript.PositionID(transcript.Record{Line: i.line}) + "/checkpoint",
+		Body: &eventlog.Compaction{NativeJSON: string(i.raw)},
+	})
+}
+
+func (r *reader) field(name string, value json.RawMessage) {
+	text, isText := transcript.Text(value)
+	switch {
+	case name == "sessionId" && isText:
 		r.session.Label(transcript.LabelSessionID, text)
-		return
+	case name == "kind" && isText:
+		r.session.Label("gemini.kind", text)
+	case name == "directories":
+		var list []string
+		if transcript.Decode(value, &list) == nil && len(list) > 0 {
+			r.session.Label(transcript.LabelWorkingDirectory, list[0])
+		}
+	default:
+		r.out.Skip("member " + name)
 	}
-	r.out.Skip("member " + name)
 }
 
 func (r *reader) message(raw json.RawMessage, line int) {

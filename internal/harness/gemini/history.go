@@ -1,0 +1,164 @@
+package gemini
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// history collects the messages of a file before they are read, because a line may
+// give a message anew or take messages back.
+type history struct {
+	out    *transcript.Builder
+	reader *reader
+	items  []item
+	at     map[string]int // where the message of an id stands
+	// lines is how many objects the file has held so far.
+	lines int
+}
+
+// item is a message, or a boundary with what is kept of its line. A message that
+// was taken back is nil.
+type item struct {
+	id       string
+	raw      json.RawMessage
+	line     int
+	boundary bool
+}
+
+func (h *history) read(in io.Reader) error {
+	doc := transcript.NewDocument(in, h.out.Warn)
+	for {
+		kind, err := doc.Open()
+		if err == io.EOF { //nolint:errorlint // Open gives it as it is behind the last value
+			return nil
+		}
+		if err == nil && kind == '{' {
+			h.lines++
+			err = h.object(doc)
+		} else if err == nil {
+			h.out.Warn(doc.Line(), "the file does not hold an object")
+			return nil
+		}
+		if err != nil {
+			return doc.Settle(err)
+		}
+	}
+}
+
+// object reads the members of a line, or of a file that is one object.
+func (h *history) object(doc *transcript.Document) error {
+	first := doc.Line()
+	var names []string
+	values := map[string]json.RawMessage{}
+	for doc.More() {
+		name, err := doc.Key()
+		if err == nil && name == "messages" {
+			_, err = doc.List(h.message)
+		} else if err == nil {
+			var value json.RawMessage
+			if value, _, err = doc.Value(); err == nil {
+				if _, twice := values[name]; !twice {
+					names = append(names, name)
+				}
+				values[name] = value
+			}
+		}
+		if err != nil {
+			// Half a message is none; what the session is holds all the same.
+			if _, message := values["type"]; !message {
+				h.fields(names, values, first)
+			}
+			return err
+		}
+	}
+	h.fields(names, values, first)
+	return doc.Close()
+}
+
+// fields takes the members of a line: a change, a message, or what the session is.
+func (h *history) fields(names []string, values map[string]json.RawMessage, line int) {
+	if raw, ok := values["$rewindTo"]; ok {
+		id, _ := transcript.Text(raw)
+		h.rewind(id)
+		return
+	}
+	if raw, ok := values["$set"]; ok {
+		h.set(raw, line)
+		return
+	}
+	_, id := values["id"]
+	_, kind := values["type"]
+	if id && kind {
+		raw := []byte{'{'}
+		for i, name := range names {
+			if i > 0 {
+				raw = append(raw, ',')
+			}
+			raw = append(append(raw, transcript.Quote(name)+":"...), values[name]...)
+		}
+		h.message(append(raw, '}'), line)
+		return
+	}
+	for _, name := range names {
+		h.reader.field(name, values[name])
+	}
+}
+
+// message takes a message. On later lines one of an id that is there already takes
+// its place: the harness writes a reply again as it grows.
+func (h *history) message(raw json.RawMessage, line int) {
+	id := ""
+	if value, ok := transcript.MemberOf(raw, "id"); ok {
+		id, _ = transcript.Text(value)
+	}
+	if i, ok := h.at[id]; ok && id != "" && id != "REDACTED" && h.lines > 1 {
+		h.items[i].raw = raw
+		h.out.Skip("earlier state of a message")
+		return
+	}
+	h.at[id] = len(h.items)
+	h.items = append(h.items, item{id: id, raw: raw, line: line})
+}
+
+// rewind takes back the message and all behind it; one that is not there takes back
+// all.
+func (h *history) rewind(id string) {
+	from, ok := h.at[id]
+	if !ok {
+		from = 0
+	}
+	for i := from; i < len(h.items); i++ {
+		if h.items[i].raw != nil && !h.items[i].boundary {
+			h.items[i].raw = nil
+			delete(h.at, h.items[i].id)
+			h.out.Skip("message taken back")
+		}
+	}
+}
+
+// set changes what the session is. A list of messages in it takes the place of the
+// one before: what is new in it follows a boundary.
+func (h *history) set(raw json.RawMessage, line int) {
+	var members map[string]json.RawMessage
+	if err := transcript.Decode(raw, &members); err != nil {
+		h.out.Warn(line, "unexpected shape of a change, not read: %v", err)
+		return
+	}
+	var list []json.RawMessage
+	if messages, ok := members["messages"]; ok {
+		if err := transcript.Decode(messages, &list); err != nil {
+			h.out.Warn(line, "unexpected shape of a list of messages, not read: %v", err)
+		} else {
+			h.items = append(h.items, item{
+				line: line, boundary: true, raw: json.RawMessage(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
+			})
+			for _, m := range list {
+				h.message(m, line)
+			}
+		}
+	}
+	h.out.Skip("change of the session")
+}
