@@ -38,7 +38,9 @@ type reader struct {
 	events map[string]string
 	// pending is a compaction boundary whose summary has not come yet.
 	pending *boundary
-	unknown map[string]bool
+	// summaries are the contents of summaries by uuid.
+	summaries map[string]string
+	unknown   map[string]bool
 }
 
 // Read reads a whole transcript. Memory grows with the conversation, not with the
@@ -47,7 +49,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
 	r := &reader{
 		out: out, main: out.Session(""), unknown: map[string]bool{}, events: map[string]string{},
-		begun: map[*transcript.SessionBuilder]bool{},
+		begun: map[*transcript.SessionBuilder]bool{}, summaries: map[string]string{},
 	}
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
@@ -132,7 +134,9 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		r.summary(session, rec, entry)
 		return
 	}
-	r.flush()
+	if rec.UUID == "" || r.events[rec.UUID] == "" {
+		r.flush() // what is written again may stand before the summary
+	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
 		// The harness tells the user that a request failed; no model wrote it.

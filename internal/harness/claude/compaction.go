@@ -87,6 +87,13 @@ func trigger(s string) eventlog.CompactionTrigger {
 // old versions wrote it, makes a compaction of its own.
 func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
 	native := string(r.native(rec, entry.Native))
+	if rec.UUID != "" {
+		if r.summaries[rec.UUID] == string(rec.Message.Content) {
+			r.out.DropDuplicate()
+			return
+		}
+		r.summaries[rec.UUID] = string(rec.Message.Content)
+	}
 	if r.pending == nil || r.pending.into != session {
 		r.flush()
 		body := &eventlog.Compaction{NativeJSON: native}

@@ -1,0 +1,158 @@
+package harness_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/harnesstest"
+)
+
+// resumable are the harnesses whose writers must hold to any input of their readers.
+var resumable = []string{"claude", "codex"}
+
+// checkResume: whatever a reader makes of a file, its harness's writer writes, and
+// the reader makes the same of that.
+func checkResume(t reporter, tr harness.Transcript) {
+	t.Helper()
+	var file bytes.Buffer
+	report, err := harness.Write(&file, tr, tr.Harness, harness.WriteOptions{})
+	if err != nil {
+		t.Errorf("%v", err)
+		return
+	}
+	if report.Compactions != tr.Compactions {
+		t.Errorf("the report counts %d compactions of %d", report.Compactions, tr.Compactions)
+	}
+	again, err := harness.Read(bytes.NewReader(file.Bytes()), tr.Harness)
+	if err != nil {
+		t.Errorf("%v in\n%.2000s", err, file.Bytes())
+		return
+	}
+	checkTranscript(t, again)
+	want, got := harnesstest.FactsOf(tr), harnesstest.FactsOf(again)
+	for _, d := range harnesstest.Dimensions {
+		if strings.Contains(strings.Join(want[d], "\n"), "call-line-") {
+			continue // an id that the reader made of a position
+		}
+		if !reflect.DeepEqual(want[d], got[d]) {
+			t.Errorf("%s were\n%.400q and are\n%.400q", d, want[d], got[d])
+		}
+	}
+}
+
+// TestMutationsResume changes fixtures as TestMutations does.
+func TestMutationsResume(t *testing.T) {
+	for _, name := range resumable {
+		inputs, err := filepath.Glob(name + "/testdata/*.in.jsonl")
+		if err != nil || len(inputs) == 0 {
+			t.Fatalf("no fixtures: %v", err)
+		}
+		for _, input := range inputs {
+			raw, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(input, func(t *testing.T) {
+				rapid.Check(t, func(rt *rapid.T) {
+					var root any = parseAll(raw, true)
+					for range rapid.IntRange(1, 8).Draw(rt, "mutations") {
+						root = mutate(rt, root)
+					}
+					data := encodeAll(root, true)
+					tr, err := harness.Read(bytes.NewReader(data), name)
+					var format *harness.FormatError
+					if errors.As(err, &format) {
+						return
+					}
+					checkResume(rt, tr)
+					if rt.Failed() {
+						rt.Logf("from\n%s", data)
+					}
+				})
+			})
+		}
+	}
+}
+
+// FuzzResume is TestMutationsResume on anything.
+func FuzzResume(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, name := range resumable {
+			if tr, err := harness.Read(bytes.NewReader(data), name); err == nil {
+				checkResume(t, tr)
+			}
+		}
+	})
+}
+
+// TestWriteByName: writers are found by all the names of their harness, and others
+// are refused.
+func TestWriteByName(t *testing.T) {
+	tr := harnesstest.Foreign()
+	for _, name := range []string{"claude", "claude-code", "codex", "codex-rollout"} {
+		if _, err := harness.Write(&bytes.Buffer{}, tr, name, harness.WriteOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range harness.Names() {
+		var format *harness.FormatError
+		_, err := harness.Write(&bytes.Buffer{}, tr, name, harness.WriteOptions{})
+		if has := slices.Contains(harness.Writers(), name); has == errors.As(err, &format) {
+			t.Errorf("%s has a writer: %v, and writing gives %v", name, has, err)
+		}
+	}
+}
+
+// TestWriteOptions: a session id and a working directory stand in the file.
+func TestWriteOptions(t *testing.T) {
+	const id, dir = "11111111-2222-4333-8444-555555555555", "/elsewhere"
+	for _, name := range resumable {
+		inputs, _ := filepath.Glob(name + "/testdata/*.in.jsonl")
+		for _, tr := range append(readAll(t, inputs), harnesstest.Foreign()) {
+			var file bytes.Buffer
+			if _, err := harness.Write(&file, tr, name, harness.WriteOptions{SessionID: id, WorkingDirectory: dir}); err != nil {
+				t.Fatal(err)
+			}
+			again, err := harness.Read(bytes.NewReader(file.Bytes()), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again.Sessions[0].Labels["harness.session_id"]; got != id {
+				t.Errorf("%s: the session is %q", name, got)
+			}
+			if old := tr.Sessions[0].Labels["harness.session_id"]; old != "" && strings.Contains(file.String(), `"sessionId":"`+old+`"`) {
+				t.Errorf("%s: the old id %q stands in the file", name, old)
+			}
+			if tr.Harness == "" && again.Sessions[0].Labels["harness.cwd"] != dir {
+				t.Errorf("%s: it ran in %q", name, again.Sessions[0].Labels["harness.cwd"])
+			}
+		}
+	}
+}
+
+func readAll(t *testing.T, inputs []string) []harness.Transcript {
+	t.Helper()
+	var all []harness.Transcript
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := harness.Read(bytes.NewReader(data), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, tr)
+	}
+	return all
+}
