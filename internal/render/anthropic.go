@@ -177,7 +177,7 @@ func printable(data string) bool {
 }
 
 func anthropicTextItem(text string) []byte {
-	o := object{dst: []byte{'{'}}
+	o := begin(len(text))
 	o.always("type", "text")
 	o.always("text", text)
 	return append(o.dst, '}')

@@ -56,12 +56,13 @@ func anthropicResult(c *content, i int, r eventlog.ToolResult) []byte {
 	if r.IsError && len(inner.items) == 0 {
 		inner.add(said, i, anthropicTextItem(emptyFailure))
 	}
-	o := object{dst: []byte{'{'}}
+	json := inner.json()
+	o := begin(len(json))
 	o.always("type", "tool_result")
 	o.always("tool_use_id", c.message.callID(r.CallID))
 	if len(inner.items) > 0 {
 		o.name("content")
-		o.dst = append(append(append(o.dst, '['), inner.json()...), ']')
+		o.dst = append(append(append(o.dst, '['), json...), ']')
 	}
 	if r.IsError {
 		o.raw("is_error", "true")

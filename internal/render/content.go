@@ -16,6 +16,11 @@ type content struct {
 	conversions []Conversion
 }
 
+// begin opens an object that holds about so many bytes.
+func begin(size int) object {
+	return object{dst: append(make([]byte, 0, size+size/16+64), '{')}
+}
+
 // item is an element of a message's content.
 type item struct {
 	kind  itemKind
@@ -83,6 +88,9 @@ func (c *content) leaveThoughts() {
 
 // json is the items, separated by commas.
 func (c *content) json() []byte {
+	if len(c.items) == 1 {
+		return c.items[0].json
+	}
 	size := 0
 	for i := range c.items {
 		size += len(c.items[i].json) + 1

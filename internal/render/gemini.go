@@ -114,7 +114,7 @@ func geminiInput(c *content, i int, block eventlog.Block) {
 
 // geminiText is a part of text, perhaps with the signature that belongs to it.
 func geminiText(text, signature string) []byte {
-	o := object{dst: []byte{'{'}}
+	o := begin(len(text) + len(signature))
 	o.always("text", text)
 	o.str("thoughtSignature", signature)
 	return append(o.dst, '}')

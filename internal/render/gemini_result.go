@@ -20,7 +20,8 @@ func geminiResults(c *content) []Fragment {
 		}
 		text, parts := geminiOutput(c, i, r)
 		media = append(media, parts...)
-		o := object{dst: append([]byte(nil), `{"functionResponse":{`...)}
+		o := begin(len(text))
+		o.dst = append(o.dst, `"functionResponse":{`...)
 		o.always("id", c.message.callID(r.CallID))
 		o.always("name", wireName(r.ToolName, longestGeminiName, geminiNameByte))
 		o.name("response")
