@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import type { LanguageModelV3Message, LanguageModelV3Prompt } from "@ai-sdk/provider";
+import { NotFoundError } from "../errors.js";
+import type { Session } from "../session.js";
+import { withoutMarks } from "./options.js";
+import { toEvent } from "./to-events.js";
+
+/**
+ * A prompt does not continue what the session's log holds: something before its end was
+ * edited, left out or pruned. The log is never edited; fork the session, or take another.
+ */
+export class PromptDivergedError extends Error {
+  override readonly name = "PromptDivergedError";
+  constructor(
+    readonly sessionId: string,
+    /** The first message of the prompt that is not what the log has. */
+    readonly index: number,
+  ) {
+    super(`message ${index} of the prompt is not what the log of ${sessionId} has in its place`);
+  }
+}
+
+const prefix = "ai-sdk:";
+
+/**
+ * What of the prompts is in the log. The id of each event is a hash of its message and all
+ * before it, so that a process that begins again with the same history appends nothing twice.
+ */
+export class History {
+  readonly #session: Session;
+  #known: string[] | undefined;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** Appends what of a prompt is new. Calls must not overlap. */
+  async follow(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined): Promise<void> {
+    const known = (this.#known ??= await this.#read(signal));
+    const ids = chain(prompt);
+    const differs = known.findIndex((id, i) => id !== ids[i]);
+    if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs);
+    const fresh = prompt.slice(known.length).map((m, i) => toEvent(m, ids[known.length + i]!));
+    if (fresh.length === 0) return;
+    await this.#session.append(fresh, signal ? { signal } : {});
+    this.#known = ids;
+  }
+
+  async #read(signal: AbortSignal | undefined): Promise<string[]> {
+    const known: string[] = [];
+    try {
+      for await (const e of this.#session.events({}, signal ? { signal } : {})) {
+        if (e.eventId.startsWith(prefix)) known.push(e.eventId);
+      }
+    } catch (err) {
+      if (!(err instanceof NotFoundError)) throw err;
+    }
+    return known;
+  }
+}
+
+function chain(prompt: LanguageModelV3Prompt): string[] {
+  let before = "";
+  return prompt.map((m) => {
+    before = prefix + createHash("sha256").update(`${before}\n${canonical(m)}`).digest("hex");
+    return before;
+  });
+}
+
+/** What of a message its event is made of, as text: whatever order its members stand in. */
+function canonical(m: LanguageModelV3Message): string {
+  const { providerOptions: _, ...rest } = m;
+  return JSON.stringify(plain(rest));
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString("base64") };
+  if (value instanceof URL) return { url: value.href };
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value)
+    .map(([name, v]) => [name, name === "providerOptions" ? withoutMarks(v as never) : v] as const)
+    .filter(([, v]) => v !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return members.map(([name, v]) => [name, plain(v)]);
+}

@@ -1,0 +1,107 @@
+import type { LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV3FinishReason, LanguageModelV3Middleware, LanguageModelV3Prompt, LanguageModelV3Usage } from "@ai-sdk/provider";
+import { own, type OwnContext } from "../own.js";
+import type { AssembleOptions, Session } from "../session.js";
+import { History } from "./history.js";
+import { toPrompt } from "./to-prompt.js";
+
+/** How a middleware assembles. */
+export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "policy" | "timeoutMs"> {
+  /** Where the conversation is kept; one middleware has one conversation. */
+  session: Session;
+  /** Content for a call alone, asked for before each. */
+  injections?: () => AssembleOptions["injections"] | Promise<AssembleOptions["injections"]>;
+  /** Marks the prompt for Anthropic's cache: the system prompt, and the end of what will be there next time. */
+  anthropicCache?: boolean;
+  /** Told when the provider's counts could not be taken down, which fails no call. Absent: nobody is. */
+  onRecordError?: (error: unknown) => void;
+}
+
+/**
+ * Appends what is new in each prompt to the session's log, and gives the model the
+ * assembled context in its place. Prompts must hold the whole conversation, as those of
+ * generateText, streamText and agents do. What the provider counted is recorded.
+ */
+export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3Middleware {
+  const { session } = options;
+  const history = new History(session);
+  const contexts = new WeakMap<LanguageModelV3CallOptions, OwnContext>();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function transform(params: LanguageModelV3CallOptions): Promise<LanguageModelV3CallOptions> {
+    const signal = params.abortSignal;
+    await history.follow(params.prompt, signal);
+    const injections = await options.injections?.();
+    const context = await session.assemble(own, {
+      ...(options.budget ? { budget: options.budget } : {}),
+      ...(options.policy ? { policy: options.policy } : {}),
+      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+      ...(injections ? { injections } : {}),
+      ...(signal ? { signal } : {}),
+    });
+    const { prompt, lastLine } = toPrompt(context.messages());
+    if (options.anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
+    const made = { ...params, prompt };
+    contexts.set(made, context);
+    return made;
+  }
+
+  async function record(
+    params: LanguageModelV3CallOptions,
+    model: LanguageModelV3,
+    usage: LanguageModelV3Usage,
+    reason: LanguageModelV3FinishReason,
+  ): Promise<void> {
+    const context = contexts.get(params);
+    if (!context) return;
+    const { inputTokens: input, outputTokens: output } = usage;
+    try {
+      await session.recordModelCall(context, {
+        model: model.modelId,
+        inputTokens: input.total ?? 0,
+        cacheReadTokens: input.cacheRead ?? 0,
+        cacheWriteTokens: input.cacheWrite ?? 0,
+        outputTokens: output.total ?? 0,
+        stopReason: reason.raw ?? reason.unified,
+      });
+    } catch (error) {
+      options.onRecordError?.(error);
+    }
+  }
+
+  return {
+    specificationVersion: "v3",
+    transformParams: ({ params }) => {
+      const mine = turn.then(() => transform(params));
+      turn = mine.catch(() => {});
+      return mine;
+    },
+    wrapGenerate: async ({ doGenerate, params, model }) => {
+      const result = await doGenerate();
+      await record(params, model, result.usage, result.finishReason);
+      return result;
+    },
+    wrapStream: async ({ doStream, params, model }) => {
+      const { stream, ...rest } = await doStream();
+      type Chunk = typeof stream extends ReadableStream<infer T> ? T : never;
+      const watched = stream.pipeThrough(
+        new TransformStream<Chunk, Chunk>({
+          async transform(chunk, controller) {
+            if (chunk.type === "finish") await record(params, model, chunk.usage, chunk.finishReason);
+            controller.enqueue(chunk);
+          },
+        }),
+      );
+      return { ...rest, stream: watched };
+    },
+  };
+}
+
+/** Marks the last leading system message, and the last message of which every line will stay. */
+function mark(prompt: LanguageModelV3Prompt, lastLine: readonly number[], stable: number): void {
+  const systems = prompt.findIndex((m) => m.role !== "system");
+  const end = lastLine.findLastIndex((line) => line < stable);
+  for (const i of new Set([systems - 1, end])) {
+    const m = prompt[i];
+    if (m) m.providerOptions = { ...m.providerOptions, anthropic: { cacheControl: { type: "ephemeral" } } };
+  }
+}

@@ -1,0 +1,138 @@
+import { createHash } from "node:crypto";
+import type {
+  LanguageModelV3FilePart,
+  LanguageModelV3Message,
+  LanguageModelV3ReasoningPart,
+  LanguageModelV3ToolCallPart,
+  LanguageModelV3ToolResultOutput,
+  LanguageModelV3ToolResultPart,
+} from "@ai-sdk/provider";
+import { assistant, type BlockInit, type EventInit, media, message, providerBlock, system, text, toolCall, user } from "../events.js";
+import { Role } from "../gen/contextd/v1/event_pb.js";
+import { anyOption, beside, provider } from "./options.js";
+
+/** A prompt's message as the event that it is in the log. */
+export function toEvent(m: LanguageModelV3Message, eventId: string): EventInit {
+  switch (m.role) {
+    case "system":
+      return m.content === "" ? nothing(eventId) : system(m.content, { eventId });
+    case "user":
+      return orNothing(m.content.flatMap((p) => (p.type === "text" ? said(p) : file(p))), eventId, user);
+    case "assistant":
+      return orNothing(m.content.flatMap(assistantPart), eventId, (b, o) => assistant(b, { ...o, groupId: eventId }));
+    case "tool": {
+      const blocks = m.content.map((p): BlockInit => {
+        if (p.type !== "tool-result") throw new TypeError(`contextd cannot keep a part of type ${p.type}`);
+        return result(p);
+      });
+      return orNothing(blocks, eventId, (b, o) => message(Role.TOOL, b, o));
+    }
+  }
+}
+
+type Make = (blocks: BlockInit[], options: { eventId: string }) => EventInit;
+
+function orNothing(blocks: BlockInit[], eventId: string, make: Make): EventInit {
+  return blocks.length > 0 ? make(blocks, { eventId }) : nothing(eventId);
+}
+
+/** Holds a message's place in the history that says nothing: no model is shown it. */
+function nothing(eventId: string): EventInit {
+  return { eventId, kind: { case: "custom", value: { type: "ai-sdk.empty-message" } } };
+}
+
+function assistantPart(
+  p: Extract<LanguageModelV3Message, { role: "assistant" }>["content"][number],
+): BlockInit[] {
+  switch (p.type) {
+    case "text":
+      return said(p);
+    case "file":
+      return file(p);
+    case "reasoning":
+      return reasoning(p);
+    case "tool-call":
+      return call(p);
+    case "tool-result":
+      return [opaque(p)]; // of a tool that the provider ran itself
+  }
+}
+
+function said(p: { text: string; providerOptions?: LanguageModelV3FilePart["providerOptions"] }): BlockInit[] {
+  return p.text === "" ? [] : [text(p.text), ...beside("text", refOf(p.text), of(p))];
+}
+
+function reasoning(p: LanguageModelV3ReasoningPart): BlockInit[] {
+  // The seal lets the daemon see that this goes out unchanged or not at all.
+  const options = p.providerOptions;
+  const redacted = anyOption(options, "redactedData");
+  const value = {
+    text: p.text,
+    signature: anyOption(options, "signature") ?? anyOption(options, "thoughtSignature") ?? "",
+    encryptedContent: anyOption(options, "reasoningEncryptedContent") ?? "",
+    ...(redacted ? { redactedData: new TextEncoder().encode(redacted) } : {}),
+  };
+  if (!value.text && !value.signature && !value.encryptedContent && !redacted) return options ? [opaque(p)] : [];
+  return [{ kind: { case: "thinking", value } }, ...beside("reasoning", refOf(p.text), of(p))];
+}
+
+function call(p: LanguageModelV3ToolCallPart): BlockInit[] {
+  if (p.providerExecuted) return [opaque(p)];
+  const args = JSON.stringify(p.input) ?? "{}";
+  return [toolCall(p.toolCallId, p.toolName, args), ...beside("tool-call", p.toolCallId, of(p))];
+}
+
+function file(p: LanguageModelV3FilePart): BlockInit[] {
+  const block = media(p.mediaType, typeof p.data === "string" ? Buffer.from(p.data, "base64") : p.data);
+  return [block, ...beside("file", p.mediaType, { ...of(p), ...(p.filename ? { filename: p.filename } : {}) })];
+}
+
+function result(p: LanguageModelV3ToolResultPart): BlockInit {
+  const isError = ["error-text", "error-json", "execution-denied"].includes(p.output.type);
+  return {
+    kind: {
+      case: "toolResult",
+      value: { callId: p.toolCallId, toolName: p.toolName, isError, content: output(p.output) },
+    },
+  };
+}
+
+function output(o: LanguageModelV3ToolResultOutput): BlockInit[] {
+  switch (o.type) {
+    case "text":
+    case "error-text":
+      return [text(o.value)];
+    case "json":
+    case "error-json":
+      return [text(JSON.stringify(o.value))];
+    case "execution-denied":
+      return [text(o.reason ?? "The execution of the tool was denied.")];
+    case "content":
+      return o.value.map((c): BlockInit => {
+        switch (c.type) {
+          case "text":
+            return text(c.text);
+          case "file-data":
+          case "image-data":
+            return media(c.mediaType, Buffer.from(c.data, "base64"));
+          case "file-url":
+            return media(c.mediaType ?? "", new URL(c.url));
+          default:
+            return providerBlock(provider, { content: c });
+        }
+      });
+  }
+}
+
+function opaque(part: object): BlockInit {
+  return providerBlock(provider, { part });
+}
+
+function of(p: { providerOptions?: LanguageModelV3FilePart["providerOptions"] }) {
+  return p.providerOptions ? { options: p.providerOptions } : {};
+}
+
+/** Tells texts apart, in few bytes. */
+export function refOf(value: string): string {
+  return createHash("sha256").update(value).digest("hex").slice(0, 12);
+}

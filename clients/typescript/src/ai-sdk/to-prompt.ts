@@ -1,0 +1,115 @@
+import type {
+  LanguageModelV3FilePart,
+  LanguageModelV3Message,
+  LanguageModelV3Prompt,
+  LanguageModelV3ReasoningPart,
+  LanguageModelV3TextPart,
+  LanguageModelV3ToolCallPart,
+  LanguageModelV3ToolResultOutput,
+  LanguageModelV3ToolResultPart,
+} from "@ai-sdk/provider";
+import type { OwnBlock, OwnMessage } from "../own.js";
+import { type Beside, provider } from "./options.js";
+import { refOf } from "./to-events.js";
+
+type Part =
+  | LanguageModelV3TextPart
+  | LanguageModelV3FilePart
+  | LanguageModelV3ReasoningPart
+  | LanguageModelV3ToolCallPart
+  | LanguageModelV3ToolResultPart;
+
+/** contextd's own messages as a prompt, and for each of its messages the last line it holds. */
+export function toPrompt(messages: readonly OwnMessage[]): { prompt: LanguageModelV3Prompt; lastLine: number[] } {
+  const prompt: LanguageModelV3Prompt = [];
+  const lastLine: number[] = [];
+  messages.forEach((m, line) => {
+    const made = toMessage(m);
+    const before = prompt.at(-1);
+    if (made.role === "tool" && before?.role === "tool") {
+      // The results of parallel calls are one message.
+      before.content.push(...made.content);
+      lastLine[lastLine.length - 1] = line;
+    } else if (made.role === "system" || made.content.length > 0) {
+      prompt.push(made);
+      lastLine.push(line);
+    }
+  });
+  return { prompt, lastLine };
+}
+
+function toMessage(m: OwnMessage): LanguageModelV3Message {
+  switch (m.role) {
+    case "system":
+      return { role: "system", content: m.blocks.flatMap((b) => ("text" in b ? b.text.text : [])).join("\n") };
+    case "tool":
+      return { role: "tool", content: m.blocks.flatMap((b) => ("tool_result" in b ? [result(b.tool_result)] : [])) };
+    case "user": {
+      const parts = toParts(m.blocks).filter((p) => p.type === "text" || p.type === "file");
+      return { role: "user", content: parts };
+    }
+    case "assistant":
+      return { role: "assistant", content: toParts(m.blocks) };
+  }
+}
+
+function toParts(blocks: readonly OwnBlock[]): Part[] {
+  const parts: Part[] = [];
+  let missing = false;
+  for (const b of blocks) {
+    if ("text" in b) parts.push({ type: "text", text: b.text.text });
+    else if ("thinking" in b) parts.push({ type: "reasoning", text: b.thinking.text ?? "" });
+    else if ("media" in b) parts.push(file(b.media));
+    else if ("tool_call" in b) {
+      const { call_id, name, arguments_json } = b.tool_call;
+      parts.push({ type: "tool-call", toolCallId: call_id, toolName: name, input: arguments_json ?? {} });
+    } else if ("provider" in b && b.provider.provider === provider) {
+      const { part, beside } = b.provider.json as { part?: Part; beside?: Beside };
+      if (part) parts.push(part);
+      if (beside && !join(parts.at(-1), beside)) missing = true;
+    }
+  }
+  // An item that OpenAI stored may not be named without the reasoning before it.
+  if (missing) for (const p of parts) delete p.providerOptions?.["openai"]?.["itemId"];
+  return parts;
+}
+
+/** Gives a part back what it had beside it, if it is the part. */
+function join(p: Part | undefined, { of, ref, options, filename }: Beside): boolean {
+  if (p?.type !== of) return false;
+  if ((p.type === "text" || p.type === "reasoning") && refOf(p.text) !== ref) return false;
+  if (p.type === "tool-call" && p.toolCallId !== ref) return false;
+  if (p.type === "file" && filename !== undefined) p.filename = filename;
+  if (options) p.providerOptions = options;
+  return true;
+}
+
+function file(m: { mime_type?: string; data?: string; uri?: string }): LanguageModelV3FilePart {
+  return { type: "file", mediaType: m.mime_type ?? "application/octet-stream", data: m.uri ? new URL(m.uri) : (m.data ?? "") };
+}
+
+function result(r: Extract<OwnBlock, { tool_result: unknown }>["tool_result"]): LanguageModelV3ToolResultPart {
+  return { type: "tool-result", toolCallId: r.call_id, toolName: r.tool_name ?? "", output: output(r.content, r.is_error) };
+}
+
+function output(content: readonly OwnBlock[], isError: boolean | undefined): LanguageModelV3ToolResultOutput {
+  if (content.every((b) => "text" in b)) {
+    const value = content.map((b) => b.text.text).join("\n");
+    return isError ? { type: "error-text", value } : { type: "text", value };
+  }
+  type Item = Extract<LanguageModelV3ToolResultOutput, { type: "content" }>["value"][number];
+  const value = content.flatMap((b): Item[] => {
+    if ("text" in b) return [{ type: "text", text: b.text.text }];
+    if ("media" in b) return [item(b.media)];
+    if ("provider" in b && b.provider.provider === provider) return [(b.provider.json as { content: Item }).content];
+    return [];
+  });
+  return { type: "content", value };
+}
+
+function item(m: { mime_type?: string; data?: string; uri?: string }) {
+  const mediaType = m.mime_type ?? "";
+  if (m.uri) return { type: "file-url" as const, url: m.uri, ...(mediaType ? { mediaType } : {}) };
+  const type = mediaType.startsWith("image/") ? ("image-data" as const) : ("file-data" as const);
+  return { type, data: m.data ?? "", mediaType };
+}

@@ -1,0 +1,45 @@
+import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages";
+import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import type { ModelCall } from "../session.js";
+
+/**
+ * What the model said, as events to append. Blocks that only Anthropic knows, and texts
+ * with citations, are carried as they came. The SDK has parsed the arguments of calls:
+ * numbers that JavaScript cannot hold are what it made of them.
+ */
+export function events(response: Message): EventInit[] {
+  const blocks = response.content.flatMap(block);
+  if (blocks.length === 0) return [];
+  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+}
+
+function block(b: ContentBlock): BlockInit[] {
+  switch (b.type) {
+    case "text":
+      if (b.citations?.length) return [providerBlock("anthropic", b)];
+      return b.text === "" ? [] : [text(b.text)];
+    case "thinking":
+      return [{ kind: { case: "thinking", value: { text: b.thinking, signature: b.signature } } }];
+    case "redacted_thinking":
+      return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(b.data) } } }];
+    case "tool_use":
+      return [toolCall(b.id, b.name, (b.input ?? {}) as object)];
+    default:
+      return [providerBlock("anthropic", b)];
+  }
+}
+
+/** What the provider counted, for Session.recordModelCall. */
+export function usage(response: Message): ModelCall {
+  const { usage, model, stop_reason } = response;
+  const read = usage.cache_read_input_tokens ?? 0;
+  const written = usage.cache_creation_input_tokens ?? 0;
+  return {
+    model,
+    inputTokens: usage.input_tokens + read + written,
+    cacheReadTokens: read,
+    cacheWriteTokens: written,
+    outputTokens: usage.output_tokens,
+    stopReason: stop_reason ?? "",
+  };
+}

@@ -1,0 +1,34 @@
+import { create } from "@bufbuild/protobuf";
+import { type Budget, BudgetSchema } from "./gen/contextd/v1/budget_pb.js";
+
+/** What a context may weigh, in tokens; see Budget. */
+export interface BudgetInit {
+  /** The model, whose window, tokenizer and margin apply where they are not given. */
+  model?: string;
+  /** Hard ceiling. Absent: the model's window. */
+  maxTokens?: number;
+  /** Left free for what the model writes. */
+  outputReserve?: number;
+  /** Left free for injections. Absent: what they reserve for themselves. */
+  injectionReserve?: number;
+  /** Tool schemas and what else goes beside the messages. */
+  overheadTokens?: number;
+  /** Fraction that is left free because counts are estimates. Absent: the tokenizer's own. */
+  safetyMargin?: number;
+  yellowAt?: number;
+  redAt?: number;
+  tierCaps?: Record<string, number>;
+  tokenizer?: string;
+}
+
+/** The budget as the API has it. */
+export function budget(init: BudgetInit): Budget {
+  const { maxTokens = 0, outputReserve = 0, injectionReserve = 0, overheadTokens = 0, ...rest } = init;
+  return create(BudgetSchema, {
+    ...rest,
+    maxTokens: BigInt(maxTokens),
+    outputReserve: BigInt(outputReserve),
+    injectionReserve: BigInt(injectionReserve),
+    overheadTokens: BigInt(overheadTokens),
+  });
+}

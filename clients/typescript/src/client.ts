@@ -1,0 +1,61 @@
+import { connect as connectSocket } from "node:net";
+import { createClient, type Client as Stub } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
+import type { BudgetInit } from "./budget.js";
+import { budget } from "./budget.js";
+import { toError } from "./errors.js";
+import { type CallControl, Session } from "./session.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
+
+/** Where a daemon listens that was told nothing else. */
+export const defaultAddress = "127.0.0.1:7171";
+
+/** A connection to a daemon. Close it to let the process end. */
+export class Client {
+  /** Every RPC of contextd.v1.ContextService, without what this package adds. */
+  readonly stub: Stub<typeof ContextService>;
+  readonly #connection: Http2SessionManager;
+
+  /**
+   * Connects with the first call. The address is host:port or unix:///path; without one it
+   * is CONTEXTD_ADDRESS or the daemon's default.
+   */
+  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress) {
+    const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];
+    const baseUrl = path ? "http://localhost" : `http://${address}`;
+    const socket = path ? { createConnection: () => connectSocket(path) } : {};
+    this.#connection = new Http2SessionManager(baseUrl, {}, socket);
+    this.stub = createClient(ContextService, createGrpcTransport({ baseUrl, sessionManager: this.#connection }));
+  }
+
+  /** A session by its id. It need not exist: the first append makes it. */
+  session(id: string): Session {
+    return new Session(this.stub, id);
+  }
+
+  /** Makes a session with settings of its own; an AlreadyExistsError where there is one. */
+  async createSession(
+    id: string,
+    settings: { budget?: BudgetInit; policy?: MessageInitShape<typeof PolicySchema>; labels?: Record<string, string> } = {},
+    options?: CallControl,
+  ): Promise<Session> {
+    const { budget: limit, ...rest } = settings;
+    try {
+      await this.stub.createSession({ sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) }, options);
+    } catch (err) {
+      throw toError(err);
+    }
+    return this.session(id);
+  }
+
+  /** Ends the connection and the calls that are open. */
+  close(): void {
+    this.#connection.abort();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -1,0 +1,118 @@
+import type { CacheBreakpoint, ContextHeader } from "./gen/contextd/v1/assembly_pb.js";
+import type { Received } from "./delta.js";
+import type { MessageFormat } from "./format.js";
+import { member } from "./json-text.js";
+
+/** The context of one model call, as a provider's SDK takes it. */
+export class Context<Message, System, Params> {
+  readonly #format: MessageFormat<Message, System, Params>;
+  readonly #received: Received;
+
+  constructor(format: MessageFormat<Message, System, Params>, received: Received) {
+    this.#format = format;
+    this.#received = received;
+  }
+
+  /** What was decided, why, and what it weighs. */
+  get header(): ContextHeader {
+    return this.#received.header;
+  }
+
+  /** The hash of all lines. It was compared with what was received. */
+  get hash(): string {
+    return this.header.contextHash;
+  }
+
+  /** How many messages came over the wire; the others were held from before. */
+  get sent(): number {
+    return this.#received.sent;
+  }
+
+  /** The bytes of every message, the system prompt's included, in order. Not to be changed. */
+  get lines(): readonly Uint8Array[] {
+    return this.#received.lines;
+  }
+
+  /**
+   * The messages, without the system prompt where the format has it beside them. They are
+   * made anew at every call: the caller may change them.
+   */
+  messages(): Message[] {
+    return this.#messageTexts(false).map((text) => JSON.parse(text) as Message);
+  }
+
+  /** The system prompt, where the format has it beside the messages and there is one. */
+  get system(): System | undefined {
+    return this.#system(false);
+  }
+
+  /**
+   * What of the context belongs into the SDK's parameters, to be spread into them: messages,
+   * system prompt, and what makes the provider's cache hit. `cache: false` leaves the last out.
+   */
+  requestParams(options: { cache?: boolean } = {}): Params {
+    const cache = options.cache ?? true;
+    return this.#format.params({
+      messages: this.#messageTexts(cache).map((text) => JSON.parse(text) as Message),
+      system: this.#system(cache),
+      promptCacheKey: cache ? this.header.promptCacheKey : "",
+    });
+  }
+
+  /**
+   * The body of a request over HTTP: the members of `rest` and the context, with the
+   * messages as the bytes they came in. JSON.parse and JSON.stringify change some
+   * numbers and objects in the arguments of calls (see inexact); this does not.
+   */
+  requestBody(rest: Record<string, unknown> = {}, options: { cache?: boolean } = {}): Uint8Array<ArrayBuffer> {
+    const cache = options.cache ?? true;
+    const members = Object.entries(rest)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    const system = this.#systemText(cache);
+    if (system) members.push(system.slice(1, -1));
+    members.push(`${JSON.stringify(this.#format.list)}:[${this.#messageTexts(cache).join(",")}]`);
+    if (cache && this.header.promptCacheKey) {
+      members.push(`"prompt_cache_key":${JSON.stringify(this.header.promptCacheKey)}`);
+    }
+    return new TextEncoder().encode(`{${members.join(",")}}`);
+  }
+
+  /** Places of lines that JavaScript does not parse and write again as they were. */
+  inexact(): number[] {
+    return this.lines.flatMap((line, i) => {
+      const text = decode(line);
+      return JSON.stringify(JSON.parse(text)) === text ? [] : [i];
+    });
+  }
+
+  #messageTexts(marked: boolean): string[] {
+    const from = this.#received.system ? 1 : 0;
+    return this.lines.slice(from).map((line, i) => this.#text(line, from + i, marked));
+  }
+
+  #systemText(marked: boolean): string | undefined {
+    const first = this.lines[0];
+    return this.#received.system && first ? this.#text(first, 0, marked) : undefined;
+  }
+
+  #system(marked: boolean): System | undefined {
+    const text = this.#systemText(marked);
+    const span = text === undefined ? undefined : member(text, this.#format.systemMember);
+    return span && (JSON.parse(text!.slice(span.start, span.end)) as System);
+  }
+
+  /** A message as text; with a mark of the provider's cache where one belongs, on a copy. */
+  #text(line: Uint8Array, index: number, marked: boolean): string {
+    const text = decode(line);
+    if (!marked || !this.#format.mark) return text;
+    const at: CacheBreakpoint | undefined = this.header.cacheBreakpoints.find((b) => b.messageIndex === index);
+    return at ? this.#format.mark(text, at.contentIndex) : text;
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decode(line: Uint8Array): string {
+  return utf8.decode(line);
+}

@@ -1,0 +1,173 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BudgetExceededSchema, type IrreduciblePart } from "./gen/contextd/v1/assembly_pb.js";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  ResourceInfoSchema,
+  RetryInfoSchema,
+} from "./gen/google/rpc/error_details_pb.js";
+
+/** A field at fault, as a path through the request, and what is wrong with it. */
+export interface FieldViolation {
+  field: string;
+  description: string;
+}
+
+/** What the daemon said of an error. */
+export interface ErrorDetails {
+  /** The gRPC status, such as FAILED_PRECONDITION. */
+  code: string;
+  /** One of the documented reasons, which never change their meaning; TRANSPORT where gRPC itself failed. */
+  reason: string;
+  metadata: Readonly<Record<string, string>>;
+  violations: readonly FieldViolation[];
+  resource: { type: string; name: string } | undefined;
+  /** How long to wait before the next try, where waiting helps. */
+  retryAfterMs: number | undefined;
+}
+
+/** Any failure of a call. Its classes say what to do; switch over them or over reason. */
+export class ContextdError extends Error {
+  readonly code: string;
+  readonly reason: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly violations: readonly FieldViolation[];
+  readonly resource: { type: string; name: string } | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, details: ErrorDetails, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = details.code;
+    this.reason = details.reason;
+    this.metadata = details.metadata;
+    this.violations = details.violations;
+    this.resource = details.resource;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The first field at fault; empty where none is named. */
+  get field(): string {
+    return this.violations[0]?.field ?? "";
+  }
+}
+
+/** INVALID_ARGUMENT: mend the field that is named. */
+export class InvalidArgumentError extends ContextdError {}
+
+/** NOT_FOUND: resource says what there is none of. */
+export class NotFoundError extends ContextdError {}
+
+/** ALREADY_EXISTS: a session's id is taken, or an event's belongs to other content. */
+export class AlreadyExistsError extends ContextdError {}
+
+/** ABORTED: somebody appended in between; read the log from headSeq's predecessor on. */
+export class HeadMismatchError extends ContextdError {
+  /** The newest seq of the log. */
+  get headSeq(): bigint {
+    return BigInt(this.metadata["head_seq"] ?? "0");
+  }
+}
+
+/** FAILED_PRECONDITION: the context cannot be made to fit. Raise the budget or pin less. */
+export class BudgetExceededError extends ContextdError {
+  constructor(
+    message: string,
+    details: ErrorDetails,
+    /** What the messages may hold, in tokens. */
+    readonly targetTokens: bigint,
+    /** What they need at least, in tokens. */
+    readonly neededTokens: bigint,
+    /** What cannot be reduced, largest first. */
+    readonly parts: readonly Pick<IrreduciblePart, "what" | "seq" | "tokens">[],
+    options?: ErrorOptions,
+  ) {
+    super(message, details, options);
+  }
+}
+
+/** FAILED_PRECONDITION: an injection is larger than its reserve. Shorten it or reserve more. */
+export class InjectionOverReserveError extends ContextdError {
+  get injection(): string {
+    return this.metadata["injection"] ?? "";
+  }
+  get tokens(): number {
+    return Number(this.metadata["tokens"]);
+  }
+  get reserveTokens(): number {
+    return Number(this.metadata["reserve_tokens"]);
+  }
+}
+
+/** FAILED_PRECONDITION: the daemon is not configured for what was asked. */
+export class NotConfiguredError extends ContextdError {}
+
+/** RESOURCE_EXHAUSTED: beyond a limit of the daemon; metadata names the setting. */
+export class LimitExceededError extends ContextdError {}
+
+/** UNAVAILABLE: the daemon is away, stops, or its disk failed. Appends with event ids can be sent again. */
+export class UnavailableError extends ContextdError {}
+
+/** What was received is not what the daemon sent: its hash is another. Nothing was kept. */
+export class HashMismatchError extends Error {
+  override readonly name = "HashMismatchError";
+  constructor(
+    readonly want: string,
+    readonly got: string,
+  ) {
+    super(`the messages hash to ${got}; the daemon says ${want}`);
+  }
+}
+
+/** The gRPC name of a status: FailedPrecondition becomes FAILED_PRECONDITION. */
+function codeName(code: Code): string {
+  if (code === Code.Canceled) return "CANCELLED";
+  return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+/** Turns what a call threw into a ContextdError. What no call threw comes back as it is. */
+export function toError(cause: unknown): unknown {
+  if (!(cause instanceof ConnectError)) return cause;
+  const info = cause.findDetails(ErrorInfoSchema).find((i) => i.domain === "contextd");
+  const retry = cause.findDetails(RetryInfoSchema)[0]?.retryDelay;
+  const resource = cause.findDetails(ResourceInfoSchema)[0];
+  const details: ErrorDetails = {
+    code: codeName(cause.code),
+    reason: info?.reason ?? "TRANSPORT",
+    metadata: info?.metadata ?? {},
+    violations: cause
+      .findDetails(BadRequestSchema)
+      .flatMap((b) => b.fieldViolations)
+      .map(({ field, description }) => ({ field, description })),
+    resource: resource && { type: resource.resourceType, name: resource.resourceName },
+    retryAfterMs: retry && durationMs(retry),
+  };
+  const exceeded = cause.findDetails(BudgetExceededSchema)[0];
+  if (exceeded) {
+    const { targetTokens, neededTokens, parts } = exceeded;
+    return new BudgetExceededError(cause.rawMessage, details, targetTokens, neededTokens, parts, { cause });
+  }
+  return new (classOf(details, cause.code))(cause.rawMessage, details, { cause });
+}
+
+function classOf(details: ErrorDetails, code: Code): typeof ContextdError {
+  if (details.reason === "INJECTION_OVER_RESERVE") return InjectionOverReserveError;
+  if (details.reason === "NOT_CONFIGURED") return NotConfiguredError;
+  switch (code) {
+    case Code.InvalidArgument:
+      return InvalidArgumentError;
+    case Code.NotFound:
+      return NotFoundError;
+    case Code.AlreadyExists:
+      return AlreadyExistsError;
+    case Code.Aborted:
+      return HeadMismatchError;
+    case Code.ResourceExhausted:
+      return LimitExceededError;
+    case Code.Unavailable:
+      return UnavailableError;
+    default:
+      return ContextdError;
+  }
+}

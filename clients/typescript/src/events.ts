@@ -1,0 +1,99 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type BlockSchema, type EventSchema, Role } from "./gen/contextd/v1/event_pb.js";
+
+/** An event to append. Without an eventId the daemon gives one; without a time, its clock. */
+export type EventInit = MessageInitShape<typeof EventSchema>;
+
+/** A part of a message. */
+export type BlockInit = MessageInitShape<typeof BlockSchema>;
+
+/** What stands beside the content of a message. */
+export interface MessageOptions {
+  /** Makes an append that is sent again a duplicate instead of a second event. */
+  eventId?: string;
+  /** Events of one API message share it. */
+  groupId?: string;
+  /** The model that wrote it: whose signatures it carries. */
+  model?: string;
+  /** Goes out verbatim in every context. */
+  pinned?: boolean;
+}
+
+const encoder = new TextEncoder();
+
+/** A text, or blocks as they are. */
+export type Content = string | readonly BlockInit[];
+
+export function text(value: string): BlockInit {
+  return { kind: { case: "text", value: { text: value } } };
+}
+
+/**
+ * A call of a tool. The arguments are kept byte for byte where they are given as the text
+ * that the model wrote; an object is written as JSON.stringify does.
+ */
+export function toolCall(callId: string, name: string, args: string | Uint8Array | object): BlockInit {
+  const json = typeof args === "string" ? encoder.encode(args) : args instanceof Uint8Array ? args : jsonBytes(args);
+  return { kind: { case: "toolCall", value: { callId, name, argumentsJson: json } } };
+}
+
+/** A provider's own block, carried as it came to that provider only. */
+export function providerBlock(provider: string, block: object | string): BlockInit {
+  const json = typeof block === "string" ? encoder.encode(block) : jsonBytes(block);
+  return { kind: { case: "provider", value: { provider, json } } };
+}
+
+/** An image, a sound or a document by its bytes or, with a URL, by where it is. */
+export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
+  const at = source instanceof URL ? { uri: source.href } : { data: source };
+  return { kind: { case: "media", value: { mimeType, ...at } } };
+}
+
+/** A message of any role. */
+export function message(role: Role, content: Content, options: MessageOptions = {}): EventInit {
+  const { eventId = "", ...rest } = options;
+  return { eventId, kind: { case: "message", value: { role, blocks: blocks(content), ...rest } } };
+}
+
+export function system(content: Content, options?: MessageOptions): EventInit {
+  return message(Role.SYSTEM, content, options);
+}
+
+export function user(content: Content, options?: MessageOptions): EventInit {
+  return message(Role.USER, content, options);
+}
+
+export function assistant(content: Content, options?: MessageOptions): EventInit {
+  return message(Role.ASSISTANT, content, options);
+}
+
+/** What a tool gave back for one call. */
+export function toolResult(
+  callId: string,
+  content: Content,
+  options: MessageOptions & { isError?: boolean; toolName?: string } = {},
+): EventInit {
+  const { isError = false, toolName = "", ...rest } = options;
+  return message(
+    Role.TOOL,
+    [{ kind: { case: "toolResult", value: { callId, toolName, isError, content: blocks(content) } } }],
+    rest,
+  );
+}
+
+/** Content that is rendered for some turns behind everything that can be cached. */
+export function reminder(
+  body: string,
+  options: { ttlTurns?: number; dedupeKey?: string; eventId?: string } = {},
+): EventInit {
+  const { eventId = "", ...rest } = options;
+  return { eventId, kind: { case: "reminder", value: { body, ...rest } } };
+}
+
+function blocks(content: Content): BlockInit[] {
+  return typeof content === "string" ? [text(content)] : [...content];
+}
+
+function jsonBytes(value: object): Uint8Array<ArrayBuffer> {
+  return encoder.encode(JSON.stringify(value));
+}

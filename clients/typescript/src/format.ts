@@ -1,0 +1,18 @@
+import type { Format } from "./gen/contextd/v1/format_pb.js";
+
+/**
+ * How a context is rendered and what TypeScript calls its parts: a message, the system
+ * prompt where it goes beside the messages (else undefined), and the request's parameters.
+ */
+export interface MessageFormat<Message, System, Params> {
+  /** What the daemon is asked for. */
+  readonly wire: Format;
+  /** The member of a request's body that lists the messages. */
+  readonly list: string;
+  /** The member that takes the system prompt; empty where it is a message. */
+  readonly systemMember: string;
+  /** Puts the provider's cache mark on a message's item, the last where none is named. */
+  readonly mark?: (text: string, item: number | undefined) => string;
+  /** Puts the parts together. promptCacheKey is empty where there is none. */
+  params(parts: { messages: Message[]; system: System | undefined; promptCacheKey: string }): Params;
+}

@@ -1,0 +1,50 @@
+import type { GenerateContentResponse, Part } from "@google/genai";
+import { assistant, type BlockInit, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
+import type { ModelCall } from "../session.js";
+
+/**
+ * What the model said in its first candidate, as events to append. Gemini gives no ids to
+ * most calls: those get one of the response and their place in it (see callIds).
+ */
+export function events(response: GenerateContentResponse): EventInit[] {
+  const parts = response.candidates?.[0]?.content?.parts ?? [];
+  const ids = callIds(response);
+  let calls = 0;
+  const blocks = parts.flatMap((p) => part(p, () => ids[calls++]!));
+  if (blocks.length === 0) return [];
+  const id = response.responseId ?? "";
+  return [assistant(blocks, { eventId: id, groupId: id, model: response.modelVersion ?? "" })];
+}
+
+/** The ids of the response's calls, in order, as results are to name them. */
+export function callIds(response: GenerateContentResponse): string[] {
+  const calls = (response.candidates?.[0]?.content?.parts ?? []).flatMap((p) => p.functionCall ?? []);
+  return calls.map((c, i) => c.id ?? `${response.responseId ?? "call"}-${i}`);
+}
+
+function part(p: Part, nextId: () => string): BlockInit[] {
+  if (p.thought) {
+    if (!p.text && !p.thoughtSignature) return [];
+    return [{ kind: { case: "thinking", value: { text: p.text ?? "", signature: p.thoughtSignature ?? "" } } }];
+  }
+  // A signature goes before the part that it belongs to.
+  const before = p.thoughtSignature ? [providerBlock("google", { thoughtSignature: p.thoughtSignature })] : [];
+  if (p.functionCall) return [...before, toolCall(nextId(), p.functionCall.name ?? "", p.functionCall.args ?? {})];
+  if (p.text !== undefined) return p.text === "" ? before : [...before, text(p.text)];
+  if (p.inlineData?.data) {
+    return [...before, media(p.inlineData.mimeType ?? "", Buffer.from(p.inlineData.data, "base64"))];
+  }
+  return [providerBlock("google", p)];
+}
+
+/** What the provider counted, for Session.recordModelCall. */
+export function usage(response: GenerateContentResponse): ModelCall {
+  const counted = response.usageMetadata;
+  return {
+    model: response.modelVersion ?? "",
+    inputTokens: counted?.promptTokenCount ?? 0,
+    cacheReadTokens: counted?.cachedContentTokenCount ?? 0,
+    outputTokens: (counted?.candidatesTokenCount ?? 0) + (counted?.thoughtsTokenCount ?? 0),
+    stopReason: response.candidates?.[0]?.finishReason ?? "",
+  };
+}

@@ -1,0 +1,3 @@
+/** Contexts for Google's Gemini API, and events from what it answers. */
+export { gemini, type GeminiContext, type GeminiParams } from "./format.js";
+export { callIds, events, usage } from "./events.js";

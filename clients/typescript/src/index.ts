@@ -1,0 +1,40 @@
+/** Client of contextd: append what happens, assemble the context of the next model call. */
+export type { BudgetInit } from "./budget.js";
+export { Client, defaultAddress } from "./client.js";
+export { Context } from "./context.js";
+export {
+  AlreadyExistsError,
+  BudgetExceededError,
+  ContextdError,
+  type ErrorDetails,
+  type FieldViolation,
+  HashMismatchError,
+  HeadMismatchError,
+  InjectionOverReserveError,
+  InvalidArgumentError,
+  LimitExceededError,
+  NotConfiguredError,
+  NotFoundError,
+  UnavailableError,
+} from "./errors.js";
+export {
+  assistant,
+  type BlockInit,
+  type Content,
+  type EventInit,
+  media,
+  message,
+  type MessageOptions,
+  providerBlock,
+  reminder,
+  system,
+  text,
+  toolCall,
+  toolResult,
+  user,
+} from "./events.js";
+export type { MessageFormat } from "./format.js";
+export { hashOf } from "./hash.js";
+export { own, type OwnBlock, type OwnContext, type OwnMessage } from "./own.js";
+export { type AssembleOptions, type CallControl, type ModelCall, Session } from "./session.js";
+export { type Sidecar, type SidecarOptions, startSidecar } from "./sidecar.js";

@@ -1,0 +1,29 @@
+import type { ChatCompletion } from "openai/resources/chat/completions";
+import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import type { ModelCall } from "../session.js";
+
+/** What the model said in its first choice, as events to append. */
+export function chatEvents(response: ChatCompletion): EventInit[] {
+  const message = response.choices[0]?.message;
+  if (!message) return [];
+  const blocks: BlockInit[] = [];
+  if (message.content) blocks.push(text(message.content));
+  if (message.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
+  for (const call of message.tool_calls ?? []) {
+    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments || "{}"));
+    else blocks.push(toolCall(call.id, call.custom.name, { input: call.custom.input }));
+  }
+  if (blocks.length === 0) return [];
+  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+}
+
+/** What the provider counted, for Session.recordModelCall. */
+export function chatUsage(response: ChatCompletion): ModelCall {
+  return {
+    model: response.model,
+    inputTokens: response.usage?.prompt_tokens ?? 0,
+    cacheReadTokens: response.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    outputTokens: response.usage?.completion_tokens ?? 0,
+    stopReason: response.choices[0]?.finish_reason ?? "",
+  };
+}

@@ -1,0 +1,64 @@
+import type {
+  Response,
+  ResponseOutputItem,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+} from "openai/resources/responses/responses";
+import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import type { ModelCall } from "../session.js";
+
+/**
+ * What the model said, as one event to append. Items that OpenAI made and answered itself
+ * are carried as they came; reasoning keeps its item, as the provider will ask for it.
+ */
+export function responsesEvents(response: Response): EventInit[] {
+  const blocks = response.output.flatMap(item);
+  if (blocks.length === 0) return [];
+  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+}
+
+function item(i: ResponseOutputItem): BlockInit[] {
+  switch (i.type) {
+    case "message":
+      return said(i);
+    case "reasoning":
+      return reasoning(i);
+    case "function_call":
+      return [toolCall(i.call_id, i.name, i.arguments || "{}")];
+    case "custom_tool_call":
+      return [toolCall(i.call_id, i.name, { input: i.input })];
+    default:
+      return [providerBlock("openai", i)];
+  }
+}
+
+function said(m: ResponseOutputMessage): BlockInit[] {
+  return m.content.flatMap((part) => {
+    if (part.type === "refusal") return [providerBlock("openai", { type: part.type, refusal: part.refusal })];
+    const { type, text: words, annotations } = part;
+    if (annotations?.length) return [providerBlock("openai", { type, text: words, annotations })];
+    return words === "" ? [] : [text(words)];
+  });
+}
+
+/** A sealed item holds for its own bytes, so they go along as the signature. */
+function reasoning(r: ResponseReasoningItem): BlockInit[] {
+  const words = r.summary.map((s) => s.text).join("\n\n");
+  if (!r.encrypted_content) return words ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
+  const { type, id, summary, encrypted_content } = r;
+  const signature = JSON.stringify({ type, id, summary, encrypted_content });
+  return [
+    { kind: { case: "thinking", value: { text: words, signature, encryptedContent: encrypted_content } } },
+  ];
+}
+
+/** What the provider counted, for Session.recordModelCall. */
+export function responsesUsage(response: Response): ModelCall {
+  return {
+    model: response.model,
+    inputTokens: response.usage?.input_tokens ?? 0,
+    cacheReadTokens: response.usage?.input_tokens_details?.cached_tokens ?? 0,
+    outputTokens: response.usage?.output_tokens ?? 0,
+    stopReason: response.incomplete_details?.reason ?? response.status ?? "",
+  };
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+/** A daemon beside this process. */
+export interface Sidecar {
+  /** Where it listens, for Client. */
+  readonly address: string;
+  /** Stops the daemon, if it was started here, and waits until it has finished what it began. */
+  stop(): Promise<void>;
+}
+
+/** How to start a daemon. */
+export interface SidecarOptions {
+  /** The program. Absent: CONTEXTD_BINARY, or contextd of PATH. */
+  binary?: string;
+  /** Flags of `contextd serve` beside the address. Absent: a store in memory. */
+  args?: readonly string[];
+}
+
+/**
+ * Finds the daemon that CONTEXTD_ADDRESS names, or starts one on a free port of the
+ * loopback. It is ready when this returns.
+ */
+export async function startSidecar(options: SidecarOptions = {}): Promise<Sidecar> {
+  const known = process.env["CONTEXTD_ADDRESS"];
+  if (known && !options.binary) return { address: known, stop: async () => {} };
+  const binary = options.binary ?? (process.env["CONTEXTD_BINARY"] || "contextd");
+  const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...(options.args ?? ["--store", "memory"])];
+  const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"] });
+  const exited = once(child, "exit");
+  exited.catch(() => {}); // spawn failures are told by listening
+  const address = await listening(child, binary);
+  return {
+    address,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+/** Reads the daemon's log up to the line that says where it listens. */
+function listening(child: ChildProcess, binary: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const said: string[] = [];
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`${binary} ended with ${code}: ${said.join("\n")}`)));
+    // The rest is read as well, so that the daemon never waits for its log.
+    createInterface({ input: child.stderr! }).on("line", (line) => {
+      if (said.length < 100) said.push(line);
+      try {
+        const entry = JSON.parse(line) as { msg?: string; address?: string };
+        if (entry.msg === "listening" && entry.address) resolve(entry.address);
+      } catch {
+        // Not a line of the log.
+      }
+    });
+  });
+}
