@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,7 +100,8 @@ func drawTalk(t *rapid.T) []render.Message {
 				made[c.CallID]++
 				return c
 			}
-			m := render.Message{Role: role, Model: rapid.SampledFrom(drawnModels).Draw(t, "model"), Blocks: drawContent(t, thinking, thinking, calls, calls), Repeats: repeats}
+			often := slices.Repeat([]func(*rapid.T) eventlog.Block{thinking, calls}, 2)
+			m := render.Message{Role: role, Model: rapid.SampledFrom(drawnModels).Draw(t, "model"), Blocks: drawContent(t, often...), Repeats: repeats}
 			add(m)
 			for _, b := range m.Blocks {
 				if c, ok := b.(eventlog.ToolCall); ok {

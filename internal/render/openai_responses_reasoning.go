@@ -32,14 +32,18 @@ func reasoningItem(model string, b eventlog.Thinking) (item []byte, id string, o
 	o.name("summary")
 	o.dst = append(o.dst, '[')
 	if b.Text != "" {
-		s := object{dst: append(o.dst, '{')}
-		s.always("type", "summary_text")
-		s.always("text", b.Text)
-		o.dst = append(s.dst, '}')
+		o.dst = appendSummary(o.dst, b.Text)
 	}
 	o.dst = append(o.dst, ']')
 	o.always("encrypted_content", b.EncryptedContent)
 	return append(o.dst, '}'), id, true
+}
+
+func appendSummary(dst []byte, text string) []byte {
+	o := object{dst: append(dst, '{')}
+	o.always("type", "summary_text")
+	o.always("text", text)
+	return append(o.dst, '}')
 }
 
 // longestItemID is the longest id of an item that is taken for the provider's.
