@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextd/contextd/internal/harness/claude"
+	"github.com/contextd/contextd/internal/harness/codex"
 	"github.com/contextd/contextd/internal/harness/cursor"
 	"github.com/contextd/contextd/internal/harness/gemini"
 	"github.com/contextd/contextd/internal/harness/opencode"
@@ -17,7 +19,7 @@ import (
 // nothing else under that heading.
 func TestNotKeptPages(t *testing.T) {
 	for name, table := range map[string][]transcript.NotKept{
-		pi.Name: pi.NotKept, opencode.Name: opencode.NotKept, gemini.Name: gemini.NotKept, cursor.Name: cursor.NotKept,
+		claude.Name: claude.NotKept, codex.Name: codex.NotKept, pi.Name: pi.NotKept, opencode.Name: opencode.NotKept, gemini.Name: gemini.NotKept, cursor.Name: cursor.NotKept,
 	} {
 		page, err := os.ReadFile("../../docs/harness/" + name + ".md")
 		if err != nil {

@@ -128,7 +128,7 @@ func (w *writer) session(s transcript.Session, id string, main bool) []line {
 	sw := &sessionWriter{
 		writer: w, session: s, around: w.envelope(s, id),
 		envelopes: transcript.EnvelopesOf(Name, s), main: main,
-		uuids: map[string][]string{}, held: map[string]bool{},
+		uuids: map[string][]string{}, held: map[string]bool{}, place: map[string]int{},
 	}
 	for i := range s.Events {
 		if c, ok := s.Events[i].Body.(*eventlog.Custom); ok {

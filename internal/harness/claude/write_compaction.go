@@ -82,6 +82,7 @@ func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsonvalu
 	}
 	kept := jsonvalue.List()
 	var first, last string
+	together := true
 	for _, id := range c.KeptEventIDs {
 		for _, uuid := range s.uuids[id] {
 			if uuid == "" {
@@ -89,17 +90,21 @@ func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsonvalu
 			}
 			if first == "" {
 				first = uuid
+			} else if s.place[uuid] != s.place[last]+1 {
+				together = false
 			}
 			last = uuid
 			kept.Append(jsonvalue.String(uuid))
 		}
 	}
-	if first != "" {
+	if first != "" && together {
 		meta.Set("preservedSegment", jsonvalue.Object(
 			jsonvalue.Member{Name: "headUuid", Value: jsonvalue.String(first)},
 			jsonvalue.Member{Name: "anchorUuid", Value: jsonvalue.String(anchor)},
 			jsonvalue.Member{Name: "tailUuid", Value: jsonvalue.String(last)},
 		))
+	}
+	if first != "" {
 		meta.Set("preservedMessages", jsonvalue.Object(
 			jsonvalue.Member{Name: "anchorUuid", Value: jsonvalue.String(anchor)},
 			jsonvalue.Member{Name: "uuids", Value: kept},

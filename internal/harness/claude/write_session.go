@@ -23,6 +23,8 @@ type sessionWriter struct {
 	held map[string]bool
 	// uuids are the records of each event.
 	uuids map[string][]string
+	// place is where in lines a record stands.
+	place map[string]int
 	// usage is made when first needed.
 	usage map[int]map[string]string
 	at    time.Time
@@ -92,7 +94,9 @@ func (s *sessionWriter) write(event string, raw []byte) {
 		})
 	}
 	if event != "" {
-		s.uuids[event] = append(s.uuids[event], uuidOf(raw))
+		uuid := uuidOf(raw)
+		s.uuids[event] = append(s.uuids[event], uuid)
+		s.place[uuid] = len(s.lines)
 	}
 	if s.around.progress {
 		raw = s.progress(raw)
