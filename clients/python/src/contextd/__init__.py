@@ -1,0 +1,40 @@
+"""contextd assembles the contexts of LLM agents from an immutable event log.
+
+`Client` and `aio.Client` talk to the daemon. `events` makes what is appended, `errors` has
+what is raised, `contextd.v1` the API's own messages.
+"""
+
+from contextd import errors, events
+from contextd._formats import FormatName
+from contextd._read import message_events, response_events
+from contextd._usage import Usage, usage_of
+from contextd.client import Client
+from contextd.context import Context, hash_lines
+from contextd.errors import ApiError, ContextdError, IntegrityError, StreamError
+from contextd.v1.assembly_pb2 import Injection
+from contextd.v1.budget_pb2 import Budget
+from contextd.v1.event_pb2 import Block, Event, Role
+from contextd.v1.policy_pb2 import Policy
+
+__all__ = [
+    "ApiError",
+    "Block",
+    "Budget",
+    "Client",
+    "Context",
+    "ContextdError",
+    "Event",
+    "FormatName",
+    "Injection",
+    "IntegrityError",
+    "Policy",
+    "Role",
+    "StreamError",
+    "Usage",
+    "errors",
+    "events",
+    "hash_lines",
+    "message_events",
+    "response_events",
+    "usage_of",
+]

@@ -1,0 +1,165 @@
+"""The part of an assembly that knows no I/O: what to ask for, and what was received."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from contextd import _formats
+from contextd._formats import FormatName
+from contextd.context import Context, hash_lines
+from contextd.errors import IntegrityError, StreamError
+from contextd.v1.assembly_pb2 import (
+    AssembleContextRequest,
+    AssembleContextResponse,
+    ContextHeader,
+    ContextTrailer,
+    Have,
+    Injection,
+    RenderedMessage,
+)
+from contextd.v1.budget_pb2 import Budget
+from contextd.v1.policy_pb2 import Policy
+
+
+class Held:
+    """The newest context of each session and format, so that only what is new is sent.
+
+    Safe for use by several threads. Beyond `limit` contexts, the one that was used longest
+    ago is forgotten, and comes whole the next time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._contexts: OrderedDict[tuple[str, FormatName], Context] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, session_id: str, format: FormatName) -> Context | None:
+        """The newest context, or None."""
+        with self._lock:
+            context = self._contexts.get((session_id, format))
+            if context is not None:
+                self._contexts.move_to_end((session_id, format))
+            return context
+
+    def put(self, context: Context) -> None:
+        """Take the place of what was held."""
+        with self._lock:
+            key = (context.session_id, context.format)
+            self._contexts[key] = context
+            self._contexts.move_to_end(key)
+            while len(self._contexts) > self._limit:
+                self._contexts.popitem(last=False)
+
+    def forget(self, session_id: str, format: FormatName | None = None) -> None:
+        """Forget one format of a session, or all."""
+        with self._lock:
+            for key in list(self._contexts):
+                if key[0] == session_id and format in (None, key[1]):
+                    del self._contexts[key]
+
+
+@dataclass
+class Assembly:
+    """One assembly on its way: makes the request, then takes the parts of the answer."""
+
+    held: Context | None
+    request: AssembleContextRequest
+    format: FormatName
+    _header: ContextHeader | None = None
+    _messages: list[RenderedMessage] = field(default_factory=list)
+    _trailer: ContextTrailer | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        held: Context | None,
+        session_id: str,
+        format: FormatName,
+        budget: Budget | None,
+        policy: Policy | None,
+        injections: Iterable[Injection],
+        as_of_seq: int | None,
+        preview: bool,
+        idempotency_key: str,
+    ) -> Assembly:
+        """An assembly that asks for what `held` lacks."""
+        if format not in _formats.NUMBERS:
+            raise ValueError(f"format: {format!r} is none of {', '.join(_formats.NUMBERS)}")
+        request = AssembleContextRequest(
+            session_id=session_id,
+            budget=budget,
+            policy=policy,
+            format=_formats.NUMBERS[format],
+            injections=injections,
+            as_of_seq=as_of_seq,
+            preview=preview,
+            idempotency_key=idempotency_key,
+        )
+        if held is not None:
+            count = held.header.prefix_messages
+            prefix_hash = hash_lines(held.lines[:count])
+            request.have.CopyFrom(Have(message_count=count, prefix_hash=prefix_hash))
+        return cls(held, request, format)
+
+    def take(self, part: AssembleContextResponse) -> None:
+        """Take the next part of the stream."""
+        if part.HasField("header") and self._header is None:
+            self._header = part.header
+        elif part.HasField("chunk") and self._header is not None and self._trailer is None:
+            self._messages.extend(part.chunk.messages)
+        elif part.HasField("trailer") and self._header is not None and self._trailer is None:
+            self._trailer = part.trailer
+        else:
+            raise StreamError(f"unexpected {part.WhichOneof('part')} in the stream of a context")
+
+    def finish(self) -> Context:
+        """The context, once the stream has ended. Raises where its bytes are not those sent."""
+        header, trailer = self._header, self._trailer
+        if header is None or trailer is None:
+            raise StreamError("the stream of a context ended before its trailer")
+        kept = self._kept(header)
+        for place, message in enumerate(self._messages, len(kept)):
+            if message.index != place:
+                raise StreamError(f"message {message.index} came at place {place}")
+        lines = (*kept, *(m.json for m in self._messages))
+        self._verify(header, trailer, lines)
+        if kept and self.held is not None:
+            system_first = self.held.system_first
+        else:
+            system_first = bool(self._messages) and self._messages[0].system
+        return Context(
+            session_id=self.request.session_id,
+            format=self.format,
+            header=header,
+            lines=lines,
+            sent=len(self._messages),
+            system_first=system_first,
+        )
+
+    def _kept(self, header: ContextHeader) -> Sequence[bytes]:
+        said = self.request.have.message_count
+        skipped = header.skipped_messages
+        if skipped > said:
+            raise StreamError(f"{skipped} messages were skipped; {said} are held")
+        if skipped < said and not header.HasField("have_broken"):
+            raise StreamError(f"{skipped} of {said} messages were skipped, and nothing says why")
+        return self.held.lines[:skipped] if self.held is not None else ()
+
+    @staticmethod
+    def _verify(header: ContextHeader, trailer: ContextTrailer, lines: Sequence[bytes]) -> None:
+        if not header.message_count == trailer.message_count == len(lines):
+            raise IntegrityError(
+                f"{len(lines)} messages; the header says {header.message_count}, "
+                f"the trailer {trailer.message_count}"
+            )
+        own = hash_lines(lines)
+        if not header.context_hash == trailer.context_hash == own:
+            raise IntegrityError(
+                f"the messages hash to {own}; the header says {header.context_hash}, "
+                f"the trailer {trailer.context_hash}"
+            )
+        if header.prefix_messages == header.message_count and header.prefix_hash != own:
+            raise IntegrityError(f"prefix_hash is {header.prefix_hash}; the messages hash to {own}")

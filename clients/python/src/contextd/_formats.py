@@ -1,0 +1,51 @@
+"""The formats by name, and what of a context goes where in a provider's request."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+from contextd.v1.format_pb2 import Format
+
+FormatName = Literal["anthropic", "openai_chat", "openai_responses", "gemini", "contextd"]
+"""How messages are rendered: for a provider's API, or as contextd's own messages."""
+
+NUMBERS: dict[FormatName, Format] = {
+    "contextd": Format.FORMAT_UNSPECIFIED,
+    "anthropic": Format.FORMAT_ANTHROPIC,
+    "openai_chat": Format.FORMAT_OPENAI_CHAT,
+    "openai_responses": Format.FORMAT_OPENAI_RESPONSES,
+    "gemini": Format.FORMAT_GEMINI,
+}
+
+MESSAGES: dict[FormatName, str] = {
+    "contextd": "messages",
+    "anthropic": "messages",
+    "openai_chat": "messages",
+    "openai_responses": "input",
+    "gemini": "contents",
+}
+"""The member of the request's body that holds the messages."""
+
+PROVIDERS: dict[str, FormatName] = {
+    "anthropic": "anthropic",
+    "openai": "openai_responses",
+    "google": "gemini",
+}
+"""The format of each provider that blocks carried as they came are of."""
+
+
+def with_bytes(content: Any) -> Any:
+    """A Gemini content with bytes where the SDK wants bytes rather than base64."""
+    for part in content.get("parts", ()):
+        _decode(part, "thoughtSignature")
+        if "inlineData" in part:
+            _decode(part["inlineData"], "data")
+    return content
+
+
+def _decode(holder: dict[str, Any], name: str) -> None:
+    text = holder.get(name)
+    if isinstance(text, str):
+        padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
+        holder[name] = base64.b64decode(padded.replace("-", "+").replace("_", "/"))

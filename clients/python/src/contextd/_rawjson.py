@@ -1,0 +1,119 @@
+"""JSON read one level at a time, so that what is below keeps its bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_DECODER = json.JSONDecoder(strict=False)
+_SPACE = " \t\n\r"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The text of a JSON value."""
+
+    json: str
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        return json.loads(self.json, strict=False)
+
+    @property
+    def data(self) -> bytes:
+        """The text as UTF-8."""
+        return self.json.encode()
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is an object."""
+        return self.json.startswith("{")
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list."""
+        return self.json.startswith("[")
+
+    @property
+    def present(self) -> bool:
+        """Whether it is more than null or an empty list."""
+        return self.json != "null" and not (self.is_list and not self.value)
+
+    def text(self) -> str:
+        """The string; empty if it is none. Half a surrogate pair is U+FFFD."""
+        value = self.value if self.json.startswith('"') else ""
+        return str(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    def members(self) -> dict[str, Raw]:
+        """The members of an object, the last of each name; empty if it is none."""
+        return dict(self._pairs()) if self.is_object else {}
+
+    def elements(self) -> list[Raw]:
+        """The elements of a list; empty if it is none."""
+        if not self.is_list:
+            return []
+        out = []
+        at = _skip(self.json, 1)
+        while self.json[at] != "]":
+            value, at = _value(self.json, at)
+            out.append(value)
+            at = _skip(self.json, at)
+            if self.json[at] == ",":
+                at = _skip(self.json, at + 1)
+        return out
+
+    def get(self, name: str) -> Raw:
+        """A member; null if there is none."""
+        return self.members().get(name, NULL)
+
+    def string(self, name: str) -> str:
+        """A member that is a string; empty if there is none."""
+        return self.get(name).text()
+
+    def _pairs(self) -> Iterator[tuple[str, Raw]]:
+        at = _skip(self.json, 1)
+        while self.json[at] != "}":
+            name, at = _DECODER.raw_decode(self.json, at)
+            at = _skip(self.json, at)
+            value, at = _value(self.json, _skip(self.json, at + 1))
+            yield name, value
+            at = _skip(self.json, at)
+            if self.json[at] == ",":
+                at = _skip(self.json, at + 1)
+
+
+def read(text: str | bytes) -> Raw:
+    """A JSON text. Raises ValueError where it is none."""
+    text = text.decode() if isinstance(text, bytes) else text
+    raw = Raw(text.strip(_SPACE))
+    _DECODER.decode(raw.json)
+    return raw
+
+
+def dumps(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """The JSON of a value, in Unicode where that can be written as UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=default)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=default)
+    return text
+
+
+def _value(text: str, at: int) -> tuple[Raw, int]:
+    _, end = _DECODER.raw_decode(text, at)
+    return Raw(text[at:end]), end
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _SPACE:
+        at += 1
+    return at
+
+
+NULL = Raw("null")

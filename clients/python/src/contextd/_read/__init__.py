@@ -1,0 +1,72 @@
+"""Events of what a provider's SDK gives and takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from contextd import _rawjson as rawjson
+from contextd import events
+from contextd._formats import FormatName
+from contextd._rawjson import Raw
+from contextd._read import anthropic, gemini, openai_chat, openai_responses
+from contextd.v1.event_pb2 import Event
+
+
+def response_events(response: Any) -> list[Event]:
+    """The events of a response: an SDK's object, a dict, or the body as it came.
+
+    Of a body (str or bytes) tool arguments keep their bytes; the others have been parsed
+    by then, and are written anew. The event's id is the response's, so a response that is
+    appended twice is in the log once. A response that says nothing is no message, and becomes a
+    custom event.
+    """
+    made = _response_events(to_raw(response))
+    said = made[0].message
+    if not said.blocks:
+        made = [events.custom("empty_response", {"id": made[0].event_id, "model": said.model})]
+    return made
+
+
+def _response_events(raw: Raw) -> list[Event]:
+    kind, outer = raw.string("object"), raw.members()
+    if kind == "response" or (not kind and "output" in outer):
+        return openai_responses.response(raw)
+    if "choices" in outer:
+        return openai_chat.response(raw)
+    if "candidates" in outer:
+        return gemini.response(gemini.with_call_ids(raw, raw.string("responseId") or "call"))
+    if raw.string("type") == "message" and raw.string("role") == "assistant":
+        return anthropic.message(raw)
+    raise ValueError("the response is none of Anthropic's, OpenAI's or Gemini's")
+
+
+def message_events(messages: Any, format: FormatName) -> list[Event]:
+    """The events of messages as a provider's API takes them: one, or a sequence."""
+    if isinstance(messages, Mapping | str) or not isinstance(messages, Sequence):
+        messages = [messages]
+    raws = [to_raw(m) for m in messages]
+    if format == "openai_responses":
+        return openai_responses.items(raws)
+    if format == "anthropic":
+        return [e for raw in raws for e in anthropic.message(raw)]
+    if format == "openai_chat":
+        return [e for raw in raws for e in openai_chat.message(raw)]
+    if format == "gemini":
+        return [e for raw in raws for e in gemini.content(raw)]
+    raise ValueError(f"format: messages of {format!r} are not read")
+
+
+def to_raw(value: Any) -> Raw:
+    """The JSON of a value: text, a dict, or an SDK's (pydantic's) object."""
+    if isinstance(value, str | bytes):
+        return rawjson.read(value)
+    if hasattr(value, "model_dump_json"):
+        return rawjson.read(value.model_dump_json(exclude_none=True, by_alias=True))
+    return rawjson.read(rawjson.dumps(value, _plain))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", exclude_none=True, by_alias=True)
+    raise TypeError(f"a {type(value).__name__} is no JSON")

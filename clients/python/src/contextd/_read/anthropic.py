@@ -1,0 +1,72 @@
+"""Messages and responses of Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from contextd import events
+from contextd._rawjson import Raw
+from contextd.v1.event_pb2 import Block, Event, Role, Thinking
+
+PROVIDER = "anthropic"
+
+
+def message(raw: Raw) -> list[Event]:
+    """The events of a message, or of a response, which is a message with an id."""
+    blocks = content(raw.get("content"))
+    if raw.string("role") == "assistant":
+        return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
+    if raw.string("role") == "system":
+        return [events.system(*blocks)]
+    # In this API results stand in the user's message, before what the user says.
+    results = [b for b in blocks if b.HasField("tool_result")]
+    said = [b for b in blocks if not b.HasField("tool_result")]
+    out = [events.message(Role.ROLE_TOOL, results)] if results else []
+    return out + ([events.user(*said)] if said else [])
+
+
+def content(raw: Raw) -> list[Block]:
+    """The blocks of a content: a string or a list."""
+    if not raw.is_list:
+        return [events.text(raw.text())] if raw.text() else []
+    found = [_block(item) for item in raw.elements()]
+    return [b for b in found if not (b.HasField("text") and not b.text.text)]
+
+
+def _block(raw: Raw) -> Block:
+    kind = raw.string("type")
+    if kind == "text" and not raw.get("citations").present:
+        return events.text(raw.string("text"))
+    if kind == "thinking":
+        thinking = Thinking(text=raw.string("thinking"), signature=raw.string("signature"))
+        return Block(thinking=thinking)
+    if kind == "redacted_thinking":
+        return Block(thinking=Thinking(redacted_data=raw.string("data").encode()))
+    if kind == "tool_use":
+        return events.tool_call(raw.string("id"), raw.string("name"), raw.get("input").data)
+    if kind == "tool_result":
+        failed = raw.get("is_error").value is True
+        return events.result_block(
+            raw.string("tool_use_id"), content(raw.get("content")), is_error=failed
+        )
+    if kind in ("image", "document"):
+        found = _media(raw)
+        if found is not None:
+            return found
+    return events.provider_block(PROVIDER, raw.data)
+
+
+def _media(raw: Raw) -> Block | None:
+    if any(raw.get(name).present for name in ("title", "context", "citations")):
+        return None
+    source = raw.get("source")
+    if source.string("type") == "url" and source.string("url"):
+        return events.media(uri=source.string("url"), mime_type=source.string("media_type"))
+    if source.string("type") != "base64":
+        return None
+    try:
+        data = base64.b64decode(source.string("data"), validate=True)
+    except binascii.Error:
+        return None
+    return events.media(data=data, mime_type=source.string("media_type")) if data else None

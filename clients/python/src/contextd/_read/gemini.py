@@ -1,0 +1,99 @@
+"""Contents and responses of Google's Gemini API."""
+
+from __future__ import annotations
+
+import json
+
+from contextd import _rawjson as rawjson
+from contextd import events
+from contextd._rawjson import Raw
+from contextd.v1.event_pb2 import Block, Event, Role, Thinking
+
+PROVIDER = "google"
+_BARE = '{"thoughtSignature":%s}'
+
+
+def response(raw: Raw) -> list[Event]:
+    """The event of a response: its first candidate."""
+    candidates = raw.get("candidates").elements()
+    if not candidates:
+        raise ValueError("candidates: the response has none")
+    said = _parts(candidates[0].get("content"))
+    model = raw.string("modelVersion")
+    return [events.assistant(*said, model=model, event_id=raw.string("responseId"))]
+
+
+def content(raw: Raw) -> list[Event]:
+    """The events of a content."""
+    blocks = _parts(raw)
+    if raw.string("role") == "model":
+        return [events.assistant(*blocks)]
+    results = [b for b in blocks if b.HasField("tool_result")]
+    said = [b for b in blocks if not b.HasField("tool_result")]
+    out = [events.message(Role.ROLE_TOOL, results)] if results else []
+    return out + ([events.user(*said)] if said else [])
+
+
+def _parts(raw: Raw) -> list[Block]:
+    return [b for part in raw.get("parts").elements() for b in _part(part)]
+
+
+def _part(raw: Raw) -> list[Block]:
+    members = {name: value for name, value in raw.members().items() if value.json != "null"}
+    signature = members.pop("thoughtSignature", None)
+    if members.pop("thought", None) == Raw("true"):
+        sealed = signature.text() if signature is not None else ""
+        return [Block(thinking=Thinking(text=raw.string("text"), signature=sealed))]
+    # The signature of another part stands before it, as a block of its own.
+    before: list[Block] = []
+    if signature is not None and signature.text():
+        before = [events.provider_block(PROVIDER, (_BARE % signature.json).encode())]
+    if set(members) == {"text"}:
+        said = members["text"].text()
+        return [*before, events.text(said)] if said else before
+    if set(members) == {"functionCall"}:
+        return [*before, _call(members["functionCall"])]
+    if set(members) == {"functionResponse"}:
+        return [_result(members["functionResponse"])]
+    return [events.provider_block(PROVIDER, raw.data)]
+
+
+def _call(raw: Raw) -> Block:
+    name = raw.string("name")
+    call_id = raw.string("id")
+    if not call_id:
+        raise ValueError(f"functionCall.id: the call of {name!r} has none; give it one first")
+    arguments = raw.get("args")
+    return events.tool_call(call_id, name, arguments.data if arguments.is_object else b"")
+
+
+def _result(raw: Raw) -> Block:
+    given = raw.get("response")
+    members = given.members()
+    failed = set(members) == {"error"}
+    if failed or set(members) == {"output"}:
+        (value,) = members.values()
+    else:
+        value = given
+    said = value.text() if value.json.startswith('"') else value.json
+    blocks = [events.text(said)] if said else []
+    return events.result_block(
+        raw.string("id"), blocks, is_error=failed, tool_name=raw.string("name")
+    )
+
+
+def with_call_ids(raw: Raw, prefix: str) -> Raw:
+    """The same response with an id for each call that has none.
+
+    Gemini's API leaves the ids out in places; without one a result cannot name its call.
+    """
+    body = json.loads(raw.json)
+    for candidate in body.get("candidates", ())[:1]:
+        parts = (candidate.get("content") or {}).get("parts") or ()
+        calls = [p["functionCall"] for p in parts if p.get("functionCall")]
+        if all(call.get("id") for call in calls):
+            return raw
+        for number, call in enumerate(calls):
+            call["id"] = call.get("id") or f"{prefix}_{number}"
+        return Raw(rawjson.dumps(body))
+    return raw

@@ -1,0 +1,45 @@
+"""Content parts that both of OpenAI's APIs have."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from contextd import events
+from contextd._rawjson import Raw
+from contextd.v1.event_pb2 import Block
+
+PROVIDER = "openai"
+
+
+def content(raw: Raw) -> list[Block]:
+    """The blocks of a content: a string or a list of parts. Empty texts are left out."""
+    if not raw.is_list:
+        return [events.text(raw.text())] if raw.text() else []
+    found = [_part(item) for item in raw.elements()]
+    return [b for b in found if not (b.HasField("text") and not b.text.text)]
+
+
+def _part(raw: Raw) -> Block:
+    kind = raw.string("type")
+    if kind in ("text", "input_text", "output_text") and not raw.get("annotations").present:
+        return events.text(raw.string("text"))
+    if kind in ("image_url", "input_image"):
+        image = raw.get("image_url")
+        url = image.text() or image.string("url")
+        detail = raw.string("detail") or image.string("detail")
+        found = _image(url) if detail in ("", "auto") else None
+        if found is not None:
+            return found
+    return events.provider_block(PROVIDER, raw.data)
+
+
+def _image(url: str) -> Block | None:
+    if not url.startswith("data:"):
+        return events.media(uri=url) if url else None
+    mime_type, marked, encoded = url.removeprefix("data:").partition(";base64,")
+    try:
+        data = base64.b64decode(encoded, validate=True) if marked else b""
+    except binascii.Error:
+        return None
+    return events.media(data=data, mime_type=mime_type) if data else None

@@ -1,0 +1,89 @@
+"""Items and responses of OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contextd import _rawjson as rawjson
+from contextd import events
+from contextd._rawjson import Raw
+from contextd._read import openai_part
+from contextd.v1.event_pb2 import Block, Event, Thinking
+
+_OF_THE_RUNTIME = ("function_call_output", "custom_tool_call_output")
+
+
+def response(raw: Raw) -> list[Event]:
+    """The event of a response: all its output is one message of the model."""
+    blocks = [b for item in raw.get("output").elements() for b in output(item)]
+    return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
+
+
+def items(raws: Iterable[Raw]) -> list[Event]:
+    """The events of input items. What the model said in a row is one message."""
+    out: list[Event] = []
+    for raw in raws:
+        if from_model(raw):
+            blocks = output(raw)
+            if out and out[-1].message.role == events.ASSISTANT:
+                out[-1].message.blocks.extend(blocks)
+            elif blocks:
+                out.append(events.assistant(*blocks))
+        else:
+            out.append(_input(raw))
+    return out
+
+
+def from_model(raw: Raw) -> bool:
+    """Whether an item is something that the model wrote."""
+    if raw.string("type") in ("", "message"):
+        return raw.string("role") == "assistant"
+    return raw.string("type") not in _OF_THE_RUNTIME
+
+
+def _input(raw: Raw) -> Event:
+    if raw.string("type") in _OF_THE_RUNTIME:
+        return events.tool_result(raw.string("call_id"), openai_part.content(raw.get("output")))
+    blocks = openai_part.content(raw.get("content"))
+    if raw.string("role") in ("system", "developer"):
+        return events.system(*blocks)
+    return events.user(*blocks)
+
+
+def output(raw: Raw) -> list[Block]:
+    """The blocks of an item that the model wrote."""
+    kind = raw.string("type")
+    if kind in ("", "message"):
+        return openai_part.content(raw.get("content"))
+    if kind == "function_call":
+        arguments = raw.string("arguments").encode()
+        return [events.tool_call(raw.string("call_id"), raw.string("name"), arguments)]
+    if kind == "custom_tool_call":
+        arguments = rawjson.dumps({"input": raw.string("input")}).encode()
+        return [events.tool_call(raw.string("call_id"), raw.string("name"), arguments)]
+    if kind == "reasoning":
+        thinking = _reasoning(raw)
+        return [] if thinking is None else [Block(thinking=thinking)]
+    return [events.provider_block(openai_part.PROVIDER, raw.data)]
+
+
+def _reasoning(raw: Raw) -> Thinking | None:
+    """Reasoning with its seal, which holds for the item as it came: id and texts."""
+    texts = [s.string("text") for s in raw.get("summary").elements()]
+    sealed = raw.string("encrypted_content")
+    item_id = raw.string("id")
+    if not sealed:
+        # Nothing is left of it here: the provider keeps it under the id, or nobody does.
+        return Thinking(text="\n\n".join(texts)) if any(texts) else None
+    members = raw.members()
+    plain = len(texts) <= 1 and not any(
+        members[name].present for name in ("content", "status") if name in members
+    )
+    signature = item_id if plain else _as_given(members)
+    return Thinking(text="\n\n".join(texts), signature=signature, encrypted_content=sealed)
+
+
+def _as_given(members: dict[str, Raw]) -> str:
+    kept = ("type", "id", "summary", "content", "encrypted_content", "status")
+    pairs = [f'"{n}":{members[n].json}' for n in kept if n in members and members[n].json != "null"]
+    return "{" + ",".join(pairs) + "}"

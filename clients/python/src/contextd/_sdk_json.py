@@ -1,0 +1,39 @@
+"""JSON as values that the SDKs can encode again."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+_LARGEST_EXPONENT = 4000
+
+
+def loads(line: bytes) -> Any:
+    """The value of a message.
+
+    An SDK encodes a request with the standard encoder, which knows neither numbers
+    beyond a double nor half a surrogate pair: a number that would be infinite becomes the
+    integer of the same value, and half a pair U+FFFD.
+    """
+    value = json.loads(line, parse_float=_number)
+    return _mended(value) if b"\\ud" in line.lower() else value
+
+
+def _number(text: str) -> float | int | str:
+    value = float(text)
+    if not math.isinf(value):
+        return value
+    exact = Decimal(text)
+    return int(exact) if exact.adjusted() < _LARGEST_EXPONENT else text
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_mended(v) for v in value]
+    if isinstance(value, dict):
+        return {_mended(k): _mended(v) for k, v in value.items()}
+    return value

@@ -1,0 +1,78 @@
+"""What a provider counted for a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contextd._rawjson import Raw
+from contextd._read import to_raw
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call. 0: not told."""
+
+    input_tokens: int = 0
+    """All tokens of the prompt, cached ones included."""
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    stop_reason: str = ""
+    model: str = ""
+
+
+def usage_of(response: Any) -> Usage:
+    """The usage that a response of Anthropic's, OpenAI's or Gemini's tells."""
+    raw = to_raw(response)
+    members = raw.members()
+    used = raw.get("usage")
+    if "candidates" in members:
+        return _gemini(raw)
+    if "choices" in members:
+        first = (raw.get("choices").elements() or [Raw("{}")])[0]
+        cached = _count(used.get("prompt_tokens_details"), "cached_tokens")
+        return Usage(
+            input_tokens=_count(used, "prompt_tokens"),
+            cache_read_tokens=cached,
+            output_tokens=_count(used, "completion_tokens"),
+            stop_reason=first.string("finish_reason"),
+            model=raw.string("model"),
+        )
+    if "output" in members:
+        return Usage(
+            input_tokens=_count(used, "input_tokens"),
+            cache_read_tokens=_count(used.get("input_tokens_details"), "cached_tokens"),
+            output_tokens=_count(used, "output_tokens"),
+            stop_reason=raw.string("status"),
+            model=raw.string("model"),
+        )
+    # Anthropic counts what was read from and written to the cache beside the rest.
+    read = _count(used, "cache_read_input_tokens")
+    written = _count(used, "cache_creation_input_tokens")
+    return Usage(
+        input_tokens=_count(used, "input_tokens") + read + written,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        output_tokens=_count(used, "output_tokens"),
+        stop_reason=raw.string("stop_reason"),
+        model=raw.string("model"),
+    )
+
+
+def _gemini(raw: Raw) -> Usage:
+    used = raw.get("usageMetadata")
+    first = (raw.get("candidates").elements() or [Raw("{}")])[0]
+    said = _count(used, "candidatesTokenCount") + _count(used, "thoughtsTokenCount")
+    return Usage(
+        input_tokens=_count(used, "promptTokenCount"),
+        cache_read_tokens=_count(used, "cachedContentTokenCount"),
+        output_tokens=said,
+        stop_reason=first.string("finishReason"),
+        model=raw.string("modelVersion"),
+    )
+
+
+def _count(raw: Raw, name: str) -> int:
+    value = raw.get(name).value
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,119 @@
+"""A context as it was received, and how a provider's request is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextd import _formats, _sdk_json
+from contextd._formats import FormatName
+from contextd.v1.assembly_pb2 import ContextHeader
+
+_MARK = {"type": "ephemeral"}
+
+
+def hash_lines(lines: Iterable[bytes]) -> str:
+    """The SHA-256 over messages as JSON Lines, as the API writes it."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line)
+        digest.update(b"\n")
+    return "sha256:" + digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The context of one model call. Its bytes were checked against the daemon's hash."""
+
+    session_id: str
+    format: FormatName
+    header: ContextHeader
+    """What was decided, and why."""
+    lines: tuple[bytes, ...]
+    """The messages as the bytes that the hash covers, without the newlines."""
+    sent: int
+    """How many of them came with this answer; the others were held."""
+    system_first: bool
+    """The first line is the system prompt, which the request takes beside the messages."""
+
+    @property
+    def context_hash(self) -> str:
+        """The hash over all lines."""
+        return self.header.context_hash
+
+    @property
+    def projection_id(self) -> str:
+        """Id of the recorded decision; empty for a preview."""
+        return self.header.projection_id
+
+    @property
+    def tokens(self) -> int:
+        """Size of the context without injections, as the daemon estimates it."""
+        return self.header.budget.projected_tokens
+
+    @property
+    def pointers(self) -> Sequence[str]:
+        """What resolve_pointer takes for each body that is not shown as it is."""
+        return [p.pointer for p in self.header.projection.redaction_pointers]
+
+    @property
+    def system(self) -> Any:
+        """The system prompt as the request takes it beside the messages, or None."""
+        if not self.system_first:
+            return None
+        (value,) = _sdk_json.loads(self.lines[0]).values()
+        return value
+
+    def messages(self) -> list[Any]:
+        """The messages as the provider's SDK takes them, without cache marks.
+
+        Each call makes new values; changing them changes nothing that is kept.
+        """
+        values = [_sdk_json.loads(line) for line in self.lines[self._first :]]
+        return [_formats.with_bytes(v) for v in values] if self.format == "gemini" else values
+
+    def request_kwargs(self, *, cache: bool = True) -> dict[str, Any]:
+        """What to give the provider's SDK beside model, tools and so on.
+
+        anthropic: system, messages. openai_chat: messages, prompt_cache_key.
+        openai_responses: input, prompt_cache_key. gemini: contents, and config with the
+        system instruction; merge it with a config of your own.
+
+        With cache, the provider's cache marks stand where the daemon says they pay.
+        """
+        kwargs: dict[str, Any] = {_formats.MESSAGES[self.format]: self.messages()}
+        if self.system_first and self.format == "gemini":
+            kwargs["config"] = {"system_instruction": self.system}
+        elif self.system_first:
+            kwargs["system"] = self.system
+        if cache and self.header.prompt_cache_key:
+            kwargs["prompt_cache_key"] = self.header.prompt_cache_key
+        if cache:
+            self._mark(kwargs)
+        return kwargs
+
+    def request_json(self) -> bytes:
+        """The same members as one JSON object, with the received bytes as they are.
+
+        For requests without an SDK: numbers, duplicate keys and escapes of tool arguments
+        stay as the model wrote them. No cache marks.
+        """
+        members = [self.lines[0][1:-1]] if self.system_first else []
+        if self.header.prompt_cache_key:
+            members.append(b'"prompt_cache_key":"%s"' % self.header.prompt_cache_key.encode())
+        name = _formats.MESSAGES[self.format].encode()
+        members.append(b'"%s":[%s]' % (name, b",".join(self.lines[self._first :])))
+        return b"{" + b",".join(members) + b"}"
+
+    @property
+    def _first(self) -> int:
+        return 1 if self.system_first else 0
+
+    def _mark(self, kwargs: dict[str, Any]) -> None:
+        for point in self.header.cache_breakpoints:
+            index = point.message_index - self._first
+            items = kwargs["system"] if index < 0 else kwargs["messages"][index]["content"]
+            at = point.content_index if point.HasField("content_index") else -1
+            items[at]["cache_control"] = dict(_MARK)

@@ -1,0 +1,211 @@
+"""The errors of the API, with the fields of their google.rpc details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+from contextd.v1.assembly_pb2 import BudgetExceeded
+
+
+@dataclass(frozen=True)
+class FieldViolation:
+    """A field of the request that breaks a rule."""
+
+    field: str
+    """Its path, such as events[2].message.blocks[0].tool_call.arguments_json."""
+    description: str
+
+
+@dataclass(frozen=True)
+class IrreduciblePart:
+    """A part of a context that no reducer may make smaller."""
+
+    what: str
+    """What it is, in words."""
+    seq: int
+    """The event it stands in; 0: in none."""
+    tokens: int
+
+
+class ContextdError(Exception):
+    """Anything that contextd or its client reports. Catch the classes below it."""
+
+
+class IntegrityError(ContextdError):
+    """What was received is not what the daemon says it sent.
+
+    The client forgets what it held of the context; the next assembly asks for all of it.
+    """
+
+
+class StreamError(ContextdError):
+    """A stream ended before everything was sent, or its parts do not fit together."""
+
+
+@dataclass(eq=False)
+class ApiError(ContextdError):
+    """A call that the daemon, or gRPC on the way to it, refused."""
+
+    code: grpc.StatusCode
+    message: str
+    reason: str = ""
+    """ErrorInfo's word, such as INVALID_FIELD; empty where gRPC itself failed the call."""
+    metadata: dict[str, str] = field(default_factory=dict)
+    violations: tuple[FieldViolation, ...] = ()
+    resource_type: str = ""
+    resource_name: str = ""
+    retry_after: float | None = None
+    """Seconds after which trying again helps; None where it does not, or nobody knows."""
+
+    def __str__(self) -> str:
+        return f"{self.code.name}: {self.message}"
+
+    @property
+    def field(self) -> str:
+        """The first field at fault; empty where there is none."""
+        return self.violations[0].field if self.violations else ""
+
+    def _number(self, name: str) -> int:
+        text = self.metadata.get(name, "")
+        return int(text) if text.isdecimal() else 0
+
+
+class InvalidArgumentError(ApiError):
+    """A field breaks a rule of the API; `field` names it."""
+
+
+class NotFoundError(ApiError):
+    """There is no such session, event, projection or pointer; `resource_name` says which."""
+
+
+class AlreadyExistsError(ApiError):
+    """The session's id is taken, or an event's id belongs to an event with other content."""
+
+    @property
+    def seq(self) -> int:
+        """Where the event with that id stands; 0: in the same batch, or it is no event."""
+        return self._number("seq")
+
+
+class HeadMismatchError(ApiError):
+    """`expected_head` is not the newest seq."""
+
+    @property
+    def head_seq(self) -> int:
+        """The newest seq: read the log from there and append again."""
+        return self._number("head_seq")
+
+
+class FailedPreconditionError(ApiError):
+    """The request cannot be done as things are."""
+
+
+@dataclass(eq=False)
+class BudgetExceededError(FailedPreconditionError):
+    """The context cannot be made to fit its budget."""
+
+    target_tokens: int = 0
+    needed_tokens: int = 0
+    parts: tuple[IrreduciblePart, ...] = ()
+    """What cannot be reduced, largest first."""
+
+
+class InjectionOverReserveError(FailedPreconditionError):
+    """An injection is larger than its reserve."""
+
+    @property
+    def injection(self) -> str:
+        """The injection's name."""
+        return self.metadata.get("injection", "")
+
+    @property
+    def tokens(self) -> int:
+        """Its size."""
+        return self._number("tokens")
+
+    @property
+    def reserve_tokens(self) -> int:
+        """What it may take."""
+        return self._number("reserve_tokens")
+
+
+class LimitExceededError(ApiError):
+    """The request is beyond a limit of the daemon; `metadata` has setting, limit and actual."""
+
+
+class UnavailableError(ApiError):
+    """The daemon cannot be reached, is shutting down, or its store failed."""
+
+
+class DataLossError(ApiError):
+    """What the disk gave back is not what was written."""
+
+
+class NotImplementedByDaemonError(ApiError):
+    """The API describes it, this release of the daemon does not do it."""
+
+
+_BY_CODE: dict[grpc.StatusCode, type[ApiError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
+    grpc.StatusCode.NOT_FOUND: NotFoundError,
+    grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
+    grpc.StatusCode.ABORTED: HeadMismatchError,
+    grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: LimitExceededError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DATA_LOSS: DataLossError,
+    grpc.StatusCode.UNIMPLEMENTED: NotImplementedByDaemonError,
+}
+
+
+def from_rpc(error: grpc.RpcError) -> ApiError:
+    """The error of a failed call, of the sync or the asyncio API of gRPC."""
+    call: Any = error
+    code = call.code() or grpc.StatusCode.UNKNOWN
+    fields: dict[str, Any] = {"code": code, "message": call.details() or ""}
+    kind = _BY_CODE.get(code, ApiError)
+    for detail in _details(call.trailing_metadata()):
+        kind = _read(detail, fields, kind)
+    return kind(**fields)
+
+
+def _details(trailer: Sequence[tuple[str, str | bytes]] | None) -> Sequence[Any]:
+    for key, value in trailer or ():
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            return status_pb2.Status.FromString(value).details
+    return ()
+
+
+def _read(detail: Any, fields: dict[str, Any], kind: type[ApiError]) -> type[ApiError]:
+    info = error_details_pb2.ErrorInfo()
+    request = error_details_pb2.BadRequest()
+    resource = error_details_pb2.ResourceInfo()
+    retry = error_details_pb2.RetryInfo()
+    exceeded = BudgetExceeded()
+    if detail.Unpack(info):
+        fields.update(reason=info.reason, metadata=dict(info.metadata))
+        if info.reason == "INJECTION_OVER_RESERVE":
+            return InjectionOverReserveError
+        if info.reason == "BUDGET_EXCEEDED":
+            return BudgetExceededError
+    elif detail.Unpack(request):
+        fields["violations"] = tuple(
+            FieldViolation(v.field, v.description) for v in request.field_violations
+        )
+    elif detail.Unpack(resource):
+        fields.update(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    elif detail.Unpack(retry):
+        fields["retry_after"] = retry.retry_delay.ToTimedelta().total_seconds()
+    elif detail.Unpack(exceeded):
+        fields.update(
+            target_tokens=exceeded.target_tokens,
+            needed_tokens=exceeded.needed_tokens,
+            parts=tuple(IrreduciblePart(p.what, p.seq, p.tokens) for p in exceeded.parts),
+        )
+        return BudgetExceededError
+    return kind

@@ -1,0 +1,132 @@
+"""Events and their blocks, made from plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from contextd._rawjson import dumps
+from contextd.v1.event_pb2 import (
+    Block,
+    CustomEvent,
+    Event,
+    Media,
+    Message,
+    ProviderBlock,
+    Reminder,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+ASSISTANT = Role.ROLE_ASSISTANT
+
+Content = str | Block
+"""A block, or the text of one."""
+
+
+def system(*content: Content, event_id: str = "", pinned: bool = False) -> Event:
+    """The system prompt, or a later message of the system."""
+    return message(Role.ROLE_SYSTEM, content, event_id=event_id, pinned=pinned)
+
+
+def user(*content: Content, event_id: str = "", pinned: bool = False) -> Event:
+    """What the user says."""
+    return message(Role.ROLE_USER, content, event_id=event_id, pinned=pinned)
+
+
+def assistant(*content: Content, model: str = "", event_id: str = "", group_id: str = "") -> Event:
+    """What the model says: texts, calls, reasoning.
+
+    Without a model's name, reasoning whose seal two providers could have made is left out
+    of contexts.
+    """
+    return message(ASSISTANT, content, model=model, event_id=event_id, group_id=group_id)
+
+
+def tool_result(
+    call_id: str,
+    content: str | Iterable[Content] = (),
+    *,
+    is_error: bool = False,
+    tool_name: str = "",
+    event_id: str = "",
+) -> Event:
+    """What a tool gave back for one call."""
+    block = result_block(call_id, content, is_error=is_error, tool_name=tool_name)
+    return message(Role.ROLE_TOOL, [block], event_id=event_id)
+
+
+def message(
+    role: Role,
+    content: Iterable[Content],
+    *,
+    model: str = "",
+    event_id: str = "",
+    group_id: str = "",
+    pinned: bool = False,
+    time: datetime | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Event:
+    """A message of any role."""
+    said = Message(
+        role=role, blocks=_blocks(content), model=model, group_id=group_id, pinned=pinned
+    )
+    event = Event(event_id=event_id, message=said, labels=labels)
+    if time is not None:
+        event.time.FromDatetime(time)
+    return event
+
+
+def reminder(
+    body: str, *, ttl_turns: int | None = None, dedupe_key: str = "", source: str = ""
+) -> Event:
+    """Something that the context repeats for some turns, at its end."""
+    made = Reminder(body=body, ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
+    return Event(reminder=made)
+
+
+def custom(type: str, value: Any = None) -> Event:
+    """An entry that no model sees."""
+    data = b"" if value is None else dumps(value).encode()
+    return Event(custom=CustomEvent(type=type, json=data))
+
+
+def text(value: str) -> Block:
+    """A text."""
+    return Block(text=Text(text=value))
+
+
+def tool_call(call_id: str, name: str, arguments: bytes | Mapping[str, Any]) -> Block:
+    """A call; arguments are the JSON that the model wrote, or a value to write as JSON."""
+    if not isinstance(arguments, bytes):
+        arguments = dumps(arguments).encode()
+    return Block(tool_call=ToolCall(call_id=call_id, name=name, arguments_json=arguments))
+
+
+def result_block(
+    call_id: str, content: str | Iterable[Content], *, is_error: bool = False, tool_name: str = ""
+) -> Block:
+    """The result of a call as a block; a tool's message may hold several."""
+    if isinstance(content, str):
+        content = [content] if content else []
+    result = ToolResult(
+        call_id=call_id, content=_blocks(content), is_error=is_error, tool_name=tool_name
+    )
+    return Block(tool_result=result)
+
+
+def media(*, data: bytes = b"", uri: str = "", mime_type: str = "", tokens: int = 0) -> Block:
+    """An image, a sound or a document: its bytes, or where it is."""
+    return Block(media=Media(data=data, uri=uri, mime_type=mime_type, tokens=tokens))
+
+
+def provider_block(provider: str, value: bytes) -> Block:
+    """A provider's own block, carried as it came."""
+    return Block(provider=ProviderBlock(provider=provider, json=value))
+
+
+def _blocks(content: Iterable[Content]) -> list[Block]:
+    return [text(c) if isinstance(c, str) else c for c in content]
