@@ -64,6 +64,7 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 				r.pending.body.Summary += "\n"
 			}
 			r.pending.body.Summary += parts[i].Text
+			r.told(r.pending.body, parts[i].Metadata[systemMark].Compaction)
 		case "step-finish":
 			for k, v := range parts[i].Tokens.labels() {
 				if r.pending.entry.Labels == nil {
@@ -74,6 +75,38 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 		}
 	}
 	r.flush()
+}
+
+var triggers = map[eventlog.CompactionTrigger]string{
+	eventlog.TriggerUnspecified: "unspecified", eventlog.TriggerManual: "manual",
+	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
+}
+
+// told takes what contextd wrote of a compaction.
+func (r *reader) told(c *eventlog.Compaction, m *compactionMetadata) {
+	if m == nil {
+		return
+	}
+	for trigger, name := range triggers {
+		if name == m.Trigger {
+			c.Trigger = trigger
+		}
+	}
+	c.Mode, c.Strategy = transcript.Clean(m.Mode), transcript.Clean(m.Strategy)
+	c.PreTokens, c.PostTokens = m.PreTokens, m.PostTokens
+	if len(m.Kept) == 0 {
+		return
+	}
+	kept := map[string]bool{}
+	for _, id := range m.Kept {
+		kept[id] = true
+	}
+	c.KeptEventIDs = nil
+	for _, id := range r.sent {
+		if kept[messageID(id)] {
+			c.KeptEventIDs = append(c.KeptEventIDs, id)
+		}
+	}
 }
 
 // flush appends a compaction that waits for its summary, and what is kept of its

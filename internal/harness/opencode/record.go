@@ -51,19 +51,33 @@ type partMetadata struct {
 	Signature        string
 	EncryptedContent string
 	RedactedData     string
-	Role             string // of a message that contextd wrote as a part no model sees
+	// Of contextd's own: the role of a message that it wrote as a part no model sees,
+	// and what the harness does not say of a compaction.
+	Role       string
+	Compaction *compactionMetadata
+}
+
+type compactionMetadata struct {
+	Trigger    string  `json:"trigger"`
+	Mode       string  `json:"mode"`
+	Strategy   string  `json:"strategy"`
+	PreTokens  *uint64 `json:"preTokens"`
+	PostTokens *uint64 `json:"postTokens"`
+	// Kept names the messages that were kept where they are not a tail.
+	Kept []string `json:"kept"`
 }
 
 // UnmarshalJSON never fails: most metadata is not a provider's.
 func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 	var provider struct {
-		Signature                 string `json:"signature"`
-		ReasoningEncryptedContent string `json:"reasoningEncryptedContent"`
-		RedactedData              string `json:"redactedData"`
-		Role                      string `json:"role"`
+		Signature                 string              `json:"signature"`
+		ReasoningEncryptedContent string              `json:"reasoningEncryptedContent"`
+		RedactedData              string              `json:"redactedData"`
+		Role                      string              `json:"role"`
+		Compaction                *compactionMetadata `json:"compaction"`
 	}
 	if transcript.Decode(raw, &provider) == nil {
-		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role}
+		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
 	}
 	return nil
 }

@@ -22,6 +22,14 @@ type renderer struct {
 	model    string // of the last reply, or the first one to come
 	warn     func(format string, args ...any)
 	id       func(e *eventlog.Event) string
+	// placed, if not nil, is told which message an event's content stands in.
+	placed func(event, message string)
+}
+
+func (r *renderer) place(event, message string) {
+	if r.placed != nil {
+		r.placed(event, message)
+	}
 }
 
 func (r *renderer) warning(format string, args ...any) {
@@ -94,8 +102,11 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 	var customs []eventlog.Event
 	var info jsonvalue.Value
 	for i := range events {
-		if m, ok := events[i].Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant {
-			role = m.Role
+		if m, ok := events[i].Body.(*eventlog.Message); ok && m.Role != eventlog.RoleTool {
+			r.place(events[i].ID, p.message)
+			if m.Role == eventlog.RoleAssistant {
+				role = m.Role
+			}
 		}
 		if _, ok := events[i].Body.(*eventlog.Custom); ok {
 			customs = append(customs, events[i])

@@ -180,6 +180,7 @@ func (r *renderer) tool(p *parts, call eventlog.ToolCall, e *eventlog.Event, res
 			member("state", jsonvalue.Object(text("status", "pending"), input, text("raw", ""))))
 		return
 	}
+	r.place(done.event.ID, p.message)
 	exit := done.event.Labels[labelExit]
 	output, attachments := r.output(p, done.block)
 	state := jsonvalue.Object(text("status", "completed"), input, text("output", output), text("title", ""))

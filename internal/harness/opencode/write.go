@@ -51,7 +51,8 @@ type writer struct {
 	envelopes transcript.Envelopes
 	results   map[string]result
 	ids       map[string]string // event id without its parts: message id
-	wrote     map[string]bool   // ids of events that stand in the file as messages
+	owner     map[string]string // event id: the message that its content stands in
+	sent      []string          // those messages, in order
 	last      time.Time
 }
 
@@ -66,7 +67,7 @@ func (w *writer) warning(format string, args ...any) {
 func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	w := &writer{
 		warned: map[string]int{}, envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
-		ids: map[string]string{}, wrote: map[string]bool{},
+		ids: map[string]string{}, owner: map[string]string{},
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
 	switch {
@@ -75,7 +76,7 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	case id == "", !strings.HasPrefix(id, sessionPrefix) && w.envelopes.Session == "":
 		id = makeID(sessionPrefix, began(s), 0, id+transcript.SessionID(s))
 	}
-	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.warning}
+	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.warning, placed: w.placed}
 	w.foreign = w.native
 	w.foreign.complete, w.foreign.id = true, w.messageID
 	if directory == "" {
@@ -161,9 +162,11 @@ func (w *writer) messageID(e *eventlog.Event) string {
 	return id
 }
 
-func (w *writer) add(v jsonvalue.Value, events ...eventlog.Event) {
-	w.messages = append(w.messages, v)
-	for _, e := range events {
-		w.wrote[e.ID] = true
+func (w *writer) add(v jsonvalue.Value) { w.messages = append(w.messages, v) }
+
+func (w *writer) placed(event, message string) {
+	w.owner[event] = message
+	if n := len(w.sent); n == 0 || w.sent[n-1] != message {
+		w.sent = append(w.sent, message)
 	}
 }

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -41,19 +42,19 @@ func (w *writer) next(events []eventlog.Event) int {
 
 func (w *writer) message(events []eventlog.Event) {
 	if raw := whole(events); raw != "" {
-		w.add(jsonvalue.Raw(raw), events...)
+		w.add(jsonvalue.Raw(raw))
 		return
 	}
 	if difference, ok := w.envelopes.Entries[events[0].ID]; ok {
 		v := w.amend(w.native.message(events, w.results), difference)
 		w.foreign.parent = messageID(events[0].ID)
 		w.ids[messageID(events[0].ID)] = w.foreign.parent
-		w.add(v, events...)
+		w.add(v)
 		return
 	}
 	for i := range events {
 		if m, ok := events[i].Body.(*eventlog.Message); ok && says(m) {
-			w.add(w.foreign.message(events, w.results), events...)
+			w.add(w.foreign.message(events, w.results))
 			return
 		}
 	}
@@ -89,12 +90,12 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.report.Compactions++
 	request, lone := own(c)
 	if lone {
-		w.add(jsonvalue.Raw(c.NativeJSON), *e)
+		w.add(jsonvalue.Raw(c.NativeJSON))
 		return
 	}
 	difference, kept := w.envelopes.Entries[e.ID]
 	if request && kept {
-		w.add(w.amend(w.native.request(e, c), difference), *e)
+		w.add(w.amend(w.native.request(e, c), difference))
 	}
 	within := e.Labels[labelWithin] == "true"
 	if request && (kept || within) {
@@ -104,28 +105,71 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		}
 		return
 	}
-	w.request(e, c)
-	w.add(w.foreign.reply(e, c))
+	w.foreignCompaction(e, c)
 }
 
-// request asks for a compaction that contextd or another harness made.
-func (w *writer) request(e *eventlog.Event, c *eventlog.Compaction) {
+// foreignCompaction writes one that contextd or another harness made. What the
+// harness does not say of it is metadata of the summary's text.
+func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	p := parts{session: w.foreign.session, message: w.messageID(e)}
 	auto := "true"
 	if c.Trigger == eventlog.TriggerManual || c.Trigger == eventlog.TriggerUnspecified {
 		auto = "false"
 	}
 	part := p.add("compaction", member("auto", jsonvalue.Raw(auto)))
-	for _, id := range c.KeptEventIDs {
-		if message, ok := w.ids[messageID(id)]; ok && w.wrote[id] {
-			part.Set("tail_start_id", jsonvalue.String(message))
-			break
-		}
-	}
+	tail, kept := w.kept(c)
+	part.SetString("tail_start_id", tail)
 	if c.Summary == "" {
 		w.warning("a compaction whose summary is not readable has an empty one in opencode")
 	}
 	asked := *c
 	asked.NativeJSON = string(part.JSON())
-	w.add(w.foreign.request(e, &asked), *e)
+	w.add(w.foreign.request(e, &asked))
+	reply := w.foreign.reply(e, c)
+	w.add(w.amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, kept).JSON())+`}}}}}}`))
+}
+
+// kept finds the first message of the tail that was kept. If more was kept, which
+// the harness has no place for, all of it is named.
+func (w *writer) kept(c *eventlog.Compaction) (tail string, named []jsonvalue.Value) {
+	kept := map[string]bool{}
+	for _, id := range c.KeptEventIDs {
+		if message, ok := w.owner[id]; ok {
+			kept[message] = true
+		}
+	}
+	first := len(w.sent)
+	for first > 0 && kept[w.sent[first-1]] {
+		first--
+		tail = w.sent[first]
+	}
+	more := false
+	for i, message := range w.sent {
+		if kept[message] {
+			named = append(named, jsonvalue.String(message))
+			more = more || i < first
+		}
+	}
+	if !more {
+		return tail, nil
+	}
+	w.warning("a compaction that kept more than a tail keeps in opencode the tail alone")
+	return tail, named
+}
+
+func metadataOf(c *eventlog.Compaction, kept []jsonvalue.Value) *jsonvalue.Value {
+	v := jsonvalue.Object(text("trigger", triggers[c.Trigger]))
+	v.SetString("mode", c.Mode)
+	v.SetString("strategy", c.Strategy)
+	if c.PreTokens != nil {
+		v.Set("preTokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
+	}
+	if c.PostTokens != nil {
+		v.Set("postTokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
+	}
+	if kept != nil {
+		v.Set("kept", jsonvalue.List(kept...))
+	}
+	metadata := jsonvalue.Object(member(systemMark, jsonvalue.Object(member("compaction", v))))
+	return &metadata
 }

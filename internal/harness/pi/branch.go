@@ -2,6 +2,7 @@ package pi
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -125,11 +126,14 @@ func (b *branch) branchSummary(entry transcript.Entry, rec *record) {
 // custom is an extension's entry, which no model sees; the writer's own ones hold
 // what pi has no place for.
 func (b *branch) custom(entry transcript.Entry, rec *record) {
-	text, ok := rec.Data.text()
-	if rec.CustomType != systemType || !ok {
+	if rec.CustomType != systemType || strings.Join(rec.Data.texts, "") == "" {
 		b.session.Record(entry, rec.Type)
 		return
 	}
-	entry.Body = &eventlog.Message{Role: eventlog.RoleSystem, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
+	m := &eventlog.Message{Role: eventlog.RoleSystem}
+	for _, text := range rec.Data.texts {
+		m.Blocks = append(m.Blocks, eventlog.Text{Text: text})
+	}
+	entry.Body = m
 	b.append(entry)
 }

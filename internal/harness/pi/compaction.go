@@ -23,8 +23,26 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
 		}
 	}
+	if rec.Details.Kept != nil {
+		body.KeptEventIDs = b.named(rec.Details.Kept)
+	}
 	entry.Body, entry.Native = body, nil
 	b.session.Append(entry)
+}
+
+// named are the events of entries.
+func (b *branch) named(entries []string) []string {
+	wanted := map[string]bool{}
+	for _, id := range entries {
+		wanted[id] = true
+	}
+	var events []string
+	for _, s := range b.sent {
+		if wanted[s.entry] {
+			events = append(events, s.event)
+		}
+	}
+	return events
 }
 
 // details are what contextd notes of its own compactions in pi's details; those of
@@ -32,22 +50,25 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 type details struct {
 	Trigger, Mode, Strategy string
 	PostTokens              *uint64
+	// Kept names the kept entries where they are not a tail.
+	Kept []string
 }
 
 // UnmarshalJSON never fails.
 func (d *details) UnmarshalJSON(raw []byte) error {
 	var file struct {
 		Contextd struct {
-			Trigger    string  `json:"trigger"`
-			Mode       string  `json:"mode"`
-			Strategy   string  `json:"strategy"`
-			PostTokens *uint64 `json:"postTokens"`
+			Trigger    string   `json:"trigger"`
+			Mode       string   `json:"mode"`
+			Strategy   string   `json:"strategy"`
+			PostTokens *uint64  `json:"postTokens"`
+			Kept       []string `json:"kept"`
 		} `json:"contextd"`
 	}
 	*d = details{}
 	if transcript.Decode(raw, &file) == nil {
 		c := file.Contextd
-		*d = details{c.Trigger, c.Mode, c.Strategy, c.PostTokens}
+		*d = details{c.Trigger, c.Mode, c.Strategy, c.PostTokens, c.Kept}
 	}
 	return nil
 }
@@ -65,11 +86,15 @@ func (d *details) into(c *eventlog.Compaction) {
 	}
 }
 
-func detailsOf(c *eventlog.Compaction) (d jsonvalue.Value, ok bool) {
+func detailsOf(c *eventlog.Compaction, kept []jsonvalue.Value) (d jsonvalue.Value, ok bool) {
 	var v jsonvalue.Value
 	v.SetString("trigger", triggers[c.Trigger])
 	v.SetString("mode", c.Mode)
 	v.SetString("strategy", c.Strategy)
+	if kept != nil {
+		v.Set("kept", jsonvalue.List(kept...))
+		ok = true
+	}
 	if c.PostTokens != nil {
 		v.Set("postTokens", number(*c.PostTokens))
 		ok = true

@@ -13,7 +13,30 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// onLine takes line breaks between tokens out of arguments, which stand on a line
+// of the file; spaces stay.
+func onLine(arguments string) string {
+	if strings.ContainsAny(arguments, "\n\r") {
+		return transcript.Compact([]byte(arguments))
+	}
+	return arguments
+}
+
 func partial(native []byte) bool { return bytes.Contains(native, []byte(`"partialJson"`)) }
+
+// systemData holds the texts of a system message: one, or a list of several.
+func systemData(blocks []eventlog.Block) jsonvalue.Value {
+	var items []jsonvalue.Value
+	for _, b := range blocks {
+		if t, ok := b.(eventlog.Text); ok {
+			items = append(items, jsonvalue.String(t.Text))
+		}
+	}
+	if len(items) == 1 {
+		return items[0]
+	}
+	return jsonvalue.List(items...)
+}
 
 func textOf(blocks []eventlog.Block) string {
 	var texts []string
@@ -39,7 +62,7 @@ func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
 		case eventlog.ToolCall:
 			kind = "toolCall"
 			call := jsonvalue.Object(member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(b.CallID)),
-				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(transcript.WrapArguments(b.Arguments))))
+				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(transcript.WrapArguments(onLine(b.Arguments)))))
 			call.SetString("thoughtSignature", signature)
 			items = append(items, call)
 			signature = ""

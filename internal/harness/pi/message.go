@@ -128,6 +128,14 @@ func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
 	return blocks, nil
 }
 
+// arguments are those of the file, with the spaces that stand between tokens.
+func arguments(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "{}"
+	}
+	return transcript.UnwrapArguments(onLine(string(raw)))
+}
+
 func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 	switch b.Type {
 	case "text":
@@ -135,7 +143,7 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 	case "thinking":
 		return []eventlog.Block{b.thinking()}, nil
 	case "toolCall":
-		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.UnwrapArguments(transcript.Compact(b.Arguments))}
+		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: arguments(b.Arguments)}
 		if b.ThoughtSignature == "" {
 			return []eventlog.Block{call}, nil
 		}

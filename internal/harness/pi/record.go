@@ -98,13 +98,16 @@ func (b *block) thinking() eventlog.Thinking {
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
 }
 
-// data is an extension's; only a string is read.
-type data struct{ value string }
+// data is an extension's; only texts are read.
+type data struct{ texts []string }
 
 // UnmarshalJSON never fails.
 func (d *data) UnmarshalJSON(raw []byte) error {
-	d.value, _ = transcript.Text(raw)
+	d.texts = nil
+	if text, ok := transcript.Text(raw); ok {
+		d.texts = []string{text}
+	} else if transcript.Decode(raw, &d.texts) != nil {
+		d.texts = nil
+	}
 	return nil
 }
-
-func (d data) text() (string, bool) { return d.value, d.value != "" }

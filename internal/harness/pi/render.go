@@ -104,7 +104,7 @@ func (r *renderer) entry(events []eventlog.Event) (json []byte, ok bool) {
 	case eventlog.RoleSystem:
 		v := r.envelope("custom", first.ID, at)
 		v.Set("customType", jsonvalue.String(systemType))
-		v.Set("data", jsonvalue.String(textOf(m.Blocks)))
+		v.Set("data", systemData(m.Blocks))
 		return r.json(&v), true
 	case eventlog.RoleAssistant:
 		return r.message(first.ID, at, r.assistant(events)), true

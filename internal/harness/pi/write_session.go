@@ -18,15 +18,18 @@ type sessionWriter struct {
 	replaced  map[string]string
 	native    map[string]string // event id: the id of its entry
 	line      map[string]int    // event id: the position of its entry
-	entries   []json.RawMessage
-	shared    int // how many entries of it are in the file already
+	sent      []string          // events whose entries the model sees, in order
+	// parts are the events that an entry holds besides the one that names it.
+	parts   map[string][]string
+	entries []json.RawMessage
+	shared  int // how many entries of it are in the file already
 }
 
 // session returns the entries that are not in the file yet.
 func (w *fileWriter) session(s transcript.Session) []json.RawMessage {
 	sw := &sessionWriter{
 		file: w, envelopes: transcript.EnvelopesOf(Name, s), replaced: replaced(s),
-		native: map[string]string{}, line: map[string]int{},
+		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
 	}
 	sw.render.warn = w.warning
 	for i := 0; i < len(s.Events); {
@@ -103,6 +106,7 @@ func (w *sessionWriter) message(e *eventlog.Event, m *eventlog.Message) {
 		one := *e
 		if n++; n > 1 || len(rest) > 0 {
 			one.ID += "/result-" + strconv.Itoa(n)
+			w.parts[one.ID] = []string{e.ID}
 		}
 		one.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{b}}
 		w.write([]eventlog.Event{one})
@@ -117,6 +121,9 @@ func (w *sessionWriter) message(e *eventlog.Event, m *eventlog.Message) {
 // write writes the entry of events that are one message.
 func (w *sessionWriter) write(events []eventlog.Event) {
 	first := &events[0]
+	for _, e := range events[1:] {
+		w.parts[first.ID] = append(w.parts[first.ID], e.ID)
+	}
 	if whole, ok := w.replaced[first.ID]; ok {
 		w.add(first, []byte(whole))
 		return
@@ -147,6 +154,9 @@ func (w *sessionWriter) add(e *eventlog.Event, raw json.RawMessage) {
 	w.render.wrote(id, e.Time)
 	w.native[e.ID] = id
 	w.line[e.ID] = len(w.entries) + w.shared + 1
+	if _, ok := e.Body.(*eventlog.Message); ok {
+		w.sent = append(w.sent, e.ID)
+	}
 	if _, ok := e.Body.(*eventlog.Compaction); ok {
 		w.file.report.Compactions++
 	}
@@ -181,7 +191,7 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 	v := w.render.envelope("compaction", e.ID, w.render.at(e))
 	v.Set("summary", jsonvalue.String(c.Summary))
-	first := firstKept(c, w.native)
+	first, kept := w.kept(c)
 	switch {
 	case w.file.old && first != "":
 		v.Set("firstKeptEntryIndex", number(w.line[first]))
@@ -197,7 +207,7 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		tokens = *c.PreTokens
 	}
 	v.Set("tokensBefore", number(tokens))
-	if d, ok := detailsOf(c); ok {
+	if d, ok := detailsOf(c, kept); ok {
 		v.Set("details", d)
 		v.Set("fromHook", jsonvalue.Raw("true"))
 	}
@@ -207,12 +217,38 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.add(e, v.JSON())
 }
 
-// firstKept is the first kept event that has an entry: pi keeps all from there on.
-func firstKept(c *eventlog.Compaction, native map[string]string) string {
+// kept finds where the tail begins that was kept: pi keeps all from there on. What
+// else was kept has no place in pi's prompt; then all that was kept is named.
+func (w *sessionWriter) kept(c *eventlog.Compaction) (first string, named []jsonvalue.Value) {
+	kept := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
-		if native[id] != "" {
-			return id
+		kept[id] = true
+	}
+	tail := len(w.sent)
+	isKept := func(id string) bool {
+		for _, part := range w.parts[id] {
+			if kept[part] {
+				return true
+			}
+		}
+		return kept[id]
+	}
+	for tail > 0 && isKept(w.sent[tail-1]) {
+		tail--
+	}
+	if tail < len(w.sent) {
+		first = w.sent[tail]
+	}
+	more := false
+	for i, id := range w.sent {
+		if isKept(id) {
+			named = append(named, jsonvalue.String(w.native[id]))
+			more = more || i < tail
 		}
 	}
-	return ""
+	if !more {
+		return first, nil
+	}
+	w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
+	return first, named
 }
