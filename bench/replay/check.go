@@ -216,7 +216,8 @@ func visibleCalls(m *contextdv1.RenderedMessage) int {
 			n++
 		}
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
-			if found := ledgerCount.FindStringSubmatch(b.GetText().GetText()); found != nil {
+			// What a policy adds to a digest stands behind what the digest said before.
+			for _, found := range ledgerCount.FindAllStringSubmatch(b.GetText().GetText(), -1) {
 				count, _ := strconv.Atoi(found[1])
 				n += count
 			}

@@ -80,6 +80,16 @@ func readSessions(path string, gauge budget.Accountant) ([]*session, error) {
 	return out, nil
 }
 
+// importFiles reads the events of all sessions through a daemon.
+func importFiles(ctx context.Context, d *daemon, files []file) error {
+	for i, f := range files {
+		if err := importFile(ctx, d, fmt.Sprintf("import/f%d", i), f.path, f.sessions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // importFile gives a file to the daemon and fills in the sessions' events as the
 // daemon hands them out.
 func importFile(ctx context.Context, d *daemon, id, path string, sessions []*session) error {

@@ -35,6 +35,7 @@ type settings struct {
 	offset       int
 	budgets      []uint64
 	backends     []string
+	formats      []string
 	policy       *contextdv1.Policy
 	direct       bool
 	trace        bool
@@ -51,8 +52,12 @@ func parseFlags() (settings, error) {
 	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
 	policy := flag.String("policy", "", "a `policy` of the API, as JSON, for all sessions: {\"projection\":{\"policy\":\"reachability_gc\"}}")
 	backends := flag.String("backends", "", "compare these `models` instead, separated by commas: extractive, ok, slow, hangs, fails, garbage, echo, down")
+	formats := flag.String("formats", "", "hold what is rendered in these `formats` to their providers' rules instead, separated by commas: anthropic, openai_chat, openai_responses, gemini")
 	flag.Parse()
 	var err error
+	if s.formats, err = parseFormats(*formats); err != nil {
+		return s, err
+	}
 	if s.backends, err = parseBackends(*backends); err != nil {
 		return s, err
 	}
@@ -102,6 +107,9 @@ func replay(ctx context.Context) error {
 	}
 	if len(s.backends) > 0 {
 		return report.backends(ctx, s.backends, s.budgets, files)
+	}
+	if len(s.formats) > 0 {
+		return report.formats(ctx, s.formats, s.budgets, files)
 	}
 	return report.daemon(ctx, s.budgets, files)
 }

@@ -106,11 +106,8 @@ func (r *report) direct(windows []uint64) error {
 	return nil
 }
 
-// daemon prints the tables as the real daemon earns them.
-func (r *report) daemon(ctx context.Context, windows []uint64, files []file) (err error) {
-	if err := r.measureEverything(); err != nil {
-		return err
-	}
+// withStores runs two daemons, one for each kind of store.
+func (r *report) withStores(ctx context.Context, do func(disk, memory *daemon) error) (err error) {
 	dir, err := os.MkdirTemp("", "contextd-replay-")
 	if err != nil {
 		return err
@@ -130,11 +127,20 @@ func (r *report) daemon(ctx context.Context, windows []uint64, files []file) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, memory.close()) }()
+	return do(disk, memory)
+}
 
-	for i, f := range files {
-		if err := importFile(ctx, memory, fmt.Sprintf("import/f%d", i), f.path, f.sessions); err != nil {
-			return err
-		}
+// daemon prints the tables as the real daemon earns them.
+func (r *report) daemon(ctx context.Context, windows []uint64, files []file) error {
+	if err := r.measureEverything(); err != nil {
+		return err
+	}
+	return r.withStores(ctx, func(disk, memory *daemon) error { return r.replay(ctx, windows, files, disk, memory) })
+}
+
+func (r *report) replay(ctx context.Context, windows []uint64, files []file, disk, memory *daemon) error {
+	if err := importFiles(ctx, memory, files); err != nil {
+		return err
 	}
 	faults := 0
 	for _, tokens := range windows {

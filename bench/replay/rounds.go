@@ -80,12 +80,7 @@ func importAll(ctx context.Context, binary, dir string, files []file) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	for i, f := range files {
-		if err := importFile(ctx, d, fmt.Sprintf("import/f%d", i), f.path, f.sessions); err != nil {
-			return err
-		}
-	}
-	return nil
+	return importFiles(ctx, d, files)
 }
 
 // play runs every session under one budget, one after the other, then all of them again

@@ -243,9 +243,8 @@ type AssembleContextRequest struct {
 	// at most 256 characters. Empty: every request is a new one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Leave out of the answer what grows with the session though nothing is new: the
-	// lists of seqs and pointers of the header's projection, of which ListProjections
-	// has all, and the messages as values, which json has. With have, what is sent is
-	// then proportional to what is new.
+	// header's projection, which ListProjections has, and the messages as values, which
+	// json has. With have, what is sent is then proportional to what is new.
 	Brief         bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -473,7 +472,7 @@ type ContextHeader struct {
 	MessageCount uint32 `protobuf:"varint,6,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// Leading messages that are not sent because the caller holds them.
 	SkippedMessages uint32 `protobuf:"varint,7,opt,name=skipped_messages,json=skippedMessages,proto3" json:"skipped_messages,omitempty"`
-	// What was kept, dropped and redacted, and why.
+	// What was kept, dropped and redacted, and why. Absent where the request is brief.
 	Projection *Projection `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
 	// What the context weighs.
 	Budget *BudgetReport `protobuf:"bytes,9,opt,name=budget,proto3" json:"budget,omitempty"`

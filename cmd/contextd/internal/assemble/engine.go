@@ -187,7 +187,7 @@ func build(s *session, p projected, req Request, record projection.Record) (*Con
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
 	out.Projection, out.Budget = record, report(p, record.Budget)
-	out.Pointers = pointerFacts(record.Pointers, p.result.View.Groups())
+	out.Pointers = s.described.facts(record.Pointers, p.result.View.Groups())
 	return out, encoded.messages, nil
 }
 
@@ -220,8 +220,7 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format
 // puts around messages.
 func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
-	gauge, err := e.opts.Gauges(b.Tokenizer)
-	return gauge.Framed(b.Format), err
+	return e.opts.Gauges(b.Tokenizer)
 }
 
 // nextID names the next projection of the log at an event: "p", the event and a

@@ -93,7 +93,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err != nil {
 		return Explanation{}, err
 	}
-	out.Pointers = pointerFacts(r.Pointers, p.conv.Groups())
+	out.Pointers = new(describedBlocks).facts(r.Pointers, p.conv.Groups())
 	if text == "" {
 		return out, nil
 	}

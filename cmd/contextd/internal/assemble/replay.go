@@ -86,7 +86,7 @@ func (e *Engine) Pointers(ctx context.Context, sessionID string, r projection.Re
 	if err != nil {
 		return nil, err
 	}
-	return pointerFacts(r.Pointers, conv.Groups()), nil
+	return new(describedBlocks).facts(r.Pointers, conv.Groups()), nil
 }
 
 // Resolve returns the raw block behind a pointer and the event it stands in.

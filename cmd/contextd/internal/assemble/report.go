@@ -2,12 +2,9 @@ package assemble
 
 import (
 	"context"
-	"crypto/sha256"
 
 	"github.com/contextd/contextd/internal/budget"
-	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -138,37 +135,4 @@ func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection
 		out = append(out, render.InjectionMessage(in, tokens))
 	}
 	return out, nil
-}
-
-// pointerFacts completes pointers from the groups they point into.
-func pointerFacts(pointers []projection.Pointer, groups []*reduce.Group) []PointerFacts {
-	type place struct {
-		seq   eventlog.Seq
-		block int
-	}
-	at := make(map[place]int, len(pointers))
-	out := make([]PointerFacts, len(pointers))
-	for i, p := range pointers {
-		at[place{p.Seq, p.Block}] = i
-		out[i] = PointerFacts{Pointer: p, Name: reduce.Pointer(p.Seq, p.Block)}
-	}
-	for _, g := range groups {
-		for m := range g.Messages {
-			for _, b := range g.Messages[m].Blocks {
-				if i, ok := at[place{b.Seq, b.Index}]; ok {
-					out[i].describe(b.Block)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (f *PointerFacts) describe(b eventlog.Block) {
-	f.Chars = reduce.Chars(b)
-	if r, ok := b.(eventlog.ToolResult); ok {
-		f.CallID, f.ToolName = r.CallID, r.ToolName
-	}
-	sum := sha256.Sum256([]byte(reduce.BodyText(b)))
-	f.ContentHash = projection.HashName(sum[:])
 }

@@ -39,6 +39,8 @@ type session struct {
 	encoded map[string]map[*reduce.Group]encodedGroup // by format
 	last    map[string]lastProjection                 // by stream
 	report  *lastReport
+	// described are the blocks behind the pointers of the last answer.
+	described describedBlocks
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
 	// projectors are the projection policies in use, by the JSON of their options.
@@ -85,6 +87,7 @@ func (s *session) reset() {
 	s.encoded = map[string]map[*reduce.Group]encodedGroup{}
 	s.last = map[string]lastProjection{}
 	s.report = nil
+	s.described = nil
 	s.summaries = nil
 	s.projectors = map[string]projection.Policy{}
 	s.turns = 0

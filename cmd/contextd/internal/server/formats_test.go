@@ -277,10 +277,10 @@ func TestBriefAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if brief.header.GetContextHash() != full.header.GetContextHash() || brief.header.GetProjection().GetKeptCount() != full.header.GetProjection().GetKeptCount() {
+	if brief.header.GetContextHash() != full.header.GetContextHash() || brief.header.GetBudget().GetProjectedTokens() != full.header.GetBudget().GetProjectedTokens() {
 		t.Errorf("brief: %v", brief.header)
 	}
-	if n := proto.Size(brief.header); len(brief.messages) != 0 || n > 1000 {
+	if n := proto.Size(brief.header); len(brief.messages) != 0 || n > 500 {
 		t.Errorf("nothing is new, and %d bytes and %d messages say so", n, len(brief.messages))
 	}
 }

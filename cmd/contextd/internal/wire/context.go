@@ -43,8 +43,7 @@ func AsOfToDomain(seq *uint64) *eventlog.Seq {
 
 // Brief leaves out of a header what grows with the session though nothing is new.
 func Brief(h *contextdv1.ContextHeader) {
-	p := h.GetProjection()
-	p.KeptSeqs, p.DroppedSeqs, p.RedactedSeqs, p.RedactionPointers, p.RootsConsulted = nil, nil, nil, nil, nil
+	h.Projection = nil
 }
 
 // HeaderToProto converts everything about a context but its messages.

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// formatsByName are the providers' formats by the names that their rules have.
+var formatsByName = map[string]contextdv1.Format{
+	render.NameAnthropic:       contextdv1.Format_FORMAT_ANTHROPIC,
+	render.NameOpenAIChat:      contextdv1.Format_FORMAT_OPENAI_CHAT,
+	render.NameOpenAIResponses: contextdv1.Format_FORMAT_OPENAI_RESPONSES,
+	render.NameGemini:          contextdv1.Format_FORMAT_GEMINI,
+}
+
+func parseFormats(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if _, ok := formatsByName[name]; !ok {
+			return nil, fmt.Errorf("-formats: %q is none of anthropic, openai_chat, openai_responses, gemini", name)
+		}
+	}
+	return names, nil
+}
+
+// fullEvery is how often a client that follows is compared with one that asks for
+// everything.
+const fullEvery = 8
+
+// formatRun is a client that follows one session in one format.
+type formatRun struct {
+	session *session
+	id      string
+	format  string
+	request *contextdv1.AssembleContextRequest
+	held    []*contextdv1.RenderedMessage
+	// projection is the last that was recorded.
+	projection string
+	faults     figures
+
+	steps, refused, messages, conversions int
+	// received are the bytes that came over gRPC, replaced those of messages that the
+	// client held and that others took the place of, final those of the last context.
+	received, replaced, final int
+}
+
+// ask assembles a context, behind what is held unless everything is wanted. It returns
+// nil where the budget does not allow one.
+func (r *formatRun) ask(ctx context.Context, d *daemon, everything, preview bool) (*answer, int, error) {
+	req := proto.CloneOf(r.request)
+	req.Preview = preview
+	if len(r.held) > 0 && !everything {
+		req.Have = &contextdv1.Have{MessageCount: uint32(len(r.held)), PrefixHash: hashOf(r.held)}
+	}
+	stream, err := d.api.AssembleContext(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	a, bytes := &answer{}, 0
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			for _, d := range status.Convert(err).Details() {
+				if _, ok := d.(*contextdv1.BudgetExceeded); ok {
+					return nil, bytes, nil
+				}
+			}
+			return nil, bytes, err
+		}
+		bytes += proto.Size(part)
+		if h := part.GetHeader(); h != nil {
+			a.header = h
+			a.messages = r.held[:h.GetSkippedMessages():h.GetSkippedMessages()]
+		}
+		a.messages = append(a.messages, part.GetChunk().GetMessages()...)
+	}
+	return a, bytes, nil
+}
+
+func (r *formatRun) fault(st step, what, detail string) {
+	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format, r.id, st.before, r.session.file, detail)))
+}
+
+// play follows the session on the disk store, and asks the other store and one that
+// wants everything for the same.
+func (r *formatRun) play(ctx context.Context, disk, memory *daemon) error {
+	next := 0
+	for i, st := range r.session.steps {
+		for _, d := range []*daemon{disk, memory} {
+			events := &contextdv1.AppendEventsRequest{SessionId: r.id, Events: r.session.protos[next:st.before]}
+			if _, err := d.api.AppendEvents(ctx, events); err != nil {
+				return fmt.Errorf("%s before event %d: %w", r.id, st.before, err)
+			}
+		}
+		next = st.before
+		if err := r.step(ctx, st, disk, memory, i%fullEvery == 0 || i == len(r.session.steps)-1); err != nil {
+			return fmt.Errorf("%s, %s at event %d: %w", r.format, r.id, st.before, err)
+		}
+	}
+	for _, m := range r.held {
+		r.final += len(m.GetJson())
+	}
+	return nil
+}
+
+func (r *formatRun) step(ctx context.Context, st step, disk, memory *daemon, everything bool) error {
+	r.steps++
+	got, bytes, err := r.ask(ctx, disk, false, false)
+	if err != nil {
+		return err
+	}
+	r.received += bytes
+	other, _, err := r.ask(ctx, memory, false, false)
+	if err != nil {
+		return err
+	}
+	for d, a := range map[*daemon]*answer{disk: got, memory: other} {
+		if a == nil || a.header.GetSummarizingThroughSeq() == 0 {
+			continue
+		}
+		if err := d.watcher.await(ctx, r.id, a.header.GetSummarizingThroughSeq()); err != nil {
+			return fmt.Errorf("%s store: %w", d.store, err)
+		}
+	}
+	if (got == nil) != (other == nil) {
+		r.fault(st, "the stores refuse differently", "")
+	}
+	if got == nil || other == nil {
+		r.refused++
+		return nil
+	}
+	if got.header.GetContextHash() != other.header.GetContextHash() {
+		r.fault(st, "other bytes on the other store", "")
+	}
+	skipped := int(got.header.GetSkippedMessages())
+	if broken := got.header.GetHaveBroken() != nil; broken != (skipped < len(r.held)) {
+		r.fault(st, "a break of the prefix that is not told, or none that is", "")
+	}
+	for _, m := range r.held[skipped:] {
+		r.replaced += len(m.GetJson())
+	}
+	r.held, r.projection = got.messages, got.header.GetProjectionId()
+	r.conversions += len(got.header.GetConversions())
+	r.messages += len(got.messages) - skipped
+	if hashOf(r.held) != got.header.GetContextHash() {
+		r.fault(st, "the client's hash is another", "")
+	}
+	for _, v := range rules.Check(r.format, lines(r.held)) {
+		r.fault(st, fmt.Sprintf("%s: %s", r.format, v.Rule), v.String())
+	}
+	if b := got.header.GetBudget(); b.GetProjectedTokens() > b.GetTargetTokens() {
+		r.fault(st, "over the target", "")
+	}
+	if everything {
+		full, _, err := r.ask(ctx, disk, true, true)
+		if err != nil {
+			return err
+		}
+		if full == nil || hashOf(full.messages) != got.header.GetContextHash() {
+			r.fault(st, "a client that asks for everything gets other bytes", "")
+		}
+	}
+	return nil
+}
+
+func lines(messages []*contextdv1.RenderedMessage) [][]byte {
+	out := make([][]byte, len(messages))
+	for i, m := range messages {
+		out[i] = m.GetJson()
+	}
+	return out
+}
+
+// again asks for the last context behind a restart, and has its record replayed.
+func (r *formatRun) again(ctx context.Context, disk *daemon) error {
+	if r.projection == "" {
+		return nil // all was refused
+	}
+	last := r.session.steps[len(r.session.steps)-1]
+	full, _, err := r.ask(ctx, disk, true, true)
+	if err != nil {
+		return fmt.Errorf("%s after a restart: %w", r.id, err)
+	}
+	if full != nil && hashOf(full.messages) != hashOf(r.held) {
+		r.fault(last, "other bytes after a restart", "")
+	}
+	replay, err := disk.api.ReplayProjection(ctx, &contextdv1.ReplayProjectionRequest{SessionId: r.id, ProjectionId: r.projection})
+	if err != nil {
+		return err
+	}
+	if !replay.GetSame() {
+		r.fault(last, "a record that cannot be made again", replay.GetDifference())
+	}
+	return nil
+}
+
+// formats replays every session in the providers' formats and holds the messages to the
+// rules that their providers document.
+func (r *report) formats(ctx context.Context, names []string, windows []uint64, files []file) error {
+	return r.withStores(ctx, func(disk, memory *daemon) error {
+		if err := importFiles(ctx, memory, files); err != nil {
+			return err
+		}
+		faults := 0
+		t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(t, "window\tformat\tsessions\tsteps\trefused\tmessages\tconversions\treceived / final + replaced\tworst session\tfaults\t")
+		var all figures
+		for _, tokens := range windows {
+			for _, name := range names {
+				n, err := r.playFormat(ctx, t, name, tokens, disk, memory, &all)
+				if err != nil {
+					return err
+				}
+				faults += n
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		writeCounts(r.out, "RULES BROKEN", all.faults)
+		writeExamples(r.out, all.examples)
+		if faults > 0 {
+			return fmt.Errorf("%d rules were broken", faults)
+		}
+		fmt.Fprintln(r.out, "\nEvery message kept its provider's rules, in contexts that were the same for a client that follows and one that asks for everything, on both stores and after a restart.")
+		return nil
+	})
+}
+
+func (r *report) playFormat(ctx context.Context, out io.Writer, name string, tokens uint64, disk, memory *daemon, all *figures) (int, error) {
+	var runs []*formatRun
+	for i, s := range r.sessions {
+		if len(s.steps) == 0 {
+			continue
+		}
+		id := fmt.Sprintf("formats/%s/%d/s%d", name, tokens, i)
+		runs = append(runs, &formatRun{session: s, id: id, format: name, faults: newFigures(), request: &contextdv1.AssembleContextRequest{
+			SessionId: id, Budget: window(tokens), Policy: r.policy, Format: formatsByName[name], Brief: true,
+		}})
+	}
+	each := func(do func(context.Context, *formatRun) error) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(workers)
+		for _, run := range runs {
+			group.Go(func() error { return do(ctx, run) })
+		}
+		return group.Wait()
+	}
+	if err := each(func(ctx context.Context, run *formatRun) error { return run.play(ctx, disk, memory) }); err != nil {
+		return 0, err
+	}
+	if err := disk.restart(ctx); err != nil {
+		return 0, err
+	}
+	if err := each(func(ctx context.Context, run *formatRun) error { return run.again(ctx, disk) }); err != nil {
+		return 0, err
+	}
+	var sum formatRun
+	var shares []float64
+	faults := 0
+	for _, run := range runs {
+		sum.steps, sum.refused = sum.steps+run.steps, sum.refused+run.refused
+		sum.messages, sum.conversions = sum.messages+run.messages, sum.conversions+run.conversions
+		sum.received, sum.replaced, sum.final = sum.received+run.received, sum.replaced+run.replaced, sum.final+run.final
+		if run.final > 0 {
+			shares = append(shares, float64(run.received)/float64(run.final+run.replaced))
+		}
+		for _, n := range run.faults.faults {
+			faults += n
+		}
+		all.add(run.faults)
+	}
+	worst := 0.0
+	if len(shares) > 0 {
+		worst = slices.Max(shares)
+	}
+	fmt.Fprintf(out, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.3f\t%d\t\n", tokens, name, len(runs), sum.steps, sum.refused,
+		sum.messages, sum.conversions, float64(sum.received)/float64(max(sum.final+sum.replaced, 1)), worst, faults)
+	return faults, nil
+}
