@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/render/rules"
@@ -76,6 +77,15 @@ func checkPrefix(t rapid.TB, before, messages []render.Encoded) {
 		if i >= len(messages) || string(before[i].JSON) != string(messages[i].JSON) {
 			t.Errorf("message %d of %d changed as the context grew", i, len(before))
 			return
+		}
+	}
+}
+
+// TestFormatsAreFramed: no format is counted as another.
+func TestFormatsAreFramed(t *testing.T) {
+	for _, f := range render.Formats() {
+		if _, ok := budget.FramingOf(f.Name()); !ok {
+			t.Errorf("nothing is known of what %q puts around messages", f.Name())
 		}
 	}
 }
