@@ -22,11 +22,14 @@ func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 		main = t.Sessions[0]
 	}
 	entries := append([]json.RawMessage{w.header(main, o)}, w.session(main)...)
-	left := 0
+	left, added := 0, 0
+	if transcript.EnvelopesOf(Name, main).Session == "" {
+		added = 1 // the file that was read had no header
+	}
 	if len(t.Sessions) > 1 {
 		for _, s := range t.Sessions[1:] {
 			if where := s.Labels[labelEntries]; where != "" {
-				entries = merge(entries, w.session(s), where)
+				entries = merge(entries, w.session(s), where, added)
 			} else {
 				left++
 			}
@@ -48,13 +51,14 @@ func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	return w.report, nil
 }
 
-// merge puts a branch's entries where they stood; the last entry stays the last.
-func merge(entries, own []json.RawMessage, where string) []json.RawMessage {
+// merge puts a branch's entries where they stood, behind so many entries that were
+// added; the last entry stays the last.
+func merge(entries, own []json.RawMessage, where string, added int) []json.RawMessage {
 	at := positions(where, len(own))
 	out := make([]json.RawMessage, 0, len(entries)+len(own))
 	rest := entries
 	for i, e := range own {
-		for len(rest) > 1 && i < len(at) && len(out) < at[i] {
+		for len(rest) > 1 && i < len(at) && len(out) < at[i]+added {
 			out, rest = append(out, rest[0]), rest[1:]
 		}
 		out = append(out, e)
