@@ -41,6 +41,7 @@ type reader struct {
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
 	unknown   map[string]bool
+	base      []byte // used again for each record
 }
 
 // Read reads a whole transcript. Memory grows with the conversation, not with the
@@ -183,7 +184,8 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	}
 	around := envelopeOf(session.Labels())
 	base := around.message(&events[0], m, m.Blocks)
-	session.Envelope(n, difference(around.carried(base).JSON(), entry.Native))
+	r.base = around.carried(base).AppendJSON(r.base[:0])
+	session.Envelope(n, difference(r.base, entry.Native))
 }
 
 // difference is never empty: that it is there says that a record was read.

@@ -39,6 +39,7 @@ type reader struct {
 	meter meter
 	// items are the ids of events by what their items say, for compactions to name.
 	items map[string]string
+	base  []byte // used again for each record
 }
 
 // Read reads a whole rollout.
@@ -114,7 +115,8 @@ func (r *reader) append(entry transcript.Entry) string {
 	if base.Len() == 0 {
 		return id
 	}
-	d := transcript.Difference(base.JSON(), entry.Native)
+	r.base = base.AppendJSON(r.base[:0])
+	d := transcript.Difference(r.base, entry.Native)
 	if d == nil {
 		d = []byte("{}") // that it is there says that a record was read
 	}
