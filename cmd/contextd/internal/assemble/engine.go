@@ -220,7 +220,8 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format
 // puts around messages.
 func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
-	return e.opts.Gauges(b.Tokenizer)
+	gauge, err := e.opts.Gauges(b.Tokenizer)
+	return gauge.Framed(b.Format), err
 }
 
 // nextID names the next projection of the log at an event: "p", the event and a
