@@ -11,11 +11,18 @@ import (
 func TestExample(t *testing.T) {
 	dir := t.TempDir()
 	d := startDaemon(t, build(t), dir)
-	out, err := exec.Command("go", "run", "../../examples/go", "-addr", "unix://"+filepath.Join(dir, "c.sock")).CombinedOutput()
+	out, err := exec.Command("go", "run", "../../examples/go", "agent", "unix://"+filepath.Join(dir, "c.sock")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"2 messages, 2 of them new", "4 messages, 2 of them new", "6 messages, 2 of them new"} {
+	for _, want := range []string{
+		"16 tokens are too few: system prompt",
+		"2 messages, 2 of them new",
+		"4 messages, 2 of them new",
+		"meanwhile, event 6",
+		"by dialogue_window",
+		"is still there: 1200 characters",
+	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
