@@ -130,6 +130,7 @@ class Assembly:
             system_first = self.held.system_first
         else:
             system_first = bool(self._messages) and self._messages[0].system
+        system_first = system_first and self.format in _formats.SYSTEM_BESIDE
         return Context(
             session_id=self.request.session_id,
             format=self.format,

@@ -27,12 +27,8 @@ MESSAGES: dict[FormatName, str] = {
 }
 """The member of the request's body that holds the messages."""
 
-PROVIDERS: dict[str, FormatName] = {
-    "anthropic": "anthropic",
-    "openai": "openai_responses",
-    "google": "gemini",
-}
-"""The format of each provider that blocks carried as they came are of."""
+SYSTEM_BESIDE: tuple[FormatName, ...] = ("anthropic", "gemini")
+"""The formats whose requests take the system prompt beside the messages."""
 
 
 def with_bytes(content: Any) -> Any:

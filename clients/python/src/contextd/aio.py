@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -19,11 +19,11 @@ from contextd.errors import IntegrityError, from_rpc
 from contextd.events import Content, tool_result
 from contextd.v1.assembly_pb2 import Injection
 from contextd.v1.budget_pb2 import Budget
-from contextd.v1.context_service_pb2_grpc import ContextServiceAsyncStub, ContextServiceStub
+from contextd.v1.context_service_pb2_grpc import ContextServiceStub
 from contextd.v1.event_pb2 import Event
 from contextd.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest
 from contextd.v1.policy_pb2 import Policy
-from contextd.v1.replay_pb2 import ResolvePointerRequest, ResolvePointerResponse
+from contextd.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
 from contextd.v1.session_pb2 import (
     CreateSessionRequest,
     DeleteSessionRequest,
@@ -32,6 +32,9 @@ from contextd.v1.session_pb2 import (
     Session,
 )
 from contextd.v1.tokens_pb2 import CountTokensRequest
+
+if TYPE_CHECKING:
+    from contextd.v1.context_service_pb2_grpc import ContextServiceAsyncStub
 
 
 class Client:

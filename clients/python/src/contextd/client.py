@@ -22,7 +22,7 @@ from contextd.v1.context_service_pb2_grpc import ContextServiceStub
 from contextd.v1.event_pb2 import Event
 from contextd.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest
 from contextd.v1.policy_pb2 import Policy
-from contextd.v1.replay_pb2 import ResolvePointerRequest, ResolvePointerResponse
+from contextd.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
 from contextd.v1.session_pb2 import (
     CreateSessionRequest,
     DeleteSessionRequest,

@@ -1,0 +1,112 @@
+"""A client that is sent what is new holds what a client that asks for all is sent."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from conversation import BUDGET, POLICY, opening, turn
+
+import contextd
+import contextd.aio
+from contextd import FormatName, Injection, IntegrityError, events
+from contextd.v1.assembly_pb2 import (
+    AssembleContextResponse,
+    ContextHeader,
+    ContextTrailer,
+    MessageChunk,
+    RenderedMessage,
+)
+
+FORMATS = get_args(FormatName)
+
+
+def clock(number: int) -> list[Injection]:
+    """An injection in every second turn."""
+    if number % 2:
+        return []
+    text = events.text(f"It is {number} o'clock.")
+    return [Injection(name="clock", blocks=[text], reserve_tokens=40)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_forty_turns(address: str, session_id: str, format: FormatName) -> None:
+    with contextd.Client(address) as delta:
+        delta.append(session_id, *opening())
+        sent = whole = rewritten = 0
+        for number in range(1, 41):
+            injections = clock(number)
+            held = delta.assemble(
+                session_id, format, budget=BUDGET, policy=POLICY, injections=injections
+            )
+            with contextd.Client(address) as full:
+                asked = full.assemble(
+                    session_id, format, budget=BUDGET, policy=POLICY, injections=injections,
+                    preview=True,
+                )  # fmt: skip
+            assert held.lines == asked.lines
+            assert held.context_hash == contextd.hash_lines(held.lines)
+            assert held.system == asked.system
+            assert asked.sent == len(asked.lines)
+            sent += held.sent
+            whole += asked.sent
+            rewritten += held.header.HasField("have_broken")
+            delta.append(session_id, *turn(number))
+    assert rewritten, "nothing was ever rewritten: the budget is too wide for this test"
+    assert sent * 2 < whole, f"{sent} of {whole} messages were sent"
+
+
+async def test_asyncio_is_sent_the_same(
+    client: contextd.Client, aclient: contextd.aio.Client, session_id: str
+) -> None:
+    client.append(session_id, *opening())
+    for number in range(1, 6):
+        mine = client.assemble(session_id, "anthropic", budget=BUDGET, policy=POLICY)
+        other = await aclient.assemble(session_id, "anthropic", budget=BUDGET, policy=POLICY)
+        assert mine.lines == other.lines
+        assert other.sent < len(other.lines) or number == 1
+        await aclient.append(session_id, *turn(number))
+    read = [event.event_id async for event in aclient.read_events(session_id)]
+    assert read == [event.event_id for event in client.read_events(session_id)]
+    assert len(read) == (await aclient.get_session(session_id)).head_seq
+
+
+def test_forgets_the_oldest(address: str, session_id: str) -> None:
+    with contextd.Client(address, held_contexts=1) as client:
+        for name in ("a", "b"):
+            client.append(f"{session_id}/{name}", *opening())
+            client.assemble(f"{session_id}/{name}", "contextd", budget=BUDGET)
+        assert client.assemble(f"{session_id}/b", "contextd", budget=BUDGET).sent == 0
+        assert client.assemble(f"{session_id}/a", "contextd", budget=BUDGET).sent == 2
+
+
+class Tampered:
+    """A service whose answer is not what was sent."""
+
+    def __init__(self, header: ContextHeader, lines: list[bytes]) -> None:
+        messages = [RenderedMessage(index=i, json=line) for i, line in enumerate(lines)]
+        self._parts = [
+            AssembleContextResponse(header=header),
+            AssembleContextResponse(chunk=MessageChunk(messages=messages)),
+            AssembleContextResponse(
+                trailer=ContextTrailer(
+                    message_count=header.message_count, context_hash=header.context_hash
+                )
+            ),
+        ]
+
+    def AssembleContext(self, request: object, timeout: object) -> list[AssembleContextResponse]:
+        return self._parts
+
+
+@pytest.mark.parametrize("lines", [[b"{}", b'{"a":2}'], [b"{}"], [b'{"a":1}', b"{}"]])
+def test_refuses_other_bytes(client: contextd.Client, lines: list[bytes]) -> None:
+    true_hash = contextd.hash_lines([b"{}", b'{"a":1}'])
+    header = ContextHeader(
+        context_hash=true_hash, prefix_hash=true_hash, message_count=2, prefix_messages=2
+    )
+    client.stub = Tampered(header, [b"{}", b'{"a":1}'])  # type: ignore[assignment]
+    assert client.assemble("s", "contextd").sent == 2
+    client.stub = Tampered(header, lines)  # type: ignore[assignment]
+    with pytest.raises(IntegrityError):
+        contextd.Client.assemble(client, "t", "contextd")
