@@ -243,8 +243,9 @@ type AssembleContextRequest struct {
 	// at most 256 characters. Empty: every request is a new one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Leave out of the answer what grows with the session though nothing is new: the
-	// header's projection, which ListProjections has, and the messages as values, which
-	// json has. With have, what is sent is then proportional to what is new.
+	// header's session_id, its projection, which ListProjections has, the tokens by tier,
+	// and the messages as values, which json has. With have, what is sent is then
+	// proportional to what is new.
 	Brief         bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -457,7 +458,7 @@ func (*AssembleContextResponse_Trailer) isAssembleContextResponse_Part() {}
 // What was decided about a context, before its messages.
 type ContextHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session. Empty for ProjectTranscript.
+	// The session. Empty for ProjectTranscript, and where the request is brief.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The last event that the context takes in. 0: the log was empty.
 	AsOfSeq uint64 `protobuf:"varint,2,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`

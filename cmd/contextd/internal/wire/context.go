@@ -43,7 +43,8 @@ func AsOfToDomain(seq *uint64) *eventlog.Seq {
 
 // Brief leaves out of a header what grows with the session though nothing is new.
 func Brief(h *contextdv1.ContextHeader) {
-	h.Projection = nil
+	h.SessionId, h.Projection = "", nil
+	h.GetBudget().TierTokens = nil
 }
 
 // HeaderToProto converts everything about a context but its messages.
