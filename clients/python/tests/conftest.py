@@ -38,8 +38,18 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(binary: Path) -> Iterator[str]:
     """A daemon's address. It listens on a port of its own choice and tells it in its log."""
     daemon = subprocess.Popen(
-        [str(binary), "serve", "--store", "memory", "--listen", "127.0.0.1:0"]
-        + ["--log-format", "json", "--max-event-bytes", "1MiB"],
+        [
+            str(binary),
+            "serve",
+            "--store",
+            "memory",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+            "--max-event-bytes",
+            "1MiB",
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -78,7 +78,8 @@ async def test_runner(aclient: contextd.aio.Client, session_id: str) -> None:
     second = await agents.Runner.run(agent, "And now?", session=session, run_config=config)
     assert second.final_output == "Rain 4."
     kinds = [i.get("type") or i["role"] for i in model.given[2]]
-    assert kinds[:1] == ["message"] and kinds.count("function_call") == 1
+    assert kinds[:1] == ["message"]
+    assert kinds.count("function_call") == 1
     assert kinds.index("reasoning") < kinds.index("function_call")
     (call,) = (i for i in model.given[2] if i.get("type") == "function_call")
     assert call["arguments"] == '{"city": "Köln", "days": 1.0}'
