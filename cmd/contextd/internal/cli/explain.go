@@ -82,7 +82,7 @@ func decisions(p *contextdv1.Projection) []decision {
 	for _, r := range p.GetRedactionPointers() {
 		shortened[r.GetSourceSeq()] = append(shortened[r.GetSourceSeq()], r)
 	}
-	dropped := "left the front; the ledger names its calls"
+	dropped := "left; what stands in its place names its calls"
 	if p.GetSummaryId() != "" {
 		dropped += ", beside summary " + p.GetSummaryId()
 	}
