@@ -43,11 +43,11 @@ func stringEnd(value []byte) int {
 			break
 		}
 		i += at + 1
-		backslashes := 0
-		for j := i - 2; j > 0 && value[j] == '\\'; j-- {
-			backslashes++
+		escapes := 0
+		for value[i-2-escapes] == '\\' { // ends at the opening quote
+			escapes++
 		}
-		if backslashes%2 == 0 {
+		if escapes%2 == 0 {
 			return i
 		}
 	}
