@@ -125,6 +125,12 @@ generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## Format 
 check-generated: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## Fail where generated code is not what the protos give
 	tools/check-generated.sh
 
+# ---------------------------------------------------------------- clients
+
+.PHONY: test-typescript
+test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)
+	clients/typescript/test.sh || [ $$? = 3 ]
+
 # ---------------------------------------------------------------- lint
 
 .PHONY: lint

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LanguageModelV3GenerateResult, LanguageModelV3Prompt, LanguageModelV3StreamPart } from "@ai-sdk/provider";
+import { generateText, type ModelMessage, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
+import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai/test";
+import { z } from "zod";
+import { contextdMiddleware, type MiddlewareOptions, PromptDivergedError } from "../src/ai-sdk/index.js";
+import { toPrompt } from "../src/ai-sdk/to-prompt.js";
+import { toEvent } from "../src/ai-sdk/to-events.js";
+import { own, text } from "../src/index.js";
+import { policy, tight } from "./conversation.js";
+import { daemon, noDaemon } from "./daemon.js";
+
+const d = daemon();
+
+const usage = {
+  inputTokens: { total: 900, noCache: 900, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 5, text: 5, reasoning: 0 },
+};
+
+/** A model that calls a tool so many times, and then answers. */
+function model(calls: number): MockLanguageModelV3 {
+  let n = 0;
+  return new MockLanguageModelV3({
+    modelId: "claude-sonnet-4-5",
+    doGenerate: async (): Promise<LanguageModelV3GenerateResult> => {
+      const i = n++;
+      const content: LanguageModelV3GenerateResult["content"] =
+        i < calls
+          ? [
+              { type: "reasoning", text: `thought ${i}`, providerMetadata: { anthropic: { signature: `sig-${i}` } } },
+              { type: "text", text: `Step ${i}.` },
+              { type: "tool-call", toolCallId: `call-${i}`, toolName: "read", input: JSON.stringify({ path: `file${i}.go` }) },
+            ]
+          : [{ type: "text", text: "Done." }];
+      const unified = i < calls ? "tool-calls" : "stop";
+      return { content, finishReason: { unified, raw: unified }, usage, warnings: [] };
+    },
+  });
+}
+
+const tools = {
+  read: tool({
+    inputSchema: z.object({ path: z.string() }),
+    execute: async ({ path }: { path: string }) =>
+      Array.from({ length: 40 }, (_, i) => `${path}:${i} func step${i * 7}() error { return nil }`).join("\n"),
+  }),
+};
+
+const wrapped = (mock: MockLanguageModelV3, options: MiddlewareOptions) =>
+  wrapLanguageModel({ model: mock, middleware: contextdMiddleware(options) });
+
+const size = (prompt: LanguageModelV3Prompt) => JSON.stringify(prompt).length;
+
+test("an agent's prompts are the session's context", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/agent");
+  const mock = model(24);
+  const errors: unknown[] = [];
+  const result = await generateText({
+    model: wrapped(mock, { session, budget: tight, policy, onRecordError: (e) => errors.push(e) }),
+    system: "You repair builds.",
+    prompt: "Why does make fail?",
+    tools,
+    stopWhen: stepCountIs(30),
+  });
+  assert.equal(result.text, "Done.");
+  assert.equal(result.steps.length, 25);
+  assert.deepEqual(errors, []);
+
+  const prompts = mock.doGenerateCalls.map((c) => c.prompt);
+  // The first is what the SDK made of the parameters, as no reducer had anything to do.
+  assert.deepEqual(prompts[1]!.map(({ role }) => role), ["system", "user", "assistant", "tool"]);
+  assert.deepEqual(prompts[1]![2], {
+    role: "assistant",
+    content: [
+      { type: "reasoning", text: "thought 0", providerOptions: { anthropic: { signature: "sig-0" } } },
+      { type: "text", text: "Step 0." },
+      { type: "tool-call", toolCallId: "call-0", toolName: "read", input: { path: "file0.go" } },
+    ],
+  });
+  // Later ones are cut, and every result has its call.
+  const last = prompts.at(-1)!;
+  assert.ok(size(last) < 40_000 && size(last) < 24 * 1800, `${size(last)} characters`);
+  for (const prompt of prompts) {
+    const calls = prompt.flatMap((m) => (m.role === "assistant" ? m.content : [])).flatMap((p) => (p.type === "tool-call" ? p.toolCallId : []));
+    const results = prompt.flatMap((m) => (m.role === "tool" ? m.content : [])).flatMap((p) => (p.type === "tool-result" ? p.toolCallId : []));
+    assert.deepEqual(results, calls);
+    assert.equal(prompt[0]!.role, "system");
+    assert.deepEqual(prompt.find((m) => m.role === "user")?.content, [{ type: "text", text: "Why does make fail?" }]);
+  }
+  // The log has everything, once: 2 + 24 * (call + result). The answer comes with the next prompt.
+  assert.equal((await session.get()).headSeq, 50n);
+  const context = await session.assemble(own, { budget: tight, policy, preview: true });
+  assert.ok(context.header.budget!.projectedTokens < context.header.budget!.rawTokens / 2n);
+  // What the provider counted was taken down for each call.
+  const { call } = await d.client.stub.explainCall({ sessionId: session.id });
+  assert.equal(call?.number, 25);
+  assert.equal(call?.inputTokens, 900n);
+  assert.equal(call?.stopReason, "stop");
+});
+
+test("a conversation goes on in another process, and nothing is appended twice", { skip: noDaemon }, async () => {
+  const messages: ModelMessage[] = [{ role: "user", content: "one" }];
+  for (let n = 0; n < 3; n++) {
+    const session = d.client.session("ai/resumed"); // and a middleware that knows nothing yet
+    const { response } = await generateText({ model: wrapped(model(1), { session }), system: "s", messages, tools, stopWhen: stepCountIs(3) });
+    messages.push(...response.messages, { role: "user", content: `and ${n}?` });
+  }
+  const session = d.client.session("ai/resumed");
+  // System, and of each round the user's message, a call, a result and (but for the last) an answer.
+  assert.equal((await session.get()).headSeq, 1n + 3n * 3n + 2n);
+});
+
+test("a prompt that is not what the log holds is refused", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/diverged");
+  const wrappedModel = wrapped(model(0), { session });
+  await generateText({ model: wrappedModel, system: "s", prompt: "one" });
+  await assert.rejects(
+    generateText({ model: wrappedModel, system: "s", prompt: "another" }),
+    (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged",
+  );
+  assert.equal((await session.get()).headSeq, 2n);
+});
+
+test("a stream is recorded, with injections and marks of the cache", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/stream");
+  const chunks: LanguageModelV3StreamPart[] = [
+    { type: "stream-start", warnings: [] },
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: "Hello." },
+    { type: "text-end", id: "1" },
+    { type: "finish", finishReason: { unified: "stop", raw: "end_turn" }, usage },
+  ];
+  const mock = new MockLanguageModelV3({ doStream: async () => ({ stream: convertArrayToReadableStream(chunks) }) });
+  const injections = () => [{ name: "now", blocks: [text("It is noon.")] }];
+  const options = { session, injections, anthropicCache: true, budget: { maxTokens: 4000, injectionReserve: 100 } };
+  const result = streamText({ model: wrapped(mock, options), system: "s", prompt: "hi" });
+  assert.equal(await result.text, "Hello.");
+  const marks = { anthropic: { cacheControl: { type: "ephemeral" } } };
+  assert.deepEqual(mock.doStreamCalls[0]!.prompt, [
+    { role: "system", content: "s", providerOptions: marks },
+    { role: "user", content: [{ type: "text", text: "hi" }], providerOptions: marks },
+    { role: "user", content: [{ type: "text", text: "It is noon." }] },
+  ]);
+  const { call } = await d.client.stub.explainCall({ sessionId: session.id });
+  assert.equal(call?.stopReason, "end_turn");
+});
+
+test("parts come back from the log as they went in", { skip: noDaemon }, async () => {
+  const options = { openai: { itemId: "msg_1" } };
+  const prompt: LanguageModelV3Prompt = [
+    { role: "system", content: "s" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "see" },
+        { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", filename: "a.png" },
+        { type: "file", mediaType: "application/pdf", data: new URL("https://example.com/a.pdf") },
+      ],
+    },
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "", providerOptions: { openai: { itemId: "rs_1", reasoningEncryptedContent: "c2VhbA==" } } },
+        { type: "reasoning", text: "", providerOptions: { anthropic: { redactedData: "c2VhbGVk" } } },
+        { type: "text", text: "both", providerOptions: options },
+        { type: "tool-call", toolCallId: "s1", toolName: "search", input: { q: 1 }, providerExecuted: true },
+        { type: "tool-result", toolCallId: "s1", toolName: "search", output: { type: "json", value: { found: [1, 2] } } },
+        { type: "tool-call", toolCallId: "a", toolName: "f", input: { x: 1 }, providerOptions: { google: { thoughtSignature: "c2ln" } } },
+        { type: "tool-call", toolCallId: "b", toolName: "f", input: {} },
+      ],
+    },
+    {
+      role: "tool",
+      content: [
+        { type: "tool-result", toolCallId: "a", toolName: "f", output: { type: "error-text", value: "no" } },
+        {
+          type: "tool-result",
+          toolCallId: "b",
+          toolName: "f",
+          output: { type: "content", value: [{ type: "text", text: "t" }, { type: "image-data", data: "iVBORw0KGgo=", mediaType: "image/png" }] },
+        },
+      ],
+    },
+  ];
+  const session = d.client.session("ai/parts");
+  await session.append(prompt.map((m, i) => toEvent(m, `e${i}`)));
+  const context = await session.assemble(own);
+  assert.deepEqual(toPrompt(context.messages()).prompt, prompt);
+});
+
+test("an item that stood behind reasoning that left is not named to OpenAI", () => {
+  const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { openai: { itemId, phase: "x" } } } } } });
+  const { prompt } = toPrompt([
+    { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },
+  ]);
+  assert.deepEqual(prompt, [
+    { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { openai: { phase: "x" } } }] },
+  ]);
+});
