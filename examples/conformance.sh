@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Runs examples/scenario.json in every language whose toolchain is there, against one
+# daemon, and compares what they report byte for byte.
+#
+#   examples/conformance.sh [--allow-few] [LANGUAGE...]
+#
+# Without --allow-few, Go and at least one other language must have run. Exits with 1
+# where a client failed, differed, or too few ran.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+cache=${CONTEXTD_CACHE:-$root/.build}
+out=$cache/conformance
+few=false
+[ "${1-}" != --allow-few ] || { few=true; shift; }
+languages=("$@")
+[ $# -gt 0 ] || languages=(go python typescript rust java)
+
+rm -rf "$out"
+mkdir -p "$out"
+go build -o "$out/contextd" ./cmd/contextd
+"$out/contextd" serve --store memory --listen 127.0.0.1:0 --log-format json </dev/null >"$out/daemon.log" 2>&1 &
+daemon=$!
+stop() {
+	kill "$daemon" 2>/dev/null || true
+	wait "$daemon" 2>/dev/null || true
+}
+trap stop EXIT
+address=
+until [ -n "$address" ]; do
+	kill -0 "$daemon" 2>/dev/null || { echo "the daemon did not start:"; cat "$out/daemon.log"; exit 1; }
+	address=$(sed -n 's/.*"msg":"listening","address":"\([^"]*\)".*/\1/p' "$out/daemon.log")
+	sleep 0.1
+done
+"$out/contextd" health --addr "$address" --wait 30s >/dev/null
+
+ran=() failed=()
+for language in "${languages[@]}"; do
+	run=examples/$language/run.sh
+	if [ ! -x "$run" ]; then
+		echo "$language: skipped, no $run"
+		continue
+	fi
+	code=0
+	SECONDS=0
+	timeout 900 "$run" scenario "$address" examples/scenario.json \
+		</dev/null >"$out/$language.lines" 2>"$out/$language.log" || code=$?
+	case $code in
+	0)
+		ran+=("$language")
+		echo "$language: ran in ${SECONDS}s, $(wc -l <"$out/$language.lines") lines, $(sha256sum <"$out/$language.lines" | cut -c1-16)"
+		;;
+	3) echo "$language: skipped, $(tail -n 1 "$out/$language.lines")" ;;
+	*)
+		failed+=("$language")
+		echo "$language: FAILED with $code"
+		tail -n 20 "$out/$language.log"
+		;;
+	esac
+done
+
+steps=$(grep -cE '^    \{"(append|assemble|resolve_first_pointer|error)"' examples/scenario.json)
+for language in "${ran[@]}"; do
+	if [ "$(wc -l <"$out/$language.lines")" -ne "$steps" ]; then
+		echo "$language: reports $(wc -l <"$out/$language.lines") of $steps steps"
+		failed+=("$language")
+	elif ! diff "$out/${ran[0]}.lines" "$out/$language.lines" >"$out/$language.diff"; then
+		echo "$language: differs from ${ran[0]}:"
+		head -n 10 "$out/$language.diff"
+		failed+=("$language")
+	fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+	echo "conformance: failed: ${failed[*]}"
+	exit 1
+fi
+if ! $few && { [ ${#ran[@]} -lt 2 ] || [[ " ${ran[*]} " != *" go "* ]]; }; then
+	echo "conformance: too few ran (${ran[*]}); Go and one other must, or --allow-few be given"
+	exit 1
+fi
+echo "conformance: ${#ran[@]} clients report the same: ${ran[*]}"
