@@ -263,10 +263,26 @@ type ExportTranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The harness to write for, 1 to 64 characters; see ImportHeader.
-	Harness       string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The harness to write for, 1 to 64 characters: claude, codex, opencode or pi.
+	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
+	// Adds one compaction behind everything else: the summary, ledger and index that
+	// stand for what leaves the context under the budget, and the messages that stay.
+	// The harness then resumes from these. What stays is in full: results are not
+	// replaced in place. Where everything fits, nothing is added and a warning says so.
+	AsCompacted bool `protobuf:"varint,3,opt,name=as_compacted,json=asCompacted,proto3" json:"as_compacted,omitempty"`
+	// The budget of as_compacted, and of it alone; absent: the session's, then the
+	// daemon's.
+	Budget *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
+	// The policy of as_compacted, and of it alone; absent: the session's.
+	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The id that the file gives the session. Empty: the one that it had in its
+	// harness, or one made from its events.
+	HarnessSessionId string `protobuf:"bytes,6,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
+	// The working directory that the file gives where the session does not know it.
+	// Empty: "/".
+	WorkingDirectory string `protobuf:"bytes,7,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ExportTranscriptRequest) Reset() {
@@ -313,11 +329,48 @@ func (x *ExportTranscriptRequest) GetHarness() string {
 	return ""
 }
 
+func (x *ExportTranscriptRequest) GetAsCompacted() bool {
+	if x != nil {
+		return x.AsCompacted
+	}
+	return false
+}
+
+func (x *ExportTranscriptRequest) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *ExportTranscriptRequest) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *ExportTranscriptRequest) GetHarnessSessionId() string {
+	if x != nil {
+		return x.HarnessSessionId
+	}
+	return ""
+}
+
+func (x *ExportTranscriptRequest) GetWorkingDirectory() string {
+	if x != nil {
+		return x.WorkingDirectory
+	}
+	return ""
+}
+
 // A part of the transcript.
 type ExportTranscriptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The next bytes of the file.
-	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// The next bytes of the file, at most 31 KiB.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// What became of the session; set on the last part alone.
+	Report        *ExportReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,11 +412,82 @@ func (x *ExportTranscriptResponse) GetData() []byte {
 	return nil
 }
 
+func (x *ExportTranscriptResponse) GetReport() *ExportReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+// What became of a session that was exported.
+type ExportReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries of the file, in the harness's own sense.
+	Entries uint64 `protobuf:"varint,1,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Compactions of the file.
+	Compactions uint64 `protobuf:"varint,2,opt,name=compactions,proto3" json:"compactions,omitempty"`
+	// What the harness has no place for; nothing is left out without one.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportReport) Reset() {
+	*x = ExportReport{}
+	mi := &file_contextd_v1_transcript_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportReport) ProtoMessage() {}
+
+func (x *ExportReport) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_transcript_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportReport.ProtoReflect.Descriptor instead.
+func (*ExportReport) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_transcript_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ExportReport) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *ExportReport) GetCompactions() uint64 {
+	if x != nil {
+		return x.Compactions
+	}
+	return 0
+}
+
+func (x *ExportReport) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 var File_contextd_v1_transcript_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_transcript_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/transcript.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x19contextd/v1/session.proto\"s\n" +
+	"\x1ccontextd/v1/transcript.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x19contextd/v1/session.proto\"s\n" +
 	"\x17ImportTranscriptRequest\x123\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.contextd.v1.ImportHeaderH\x00R\x06header\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\r\n" +
@@ -379,13 +503,23 @@ const file_contextd_v1_transcript_proto_rawDesc = "" +
 	"\x12dropped_duplicates\x18\x04 \x01(\rR\x11droppedDuplicates\x12\x1f\n" +
 	"\vrenamed_ids\x18\x05 \x01(\rR\n" +
 	"renamedIds\x12\x1a\n" +
-	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xab\x01\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\x97\x03\n" +
 	"\x17ExportTranscriptRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12#\n" +
-	"\aharness\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aharness\".\n" +
+	"\aharness\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aharness\x12!\n" +
+	"\fas_compacted\x18\x03 \x01(\bR\vasCompacted\x12+\n" +
+	"\x06budget\x18\x04 \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12+\n" +
+	"\x06policy\x18\x05 \x01(\v2\x13.contextd.v1.PolicyR\x06policy\x126\n" +
+	"\x12harness_session_id\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x10harnessSessionId\x125\n" +
+	"\x11working_directory\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x10workingDirectory\"a\n" +
 	"\x18ExportTranscriptResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04dataB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x04data\x18\x01 \x01(\fR\x04data\x121\n" +
+	"\x06report\x18\x02 \x01(\v2\x19.contextd.v1.ExportReportR\x06report\"f\n" +
+	"\fExportReport\x12\x18\n" +
+	"\aentries\x18\x01 \x01(\x04R\aentries\x12 \n" +
+	"\vcompactions\x18\x02 \x01(\x04R\vcompactions\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarningsB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_transcript_proto_rawDescOnce sync.Once
@@ -399,23 +533,29 @@ func file_contextd_v1_transcript_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_transcript_proto_rawDescData
 }
 
-var file_contextd_v1_transcript_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_contextd_v1_transcript_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_contextd_v1_transcript_proto_goTypes = []any{
 	(*ImportTranscriptRequest)(nil),  // 0: contextd.v1.ImportTranscriptRequest
 	(*ImportHeader)(nil),             // 1: contextd.v1.ImportHeader
 	(*ImportTranscriptResponse)(nil), // 2: contextd.v1.ImportTranscriptResponse
 	(*ExportTranscriptRequest)(nil),  // 3: contextd.v1.ExportTranscriptRequest
 	(*ExportTranscriptResponse)(nil), // 4: contextd.v1.ExportTranscriptResponse
-	(*Session)(nil),                  // 5: contextd.v1.Session
+	(*ExportReport)(nil),             // 5: contextd.v1.ExportReport
+	(*Session)(nil),                  // 6: contextd.v1.Session
+	(*Budget)(nil),                   // 7: contextd.v1.Budget
+	(*Policy)(nil),                   // 8: contextd.v1.Policy
 }
 var file_contextd_v1_transcript_proto_depIdxs = []int32{
 	1, // 0: contextd.v1.ImportTranscriptRequest.header:type_name -> contextd.v1.ImportHeader
-	5, // 1: contextd.v1.ImportTranscriptResponse.session:type_name -> contextd.v1.Session
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	6, // 1: contextd.v1.ImportTranscriptResponse.session:type_name -> contextd.v1.Session
+	7, // 2: contextd.v1.ExportTranscriptRequest.budget:type_name -> contextd.v1.Budget
+	8, // 3: contextd.v1.ExportTranscriptRequest.policy:type_name -> contextd.v1.Policy
+	5, // 4: contextd.v1.ExportTranscriptResponse.report:type_name -> contextd.v1.ExportReport
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_transcript_proto_init() }
@@ -423,6 +563,8 @@ func file_contextd_v1_transcript_proto_init() {
 	if File_contextd_v1_transcript_proto != nil {
 		return
 	}
+	file_contextd_v1_budget_proto_init()
+	file_contextd_v1_policy_proto_init()
 	file_contextd_v1_session_proto_init()
 	file_contextd_v1_transcript_proto_msgTypes[0].OneofWrappers = []any{
 		(*ImportTranscriptRequest_Header)(nil),
@@ -434,7 +576,7 @@ func file_contextd_v1_transcript_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_transcript_proto_rawDesc), len(file_contextd_v1_transcript_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
