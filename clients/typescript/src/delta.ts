@@ -1,6 +1,4 @@
-import type { AssembleContextResponse, ContextHeader, Have } from "./gen/contextd/v1/assembly_pb.js";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { HaveSchema } from "./gen/contextd/v1/assembly_pb.js";
+import type { AssembleContextResponse, ContextHeader, ContextTrailer } from "./gen/contextd/v1/assembly_pb.js";
 import { HashMismatchError } from "./errors.js";
 import { hashOf } from "./hash.js";
 
@@ -23,28 +21,22 @@ export interface Received {
 export class Delta {
   #lines: readonly Uint8Array[] = [];
   #system = false;
-  #have: { messageCount: number; prefixHash: string } = { messageCount: 0, prefixHash: "" };
+  #have = { messageCount: 0, prefixHash: "" };
 
   /** What to say in a request. */
-  have(): MessageInitShape<typeof HaveSchema> & Pick<Have, "messageCount" | "prefixHash"> {
+  have(): { messageCount: number; prefixHash: string } {
     return { ...this.#have };
-  }
-
-  /** Forgets what was held: the next answer is a whole context. */
-  forget(): void {
-    this.#lines = [];
-    this.#have = { messageCount: 0, prefixHash: "" };
   }
 
   /** Reads one answer to a request that said have(). */
   async receive(parts: AsyncIterable<AssembleContextResponse>): Promise<Received> {
     let header: ContextHeader | undefined;
-    let whole = false;
+    let trailer: ContextTrailer | undefined;
     let system = this.#system;
     const fresh: Uint8Array[] = [];
     for await (const { part } of parts) {
       if (part.case === "header") header = part.value;
-      else if (part.case === "trailer") whole = true;
+      else if (part.case === "trailer") trailer = part.value;
       else if (part.case === "chunk") {
         for (const message of part.value.messages) {
           if (message.index === 0) system = message.system;
@@ -52,11 +44,11 @@ export class Delta {
         }
       }
     }
-    if (!header || !whole) throw new Error("the context was cut off");
+    if (!header || !trailer) throw new Error("the context was cut off");
     const lines = [...this.#lines.slice(0, header.skippedMessages), ...fresh];
     const hash = hashOf(lines);
-    if (lines.length !== header.messageCount || hash !== header.contextHash) {
-      throw new HashMismatchError(header.contextHash, hash);
+    for (const { messageCount, contextHash } of [header, trailer]) {
+      if (lines.length !== messageCount || hash !== contextHash) throw new HashMismatchError(contextHash, hash);
     }
     // An injection may have joined the last message: what is said to be held ends before.
     const n = header.prefixMessages;

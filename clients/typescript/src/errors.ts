@@ -62,7 +62,7 @@ export class NotFoundError extends ContextdError {}
 /** ALREADY_EXISTS: a session's id is taken, or an event's belongs to other content. */
 export class AlreadyExistsError extends ContextdError {}
 
-/** ABORTED: somebody appended in between; read the log from headSeq's predecessor on. */
+/** ABORTED: somebody appended in between; read the log up to headSeq and append again. */
 export class HeadMismatchError extends ContextdError {
   /** The newest seq of the log. */
   get headSeq(): bigint {

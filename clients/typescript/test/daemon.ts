@@ -6,13 +6,14 @@ import { Client, type Sidecar, startSidecar } from "../src/index.js";
 
 const root = resolve(import.meta.dirname, "../../../..");
 
-function build(): string {
+/** The daemon to test against: CONTEXTD_BINARY, or one that is built. */
+export function binary(): string {
   const given = process.env["CONTEXTD_BINARY"];
   if (given) return given;
-  const binary = resolve(root, ".build/typescript/contextd");
-  mkdirSync(resolve(binary, ".."), { recursive: true });
-  execFileSync("go", ["build", "-p", "2", "-o", binary, "./cmd/contextd"], { cwd: root, stdio: "inherit" });
-  return binary;
+  const built = resolve(root, ".build/typescript/contextd");
+  mkdirSync(resolve(built, ".."), { recursive: true });
+  execFileSync("go", ["build", "-p", "2", "-o", built, "./cmd/contextd"], { cwd: root, stdio: "inherit" });
+  return built;
 }
 
 /** Why there can be no daemon here, for the skip option of tests; false where there can. */
@@ -27,7 +28,7 @@ export function daemon(...args: string[]): { client: Client; address: string } {
   let sidecar: Sidecar | undefined;
   before(async () => {
     if (noDaemon) return;
-    sidecar = await startSidecar({ binary: build(), args: ["--store", "memory", ...args] });
+    sidecar = await startSidecar({ binary: binary(), args: ["--store", "memory", ...args] });
     held.address = sidecar.address;
     held.client = new Client(sidecar.address);
   });

@@ -32,7 +32,7 @@ async function* answer(a: Answer): AsyncGenerator<AssembleContextResponse> {
     yield create(AssembleContextResponseSchema, { part: { case: "chunk", value: { messages } } });
   }
   if (a.cut) return;
-  yield create(AssembleContextResponseSchema, { part: { case: "trailer", value: { contextHash } } });
+  yield create(AssembleContextResponseSchema, { part: { case: "trailer", value: { contextHash, messageCount: lines.length } } });
 }
 
 test("a request says as much as stays without injections, by the hash of the bytes held", async () => {
