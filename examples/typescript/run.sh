@@ -4,6 +4,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cache=${CONTEXTD_CACHE:-$root/.build}/examples-typescript
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd)
 
 skip() { echo "SKIPPED: no $1"; exit 3; }
 command -v npm >/dev/null || skip npm
@@ -16,7 +18,6 @@ fi
 
 # The packages are kept in the cache, and the folder links to them, unless somebody
 # installed them here.
-mkdir -p "$cache"
 if ! cmp -s "$here/package-lock.json" "$cache/installed"; then
 	cp "$here/package.json" "$here/package-lock.json" "$cache"
 	(cd "$cache" && npm ci --no-audit --no-fund --loglevel=error) >&2
@@ -31,7 +32,6 @@ built=$cache/built
 if [ ! -e "$built" ] || [ -n "$(find "$here/src" "$here"/*.json "$root/proto/contextd/v1" "$root/clients/typescript/proto" "$cache/installed" \
 	\( -path "$here/src/gen" -prune \) -o \( -name '*.ts' -o -name '*.json' -o -name '*.proto' -o -name installed \) -newer "$built" -print -quit)" ]; then
 	(cd "$here" && npm run --silent generate && npm run --silent build -- --outDir "$cache/dist") >&2
-	cp "$here/package.json" "$cache/package.json"
 	touch "$built"
 fi
 exec node "$cache/dist/main.js" "$@"
