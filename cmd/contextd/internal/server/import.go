@@ -108,7 +108,7 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 	}
 	// Everything is checked before anything is appended.
 	for _, part := range t.Sessions {
-		if err := s.checkImport(partID(id, part.Suffix), part.Events); err != nil {
+		if err := s.checkImport(ctx, id, part); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,8 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 		if part.Suffix != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is a conversation of its own and went to session %s", part.Suffix, target))
 		}
-		if err := s.importSession(ctx, target, part, out); err != nil {
+		labels := partLabels(id, part, func(warning string) { out.Warnings = append(out.Warnings, warning) })
+		if err := s.importSession(ctx, target, labels, part.Events, out); err != nil {
 			return nil, err
 		}
 	}
@@ -139,11 +140,17 @@ func partID(id, suffix string) string {
 // maxSessionID is the API's limit on a session_id.
 const maxSessionID = 256
 
-func (s *Server) checkImport(target string, events []eventlog.Event) error {
+func (s *Server) checkImport(ctx context.Context, id string, part harness.Session) error {
+	target := partID(id, part.Suffix)
 	if len(target) > maxSessionID {
 		return &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be short enough for %s to have at most %d characters", target, maxSessionID)}
 	}
-	for _, e := range events {
+	if part.Suffix != "" {
+		if err := s.checkPart(ctx, id, target); err != nil {
+			return err
+		}
+	}
+	for _, e := range part.Events {
 		if err := s.limits.checkEvent("data", eventlog.Size(e)); err != nil {
 			return err
 		}
@@ -151,23 +158,39 @@ func (s *Server) checkImport(target string, events []eventlog.Event) error {
 	return nil
 }
 
+// checkPart refuses to add a subagent's conversation to a session of something else.
+func (s *Server) checkPart(ctx context.Context, id, target string) error {
+	session, err := s.store.Session(ctx, target)
+	var missing *eventlog.NotFoundError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	if err == nil && session.Labels[labelParentSession] != id {
+		err = &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be another: %s exists already and was not imported with %s", target, id)}
+	}
+	return err
+}
+
 // importSession makes the session if there is none and appends the events in
 // batches within the limits.
-func (s *Server) importSession(ctx context.Context, id string, part harness.Session, out *contextdv1.ImportTranscriptResponse) error {
+func (s *Server) importSession(ctx context.Context, id string, labels map[string]string, events []eventlog.Event, out *contextdv1.ImportTranscriptResponse) error {
 	_, known, err := s.settingsOf(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !known {
-		_, err := s.create(ctx, eventlog.Session{ID: id, CreateTime: s.clock(), Labels: part.Labels})
+		_, err := s.create(ctx, eventlog.Session{ID: id, CreateTime: s.clock(), Labels: labels})
 		var exists *eventlog.ExistsError
 		if err != nil && !errors.As(err, &exists) {
 			return err
 		}
 	}
-	for events := part.Events; len(events) > 0; {
+	for len(events) > 0 {
 		n := s.limits.batchOf(events)
-		batch := append([]eventlog.Event(nil), events[:n]...)
+		batch := make([]eventlog.Event, n)
+		for i := range batch {
+			batch[i] = untimed(events[i])
+		}
 		events = events[n:]
 		p, err := s.admitEvents(ctx, id, batch, nil)
 		if err != nil {

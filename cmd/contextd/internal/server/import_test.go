@@ -32,11 +32,16 @@ func importOf(id, data string) func(*testing.T, *api) error {
 // importInto sends the file in small pieces.
 func (a *api) importInto(t *testing.T, id, data string) (*contextdv1.ImportTranscriptResponse, error) {
 	t.Helper()
+	return a.importAs(t, id, "openai", data)
+}
+
+func (a *api) importAs(t *testing.T, id, harness, data string) (*contextdv1.ImportTranscriptResponse, error) {
+	t.Helper()
 	stream, err := a.transcripts.ImportTranscript(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: id, Harness: "openai"}}}
+	part := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: id, Harness: harness}}}
 	for {
 		if err := stream.Send(part); errors.Is(err, io.EOF) {
 			break

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+type exportStream = grpc.ServerStreamingServer[contextdv1.ExportTranscriptResponse]
+
+// ExportTranscript writes a session, with the conversations of its subagents, as the
+// file of a harness. The same log and request give the same bytes.
+func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, stream exportStream) error {
+	s := t.server
+	if err := s.refuseDraining(); err != nil {
+		return err
+	}
+	if err := checkExport(req); err != nil {
+		return err
+	}
+	read, head, err := s.transcriptOf(stream.Context(), req.GetSessionId())
+	if err != nil {
+		return err
+	}
+	var warnings []string
+	if req.GetAsCompacted() {
+		if warnings, err = s.compactTranscript(stream.Context(), req, read.Sessions, head); err != nil {
+			return err
+		}
+	}
+	out := &exportWriter{stream: stream}
+	report, err := harness.Write(out, read, req.GetHarness(), harness.WriteOptions{
+		SessionID: req.GetHarnessSessionId(), WorkingDirectory: req.GetWorkingDirectory(),
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range report.Warnings {
+		warnings = append(warnings, w.String())
+	}
+	return out.finish(&contextdv1.ExportReport{
+		Entries: uint64(report.Entries), Compactions: uint64(report.Compactions), Warnings: warnings,
+	})
+}
+
+// checkExport refuses what cannot be written before a long log is read for it.
+func checkExport(req *contextdv1.ExportTranscriptRequest) error {
+	if !req.GetAsCompacted() {
+		if req.GetBudget() != nil {
+			return &eventlog.InvalidError{Field: "budget", Reason: "is for as_compacted alone"}
+		}
+		if req.GetPolicy() != nil {
+			return &eventlog.InvalidError{Field: "policy", Reason: "is for as_compacted alone"}
+		}
+	}
+	// Only a writer knows its names.
+	one := eventlog.Event{ID: "e", Time: time.Unix(0, 0).UTC(), Body: &eventlog.Message{
+		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}},
+	}}
+	probe := harness.Transcript{Sessions: []harness.Session{{Events: []eventlog.Event{one}}}}
+	_, err := harness.Write(io.Discard, probe, req.GetHarness(), harness.WriteOptions{})
+	var unknown *harness.FormatError
+	if errors.As(err, &unknown) {
+		return &eventlog.InvalidError{Field: "harness", Reason: unknown.Reason}
+	}
+	return err
+}
+
+// exportWriter sends a file in pieces.
+type exportWriter struct {
+	stream exportStream
+	piece  []byte
+}
+
+// Write keeps nothing of p.
+func (w *exportWriter) Write(p []byte) (int, error) {
+	written := len(p)
+	for len(p) > 0 {
+		if len(w.piece) == chunkBytes {
+			if err := w.stream.Send(&contextdv1.ExportTranscriptResponse{Data: w.piece}); err != nil {
+				return 0, err
+			}
+			w.piece = nil
+		}
+		if w.piece == nil {
+			// gRPC keeps what it is given until it is sent: a new piece each time.
+			w.piece = make([]byte, 0, chunkBytes)
+		}
+		n := min(len(p), chunkBytes-len(w.piece))
+		w.piece = append(w.piece, p[:n]...)
+		p = p[n:]
+	}
+	return written, nil
+}
+
+// finish sends the rest of the file, and the report behind it.
+func (w *exportWriter) finish(report *contextdv1.ExportReport) error {
+	if len(w.piece) > 0 {
+		if err := w.stream.Send(&contextdv1.ExportTranscriptResponse{Data: w.piece}); err != nil {
+			return err
+		}
+	}
+	return w.stream.Send(&contextdv1.ExportTranscriptResponse{Report: report})
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// What a compaction that an export adds says of itself.
+const (
+	exportMode     = "host"
+	exportStrategy = "contextd"
+)
+
+// compactTranscript adds to the first session the compaction that its context under
+// the request's budget and policy amounts to. What the harness will not show as the
+// context does is in the warnings. Nothing is recorded.
+func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTranscriptRequest, sessions []harness.Session, head eventlog.Seq) (warnings []string, err error) {
+	session, err := s.existing(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
+	if err != nil {
+		return nil, err
+	}
+	policy.Reduction = inFull(policy.Reduction)
+	made, err := s.timed(ctx, func() (*assemble.Context, error) {
+		return s.engine.Assemble(ctx, assemble.Request{
+			SessionID: req.GetSessionId(), AsOf: &head, Policy: policy, Preview: true,
+			Budget: s.spec(session, req.GetBudget(), nil, render.NameContextd),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	boundary, ok := boundaryOf(made, sessions[0].Events)
+	if !ok {
+		return []string{fmt.Sprintf("nothing was collapsed: the context takes %d tokens and may take %d, so no compaction was added", made.Budget.Projected, made.Budget.Target)}, nil
+	}
+	sessions[0].Events = append(sessions[0].Events, boundary)
+	if n := len(projection.Seqs(made.Projection.Redacted)); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d messages that the context shows in part stand in full in the file, so the harness begins with more tokens", n))
+	}
+	return warnings, nil
+}
+
+// inFull is a policy that lets groups leave and changes none in place where it does
+// not have to: a harness keeps a message whole or not at all.
+func inFull(p reduce.Policy) reduce.Policy {
+	p.ToolResults = reduce.ToolResults{Default: reduce.Retention{Never: true}}
+	p.Duplicates = false
+	p.Clipping = reduce.Clipping{}
+	p.Thinking = reduce.Thinking{}
+	return p
+}
+
+// boundaryOf makes the event of what a context collapsed; false if it did not. The
+// events are those of the log up to the context's head, in order.
+func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, bool) {
+	var texts []string
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if !m.Digest {
+			continue
+		}
+		for j, b := range m.Blocks {
+			if t, ok := b.(eventlog.Text); ok && (j >= len(m.Places) || m.Places[j] == render.Place{}) {
+				texts = append(texts, t.Text)
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return eventlog.Event{}, false
+	}
+	shown := slices.Concat(projection.Seqs(c.Projection.Kept), projection.Seqs(c.Projection.Redacted))
+	slices.Sort(shown)
+	var kept []string
+	for _, seq := range shown {
+		e := &events[seq-1]
+		if m, ok := e.Body.(*eventlog.Message); ok && m.Role != eventlog.RoleSystem {
+			kept = append(kept, e.ID)
+		}
+	}
+	before, after := c.Budget.Raw, c.Budget.Projected
+	return eventlog.Event{
+		ID:   fmt.Sprintf("contextd-compaction-%d", c.AsOf),
+		Time: newest(events),
+		Body: &eventlog.Compaction{
+			Trigger: eventlog.TriggerThreshold, Summary: strings.Join(texts, "\n\n"), KeptEventIDs: kept,
+			PreTokens: &before, PostTokens: &after, Mode: exportMode, Strategy: exportStrategy,
+		},
+	}, true
+}
+
+// newest is the last time that an event states.
+func newest(events []eventlog.Event) (at time.Time) {
+	for _, e := range events {
+		if e.Time.After(at) {
+			at = e.Time
+		}
+	}
+	return at
+}

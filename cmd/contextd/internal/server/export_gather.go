@@ -1,0 +1,89 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// listPage is how many sessions are looked at together for those of subagents.
+const listPage = 256
+
+// transcriptOf reads a session and those that were imported with it, as the reader of
+// the file gave them. It returns the main session's head as well.
+func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcript, eventlog.Seq, error) {
+	main, err := s.store.Session(ctx, id)
+	if err != nil {
+		return harness.Transcript{}, 0, err
+	}
+	parts, err := s.partsOf(ctx, id)
+	if err != nil {
+		return harness.Transcript{}, 0, err
+	}
+	var out harness.Transcript
+	for _, session := range append([]eventlog.Session{main}, parts...) {
+		part := harness.Session{ParentCallID: session.Labels[labelParentCall], Labels: maps.Clone(session.Labels)}
+		if session.ID != id {
+			part.Suffix = strings.TrimPrefix(session.ID, id+"/")
+		}
+		delete(part.Labels, labelParentSession)
+		delete(part.Labels, labelParentCall)
+		if part.Events, err = s.asRead(ctx, session); err != nil {
+			return harness.Transcript{}, 0, err
+		}
+		out.Sessions = append(out.Sessions, part)
+	}
+	return out, main.Head, nil
+}
+
+// partsOf lists the sessions that were imported with a session, in the order of the
+// file.
+func (s *Server) partsOf(ctx context.Context, id string) ([]eventlog.Session, error) {
+	var parts []eventlog.Session
+	prefix := id + "/"
+	for after := prefix; ; {
+		page, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: listPage})
+		if err != nil {
+			return nil, err
+		}
+		for _, session := range page {
+			after = session.ID
+			if !strings.HasPrefix(session.ID, prefix) {
+				page = nil
+				break
+			}
+			if session.Labels[labelParentSession] == id {
+				parts = append(parts, session)
+			}
+		}
+		if len(page) < listPage {
+			break
+		}
+	}
+	slices.SortFunc(parts, func(a, b eventlog.Session) int {
+		// Readers number them from 1, without leading zeros.
+		return cmp.Or(cmp.Compare(stem(a.ID), stem(b.ID)), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	return parts, nil
+}
+
+// stem is an id without the number at its end.
+func stem(id string) string { return strings.TrimRight(id, "0123456789") }
+
+// asRead reads a session's events without what the log and the import gave them.
+func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventlog.Event, error) {
+	events := make([]eventlog.Event, 0, session.Head)
+	for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
+		if err != nil {
+			return nil, err
+		}
+		e.Seq, e.Turn, e.Tokens = 0, 0, eventlog.TokenCounts{}
+		events = append(events, timed(e))
+	}
+	return events, nil
+}
