@@ -10,7 +10,7 @@ from contextd.v1.format_pb2 import Format
 FormatName = Literal["anthropic", "openai_chat", "openai_responses", "gemini", "contextd"]
 """How messages are rendered: for a provider's API, or as contextd's own messages."""
 
-NUMBERS: dict[FormatName, Format] = {
+NUMBERS: dict[FormatName, Format.ValueType] = {
     "contextd": Format.FORMAT_UNSPECIFIED,
     "anthropic": Format.FORMAT_ANTHROPIC,
     "openai_chat": Format.FORMAT_OPENAI_CHAT,

@@ -31,18 +31,21 @@ def usage_of(response: Any) -> Usage:
         return _gemini(raw)
     if "choices" in members:
         first = (raw.get("choices").elements() or [Raw("{}")])[0]
-        cached = _count(used.get("prompt_tokens_details"), "cached_tokens")
+        of_prompt = used.get("prompt_tokens_details")
         return Usage(
             input_tokens=_count(used, "prompt_tokens"),
-            cache_read_tokens=cached,
+            cache_read_tokens=_count(of_prompt, "cached_tokens"),
+            cache_write_tokens=_count(of_prompt, "cache_write_tokens"),
             output_tokens=_count(used, "completion_tokens"),
             stop_reason=first.string("finish_reason"),
             model=raw.string("model"),
         )
     if "output" in members:
+        of_input = used.get("input_tokens_details")
         return Usage(
             input_tokens=_count(used, "input_tokens"),
-            cache_read_tokens=_count(used.get("input_tokens_details"), "cached_tokens"),
+            cache_read_tokens=_count(of_input, "cached_tokens"),
+            cache_write_tokens=_count(of_input, "cache_write_tokens"),
             output_tokens=_count(used, "output_tokens"),
             stop_reason=raw.string("status"),
             model=raw.string("model"),

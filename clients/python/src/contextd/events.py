@@ -60,7 +60,7 @@ def tool_result(
 
 
 def message(
-    role: Role,
+    role: Role.ValueType,
     content: Iterable[Content],
     *,
     model: str = "",
