@@ -127,6 +127,10 @@ check-generated: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## 
 
 # ---------------------------------------------------------------- clients
 
+.PHONY: test-python
+test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped without python3)
+	clients/python/test.sh || [ $$? = 3 ]
+
 .PHONY: test-typescript
 test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)
 	clients/typescript/test.sh || [ $$? = 3 ]
