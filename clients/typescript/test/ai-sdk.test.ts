@@ -119,6 +119,11 @@ test("a prompt that is not what the log holds is refused", { skip: noDaemon }, a
     generateText({ model: wrappedModel, system: "s", prompt: "another" }),
     (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged",
   );
+  // So is it by a middleware that has only the log to go by.
+  await assert.rejects(
+    generateText({ model: wrapped(model(0), { session }), system: "other", prompt: "one" }),
+    (err) => err instanceof PromptDivergedError && err.index === 0,
+  );
   assert.equal((await session.get()).headSeq, 2n);
 });
 
