@@ -52,7 +52,7 @@ var requests = []struct {
 	{"ServeHooks", []string{`{"subscribe":{"session_ids":["s"],"pre_compact":true}}`}},
 	{"WatchLifecycle", []string{`{"session_ids":["s"]}`}},
 	{"ImportTranscript", []string{`{"header":{"session_id":"i"}}`, `{"data":"` + aTranscript + `"}`}},
-	{"ExportTranscript", []string{`{"session_id":"s","harness":"openai"}`}},
+	{"ExportTranscript", []string{`{"session_id":"s","harness":"claude"}`}},
 }
 
 const (
