@@ -650,8 +650,9 @@ type PrefixBreak struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message that differs, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// What rewrote it: a reducer, a projection policy, "log" where an event did, or
-	// "unknown" where no recorded projection begins with what the caller has.
+	// What rewrote it: a reducer, a projection policy, "reminders" where one gave way to
+	// what was said since, "log" where an event did, or "unknown" where no recorded
+	// projection begins with what the caller has.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// The same for people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`

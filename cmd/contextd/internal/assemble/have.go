@@ -31,6 +31,9 @@ func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) 
 	}
 	at := common(held, out.Messages)
 	out.Broken = &Break{Index: at, Cause: breaker(out.Messages, at)}
+	if held[at].Passing {
+		out.Broken.Cause = causeReminders
+	}
 	out.Skipped, out.Messages = at, out.Messages[at:]
 	return nil
 }

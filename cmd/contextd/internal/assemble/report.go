@@ -114,8 +114,12 @@ func breaker(now []Message, at int) string {
 	return causeLog
 }
 
-// causeLog is the cause of a break that no reducer and no policy made.
-const causeLog = "log"
+// The causes of a break that no reducer and no policy made: an event, or reminders that
+// stand behind the newest message.
+const (
+	causeLog       = "log"
+	causeReminders = "reminders"
+)
 
 // injections checks what the runtime adds against the reserves and lays it out.
 func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {

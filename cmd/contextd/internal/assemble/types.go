@@ -145,6 +145,8 @@ func (b *Break) Reason() string {
 	switch b.Cause {
 	case CauseUnknown:
 		return "no recorded projection in this format begins with these messages; everything is sent"
+	case causeReminders:
+		return fmt.Sprintf("a reminder behind message %d gave way to what was said since", b.Index)
 	case causeLog:
 		return fmt.Sprintf("an event changed message %d, such as a late result", b.Index)
 	default:
