@@ -49,14 +49,21 @@ record-demo: ## Record the demo's session again
 replay: ## Replay every session of CORPUS=folder through a daemon and print a table
 	go run ./bench/replay -corpus '$(CORPUS)' $(REPLAY_FLAGS)
 
+FORMATS ?= anthropic,openai_chat,openai_responses,gemini
+
+.PHONY: replay-formats
+replay-formats: ## Hold what CORPUS=folder renders in FORMATS=list to the providers' rules (REPLAY_FLAGS=...)
+	go run ./bench/replay -corpus '$(CORPUS)' -formats '$(FORMATS)' $(REPLAY_FLAGS)
+
 .PHONY: replay-policies
-replay-policies: ## Replay CORPUS=folder under each projection policy in turn (REPLAY_FLAGS=...)
+replay-policies: ## Replay CORPUS=folder under each projection policy in turn (REPLAY_FLAGS=..., with -formats too)
 	for policy in \
 		'{"policy":"clean_tool_repair"}' \
 		'{"policy":"squash_failed_calls"}' \
 		'{"policy":"summary_prefix","summary":"The agent read files and changed some."}' \
 		'{"policy":"reachability_gc"}' \
-		'{"policy":"custom","expression":"age > 60 ? \"drop\" : age > 30 && errors == 0 ? \"stub\" : age > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}'; \
+		'{"policy":"custom","expression":"age > 60 ? \"drop\" : age > 30 && errors == 0 ? \"stub\" : age > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}' \
+		'{"policy":"harness_view"}'; \
 	do \
 		echo "# $$policy"; \
 		go run ./bench/replay -corpus '$(CORPUS)' -policy "{\"projection\":$$policy}" $(REPLAY_FLAGS) || exit 1; \
