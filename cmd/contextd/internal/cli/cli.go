@@ -69,7 +69,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		root.AddCommand(cmd)
 	}
 	for _, newCommand := range []func(*client) *cobra.Command{
-		newSessions, newImport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
+		newSessions, newImport, newExport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
 		newRecord, newExplain, newCompact, newSummaries, newWatch, newPolicy,
 		newShow, newDiff, newVerify,
 	} {
@@ -79,7 +79,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 		c.bind(cmd.PersistentFlags())
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(p.newVersion())
+	root.AddCommand(p.newConvert(), p.newVersion())
 	return root
 }
 

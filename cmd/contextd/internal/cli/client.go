@@ -56,11 +56,15 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 				err = errors.Join(err, closeErr)
 			}
 		}()
-		return f(cmd, api{
-			ContextServiceClient: contextdv1.NewContextServiceClient(conn),
-			transcripts:          contextdv1.NewTranscriptServiceClient(conn),
-			compaction:           contextdv1.NewCompactionServiceClient(conn),
-		}, args)
+		return f(cmd, newAPI(conn), args)
+	}
+}
+
+func newAPI(conn *grpc.ClientConn) api {
+	return api{
+		ContextServiceClient: contextdv1.NewContextServiceClient(conn),
+		transcripts:          contextdv1.NewTranscriptServiceClient(conn),
+		compaction:           contextdv1.NewCompactionServiceClient(conn),
 	}
 }
 

@@ -18,6 +18,11 @@ import (
 // embed runs a daemon within the process for as long as a command takes. Its
 // settings are those of the environment, except where it listens and stores.
 func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
+	return c.embedStore(ctx, config.StoreDisk, c.embedded)
+}
+
+// embedStore is embed with a store of another kind.
+func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.ClientConn, func() error, error) {
 	settings := config.Default()
 	flags := pflag.NewFlagSet("embedded", pflag.ContinueOnError)
 	settings.Bind(flags)
@@ -25,7 +30,7 @@ func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, err
 		return nil, nil, usageError{fmt.Errorf("configuration: %w", err)}
 	}
 	settings.Listen, settings.UnixSocket, settings.MetricsListen = "", "", ""
-	settings.Store, settings.DataDir = config.StoreDisk, c.embedded
+	settings.Store, settings.DataDir = store, dataDir
 	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
 
 	listener := bufconn.Listen(1 << 20)

@@ -3,120 +3,100 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"strings"
+	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-func newImport(c *client) *cobra.Command {
-	header := &contextdv1.ImportHeader{}
-	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Import a transcript of another harness as a session",
-		Long: `Import a transcript of another harness as a session; FILE - is stdin.
+// importFlags are what the import of files is asked for.
+type importFlags struct {
+	session, harness string
+	jobs             int
+	verbose, follow  bool
+}
 
-An import may be repeated: events that the session holds already are not
-appended again.`,
-		Example: `  contextd import ~/.claude/projects/x/1234.jsonl --session my-session
+func newImport(c *client) *cobra.Command {
+	var flags importFlags
+	cmd := &cobra.Command{
+		Use:   "import PATH...",
+		Short: "Import transcripts of other harnesses as sessions",
+		Long: `Import transcripts of other harnesses as sessions: a file, - for stdin, or every
+transcript in a folder and below. The harness is told from the content; what is no
+transcript is counted and left. Files may be compressed by gzip.
+
+An import may be repeated, and goes on where it was interrupted: events that the
+session holds already are not appended again. --follow keeps importing what is
+appended to a file until it is interrupted.
+
+A file becomes the session of its name without its ending. A file of a folder becomes
+the session of its path below the folder, without .jsonl; other bytes than letters,
+digits and ._:- are written as @ and two hexadecimal digits.`,
+		Example: `  contextd import ~/.claude/projects --session claude
+  contextd import ~/.claude/projects/x/1234.jsonl --session my-session
+  contextd import ~/.claude/projects/x/1234.jsonl --follow
   contextd import rollout.jsonl --harness codex --embedded ./data`,
-		Args: cobra.ExactArgs(1),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			if header.GetSessionId() == "" {
-				header.SessionId = sessionOf(args[0])
-			}
-			in, closeInput, err := openInput(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			resp, err := sendTranscript(cmd, api, header, in)
-			if closeErr := closeInput(); err == nil {
-				err = closeErr
-			}
-			if err != nil {
-				return err
-			}
-			return c.writeImport(cmd, resp)
-		}),
+		Args: cobra.MinimumNArgs(1),
 	}
-	cmd.Flags().StringVar(&header.SessionId, "session", "", "`id` of the session; the file's name without its ending if not given")
-	cmd.Flags().StringVar(&header.Harness, "harness", "", "`name` of the format; told from the content if not given")
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		if flags.jobs < 1 {
+			return usageError{errors.New("--jobs must be at least 1")}
+		}
+		if flags.follow {
+			return c.follow(cmd, api, flags, args)
+		}
+		if len(args) == 1 && !isFolder(args[0]) {
+			return c.importFile(cmd, api, flags, args[0])
+		}
+		if slices.Contains(args, "-") {
+			return usageError{errors.New("stdin cannot be imported with other files")}
+		}
+		return c.importTree(cmd, api, flags, args)
+	})
+	f := cmd.Flags()
+	f.StringVar(&flags.session, "session", "", "`id` of the session of a file, and what the ids of several begin with")
+	f.StringVar(&flags.harness, "harness", "", "`name` of the format; told from the content if not given")
+	f.IntVar(&flags.jobs, "jobs", runtime.NumCPU(), "`files` that are imported at once")
+	f.BoolVarP(&flags.verbose, "verbose", "v", false, "name the files that are no transcripts, and the warnings on those that are")
+	f.BoolVar(&flags.follow, "follow", false, "import what is appended to the file until interrupted")
 	return cmd
 }
 
-// sessionOf makes a session id of a file's name.
-func sessionOf(path string) string {
-	base := filepath.Base(path)
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	id := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._:@-", r):
-			return r
-		default:
-			return '_'
-		}
-	}, base)
-	id = strings.TrimLeft(id, ".:@-")
-	if id == "" {
-		return "stdin"
-	}
-	return id
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
-func openInput(cmd *cobra.Command, path string) (io.Reader, func() error, error) {
-	if path == "-" {
-		return cmd.InOrStdin(), func() error { return nil }, nil
+// importFile imports the one file that was named.
+func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path string) error {
+	header := &contextdv1.ImportHeader{SessionId: flags.session, Harness: flags.harness}
+	if header.GetSessionId() == "" {
+		header.SessionId = sessionOf(path)
 	}
-	f, err := os.Open(path)
+	in, err := openTranscript(cmd, path)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return f, f.Close, nil
-}
-
-// sendBytes is how much of a file goes into one message.
-const sendBytes = 31 << 10
-
-func sendTranscript(cmd *cobra.Command, api api, header *contextdv1.ImportHeader, in io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
-	stream, err := api.transcripts.ImportTranscript(cmd.Context())
-	if err != nil {
-		return nil, err
+	resp, err := sendTranscript(cmd.Context(), api, header, in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return err
 	}
-	err = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: header}})
-	for err == nil {
-		// gRPC keeps what it is given until it is sent: a new piece each time.
-		piece := make([]byte, sendBytes)
-		n, readErr := io.ReadFull(in, piece)
-		if n > 0 {
-			err = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: piece[:n]}})
-		}
-		if readErr != nil {
-			if !errors.Is(readErr, io.EOF) && !errors.Is(readErr, io.ErrUnexpectedEOF) {
-				return nil, readErr
-			}
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	// Where sending failed with io.EOF, this tells why.
-	return stream.CloseAndRecv()
-}
-
-func (c *client) writeImport(cmd *cobra.Command, resp *contextdv1.ImportTranscriptResponse) error {
 	if c.json {
 		return writeJSON(cmd.OutOrStdout(), resp)
 	}
 	for _, w := range resp.GetWarnings() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", oneLine(w, 0))
 	}
-	s := resp.GetSession()
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d events appended, %d in the session, %d turns, %d compactions, %d duplicates left out, %d ids renamed\n",
-		s.GetSessionId(), resp.GetEvents(), s.GetHeadSeq(), s.GetTurns(), resp.GetCompactions(), resp.GetDroppedDuplicates(), resp.GetRenamedIds())
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), importLine(resp))
 	return err
+}
+
+// importLine says what an import did.
+func importLine(resp *contextdv1.ImportTranscriptResponse) string {
+	s := resp.GetSession()
+	return fmt.Sprintf("%s: %d events appended, %d in the session, %d turns, %d compactions, %d duplicates left out, %d ids renamed",
+		s.GetSessionId(), resp.GetEvents(), s.GetHeadSeq(), s.GetTurns(), resp.GetCompactions(), resp.GetDroppedDuplicates(), resp.GetRenamedIds())
 }

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/harness"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// convertedSession is what the session is called while it is converted.
+const convertedSession = "converted"
+
+func (p Program) newConvert() *cobra.Command {
+	c := &client{program: p}
+	var flags exportFlags
+	from := ""
+	cmd := &cobra.Command{
+		Use:   "convert IN OUT",
+		Short: "Rewrite the transcript of a harness for another, without a daemon",
+		Long: `Rewrite the transcript of a harness as the file that another resumes from, without a
+daemon and without keeping anything; - is stdin and stdout. What could not be read as
+it stood, and what the harness has no place for, is told on stderr.
+
+--as-compacted is that of "contextd export".`,
+		Example: `  contextd convert 1234.jsonl rollout.jsonl --to codex
+  contextd convert long.jsonl short.jsonl --to claude --as-compacted --max-tokens 32k`,
+		Args: cobra.ExactArgs(2),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := flags.resolve(); err != nil {
+			return err
+		}
+		in, err := openTranscript(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		convert := c.convertPlain
+		if flags.req.GetAsCompacted() {
+			convert = c.convertCompacted
+		}
+		var report *contextdv1.ExportReport
+		err = writeOutput(cmd, args[1], func(w io.Writer) (err error) {
+			report, err = convert(cmd, in, from, &flags.req, w)
+			return err
+		})
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+		return writeExport(cmd, c.json, report)
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.req.Harness, "to", "", "`name` of the harness to write for: "+strings.Join(harness.Writers(), ", "))
+	f.StringVar(&from, "from", "", "`name` of the harness that wrote it; told from the content if not given")
+	f.BoolVar(&c.json, "json", false, "write the report as JSON")
+	flags.bind(f)
+	cobra.CheckErr(cmd.MarkFlagRequired("to"))
+	return cmd
+}
+
+// convertPlain needs nothing but a reader and a writer.
+func (c *client) convertPlain(_ *cobra.Command, in io.Reader, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
+	read, err := harness.Read(in, from)
+	if err != nil {
+		return nil, formatError("--from", err)
+	}
+	wrote, err := harness.Write(w, read, req.GetHarness(), harness.WriteOptions{
+		SessionID: req.GetHarnessSessionId(), WorkingDirectory: req.GetWorkingDirectory(),
+	})
+	if err != nil {
+		return nil, formatError("--to", err)
+	}
+	out := &contextdv1.ExportReport{Entries: uint64(wrote.Entries), Compactions: uint64(wrote.Compactions)}
+	for _, warning := range append(read.Warnings, wrote.Warnings...) {
+		out.Warnings = append(out.Warnings, warning.String())
+	}
+	return out, nil
+}
+
+// formatError makes the command line's fault of one of the format.
+func formatError(flag string, err error) error {
+	var format *harness.FormatError
+	if errors.As(err, &format) {
+		return usageError{fmt.Errorf("%s: %w", flag, err)}
+	}
+	return err
+}
+
+// convertCompacted takes the way through a daemon that keeps nothing: contexts are
+// made of a log.
+func (c *client) convertCompacted(cmd *cobra.Command, in io.Reader, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (report *contextdv1.ExportReport, err error) {
+	conn, closeConn, err := c.embedStore(cmd.Context(), config.StoreMemory, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeConn()) }()
+	api := newAPI(conn)
+	read, err := sendTranscript(cmd.Context(), api, &contextdv1.ImportHeader{SessionId: convertedSession, Harness: from}, in)
+	if err != nil {
+		return nil, err
+	}
+	req.SessionId = convertedSession
+	report, err = receiveTranscript(cmd, api, req, w)
+	if err != nil {
+		return nil, err
+	}
+	report.Warnings = append(read.GetWarnings(), report.GetWarnings()...)
+	return report, nil
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/contextd/contextd/internal/harness"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// exportFlags are what a transcript is written by.
+type exportFlags struct {
+	req      contextdv1.ExportTranscriptRequest
+	settings requestSettings
+}
+
+func (e *exportFlags) bind(f *pflag.FlagSet) {
+	f.BoolVar(&e.req.AsCompacted, "as-compacted", false, "end with a compaction that leaves what fits the budget")
+	f.StringVar(&e.req.HarnessSessionId, "session-id", "", "`id` that the file gives the session; the one it had, or one made from its events, if not given")
+	f.StringVar(&e.req.WorkingDirectory, "cwd", "", "working `directory` where the session does not know its own; / if not given")
+	e.settings.bind(f)
+}
+
+// resolve completes the request.
+func (e *exportFlags) resolve() (err error) {
+	if e.req.Budget, e.req.Policy, err = e.settings.resolve(); err != nil {
+		return err
+	}
+	if !e.req.GetAsCompacted() && (e.req.GetBudget() != nil || e.req.GetPolicy() != nil) {
+		return usageError{errors.New("a budget and a policy are for --as-compacted alone")}
+	}
+	return nil
+}
+
+func newExport(c *client) *cobra.Command {
+	var flags exportFlags
+	output := ""
+	cmd := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a session as the transcript of a harness",
+		Long: `Write a session, with those of its subagents that were imported with it, as the file
+that a harness resumes from. What the harness has no place for is told on stderr.
+
+--as-compacted adds a compaction behind everything else: the summary that contextd
+makes of what does not fit the budget, and the messages that stay. The harness resumes
+from these; the file still has everything.`,
+		Example: `  contextd export my-session --harness claude -o 1234.jsonl
+  contextd export my-session --harness codex --as-compacted --max-tokens 32k > rollout.jsonl`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		if err := flags.resolve(); err != nil {
+			return err
+		}
+		flags.req.SessionId = args[0]
+		var report *contextdv1.ExportReport
+		err := writeOutput(cmd, output, func(w io.Writer) (err error) {
+			report, err = receiveTranscript(cmd, api, &flags.req, w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return writeExport(cmd, c.json, report)
+	})
+	f := cmd.Flags()
+	f.StringVar(&flags.req.Harness, "harness", "", "`name` of the harness: "+strings.Join(harness.Writers(), ", "))
+	f.StringVarP(&output, "output", "o", "-", "`file` to write, which then has all of it or is as before; - for stdout")
+	flags.bind(f)
+	cobra.CheckErr(cmd.MarkFlagRequired("harness"))
+	return cmd
+}
+
+// receiveTranscript writes the file that the daemon sends.
+func receiveTranscript(cmd *cobra.Command, api api, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
+	stream, err := api.transcripts.ExportTranscript(cmd.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the daemon sent no report: the file is not whole")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(resp.GetData()); err != nil {
+			return nil, err
+		}
+		if resp.GetReport() != nil {
+			return resp.GetReport(), nil
+		}
+	}
+}
+
+// writeOutput writes a file, or stdout for "-". A file appears whole or not at all.
+func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (err error) {
+	if path == "-" {
+		return write(cmd.OutOrStdout())
+	}
+	// Devices and pipes cannot be replaced.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".contextd-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeExport says what became of a session.
+func writeExport(cmd *cobra.Command, asJSON bool, r *contextdv1.ExportReport) error {
+	out := cmd.ErrOrStderr() // stdout may be the file
+	if asJSON {
+		return writeJSON(out, r)
+	}
+	for _, w := range r.GetWarnings() {
+		fmt.Fprintf(out, "warning: %s\n", oneLine(w, 0))
+	}
+	_, err := fmt.Fprintf(out, "%d entries written, %d of them compactions\n", r.GetEntries(), r.GetCompactions())
+	return err
+}

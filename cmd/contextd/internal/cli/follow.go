@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// followQuiet is how long a follower waits behind a change: what is written together
+// should be imported together.
+const followQuiet = 200 * time.Millisecond
+
+// follower imports a file again whenever it has grown.
+type follower struct {
+	path string
+	// importBytes imports what the reader gives, from the beginning of the file.
+	importBytes func(ctx context.Context, in io.Reader) error
+	// changes tells that the file may have changed; one signal may stand for many.
+	changes <-chan struct{}
+	now     func() time.Time
+	after   func(time.Duration) <-chan time.Time
+	// seen is the file as it was looked at last, and imported how much of it is imported.
+	seen     fileState
+	imported int64
+}
+
+// fileState tells contents of a file apart.
+type fileState struct {
+	size int64
+	at   time.Time
+}
+
+// follow imports a file until it is interrupted.
+func (c *client) follow(cmd *cobra.Command, api api, flags importFlags, args []string) error {
+	if len(args) != 1 || args[0] == "-" || isFolder(args[0]) {
+		return usageError{errors.New("--follow takes one file")}
+	}
+	path := args[0]
+	header := &contextdv1.ImportHeader{SessionId: flags.session, Harness: flags.harness}
+	if header.GetSessionId() == "" {
+		header.SessionId = sessionOf(path)
+	}
+	if err := checkFollowed(path); err != nil {
+		return err
+	}
+	changes, stop, err := watchFile(path)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	warned := map[string]bool{}
+	f := &follower{path: path, changes: changes, now: time.Now, after: time.After}
+	f.importBytes = func(ctx context.Context, in io.Reader) error {
+		resp, err := sendTranscript(ctx, api, header, in)
+		if err != nil {
+			return err
+		}
+		for _, w := range resp.GetWarnings() {
+			if !warned[w] {
+				warned[w] = true
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", oneLine(w, 0))
+			}
+		}
+		if resp.GetEvents() == 0 {
+			return nil
+		}
+		if c.json {
+			return writeJSON(cmd.OutOrStdout(), resp)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), importLine(resp))
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "following %s\n", oneLine(path, 0))
+	return f.run(cmd.Context())
+}
+
+// run imports until the context ends, which is no error.
+func (f *follower) run(ctx context.Context) error {
+	for {
+		took, err := f.step(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // an interrupt is how a follower ends
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.changes:
+		}
+		// The whole file is read each time: a long one not more than half of the time.
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.after(max(followQuiet, took)):
+		}
+	}
+}
+
+// step imports the file if more of it is there whole than before.
+func (f *follower) step(ctx context.Context) (took time.Duration, err error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	state := fileState{info.Size(), info.ModTime()}
+	if state == f.seen {
+		return 0, nil
+	}
+	whole, err := wholeRecords(file, state.size)
+	if err != nil {
+		return 0, err
+	}
+	// Where all of it is there whole, it may be another of the same size.
+	if whole == 0 || whole == f.imported && whole < state.size {
+		f.seen = state
+		return 0, nil
+	}
+	start := f.now()
+	if err := f.importBytes(ctx, io.NewSectionReader(file, 0, whole)); err != nil {
+		return 0, err
+	}
+	f.seen, f.imported = state, whole
+	return f.now().Sub(start), nil
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+
+	"github.com/contextd/contextd/internal/harness"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// detectBytes is how much of a file is looked at to recognise its format.
+const detectBytes = 1 << 20
+
+// importedFile is what became of a file.
+type importedFile struct {
+	plannedFile
+	// resp is nil if it is no transcript or failed.
+	resp *contextdv1.ImportTranscriptResponse
+	err  error
+}
+
+// importTree imports every transcript that paths lead to. A file that fails does not
+// keep the others from it.
+func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, paths []string) error {
+	files := planImport(paths, flags.session)
+	report := &importReport{client: c, cmd: cmd, verbose: flags.verbose, progress: newProgress(cmd.ErrOrStderr())}
+	report.progress.expect(len(files))
+	group, ctx := errgroup.WithContext(cmd.Context())
+	todo := make(chan plannedFile)
+	group.Go(func() error {
+		defer close(todo)
+		for _, f := range files {
+			select {
+			case todo <- f:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range min(flags.jobs, len(files)) {
+		group.Go(func() error {
+			in := newTranscriptInput(detectBytes)
+			for f := range todo {
+				done := importedFile{plannedFile: f}
+				report.at(f.path)
+				if done.resp, done.err = importOne(ctx, api, in, flags.harness, f); endsImport(done.err) {
+					return done.err
+				}
+				if err := report.add(done); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	report.progress.close()
+	if cause := cmd.Context().Err(); cause != nil {
+		err = fmt.Errorf("%w: import again to go on", cause)
+	}
+	return errors.Join(err, report.end())
+}
+
+// importOne imports a file if it is a transcript.
+func importOne(ctx context.Context, api api, in *transcriptInput, name string, f plannedFile) (resp *contextdv1.ImportTranscriptResponse, err error) {
+	if f.err != nil && f.named {
+		return nil, f.err
+	}
+	if err := in.open(f.path); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if !f.named || name == "" {
+		prefix, err := in.Peek(detectBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		found, ok := harness.Detect(prefix)
+		switch {
+		case !ok && !f.named:
+			return nil, nil
+		case ok && name == "":
+			name = found
+		}
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return sendTranscript(ctx, api, &contextdv1.ImportHeader{SessionId: f.session, Harness: name}, in)
+}
+
+// endsImport reports whether no other file can be imported either.
+func endsImport(err error) bool {
+	st, ok := statusOf(err)
+	if !ok {
+		return errors.Is(err, context.Canceled)
+	}
+	switch st.Code() {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Unimplemented:
+		return true
+	default:
+		return false
+	}
+}
+
+// importReport tells what became of each file, and of all.
+type importReport struct {
+	client   *client
+	cmd      *cobra.Command
+	verbose  bool
+	progress *progress
+
+	mu       sync.Mutex
+	imported int
+	failed   int
+	others   int
+	events   uint64
+	compact  uint64
+	warnings int
+}
+
+func (r *importReport) at(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.at(path)
+}
+
+// fileLine is a file in the output of --json.
+type fileLine struct {
+	Path      string   `json:"path"`
+	SessionID string   `json:"session_id,omitempty"`
+	Events    uint32   `json:"events"`
+	HeadSeq   uint64   `json:"head_seq,omitempty"`
+	Compacted uint32   `json:"compactions"`
+	Dropped   uint32   `json:"dropped_duplicates"`
+	Renamed   uint32   `json:"renamed_ids"`
+	Warnings  []string `json:"warnings,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+func (r *importReport) add(f importedFile) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.close() // or the lines would be written into it
+	defer r.progress.done()
+	out, notes := r.cmd.OutOrStdout(), r.cmd.ErrOrStderr()
+	line := fileLine{Path: f.path, SessionID: f.session}
+	switch {
+	case f.err != nil:
+		r.failed++
+		line.Error = f.err.Error()
+		if st, ok := statusOf(f.err); ok {
+			line.Error = statusText(st)
+		}
+		fmt.Fprintf(notes, "failed: %s: %s\n", oneLine(f.path, 0), line.Error)
+	case f.resp == nil:
+		r.others++
+		if r.verbose {
+			fmt.Fprintf(notes, "no transcript: %s\n", oneLine(f.path, 0))
+		}
+		return nil
+	default:
+		r.imported++
+		r.events += uint64(f.resp.GetEvents())
+		r.compact += uint64(f.resp.GetCompactions())
+		r.warnings += len(f.resp.GetWarnings())
+		line.Events, line.HeadSeq, line.Compacted = f.resp.GetEvents(), f.resp.GetSession().GetHeadSeq(), f.resp.GetCompactions()
+		line.Dropped, line.Renamed, line.Warnings = f.resp.GetDroppedDuplicates(), f.resp.GetRenamedIds(), f.resp.GetWarnings()
+		for _, w := range f.resp.GetWarnings() {
+			if r.verbose {
+				fmt.Fprintf(notes, "warning: %s: %s\n", oneLine(f.path, 0), oneLine(w, 0))
+			}
+		}
+	}
+	if r.client.json {
+		return writeLines(out, []fileLine{line})
+	}
+	if f.resp == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, importLine(f.resp))
+	return err
+}
+
+// end writes the sum, and returns an error if a file failed.
+func (r *importReport) end() error {
+	out := r.cmd.OutOrStdout()
+	if r.client.json {
+		out = r.cmd.ErrOrStderr() // stdout has one value per file
+	}
+	_, err := fmt.Fprintf(out, "%d transcripts imported: %d events appended, %d of them compactions, %d warnings; %d other files; %d failed\n",
+		r.imported, r.events, r.compact, r.warnings, r.others, r.failed)
+	if err == nil && r.failed > 0 {
+		err = fmt.Errorf("%d files were not imported", r.failed)
+	}
+	return err
+}
