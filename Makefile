@@ -142,6 +142,14 @@ test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped with
 test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)
 	clients/typescript/test.sh || [ $$? = 3 ]
 
+# Empty: all languages.
+CONFORMANCE_LANGUAGES ?=
+CONFORMANCE_FLAGS     ?=
+
+.PHONY: conformance
+conformance: ## Run one scenario in every language's client and compare the bytes (CONFORMANCE_LANGUAGES=list)
+	examples/conformance.sh $(CONFORMANCE_FLAGS) $(CONFORMANCE_LANGUAGES)
+
 # ---------------------------------------------------------------- lint
 
 .PHONY: lint
