@@ -37,7 +37,7 @@ func (anthropic) Fragments(m Message) []Fragment {
 }
 
 func (f anthropic) Join(fragments []Fragment) []Encoded {
-	system, rest := turns(fragments, anthropicOpening)
+	system, rest := turns(settled(fragments), anthropicOpening)
 	out := runs(system, func(string) (string, string) { return `{"system":[`, `]}` })
 	for i := range out {
 		out[i].System = true

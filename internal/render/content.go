@@ -105,10 +105,10 @@ func (c *content) json() []byte {
 	return out
 }
 
-// fragments is one fragment with the items, or none.
+// fragments is one fragment with the items, or nothing.
 func (c *content) fragments(speaker string) []Fragment {
 	if len(c.items) == 0 {
-		return nil
+		return nothing(*c.message, c.conversions)
 	}
 	return []Fragment{{Message: *c.message, Speaker: speaker, JSON: c.json(), Conversions: c.conversions}}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -35,6 +36,38 @@ const (
 	// are no JSON object.
 	Wrapped
 )
+
+// nothing is what a message becomes of which nothing is left to say: what tells so, or
+// nothing at all.
+func nothing(m Message, conversions []Conversion) []Fragment {
+	if len(conversions) == 0 {
+		return nil
+	}
+	return []Fragment{{Message: m, Conversions: conversions}}
+}
+
+// settled takes away the fragments with nothing to say. What they tell is told with the
+// next, or where there is none with the one before.
+func settled(fragments []Fragment) []Fragment {
+	hollow := func(f Fragment) bool { return f.JSON == nil }
+	if !slices.ContainsFunc(fragments, hollow) {
+		return fragments
+	}
+	out := make([]Fragment, 0, len(fragments))
+	var told []Conversion
+	for _, f := range fragments {
+		if hollow(f) {
+			told = append(told, f.Conversions...)
+			continue
+		}
+		f.Conversions = slices.Concat(told, f.Conversions)
+		out, told = append(out, f), nil
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Conversions = slices.Concat(out[n-1].Conversions, told)
+	}
+	return out
+}
 
 // description is the text that stands for a block that a format does not carry. It is
 // short: it stands for what may itself be a few words.

@@ -8,7 +8,8 @@ import "slices"
 type Format interface {
 	// Name is what records and requests call the format.
 	Name() string
-	// Fragments are what one message becomes; none if nothing of it can be said. The
+	// Fragments are what one message becomes. Where nothing of it can be said, there is
+	// none, or one without JSON that tells why. The
 	// fragments may share the message's strings, and belong to the caller.
 	Fragments(m Message) []Fragment
 	// Join makes the provider's messages of the fragments of a whole context, in order.
@@ -25,7 +26,8 @@ type Fragment struct {
 	Message
 	// Speaker is the provider's role; fragments of one speaker may be joined.
 	Speaker string
-	// JSON is a whole message, or the items of one's content, separated by commas.
+	// JSON is a whole message, or the items of one's content, separated by commas; nil if
+	// the fragment only tells of conversions.
 	JSON []byte
 	// Elsewhere is JSON for a place where the format does not take this speaker, such
 	// as a system prompt behind the first turn.

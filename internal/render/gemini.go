@@ -39,7 +39,7 @@ func (gemini) Fragments(m Message) []Fragment {
 }
 
 func (gemini) Join(fragments []Fragment) []Encoded {
-	system, rest := turns(fragments, geminiOpening)
+	system, rest := turns(settled(fragments), geminiOpening)
 	out := runs(system, func(string) (string, string) { return `{"systemInstruction":{"parts":[`, `]}}` })
 	for i := range out {
 		out[i].System = true

@@ -65,7 +65,7 @@ func chatParts(m *Message, media bool) *openAIParts {
 // by themselves.
 func chatMessage(m Message, p *openAIParts, role string) []Fragment {
 	if p.count == 0 {
-		return nil
+		return nothing(m, p.conversions)
 	}
 	o := object{dst: make([]byte, 1, len(p.dst)+64)}
 	o.dst[0] = '{'
@@ -132,7 +132,7 @@ func chatAssistant(m Message) []Fragment {
 		}
 	}
 	if p.count == 0 && len(calls) == 0 && refusal == "" {
-		return nil
+		return nothing(m, p.conversions)
 	}
 	o := object{dst: make([]byte, 1, len(p.dst)+len(calls)+96)}
 	o.dst[0] = '{'
@@ -188,6 +188,7 @@ func openAIArguments(arguments string) string {
 // Join puts the leading system messages together, and what results show behind the last
 // of the results that stand together, as nothing may come between a call and a result.
 func (openAIChat) Join(fragments []Fragment) []Encoded {
+	fragments = settled(fragments)
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], `{"role":"system","content":[`))

@@ -37,6 +37,7 @@ func (openAIResponses) Fragments(m Message) []Fragment {
 // Join leaves the items as they are but for the leading system messages, which make one,
 // and for items whose id an earlier one has, which the provider refuses.
 func (openAIResponses) Join(fragments []Fragment) []Encoded {
+	fragments = settled(fragments)
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], responsesHead("system")))
@@ -78,7 +79,7 @@ func responsesParts(m *Message, media bool) *openAIParts {
 // the parts by themselves.
 func responsesMessage(m Message, p *openAIParts, role string) []Fragment {
 	if p.count == 0 {
-		return nil
+		return nothing(m, p.conversions)
 	}
 	json := append([]byte(responsesHead(role)), p.dst...)
 	return []Fragment{{Message: m, Speaker: role, JSON: append(json, ']', '}'), Elsewhere: p.dst, Conversions: p.conversions}}

@@ -42,9 +42,11 @@ func (t *responsesTurn) fragments() []Fragment {
 	for _, r := range t.waiting {
 		t.note(r.block, LeftOut, "reasoning that nothing follows")
 	}
-	if n := len(t.out); n > 0 {
-		t.out[n-1].Conversions = append(t.out[n-1].Conversions, t.noted...)
+	if len(t.out) == 0 {
+		return nothing(t.message, t.noted)
 	}
+	last := &t.out[len(t.out)-1]
+	last.Conversions = append(last.Conversions, t.noted...)
 	return t.out
 }
 

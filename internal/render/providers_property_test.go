@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -149,14 +150,28 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 }
 
 // checkAccounts: each message's tokens, blocks and events are counted once, but for
-// those of messages of which nothing is said.
+// those of messages of which nothing is said; what was converted is told even of them.
 func checkAccounts(t *rapid.T, f render.Format, messages []render.Message, got []render.Encoded) {
 	var tokens uint64
 	var seqs, want []eventlog.Seq
+	told := map[render.Conversion]bool{}
+	for _, m := range got {
+		for _, c := range m.Conversions {
+			told[c] = true
+		}
+	}
 	for _, m := range messages {
-		if len(f.Fragments(m)) > 0 {
+		fragments := f.Fragments(m)
+		if slices.ContainsFunc(fragments, func(f render.Fragment) bool { return f.JSON != nil }) {
 			tokens += m.Tokens
 			want = append(want, m.Seqs...)
+		}
+		for _, fragment := range fragments {
+			for _, c := range fragment.Conversions {
+				if len(got) > 0 && !told[c] {
+					t.Fatalf("%s: nobody tells of %+v", f.Name(), c)
+				}
+			}
 		}
 	}
 	for _, m := range got {

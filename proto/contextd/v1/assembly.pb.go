@@ -918,8 +918,9 @@ type RenderedMessage struct {
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// The reducer or projection policy that changed it last. Empty: none did.
 	Cause string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
-	// It is the system prompt as the request takes it beside the messages: an object
-	// whose one member belongs into the request's body. Only the first message can be.
+	// It is the system prompt. Only the first message can be. For Anthropic and Gemini,
+	// which take it beside the messages, it is an object whose one member belongs into
+	// the request's body; for OpenAI it is a message like others.
 	System        bool `protobuf:"varint,9,opt,name=system,proto3" json:"system,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
