@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
@@ -88,6 +89,9 @@ func Detect(prefix []byte) (string, bool) {
 	return "", false
 }
 
+// readers are used again: none of a transcript's bytes are theirs.
+var readers sync.Pool
+
 var bom = []byte("\xEF\xBB\xBF")
 
 // Read reads a whole transcript. The harness is one of Names, or another name that
@@ -98,7 +102,15 @@ var bom = []byte("\xEF\xBB\xBF")
 // Problems inside a file are warnings. The error is a *FormatError if the input is
 // not in the format, or the input's own error.
 func Read(r io.Reader, harness string) (Transcript, error) {
-	in := bufio.NewReaderSize(r, detectBytes)
+	in, ok := readers.Get().(*bufio.Reader)
+	if !ok {
+		in = bufio.NewReaderSize(nil, detectBytes)
+	}
+	in.Reset(r)
+	defer func() {
+		in.Reset(nil)
+		readers.Put(in)
+	}()
 	if mark, err := in.Peek(len(bom)); err == nil && bytes.Equal(mark, bom) {
 		if _, err := in.Discard(len(bom)); err != nil {
 			return Transcript{}, fmt.Errorf("read transcript: %w", err)

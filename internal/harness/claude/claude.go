@@ -41,7 +41,7 @@ type reader struct {
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
 	unknown   map[string]bool
-	base      []byte // used again for each record
+	differ    transcript.Differ
 }
 
 // Read reads a whole transcript. Memory grows with the conversation, not with the
@@ -66,7 +66,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 func (r *reader) record(line transcript.Record) error {
 	var rec record
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON}
-	if err := line.Decode(&rec); transcript.Malformed(err) {
+	if err := line.DecodeShared(&rec); transcript.Malformed(err) {
 		return err
 	} else if err != nil {
 		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
@@ -184,14 +184,13 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	}
 	around := envelopeOf(session.Labels())
 	base := around.message(&events[0], m, m.Blocks)
-	r.base = around.carried(base).AppendJSON(r.base[:0])
-	session.Envelope(n, difference(r.base, entry.Native))
+	session.Envelope(n, told(r.differ.Difference(around.carried(base), entry.Native)))
 }
 
-// difference is never empty: that it is there says that a record was read.
-func difference(base, native []byte) []byte {
-	if d := transcript.Difference(base, native); d != nil {
-		return d
+// told is never empty: that it is there says that a record was read.
+func told(difference []byte) []byte {
+	if difference != nil {
+		return difference
 	}
 	return []byte("{}")
 }

@@ -128,6 +128,6 @@ func (r *reader) flush() {
 	if events := p.into.Since(n); len(events) == 1 && p.summary != nil {
 		around := envelopeOf(p.into.Labels())
 		base := around.summary(&events[0], p.body.Summary)
-		p.into.Envelope(n, difference(base.JSON(), p.summary))
+		p.into.Envelope(n, told(r.differ.Difference(&base, p.summary)))
 	}
 }

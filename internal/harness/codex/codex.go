@@ -38,8 +38,8 @@ type reader struct {
 	reply string
 	meter meter
 	// items are the ids of events by what their items say, for compactions to name.
-	items map[string]string
-	base  []byte // used again for each record
+	items  map[string]string
+	differ transcript.Differ
 }
 
 // Read reads a whole rollout.
@@ -56,7 +56,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 func (r *reader) record(line transcript.Record) error {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	if err := line.Decode(&rec); transcript.Malformed(err) {
+	if err := line.DecodeShared(&rec); transcript.Malformed(err) {
 		return err
 	} else if err != nil {
 		r.unreadable(entry, err)
@@ -80,7 +80,7 @@ func (r *reader) record(line transcript.Record) error {
 		err = r.meta(entry, rec.Payload)
 	case "turn_context":
 		var c turnContext
-		if err = transcript.Decode(rec.Payload, &c); err == nil {
+		if err = transcript.DecodePart(rec.Payload, &c); err == nil {
 			r.turn(&c)
 			r.session.Record(entry, rec.Type)
 		}
@@ -115,8 +115,7 @@ func (r *reader) append(entry transcript.Entry) string {
 	if base.Len() == 0 {
 		return id
 	}
-	r.base = base.AppendJSON(r.base[:0])
-	d := transcript.Difference(r.base, entry.Native)
+	d := r.differ.Difference(&base, entry.Native)
 	if d == nil {
 		d = []byte("{}") // that it is there says that a record was read
 	}
@@ -135,7 +134,7 @@ func (r *reader) turn(c *turnContext) {
 // meta begins the session, once; a resumed rollout repeats it.
 func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	var m sessionMeta
-	if err := transcript.Decode(payload, &m); err != nil {
+	if err := transcript.DecodePart(payload, &m); err != nil {
 		return err
 	}
 	if r.session.Len() == 0 {
@@ -162,7 +161,7 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 // response items say.
 func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
-	if err := transcript.Decode(payload, &e); err != nil {
+	if err := transcript.DecodePart(payload, &e); err != nil {
 		return err
 	}
 	if dropped(e.Type) {

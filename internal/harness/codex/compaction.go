@@ -11,7 +11,7 @@ import (
 // be the provider's secret; then only the marker holds it.
 func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *notes) error {
 	var c compacted
-	if err := transcript.Decode(payload, &c); err != nil {
+	if err := transcript.DecodePart(payload, &c); err != nil {
 		return err
 	}
 	body := &eventlog.Compaction{Summary: c.Message, NativeJSON: transcript.Compact(entry.Native)}
@@ -21,7 +21,7 @@ func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *n
 	seen := map[string]bool{}
 	for _, raw := range c.ReplacementHistory {
 		var it item
-		if transcript.Decode(raw, &it) != nil {
+		if transcript.DecodePart(raw, &it) != nil {
 			continue
 		}
 		if id := r.items[it.key()]; id != "" && !seen[id] {

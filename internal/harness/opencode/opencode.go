@@ -32,6 +32,7 @@ type reader struct {
 	pending *pending
 	sent    []string // ids of the events that are messages, in order
 	render  renderer
+	differ  transcript.Differ
 }
 
 // Read reads a whole session.
@@ -58,7 +59,7 @@ func (r *reader) field(name string, value json.RawMessage, line int) {
 		Directory string `json:"directory"`
 		ParentID  string `json:"parentID"`
 	}
-	if err := transcript.Decode(value, &session); err != nil {
+	if err := transcript.DecodePart(value, &session); err != nil {
 		r.out.Warn(line, "unexpected shape of the session's info: %v", err)
 		return
 	}
@@ -75,7 +76,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var rec record
-	if err := transcript.Decode(raw, &rec); err != nil {
+	if err := transcript.DecodePart(raw, &rec); err != nil {
 		r.unreadable(entry, err)
 		return
 	}
@@ -86,7 +87,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.prune(rec.Info.Time.Created)
 	parts := make([]part, len(rec.Parts))
 	for i, p := range rec.Parts {
-		if err := transcript.Decode(p, &parts[i]); err != nil {
+		if err := transcript.DecodePart(p, &parts[i]); err != nil {
 			r.unreadable(entry, err)
 			return
 		}
@@ -124,7 +125,7 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 		return
 	}
 	base := r.render.message(events, resultsOf(events))
-	r.session.Envelope(from, transcript.Difference(base.JSON(), prune(raw, role)))
+	r.session.Envelope(from, r.differ.Difference(&base, prune(raw, role)))
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {

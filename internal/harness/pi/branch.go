@@ -13,6 +13,7 @@ type branch struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	render  renderer
+	differ  *transcript.Differ
 	sent    []sent // what became events
 	index   int    // of the record that is read
 }
@@ -24,8 +25,8 @@ type sent struct {
 	event string
 }
 
-func newBranch(out *transcript.Builder, suffix string) *branch {
-	b := &branch{out: out, session: out.Session(suffix), render: renderer{scratch: make([]byte, 0, 4<<10)}}
+func newBranch(out *transcript.Builder, suffix string, differ *transcript.Differ) *branch {
+	b := &branch{out: out, session: out.Session(suffix), differ: differ}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }
@@ -39,7 +40,7 @@ func (b *branch) header(l *line) {
 		b.session.Label(transcript.LabelVersion, strconv.Itoa(l.rec.Version))
 	}
 	base := header(l.rec.ID, l.rec.CWD, "")
-	b.session.SessionEnvelope(transcript.Difference(base.JSON(), l.entry.Native))
+	b.session.SessionEnvelope(b.differ.Difference(&base, l.entry.Native))
 }
 
 // add reads a record, and keeps what its events do not say.
@@ -55,7 +56,7 @@ func (b *branch) add(l *line) {
 	if len(events) > 0 && !kept(events) {
 		if base, ok := b.render.entry(events); ok {
 			native := prune(l.entry.Native, l.rec.Message)
-			b.session.Envelope(from, transcript.Difference(base, native))
+			b.session.Envelope(from, b.differ.Difference(&base, native))
 		}
 	}
 	b.render.wrote(l.rec.ID, l.entry.Time)

@@ -106,15 +106,14 @@ func (m *message) bash() string {
 }
 
 func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
-	var text string
-	if len(raw) == 0 || transcript.Decode(raw, &text) == nil {
+	if text, ok := transcript.Text(raw); ok || len(raw) == 0 || raw[0] == 'n' {
 		if text == "" {
 			return nil, nil
 		}
 		return []eventlog.Block{eventlog.Text{Text: text}}, nil
 	}
 	var list []block
-	if err := transcript.Decode(raw, &list); err != nil {
+	if err := transcript.DecodePart(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	blocks := make([]eventlog.Block, 0, len(list))

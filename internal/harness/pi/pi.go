@@ -30,8 +30,9 @@ func Detect(p transcript.Probe) bool {
 }
 
 type reader struct {
-	out   *transcript.Builder
-	lines []*line
+	out    *transcript.Builder
+	lines  []*line
+	differ transcript.Differ
 }
 
 // Read reads a whole session file. The main session is the way to the last entry,
@@ -43,7 +44,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 		return transcript.Transcript{}, err
 	}
 	r.plant()
-	main := newBranch(r.out, "")
+	main := newBranch(r.out, "", &r.differ)
 	headed := false
 	for i := range r.lines {
 		if l := r.lines[i]; l.rec.Type == sessionType && l.bad == nil && !headed {
@@ -63,13 +64,14 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 
 func (r *reader) record(rec transcript.Record) error {
 	l := &line{index: len(r.lines), entry: transcript.Entry{Line: rec.Line, ID: transcript.PositionID(rec)}}
-	if err := rec.Decode(&l.rec); transcript.Malformed(err) {
+	rec.JSON = bytes.Clone(rec.JSON)
+	if err := rec.DecodeShared(&l.rec); transcript.Malformed(err) {
 		return err
 	} else if err != nil {
 		l.bad = err
 		l.rec = record{}
 	}
-	l.entry.Native = bytes.Clone(rec.JSON)
+	l.entry.Native = rec.JSON
 	l.entry.Time = transcript.ParseTime(l.rec.Timestamp)
 	if l.rec.ID != "" && l.rec.ID != redacted && l.rec.Type != sessionType {
 		l.entry.ID = l.rec.ID
@@ -90,7 +92,7 @@ func (r *reader) branches(main *branch) {
 			left++
 			continue
 		}
-		b := newBranch(r.out, "branch-"+strconv.Itoa(n))
+		b := newBranch(r.out, "branch-"+strconv.Itoa(n), &r.differ)
 		b.session.CopyLabels(main.session)
 		all, own := r.path(i)
 		for _, j := range all {

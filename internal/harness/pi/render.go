@@ -23,16 +23,6 @@ type renderer struct {
 	parent string    // native id of the entry before
 	last   time.Time // of the last entry that has a time
 	warn   func(format string, args ...any)
-	// scratch, if not nil, is written over by each entry.
-	scratch []byte
-}
-
-func (r *renderer) json(v *jsonvalue.Value) []byte {
-	if r.scratch == nil {
-		return v.JSON()
-	}
-	r.scratch = v.AppendJSON(r.scratch[:0])
-	return r.scratch
 }
 
 func (r *renderer) wrote(id string, at time.Time) {
@@ -93,11 +83,11 @@ func (r *renderer) envelope(kind, id string, at time.Time) jsonvalue.Value {
 
 // entry makes the entry of one event, or of the events that are one reply. ok is
 // false if they say nothing that a file could hold.
-func (r *renderer) entry(events []eventlog.Event) (json []byte, ok bool) {
+func (r *renderer) entry(events []eventlog.Event) (v jsonvalue.Value, ok bool) {
 	first := &events[0]
 	m, ok := first.Body.(*eventlog.Message)
 	if !ok {
-		return nil, false
+		return jsonvalue.Value{}, false
 	}
 	at := r.at(first)
 	switch m.Role {
@@ -105,12 +95,12 @@ func (r *renderer) entry(events []eventlog.Event) (json []byte, ok bool) {
 		v := r.envelope("custom", first.ID, at)
 		v.Set("customType", jsonvalue.String(systemType))
 		v.Set("data", systemData(m.Blocks))
-		return r.json(&v), true
+		return v, true
 	case eventlog.RoleAssistant:
 		return r.message(first.ID, at, r.assistant(events)), true
 	case eventlog.RoleTool:
 		if len(m.Blocks) != 1 {
-			return nil, false
+			return jsonvalue.Value{}, false
 		}
 		result, ok := m.Blocks[0].(eventlog.ToolResult)
 		return r.message(first.ID, at, r.result(result)), ok
@@ -119,28 +109,28 @@ func (r *renderer) entry(events []eventlog.Event) (json []byte, ok bool) {
 	return r.user(first, m, at), true
 }
 
-func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) []byte {
+func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) jsonvalue.Value {
 	switch {
 	case e.Labels[labelType] == "branch_summary":
 		v := r.envelope("branch_summary", e.ID, at)
 		v.Set("fromId", jsonvalue.String("root"))
 		v.Set("summary", jsonvalue.String(textOf(m.Blocks)))
-		return r.json(&v)
+		return v
 	case e.Labels[transcript.LabelInjected] == "true":
 		v := r.envelope("custom_message", e.ID, at)
 		v.Set("customType", jsonvalue.String("contextd"))
 		v.Set("content", r.content(m.Blocks))
 		v.Set("display", jsonvalue.Raw("true"))
-		return r.json(&v)
+		return v
 	}
 	return r.message(e.ID, at, jsonvalue.Object(member("role", jsonvalue.String("user")), member("content", r.content(m.Blocks))))
 }
 
-func (r *renderer) message(id string, at time.Time, inner jsonvalue.Value) []byte {
+func (r *renderer) message(id string, at time.Time, inner jsonvalue.Value) jsonvalue.Value {
 	inner.Set("timestamp", number(at.UnixMilli()))
 	v := r.envelope("message", id, at)
 	v.Set("message", inner)
-	return r.json(&v)
+	return v
 }
 
 func (r *renderer) result(result eventlog.ToolResult) jsonvalue.Value {

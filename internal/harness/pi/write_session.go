@@ -142,7 +142,7 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 		w.file.warning("a message that pi cannot hold is left out")
 		return
 	}
-	w.add(first, w.file.amend(base, w.envelopes.Entries[first.ID]))
+	w.add(first, w.file.amend(base.JSON(), w.envelopes.Entries[first.ID]))
 }
 
 // add puts an entry into the file, unless another branch has put it there.

@@ -36,7 +36,7 @@ func cleanRecord(record []byte, line int, warn Warn) []byte {
 // halfSurrogate reports whether a \u escape in the JSON is one half of a pair
 // without the other.
 func halfSurrogate(record []byte) bool {
-	if !bytes.Contains(record, []byte(`\ud`)) && !bytes.Contains(record, []byte(`\uD`)) {
+	if !bytes.Contains(record, []byte(`\u`)) {
 		return false
 	}
 	for i := 0; ; {
@@ -86,13 +86,7 @@ func escapedSurrogate(b []byte) (uint16, bool) {
 func (s *SessionBuilder) clean(e *Entry) {
 	c := cleaner{}
 	e.ID = c.str(e.ID)
-	if e.Labels != nil {
-		labels := make(map[string]string, len(e.Labels))
-		for k, v := range maps.All(e.Labels) {
-			labels[c.str(k)] = c.str(v)
-		}
-		e.Labels = labels
-	}
+	e.Labels = c.labels(e.Labels)
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
 		m := *b
@@ -118,6 +112,24 @@ func (c *cleaner) str(s string) string {
 		c.changed = true
 	}
 	return t
+}
+
+func (c *cleaner) labels(labels map[string]string) map[string]string {
+	before := c.changed
+	c.changed = false
+	for k, v := range labels {
+		c.str(k)
+		c.str(v)
+	}
+	if !c.changed {
+		c.changed = before
+		return labels
+	}
+	clean := make(map[string]string, len(labels))
+	for k, v := range maps.All(labels) {
+		clean[c.str(k)] = c.str(v)
+	}
+	return clean
 }
 
 func (c *cleaner) blocks(blocks []eventlog.Block) []eventlog.Block {

@@ -14,6 +14,9 @@ import (
 // counts, and strings that are not UTF-8, which are replaced.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
+// strict takes of them only names that stand twice.
+var strict = jsontext.AllowDuplicateNames(true)
+
 // Decode reads a JSON value. Unlike encoding/json it reads the input once, and
 // matches names exactly. The error is a *ShapeError, or one for which Malformed is
 // true.
@@ -47,6 +50,9 @@ func Text(value json.RawMessage) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
+	if text, err := jsontext.AppendUnquote(nil, value); err == nil {
+		return string(text), true
+	}
 	var s string
 	err := Decode(value, &s)
 	return s, err == nil
@@ -61,6 +67,15 @@ func (r Record) Decode(into any) error {
 		return &jsontext.SyntacticError{Err: err}
 	}
 	return err
+}
+
+// DecodeShared is Decode, and the raw JSON in what it gives is a piece of the record:
+// to be read only, and until the next record.
+func (r Record) DecodeShared(into any) error {
+	if r.sound {
+		return DecodePart(r.JSON, into)
+	}
+	return r.Decode(into)
 }
 
 // Count is a number of tokens. What is not a whole number in the file does not

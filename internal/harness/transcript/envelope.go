@@ -63,9 +63,12 @@ func (s *SessionBuilder) Envelope(n int, difference []byte) {
 	}
 	event := s.session.Events[n]
 	if parts := pieces(string(difference)); len(parts) <= envelopeLabels && len(event.Labels)+len(parts) <= MaxLabels {
+		labels := make(map[string]string, len(event.Labels)+len(parts))
+		maps.Copy(labels, event.Labels)
 		for i, part := range parts {
-			s.Annotate(n, pieceLabel(s.builder.t.Harness, i), part)
+			labels[pieceLabel(s.builder.t.Harness, i)] = Clean(part)
 		}
+		s.session.Events[n].Labels = labels
 		return
 	}
 	s.EnvelopeOf(event.ID, event.Time, difference)

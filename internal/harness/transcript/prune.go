@@ -16,44 +16,80 @@ func Prune(entry []byte, table []NotKept, kind string) []byte {
 	return entry
 }
 
-func without(value []byte, path []string) []byte {
-	name, list := strings.CutSuffix(path[0], "[]")
-	all := membersOf(value)
-	i := all.find([]byte(name), new(int))
-	if i < 0 {
-		return value
+func without(entry []byte, path []string) []byte {
+	c := cutter{value: entry}
+	c.object(0, path)
+	if len(c.cuts) == 0 {
+		return entry
 	}
-	var out object
-	for j, m := range all {
-		switch {
-		case j != i:
-		case len(path) == 1:
-			continue
-		case !list:
-			m.value = without(m.value, path[1:])
-		default:
-			m.value = withoutEach(m.value, path[1:])
-		}
-		out.member(m.name, m.value)
+	out := make([]byte, 0, len(entry))
+	from := 0
+	for _, cut := range c.cuts {
+		out = append(out, entry[from:cut.from]...)
+		from = cut.to
 	}
-	if b := out.close('{', '}'); b != nil {
-		return b
-	}
-	return []byte("{}")
+	return append(out, entry[from:]...)
 }
 
-func withoutEach(value json.RawMessage, path []string) json.RawMessage {
-	if len(value) == 0 || value[0] != '[' {
-		return value
+// cutter finds what is to be cut out of a value, in order.
+type cutter struct {
+	value []byte
+	cuts  []span
+}
+
+type span struct{ from, to int }
+
+// object looks for the path in the object at i, if there is one.
+func (c *cutter) object(i int, path []string) {
+	if i >= len(c.value) || c.value[i] != '{' {
+		return
 	}
-	var out object
-	for _, e := range elementsOf(value) {
-		out.element(string(without(e, path)))
+	name, list := strings.CutSuffix(path[0], "[]")
+	kept := false // a member before
+	first := -1   // where what is cut before the first member that is kept begins
+	behind := 0   // where the member before ends
+	for j := i + 1; ; {
+		j = skipBlank(c.value, j)
+		if first >= 0 && j < len(c.value) {
+			c.cuts = append(c.cuts, span{first, j})
+			first = -1
+		}
+		if j >= len(c.value) || c.value[j] == '}' {
+			return
+		}
+		begin := skipBlank(c.value, j+stringEnd(c.value[j:]))
+		end := valueEnd(c.value, begin)
+		switch {
+		case !isText(c.value[j:j+stringEnd(c.value[j:])], name):
+			kept = true
+		case len(path) > 1 && list:
+			c.list(begin, path[1:])
+			kept = true
+		case len(path) > 1:
+			c.object(begin, path[1:])
+			kept = true
+		case kept:
+			c.cuts = append(c.cuts, span{behind, end})
+		default:
+			first = j
+		}
+		behind, j = end, end
 	}
-	if b := out.close('[', ']'); b != nil {
-		return b
+}
+
+// list looks into every element.
+func (c *cutter) list(i int, path []string) {
+	if i >= len(c.value) || c.value[i] != '[' {
+		return
 	}
-	return value
+	for j := i + 1; ; {
+		j = skipBlank(c.value, j)
+		if j >= len(c.value) || c.value[j] == ']' {
+			return
+		}
+		c.object(j, path)
+		j = valueEnd(c.value, j)
+	}
 }
 
 // MemberOf returns the value of an object's member as it stands, and false if there

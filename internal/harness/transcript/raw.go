@@ -32,14 +32,18 @@ func (m members) find(name []byte, next *int) int {
 // membersOf splits an object; of members with the same name the last one counts.
 // The value must be valid JSON, and what is no object has no members.
 func membersOf(value []byte) members {
+	return members(appendMembers(nil, value)).last()
+}
+
+// appendMembers appends them as they stand, those with the same name too.
+func appendMembers(all []member, value []byte) []member {
 	if len(value) == 0 || value[0] != '{' {
-		return nil
+		return all
 	}
-	var all members
 	for i := 1; ; {
 		i = skipBlank(value, i)
 		if i >= len(value) || value[i] == '}' {
-			return all.last()
+			return all
 		}
 		end := i + stringEnd(value[i:])
 		name := value[i+1 : end-1]

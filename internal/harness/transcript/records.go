@@ -17,6 +17,8 @@ type Record struct {
 	// Index counts the records of the line from 0.
 	Index int
 	JSON  []byte
+	// sound records are known to be JSON and UTF-8 throughout.
+	sound bool
 }
 
 // PositionID names a record that has no id of its own.
@@ -64,8 +66,11 @@ func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
 }
 
 func readLine(text []byte, line int, last bool, warn Warn, record func(Record) error) {
-	text = cleanRecord(text, line, warn)
-	err := record(Record{Line: line, JSON: text})
+	sound := jsontext.Value(text).IsValid(strict)
+	if !sound {
+		text = cleanRecord(text, line, warn)
+	}
+	err := record(Record{Line: line, JSON: text, sound: sound})
 	if err == nil {
 		return
 	}

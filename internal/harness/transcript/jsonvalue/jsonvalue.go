@@ -11,7 +11,7 @@ import (
 // Value is JSON that a writer builds: what stands in it is written in the order in
 // which it was set, and raw JSON byte for byte. The zero value is null.
 type Value struct {
-	kind    valueKind
+	kind    Kind
 	text    string // of a string, or raw JSON
 	members []Member
 	items   []Value
@@ -23,27 +23,41 @@ type Member struct {
 	Value Value
 }
 
-type valueKind uint8
+// Kind is what a Value is.
+type Kind uint8
 
+// The kinds of values.
 const (
-	kindNull valueKind = iota
-	kindString
-	kindRaw
-	kindObject
-	kindList
+	KindNull Kind = iota
+	KindString
+	KindRaw
+	KindObject
+	KindList
 )
 
+// Kind says what the value is.
+func (v *Value) Kind() Kind { return v.kind }
+
+// Text is a string's text, or raw JSON.
+func (v *Value) Text() string { return v.text }
+
+// Members are those of an object, to be read only.
+func (v *Value) Members() []Member { return v.members }
+
+// Items are those of a list, to be read only.
+func (v *Value) Items() []Value { return v.items }
+
 // String is a JSON string.
-func String(s string) Value { return Value{kind: kindString, text: s} }
+func String(s string) Value { return Value{kind: KindString, text: s} }
 
 // Raw is a value that is JSON already.
-func Raw(json string) Value { return Value{kind: kindRaw, text: json} }
+func Raw(json string) Value { return Value{kind: KindRaw, text: json} }
 
 // Object is an object with the members.
-func Object(members ...Member) Value { return Value{kind: kindObject, members: members} }
+func Object(members ...Member) Value { return Value{kind: KindObject, members: members} }
 
 // List is a list of the items.
-func List(items ...Value) Value { return Value{kind: kindList, items: items} }
+func List(items ...Value) Value { return Value{kind: KindList, items: items} }
 
 // Set sets a member of an object, in its place if there is one of the name.
 func (v *Value) Set(name string, value Value) {
@@ -51,7 +65,10 @@ func (v *Value) Set(name string, value Value) {
 		*at = value
 		return
 	}
-	v.kind = kindObject
+	v.kind = KindObject
+	if v.members == nil {
+		v.members = make([]Member, 0, 8)
+	}
 	v.members = append(v.members, Member{name, value})
 }
 
@@ -74,7 +91,7 @@ func (v *Value) Get(name string) *Value {
 
 // Append adds items to a list.
 func (v *Value) Append(items ...Value) {
-	v.kind = kindList
+	v.kind = KindList
 	v.items = append(v.items, items...)
 }
 
@@ -88,11 +105,11 @@ func (v *Value) JSON() []byte { return v.AppendJSON(nil) }
 // that JSON needs.
 func (v *Value) AppendJSON(dst []byte) []byte {
 	switch v.kind {
-	case kindString:
+	case KindString:
 		return appendString(dst, v.text)
-	case kindRaw:
+	case KindRaw:
 		return append(dst, v.text...)
-	case kindObject:
+	case KindObject:
 		dst = append(dst, '{')
 		for i := range v.members {
 			if i > 0 {
@@ -102,7 +119,7 @@ func (v *Value) AppendJSON(dst []byte) []byte {
 			dst = v.members[i].Value.AppendJSON(dst)
 		}
 		return append(dst, '}')
-	case kindList:
+	case KindList:
 		dst = append(dst, '[')
 		for i := range v.items {
 			if i > 0 {
@@ -111,7 +128,7 @@ func (v *Value) AppendJSON(dst []byte) []byte {
 			dst = v.items[i].AppendJSON(dst)
 		}
 		return append(dst, ']')
-	case kindNull:
+	case KindNull:
 	}
 	return append(dst, "null"...)
 }
