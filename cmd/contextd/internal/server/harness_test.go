@@ -64,7 +64,7 @@ func (c *fakeClock) now() time.Time {
 
 type option func(*server.Options)
 
-func serve(t *testing.T, store eventlog.Store, options ...option) *api {
+func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	t.Helper()
 	models, err := budget.NewModels()
 	if err != nil {
