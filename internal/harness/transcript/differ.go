@@ -10,15 +10,16 @@ import (
 // Differ finds what Difference finds, without writing the base down first. It uses
 // its memory again, and is for one goroutine; the zero value is ready.
 type Differ struct {
-	members []member // of the objects on the way down
-	in      []member // differences inside of members
-	out     []byte   // everything written for one difference
+	members  []member  // of the objects on the way down
+	elements []element // of the lists
+	in       []member  // differences inside of members
+	out      []byte    // everything written for one difference
 }
 
 // Difference returns what the function does for the base's JSON. The result is the
 // Differ's, until its next one.
 func (d *Differ) Difference(base *jsonvalue.Value, native []byte) []byte {
-	d.members, d.in, d.out = d.members[:0], d.in[:0], d.out[:0]
+	d.members, d.elements, d.in, d.out = d.members[:0], d.elements[:0], d.in[:0], d.out[:0]
 	sub, equal := d.value(base, native, 0)
 	if equal {
 		return nil
@@ -35,8 +36,7 @@ func (d *Differ) value(base *jsonvalue.Value, native []byte, depth int) (sub []b
 			}
 		case kind == jsonvalue.KindObject && native[0] == '{':
 			at := len(d.members)
-			d.members = appendMembers(d.members, native)
-			d.members = append(d.members[:at], members(d.members[at:]).last()...)
+			d.split(native)
 			sub, equal = d.object(base, at, len(d.members), depth)
 			d.members = d.members[:at]
 			return d.shorter(sub, equal, native)
@@ -161,19 +161,21 @@ func findValue(have []jsonvalue.Member, name []byte, next *int) int {
 // list compares lists whose elements are of the same kinds one by one; ok is false
 // for others.
 func (d *Differ) list(base *jsonvalue.Value, native []byte, depth int) (sub []byte, equal, ok bool) {
-	have, want := base.Items(), elementsOf(native)
-	if len(have) != len(want) {
+	have, from, room := base.Items(), len(d.elements), len(d.members)
+	inside := len(d.in)
+	defer func() { d.in, d.elements, d.members = d.in[:inside], d.elements[:from], d.members[:room] }()
+	if !d.elementsAlike(have, native) {
 		return nil, false, false
 	}
 	for i := range have {
-		if !d.sameKind(&have[i], want[i]) {
-			return nil, false, false
+		w := d.elements[from+i]
+		if have[i].Kind() == jsonvalue.KindObject && depth+1 < deepest {
+			sub, equal = d.object(&have[i], w.at, w.end, depth+1)
+			sub, equal = d.shorter(sub, equal, w.value)
+		} else {
+			sub, equal = d.value(&have[i], w.value, depth+1)
 		}
-	}
-	inside := len(d.in)
-	defer func() { d.in = d.in[:inside] }()
-	for i := range have {
-		if sub, equal := d.value(&have[i], want[i], depth+1); !equal {
+		if !equal {
 			d.in = append(d.in, member{positionName(i), sub})
 		}
 	}
@@ -188,9 +190,35 @@ func (d *Differ) list(base *jsonvalue.Value, native []byte, depth int) (sub []by
 	}), false, true
 }
 
-// sameKind reports whether two elements of lists have the same place among those
-// that align puts together.
-func (d *Differ) sameKind(have *jsonvalue.Value, want []byte) bool {
+// element is one of a list, with the place of its members if it is an object.
+type element struct {
+	value   []byte
+	at, end int
+}
+
+// elementsAlike splits a list and reports whether it has as many elements, and each
+// of the kind that align would put together.
+func (d *Differ) elementsAlike(have []jsonvalue.Value, native []byte) bool {
+	n := 0
+	for i := 1; ; n++ {
+		i = skipBlank(native, i)
+		if i >= len(native) || native[i] == ']' {
+			return n == len(have)
+		}
+		end := valueEnd(native, i)
+		e := element{value: native[i:end:end], at: len(d.members)}
+		if n >= len(have) || !d.alike(&have[n], e.value) {
+			return false
+		}
+		e.end = len(d.members)
+		d.elements = append(d.elements, e)
+		i = end
+	}
+}
+
+// alike compares the kinds of two elements, and leaves an object's members among
+// the others.
+func (d *Differ) alike(have *jsonvalue.Value, want []byte) bool {
 	switch have.Kind() {
 	case jsonvalue.KindString:
 		return want[0] == '"'
@@ -201,9 +229,8 @@ func (d *Differ) sameKind(have *jsonvalue.Value, want []byte) bool {
 			return false
 		}
 		at := len(d.members)
-		d.members = appendMembers(d.members, want)
-		all := members(d.members[at:]).last()
-		d.members = d.members[:at]
+		d.split(want)
+		all := members(d.members[at:])
 		i := all.find([]byte("type"), new(int))
 		kind := have.Get("type")
 		if i < 0 || kind == nil {
@@ -216,4 +243,11 @@ func (d *Differ) sameKind(have *jsonvalue.Value, want []byte) bool {
 		return same
 	}
 	return false
+}
+
+// split puts an object's members behind the others.
+func (d *Differ) split(object []byte) {
+	at := len(d.members)
+	d.members = appendMembers(d.members, object)
+	d.members = d.members[:at+len(members(d.members[at:]).last())]
 }

@@ -128,35 +128,50 @@ func skipBlank(value []byte, i int) int {
 	return i
 }
 
+// What valueEnd stops at: outside of lists and objects, and inside of them.
+var (
+	endsScalar  = stopsAt(",]} \n\t\r")
+	inContainer = stopsAt("\"{[]}")
+)
+
+func stopsAt(chars string) (stops [256]bool) {
+	for i := range len(chars) {
+		stops[chars[i]] = true
+	}
+	return stops
+}
+
 // valueEnd is where the value ends that begins at i.
 func valueEnd(value []byte, i int) int {
+	if i >= len(value) {
+		return i
+	}
+	switch value[i] {
+	case '"':
+		return i + stringEnd(value[i:])
+	case '{', '[':
+	default:
+		for i < len(value) && !endsScalar[value[i]] {
+			i++
+		}
+		return i
+	}
 	depth := 0
 	for i < len(value) {
-		switch value[i] {
-		case '"':
+		switch c := value[i]; {
+		case !inContainer[c]:
+			i++
+		case c == '"':
 			i += stringEnd(value[i:])
-			if depth == 0 {
-				return i
-			}
-		case '{', '[':
+		case c == '{' || c == '[':
 			depth++
 			i++
-		case '}', ']':
-			if depth == 0 {
-				return i
-			}
+		default:
 			depth--
 			i++
 			if depth == 0 {
 				return i
 			}
-		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return i
-			}
-			i++
-		default:
-			i++
 		}
 	}
 	return i
