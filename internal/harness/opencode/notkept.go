@@ -1,10 +1,6 @@
 package opencode
 
-import (
-	"bytes"
-
-	"github.com/contextd/contextd/internal/harness/transcript"
-)
+import "github.com/contextd/contextd/internal/harness/transcript"
 
 // NotKept is what a session written again may lack.
 var NotKept = []transcript.NotKept{
@@ -15,8 +11,5 @@ var NotKept = []transcript.NotKept{
 
 // prune leaves out of a message what is not kept of it.
 func prune(raw []byte, role string) []byte {
-	if !bytes.Contains(raw, []byte(`"metadata"`)) && !bytes.Contains(raw, []byte(`"summary"`)) {
-		return raw
-	}
 	return transcript.Prune(raw, NotKept, "message/"+role)
 }

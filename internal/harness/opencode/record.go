@@ -76,7 +76,7 @@ func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 		Role                      string              `json:"role"`
 		Compaction                *compactionMetadata `json:"compaction"`
 	}
-	if transcript.Decode(raw, &provider) == nil {
+	if transcript.DecodePart(raw, &provider) == nil {
 		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
 	}
 	return nil
@@ -144,14 +144,17 @@ type metadata struct {
 // UnmarshalJSON never fails.
 func (m *metadata) UnmarshalJSON(raw []byte) error {
 	*m = metadata{}
-	if value, ok := transcript.MemberOf(raw, "exit"); ok {
-		if n, err := strconv.Atoi(string(value)); err == nil {
-			m.Exit = n
-		}
+	var told struct {
+		Exit      json.RawMessage `json:"exit"`
+		SessionID json.RawMessage `json:"sessionId"`
 	}
-	if value, ok := transcript.MemberOf(raw, "sessionId"); ok {
-		m.SessionID, _ = transcript.Text(value)
+	if transcript.DecodePart(raw, &told) != nil {
+		return nil
 	}
+	if n, err := strconv.Atoi(string(told.Exit)); err == nil {
+		m.Exit = n
+	}
+	m.SessionID, _ = transcript.Text(told.SessionID)
 	return nil
 }
 

@@ -43,6 +43,25 @@ func compactLen(value []byte) int {
 	return n
 }
 
+// isCompacted reports whether compact is what Compact returns for the value.
+func isCompacted(value []byte, compact string) bool {
+	for i := 0; i < len(value); {
+		size := 1
+		switch value[i] {
+		case ' ', '\n', '\t', '\r':
+			i++
+			continue
+		case '"':
+			size = stringEnd(value[i:])
+		}
+		if len(compact) < size || string(value[i:i+size]) != compact[:size] {
+			return false
+		}
+		i, compact = i+size, compact[size:]
+	}
+	return compact == ""
+}
+
 // isText reports whether the JSON string says the text, which is compared piece by
 // piece between escapes.
 func isText(value []byte, text string) bool {

@@ -34,6 +34,10 @@ func (d *Differ) value(base *jsonvalue.Value, native []byte, depth int) (sub []b
 			if isText(native, base.Text()) {
 				return nil, true
 			}
+		case kind == jsonvalue.KindRaw:
+			if isCompacted(native, base.Text()) {
+				return nil, true
+			}
 		case kind == jsonvalue.KindObject && native[0] == '{':
 			at := len(d.members)
 			d.split(native)

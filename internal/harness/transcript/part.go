@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -72,6 +73,8 @@ func (s *typeShape) fill(value []byte, into reflect.Value) bool {
 		return s.element.fill(value, to.Elem())
 	case shapeList:
 		return s.fillList(value, into)
+	case shapeMap:
+		return s.fillMap(value, into)
 	}
 	return s.fillObject(value, into)
 }
@@ -133,6 +136,25 @@ func (s *typeShape) fillObject(value []byte, into reflect.Value) bool {
 		}
 		i = end
 	}
+}
+
+func (s *typeShape) fillMap(value []byte, into reflect.Value) bool {
+	if value[0] != '{' {
+		return false
+	}
+	all := members(appendMembers(nil, value))
+	if len(all) != len(slices.Clone(all).last()) {
+		return false // the values of those with the same name come on top of each other
+	}
+	into.Set(reflect.MakeMapWithSize(s.kindOf, len(all)))
+	for _, m := range all {
+		element := reflect.New(s.element.kindOf).Elem()
+		if !s.element.fill(m.value, element) {
+			return false
+		}
+		into.SetMapIndex(reflect.ValueOf(string(m.name)), element)
+	}
+	return true
 }
 
 // textOfPart reads a string; ok is false for anything else.

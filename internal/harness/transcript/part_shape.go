@@ -32,6 +32,7 @@ const (
 	shapeUint
 	shapePointer
 	shapeList
+	shapeMap
 	shapeObject
 )
 
@@ -79,6 +80,10 @@ func newShape(t reflect.Type) *typeShape {
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
 			s.kind, s.element = shapeList, shapeOf(t.Elem())
+		}
+	case reflect.Map:
+		if t.Key() == reflect.TypeFor[string]() {
+			s.kind, s.element = shapeMap, shapeOf(t.Elem())
 		}
 	case reflect.Struct:
 		s.kind, s.fields = objectShape(t)

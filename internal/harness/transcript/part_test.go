@@ -53,6 +53,7 @@ func sameDecodings(t interface{ Fatalf(string, ...any) }, raw []byte) {
 	sameDecoding[string](t, raw)
 	sameDecoding[json.RawMessage](t, raw)
 	sameDecoding[map[string]json.RawMessage](t, raw)
+	sameDecoding[map[string]*shapes2](t, raw)
 }
 
 // partCases are what generated values seldom are.
@@ -64,7 +65,7 @@ var partCases = []string{
 	`{"ty\u0070e":"x"}`, `{"TYPE":"x"}`, `{"type":"\ud83d\ude00 \u00e9 \/ \"\\"}`, `{"type":"\ud800"}`, "{\"type\":\"\xff\"}",
 	`{"b":{"a":1.5}}`, `{"b":{"a":1e3}}`, `{"b":{"a":99999999999999999999}}`, `{"b":{"a":-0}}`, `{"o":-1}`, `{"b":{"a":"1"}}`,
 	`{"type":7}`, `{"y":"true"}`, `{"y":0}`, `{"b":[]}`, `{"l":{}}`, `{"l":[1]}`, `{"a": [ 1 , { "x" : "]" } ] }`,
-	` {"type":"x"} `, `[]`, `[{"a":1}, {"a":2},{"a":3},{"a":4},{"a":5},{"c":6}]`, `"text"`, `"te\\xt\""`, `null`, `7`, `{}`, `true`,
+	` {"type":"x"} `, `{"m":{"a":"b","\u0061":"c","b":null}}`, `{"m":[]}`, `{"m":{"a":1}}`, `[]`, `[{"a":1}, {"a":2},{"a":3},{"a":4},{"a":5},{"c":6}]`, `"text"`, `"te\\xt\""`, `null`, `7`, `{}`, `true`,
 }
 
 func TestDecodePart(t *testing.T) {
