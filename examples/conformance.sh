@@ -19,6 +19,7 @@ languages=("$@")
 rm -rf "$out"
 mkdir -p "$out"
 go build -o "$out/contextd" ./cmd/contextd
+: >"$out/daemon.log"
 "$out/contextd" serve --store memory --listen 127.0.0.1:0 --log-format json </dev/null >"$out/daemon.log" 2>&1 &
 daemon=$!
 stop() {
