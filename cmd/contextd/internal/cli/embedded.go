@@ -32,6 +32,9 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	settings.Listen, settings.UnixSocket, settings.MetricsListen = "", "", ""
 	settings.Store, settings.DataDir = store, dataDir
 	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
+	if store == config.StoreMemory {
+		settings.LogLevel = max(settings.LogLevel, slog.LevelError) // that nothing is kept is meant
+	}
 
 	listener := bufconn.Listen(1 << 20)
 	d, err := daemon.Build(ctx, daemon.Options{

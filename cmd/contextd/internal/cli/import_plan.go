@@ -22,7 +22,7 @@ type plannedFile struct {
 // planImport lists the files that paths lead to, each once, folders in the order of
 // their names. The ids begin with prefix, if there is one.
 func planImport(paths []string, prefix string) []plannedFile {
-	p := importPlan{paths: map[string]bool{}, sessions: map[string]string{}}
+	p := importPlan{paths: map[string]int{}, sessions: map[string]string{}}
 	if prefix != "" {
 		prefix += "/"
 	}
@@ -44,7 +44,7 @@ func planImport(paths []string, prefix string) []plannedFile {
 
 type importPlan struct {
 	files    []plannedFile
-	paths    map[string]bool
+	paths    map[string]int    // and their places in files
 	sessions map[string]string // ids and whose they are
 }
 
@@ -67,10 +67,11 @@ func (p *importPlan) walk(root, prefix string) {
 
 func (p *importPlan) add(f plannedFile) {
 	if whole, err := filepath.Abs(f.path); err == nil && f.path != "-" {
-		if p.paths[whole] {
+		if i, listed := p.paths[whole]; listed {
+			p.files[i].named = p.files[i].named || f.named
 			return
 		}
-		p.paths[whole] = true
+		p.paths[whole] = len(p.files)
 	}
 	if other, taken := p.sessions[f.session]; taken && f.err == nil {
 		f.err = fmt.Errorf("its session would be %s, which is that of %s; import them apart, with --session", f.session, other)
