@@ -177,7 +177,8 @@ def from_rpc(error: grpc.RpcError) -> ApiError:
 def _details(trailer: Sequence[tuple[str, str | bytes]] | None) -> Sequence[Any]:
     for key, value in trailer or ():
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
-            return status_pb2.Status.FromString(value).details
+            details: Sequence[Any] = status_pb2.Status.FromString(value).details
+            return details
     return ()
 
 

@@ -6,7 +6,7 @@ Install `contextd[openai-agents]`.
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from contextd import _read
 from contextd._read import openai_item, openai_responses
@@ -107,8 +107,7 @@ class ContextdSession:
         if newest is None:
             return None
         await self._go_on_from(current, newest.seq - 1)
-        popped: Any = openai_item.item(newest.message)
-        return popped
+        return cast("TResponseInputItem", openai_item.item(newest.message))
 
     async def clear_session(self) -> None:
         """Go on with an empty session. What was added stays in the log before."""
