@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import get_args
 
 import pytest
@@ -69,6 +70,26 @@ async def test_asyncio_is_sent_the_same(
     read = [event.event_id async for event in aclient.read_events(session_id)]
     assert read == [event.event_id for event in client.read_events(session_id)]
     assert len(read) == (await aclient.get_session(session_id)).head_seq
+
+
+def test_resolves_what_is_not_shown(client: contextd.Client, session_id: str) -> None:
+    client.append(session_id, *opening(), *(e for n in range(1, 30) for e in turn(n)))
+    plain = client.assemble(session_id, "anthropic", budget=BUDGET, policy=POLICY)
+    assert not plain.header.HasField("projection"), "it grows with the session"
+    assert plain.projection_id
+    with pytest.raises(ValueError, match="projection=True"):
+        _ = plain.pointers
+    told = client.assemble(
+        session_id, "anthropic", budget=BUDGET, policy=POLICY, preview=True, projection=True
+    )
+    assert told.lines == plain.lines
+    assert told.sent == 0
+    for known in told.header.projection.redaction_pointers:
+        result = client.resolve_pointer(session_id, known.pointer).block.tool_result
+        body = "\n".join(block.text.text for block in result.content)
+        assert "sha256:" + hashlib.sha256(body.encode()).hexdigest() == known.content_hash
+    assert [p.pointer for p in told.header.projection.redaction_pointers] == told.pointers
+    assert told.pointers
 
 
 def test_forgets_the_oldest(address: str, session_id: str) -> None:

@@ -38,8 +38,9 @@ def context(
     fill(client, session_id)
     clock = Injection(name="clock", blocks=[events.text("It is noon.")], reserve_tokens=40)
     return client.assemble(
-        session_id, request.param, budget=BUDGET, policy=POLICY, injections=[clock]
-    )
+        session_id, request.param, budget=BUDGET, policy=POLICY, injections=[clock],
+        projection=True,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("context", ["anthropic"], indirect=True)

@@ -84,6 +84,7 @@ class Assembly:
         as_of_seq: int | None,
         preview: bool,
         idempotency_key: str,
+        projection: bool,
     ) -> Assembly:
         """An assembly that asks for what `held` lacks."""
         if format not in _formats.NUMBERS:
@@ -97,6 +98,7 @@ class Assembly:
             as_of_seq=as_of_seq,
             preview=preview,
             idempotency_key=idempotency_key,
+            brief=not projection,
         )
         if held is not None:
             count = held.header.prefix_messages

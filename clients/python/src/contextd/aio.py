@@ -188,8 +188,12 @@ class Client:
         as_of_seq: int | None = None,
         preview: bool = False,
         idempotency_key: str = "",
+        projection: bool = False,
     ) -> Context:
         """The context of the next model call.
+
+        projection: be told what was kept, dropped and redacted, too, in header.projection and
+        pointers. It grows with the session.
 
         Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
         what came is not what was sent.
@@ -197,7 +201,7 @@ class Client:
         held = self._held.get(session_id, format)
         assembly = Assembly.begin(
             held, session_id, format, budget, policy, injections,
-            as_of_seq, preview, idempotency_key,
+            as_of_seq, preview, idempotency_key, projection,
         )  # fmt: skip
         with _api_errors():
             async for part in self.stub.AssembleContext(assembly.request, timeout=self._timeout):

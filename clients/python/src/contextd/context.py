@@ -30,7 +30,7 @@ class Context:
     session_id: str
     format: FormatName
     header: ContextHeader
-    """What was decided, and why."""
+    """What was decided. Its session_id and projection are left out unless projection=True."""
     lines: tuple[bytes, ...]
     """The messages as the bytes that the hash covers, without the newlines."""
     sent: int
@@ -55,7 +55,12 @@ class Context:
 
     @property
     def pointers(self) -> Sequence[str]:
-        """What resolve_pointer takes for each body that is not shown as it is."""
+        """What resolve_pointer takes for each body that is not shown as it is.
+
+        Only of a context that was assembled with projection=True; of others, ValueError.
+        """
+        if not self.header.HasField("projection"):
+            raise ValueError("the context was assembled without projection=True")
         return [p.pointer for p in self.header.projection.redaction_pointers]
 
     @property
