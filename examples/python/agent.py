@@ -67,10 +67,15 @@ class Agent:
         else:
             raise SystemExit(f"{error.code} {error.reason} {error.field}: {error.message}")
 
-    def assemble(self, budget: budget_pb2.Budget = BUDGET) -> None:
-        """Bring the context up to date."""
+    def assemble(self, budget: budget_pb2.Budget = BUDGET, *, projection: bool = False) -> None:
+        """Bring the context up to date. The projection, which grows with the session, is
+        asked for only where it is read."""
         request = assembly_pb2.AssembleContextRequest(
-            session_id=self.session_id, budget=budget, format="FORMAT_ANTHROPIC"
+            session_id=self.session_id,
+            budget=budget,
+            format="FORMAT_ANTHROPIC",
+            brief=not projection,
+            preview=projection,
         )
         while True:
             try:
@@ -105,6 +110,7 @@ class Agent:
 
     def resolve(self) -> None:
         """Get a body back that is not shown whole."""
+        self.assemble(projection=True)
         pointers = self.held.header.projection.redaction_pointers
         if not pointers:
             raise SystemExit("nothing was shortened: the budget is too wide for this example")
