@@ -163,7 +163,7 @@ func (c *counts) blocks(blocks []eventlog.Block) {
 			c.blocks(b.Content)
 		case eventlog.Thinking:
 			c.Thinking++
-			if b.Signature != "" {
+			if b.Signature != "" && b.EncryptedContent == "" {
 				c.Signed++
 			}
 		case eventlog.Media:

@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -31,7 +30,7 @@ func TestNotKeptPages(t *testing.T) {
 			if row.Field == "" {
 				field = "the whole"
 			}
-			want += fmt.Sprintf("| `%s` | %s | %s |\n", row.Entry, field, row.Reason)
+			want += "| `" + row.Entry + "` | " + field + " | " + row.Reason + " |\n"
 		}
 		_, got, _ := strings.Cut(string(page), "## Not kept\n\n")
 		if got != want {

@@ -117,6 +117,9 @@ func reasoningOf(t eventlog.Thinking) jsonvalue.Value {
 	}
 	v := jsonvalue.Object(text("type", "reasoning"), with("summary", summary))
 	v.SetString("encrypted_content", t.EncryptedContent)
+	if t.EncryptedContent != "" && content.IsReasoningID(t.Signature) {
+		v.Set("id", jsonvalue.String(t.Signature))
+	}
 	return v
 }
 

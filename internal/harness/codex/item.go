@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelItemID is the provider's id of an item, which it wants back with encrypted
-// reasoning.
+// labelItemID is the provider's id of an item. That of reasoning, which the provider
+// wants back with it, is the thinking's signature instead.
 const labelItemID = "codex.item_id"
 
 // labelItem is the type of an item, or itemMeta, where the event alone would give
@@ -43,6 +43,10 @@ func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n
 			r.group(entry)
 			r.session.Keep(entry, "empty-reasoning")
 			return nil
+		}
+		if it.EncryptedContent != "" && content.IsReasoningID(it.ID) {
+			thinking.Signature = it.ID
+			delete(entry.Labels, labelItemID)
 		}
 		r.fromModel(entry, &it, thinking)
 	case "function_call":

@@ -35,7 +35,7 @@ func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bo
 	if len(info) == 0 || transcript.DecodePart(info, &i) != nil || (i.Total == nil && i.Last == nil) {
 		return nil, false
 	}
-	used := counts{}
+	var used counts
 	switch {
 	case i.Total == nil: // of early versions
 		if m.begun && *i.Last == m.last {

@@ -149,7 +149,7 @@ func (m *metadata) UnmarshalJSON(raw []byte) error {
 		SessionID json.RawMessage `json:"sessionId"`
 	}
 	if transcript.DecodePart(raw, &told) != nil {
-		return nil
+		told.Exit, told.SessionID = nil, nil
 	}
 	if n, err := strconv.Atoi(string(told.Exit)); err == nil {
 		m.Exit = n

@@ -102,6 +102,12 @@ func (r *renderer) media(m eventlog.Media) jsonvalue.Value {
 		member("data", jsonvalue.String(base64.StdEncoding.EncodeToString([]byte(m.Data)))), member("mimeType", jsonvalue.String(m.MIMEType)))
 }
 
+// madeUpID stands where an item's id is not known, and is told by it.
+func madeUpID(encrypted string) string {
+	sum := sha256.Sum256([]byte(encrypted))
+	return "rs_" + hex.EncodeToString(sum[:12])
+}
+
 // thinkingOf writes encrypted reasoning as pi does, as the text of OpenAI's item.
 func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
 	v := jsonvalue.Object(member("type", jsonvalue.String("thinking")), member("thinking", jsonvalue.String(t.Text)))
@@ -110,12 +116,15 @@ func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
 		v.Set("thinkingSignature", jsonvalue.String(t.RedactedData))
 		v.Set("redacted", jsonvalue.Raw("true"))
 	case t.EncryptedContent != "":
-		sum := sha256.Sum256([]byte(t.EncryptedContent))
+		id := madeUpID(t.EncryptedContent)
+		if content.IsReasoningID(t.Signature) {
+			id = t.Signature
+		}
 		summary := jsonvalue.List()
 		if t.Text != "" {
 			summary = jsonvalue.List(jsonvalue.Object(member("type", jsonvalue.String("summary_text")), member("text", jsonvalue.String(t.Text))))
 		}
-		item := jsonvalue.Object(member("id", jsonvalue.String("rs_"+hex.EncodeToString(sum[:12]))), member("type", jsonvalue.String("reasoning")),
+		item := jsonvalue.Object(member("id", jsonvalue.String(id)), member("type", jsonvalue.String("reasoning")),
 			member("encrypted_content", jsonvalue.String(t.EncryptedContent)), member("summary", summary))
 		v.Set("thinkingSignature", jsonvalue.String(string(item.JSON())))
 	case t.Signature != "":

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -83,9 +84,10 @@ type block struct {
 }
 
 // thinking keeps a signature as it stands. With OpenAI's models it is the whole
-// reasoning item, of which the encrypted content is what the provider wants back.
+// reasoning item, of which the provider wants back the encrypted content and the id.
 func (b *block) thinking() eventlog.Thinking {
 	var item struct {
+		ID               string `json:"id"`
 		EncryptedContent string `json:"encrypted_content"`
 	}
 	switch {
@@ -93,7 +95,11 @@ func (b *block) thinking() eventlog.Thinking {
 		return eventlog.Thinking{RedactedData: b.ThinkingSignature}
 	case strings.HasPrefix(b.ThinkingSignature, "{") &&
 		transcript.Decode([]byte(b.ThinkingSignature), &item) == nil && item.EncryptedContent != "":
-		return eventlog.Thinking{Text: b.Thinking, EncryptedContent: item.EncryptedContent}
+		t := eventlog.Thinking{Text: b.Thinking, EncryptedContent: item.EncryptedContent}
+		if content.IsReasoningID(item.ID) && item.ID != madeUpID(item.EncryptedContent) {
+			t.Signature = item.ID
+		}
+		return t
 	}
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
 }

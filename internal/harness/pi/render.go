@@ -58,6 +58,9 @@ func number[N int | int64 | uint64](n N) jsonvalue.Value {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// millis is the time of a message, which it says beside its entry.
+func millis(t time.Time) jsonvalue.Member { return member("timestamp", number(t.UnixMilli())) }
+
 // at is an event's time, or that of the entry before.
 func (r *renderer) at(e *eventlog.Event) time.Time {
 	switch {
@@ -69,16 +72,15 @@ func (r *renderer) at(e *eventlog.Event) time.Time {
 	return time.Unix(0, 0)
 }
 
-// envelope begins an entry.
-func (r *renderer) envelope(kind, id string, at time.Time) jsonvalue.Value {
+// envelope begins an entry, which has more members than these.
+func (r *renderer) envelope(kind, id string, at time.Time, more ...jsonvalue.Member) jsonvalue.Value {
 	parent := jsonvalue.Raw("null")
 	if r.parent != "" {
 		parent = jsonvalue.String(r.parent)
 	}
-	return jsonvalue.Object(
+	return jsonvalue.Object(append(append(make([]jsonvalue.Member, 0, 8),
 		member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(id)), member("parentId", parent),
-		member("timestamp", jsonvalue.String(stamp(at))),
-	)
+		member("timestamp", jsonvalue.String(stamp(at)))), more...)...)
 }
 
 // entry makes the entry of one event, or of the events that are one reply. ok is
@@ -97,13 +99,13 @@ func (r *renderer) entry(events []eventlog.Event) (v jsonvalue.Value, ok bool) {
 		v.Set("data", systemData(m.Blocks))
 		return v, true
 	case eventlog.RoleAssistant:
-		return r.message(first.ID, at, r.assistant(events)), true
+		return r.message(first.ID, at, r.assistant(events, at)), true
 	case eventlog.RoleTool:
 		if len(m.Blocks) != 1 {
 			return jsonvalue.Value{}, false
 		}
 		result, ok := m.Blocks[0].(eventlog.ToolResult)
-		return r.message(first.ID, at, r.result(result)), ok
+		return r.message(first.ID, at, r.result(result, at)), ok
 	case eventlog.RoleUser, eventlog.RoleUnspecified:
 	}
 	return r.user(first, m, at), true
@@ -123,17 +125,14 @@ func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) js
 		v.Set("display", jsonvalue.Raw("true"))
 		return v
 	}
-	return r.message(e.ID, at, jsonvalue.Object(member("role", jsonvalue.String("user")), member("content", r.content(m.Blocks))))
+	return r.message(e.ID, at, jsonvalue.Object(member("role", jsonvalue.String("user")), member("content", r.content(m.Blocks)), millis(at)))
 }
 
 func (r *renderer) message(id string, at time.Time, inner jsonvalue.Value) jsonvalue.Value {
-	inner.Set("timestamp", number(at.UnixMilli()))
-	v := r.envelope("message", id, at)
-	v.Set("message", inner)
-	return v
+	return r.envelope("message", id, at, member("message", inner))
 }
 
-func (r *renderer) result(result eventlog.ToolResult) jsonvalue.Value {
+func (r *renderer) result(result eventlog.ToolResult, at time.Time) jsonvalue.Value {
 	name := result.ToolName
 	if name == "" {
 		name = "unknown"
@@ -141,11 +140,11 @@ func (r *renderer) result(result eventlog.ToolResult) jsonvalue.Value {
 	return jsonvalue.Object(
 		member("role", jsonvalue.String("toolResult")), member("toolCallId", jsonvalue.String(result.CallID)),
 		member("toolName", jsonvalue.String(name)), member("content", r.content(result.Content)),
-		member("isError", jsonvalue.Raw(strconv.FormatBool(result.IsError))),
+		member("isError", jsonvalue.Raw(strconv.FormatBool(result.IsError))), millis(at),
 	)
 }
 
-func (r *renderer) assistant(events []eventlog.Event) jsonvalue.Value {
+func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsonvalue.Value {
 	var blocks []eventlog.Block
 	labels := map[string]string{}
 	model := ""
@@ -175,7 +174,7 @@ func (r *renderer) assistant(events []eventlog.Event) jsonvalue.Value {
 	return jsonvalue.Object(
 		member("role", jsonvalue.String("assistant")), member("content", r.content(blocks)),
 		member("api", jsonvalue.String(api)), member("provider", jsonvalue.String(by)), member("model", jsonvalue.String(model)),
-		member("usage", usageOf(labels)), member("stopReason", jsonvalue.String(stop)),
+		member("usage", usageOf(labels)), member("stopReason", jsonvalue.String(stop)), millis(at),
 	)
 }
 

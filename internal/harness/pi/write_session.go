@@ -62,7 +62,7 @@ func (w *sessionWriter) next(events []eventlog.Event) int {
 // stand among them.
 func (w *sessionWriter) reply(events []eventlog.Event, group string) int {
 	var parts, between []eventlog.Event
-	n, last := 0, 0
+	last := 0
 	for i := range events {
 		m, ok := events[i].Body.(*eventlog.Message)
 		if ok && m.Role == eventlog.RoleAssistant && m.GroupID == group {
@@ -71,7 +71,7 @@ func (w *sessionWriter) reply(events []eventlog.Event, group string) int {
 			break
 		}
 	}
-	n = last + 1
+	n := last + 1
 	for i := range events[:n] {
 		if m, ok := events[i].Body.(*eventlog.Message); !ok || m.Role != eventlog.RoleAssistant {
 			between = append(between, events[i])

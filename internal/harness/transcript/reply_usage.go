@@ -19,7 +19,8 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 		if _, compaction := events[i].Body.(*eventlog.Compaction); compaction {
 			labels = nil // what the summary took
 		}
-		if ok && m.Role == eventlog.RoleAssistant {
+		switch {
+		case ok && m.Role == eventlog.RoleAssistant:
 			if len(reply) == 0 || m.GroupID == "" || m.GroupID != group {
 				reply, group, counted = nil, m.GroupID, false
 			}
@@ -29,9 +30,9 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 			} else if counted {
 				labels = usage[reply[len(reply)-2]]
 			}
-		} else if counted || len(reply) == 0 {
+		case counted || len(reply) == 0:
 			continue
-		} else if labels != nil {
+		case labels != nil:
 			counted = true
 		}
 		if labels != nil {
