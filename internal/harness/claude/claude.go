@@ -135,8 +135,11 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		r.summary(session, rec, entry)
 		return
 	}
-	if rec.UUID == "" || r.events[rec.UUID] == "" {
+	if _, again := r.events[rec.UUID]; !again {
 		r.flush() // what is written again may stand before the summary
+	}
+	if rec.UUID != "" && r.events[rec.UUID] == "" {
+		r.events[rec.UUID] = "" // even if it makes no event
 	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
