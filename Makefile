@@ -97,6 +97,13 @@ BENCHTIME ?= 1s
 bench: ## Run the benchmarks (BENCH=regexp PKG=packages BENCHTIME=1s)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m $(PKG)
 
+IMPORT_SESSIONS ?= 1000
+IMPORT_MIB      ?= 1024
+
+.PHONY: bench-import
+bench-import: ## Import generated sessions against decoding them (IMPORT_SESSIONS=1000 IMPORT_MIB=1024)
+	IMPORT_SESSIONS=$(IMPORT_SESSIONS) IMPORT_MIB=$(IMPORT_MIB) go test -run '^$$' -bench Import -benchtime 1x -timeout 120m ./bench/import
+
 FUZZTIME ?= 30s
 
 .PHONY: fuzz
