@@ -25,21 +25,21 @@ type boundary struct {
 // event.
 func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	r.flush()
+	session := r.session(rec)
 	body := &eventlog.Compaction{Trigger: eventlog.TriggerUnspecified, NativeJSON: string(entry.Native)}
 	if m := rec.CompactMetadata; m != nil {
 		body.PreTokens, body.PostTokens = m.PreTokens, m.PostTokens
 		body.Trigger, body.Mode = trigger(m.Trigger), m.Trigger
-		body.KeptEventIDs = r.kept(m, entry.Line)
+		body.KeptEventIDs = r.kept(session, m, entry.Line)
 	}
 	entry.Body, entry.Native = body, nil
-	session := r.session(rec)
 	r.begin(session, rec)
 	r.pending = &boundary{entry: entry, body: body, into: session}
 }
 
-// kept are the events of the messages that stayed in the prompt. What the harness
+// kept are the events of the session whose messages stayed in the prompt. What the harness
 // wrote again of them before the boundary was dropped: it has their ids.
-func (r *reader) kept(m *compact, line int) []string {
+func (r *reader) kept(session *transcript.SessionBuilder, m *compact, line int) []string {
 	var uuids []string
 	switch {
 	case m.Messages != nil:
@@ -59,14 +59,9 @@ func (r *reader) kept(m *compact, line int) []string {
 		return nil
 	}
 	var ids []string
-	for _, s := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
-		for _, e := range s.Since(0) {
-			if wanted[e.ID] {
-				ids = append(ids, e.ID)
-			}
-		}
-		if len(ids) > 0 {
-			break
+	for _, e := range session.Since(0) {
+		if wanted[e.ID] {
+			ids = append(ids, e.ID)
 		}
 	}
 	return ids
