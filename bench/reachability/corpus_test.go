@@ -2,15 +2,13 @@ package reachability
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/harnesstest"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -37,7 +35,7 @@ func sessions(tb testing.TB) []recorded {
 	}
 	var all []recorded
 	for _, x := range entries {
-		transcript, err := harness.Read(bytes.NewReader(open(tb, x.File)), "")
+		transcript, err := harness.Read(bytes.NewReader(harnesstest.CorpusFile(tb, "../..", x.File)), "")
 		if err != nil {
 			continue // no session
 		}
@@ -50,24 +48,4 @@ func sessions(tb testing.TB) []recorded {
 		}
 	}
 	return all
-}
-
-func open(tb testing.TB, name string) []byte {
-	tb.Helper()
-	f, err := os.Open(filepath.Join(corpusDir, name))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	data, err := io.ReadAll(in)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
 }

@@ -1,13 +1,12 @@
 package harness_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/contextd/contextd/internal/harness/harnesstest"
 )
 
 // corpusDir holds real sessions beside the repository; they are not part of it.
@@ -48,20 +47,8 @@ func corpus(tb testing.TB) []corpusEntry {
 
 func corpusFile(tb testing.TB, name string) []byte {
 	tb.Helper()
-	f, err := os.Open(filepath.Join(corpusDir, name))
-	if err != nil {
+	if _, err := os.Stat(corpusDir); err != nil {
 		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
 	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	data, err := io.ReadAll(in)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
+	return harnesstest.CorpusFile(tb, "../..", name)
 }

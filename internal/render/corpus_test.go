@@ -2,16 +2,15 @@ package render_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/contextd/contextd/internal/harness" //nolint:depguard // real sessions have to be read by something; render itself does not import it
+	"github.com/contextd/contextd/internal/harness"             //nolint:depguard // real sessions have to be read by something; render itself does not import it
+	"github.com/contextd/contextd/internal/harness/harnesstest" //nolint:depguard // likewise
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
@@ -35,7 +34,7 @@ func corpusSessions(t *testing.T, use func(name string, c *reduce.Conversation))
 	}
 	sessions := 0
 	for _, x := range index {
-		data := corpusFile(t, x.File)
+		data := harnesstest.CorpusFile(t, "../..", x.File)
 		if _, ok := harness.Detect(data); !ok {
 			continue
 		}
@@ -59,25 +58,6 @@ func corpusSessions(t *testing.T, use func(name string, c *reduce.Conversation))
 	if sessions < 50 {
 		t.Errorf("the corpus has %d sessions only", sessions)
 	}
-}
-
-func corpusFile(t *testing.T, name string) []byte {
-	f, err := os.Open(filepath.Join(corpusDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := io.ReadAll(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // mostPrefixes bounds how many prefixes of a session are rendered: what checks them

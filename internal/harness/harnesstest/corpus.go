@@ -36,6 +36,12 @@ func Corpus(t testing.TB, root, format string) map[string][]byte {
 	return files
 }
 
+// CorpusFile reads one file of the corpus by the name that its index has.
+func CorpusFile(t testing.TB, root, name string) []byte {
+	t.Helper()
+	return readFile(t, filepath.Join(root, "..", "shared", "corpus", name))
+}
+
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	f, err := os.Open(name)

@@ -1,23 +1,17 @@
 package assemble_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/harnesstest"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 )
-
-const corpus = "../../../../../shared/corpus"
 
 // rawBlock is a block as Claude Code and pi write it.
 type rawBlock struct {
@@ -110,55 +104,50 @@ func isCompaction(e eventlog.Event) bool {
 // Behind the last compaction of every recorded session of Claude Code and Codex, the view
 // says what the file itself says: the summary, what was kept and what came since.
 func TestHarnessViewOfTheCorpus(t *testing.T) {
-	if _, err := os.Stat(corpus); err != nil {
-		t.Skip("SKIPPED: no recorded sessions in ../shared/corpus")
-	}
-	oracles := map[string]func([][]byte) []string{"claude": behindClaude, "codex": behindCodex}
-	compared := map[string]int{}
-	err := filepath.WalkDir(corpus, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.Contains(path, "json") {
-			return err
-		}
-		data := readCorpusFile(t, path)
-		read, err := harness.Read(bytes.NewReader(data), "")
-		if err != nil || oracles[read.Harness] == nil || !slices.ContainsFunc(read.Sessions[0].Events, isCompaction) {
-			return nil
-		}
-		compared[read.Harness]++
-		store := memlog.New()
-		defer store.Close()
-		push(t, store, "s", read.Sessions[0].Events...)
-		req := harnessRequest()
-		req.Budget.MaxTokens = 10_000_000
-		got := mustAssemble(t, newEngine(t, store), req)
-		want := oracles[read.Harness](splitLines(data))
-		var shown []string
-		for _, m := range got.Messages {
-			if m.Role == eventlog.RoleTool {
-				continue
+	for format, oracle := range map[string]func([][]byte) []string{"claude-code": behindClaude, "codex-rollout": behindCodex} {
+		compared := 0
+		for name, data := range harnesstest.Corpus(t, "../../../..", format) {
+			read, err := harness.Read(bytes.NewReader(data), "")
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
-			for _, b := range m.Blocks {
-				if text, ok := b.(eventlog.Text); ok {
-					shown = append(shown, text.Text)
-				}
+			if slices.ContainsFunc(read.Sessions[0].Events, isCompaction) {
+				compared++
+				compareView(t, name, read.Sessions[0].Events, oracle(splitLines(data)))
 			}
 		}
-		if got.Messages[0].Role == eventlog.RoleSystem {
-			want = append(want, shown[0]) // the prompt, which a rollout has in its head
+		if compared == 0 {
+			t.Errorf("no session of %s has a compaction", format)
 		}
-		missing, extra := differenceOf(want, shown), differenceOf(shown, want)
-		if len(missing)+len(extra) > 0 {
-			t.Errorf("%s: %d texts are missing and %d too many of %d:\nmissing %.300q\nextra %.300q", path, len(missing), len(extra), len(want), missing, extra)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	for name := range oracles {
-		if compared[name] == 0 {
-			t.Errorf("no session of %s has a compaction", name)
+}
+
+// compareView holds the texts that the view of a log shows to those it should.
+func compareView(t *testing.T, name string, events []eventlog.Event, want []string) {
+	t.Helper()
+	store := memlog.New()
+	defer store.Close()
+	push(t, store, "s", events...)
+	req := harnessRequest()
+	req.Budget.MaxTokens = 10_000_000
+	got := mustAssemble(t, newEngine(t, store), req)
+	var shown []string
+	for _, m := range got.Messages {
+		if m.Role == eventlog.RoleTool {
+			continue
 		}
+		for _, b := range m.Blocks {
+			if text, ok := b.(eventlog.Text); ok {
+				shown = append(shown, text.Text)
+			}
+		}
+	}
+	if got.Messages[0].Role == eventlog.RoleSystem {
+		want = append(want, shown[0]) // the prompt, which a rollout has in its head
+	}
+	missing, extra := differenceOf(want, shown), differenceOf(shown, want)
+	if len(missing)+len(extra) > 0 {
+		t.Errorf("%s: %d texts are missing and %d too many of %d:\nmissing %.300q\nextra %.300q", name, len(missing), len(extra), len(want), missing, extra)
 	}
 }
 
@@ -182,24 +171,4 @@ func differenceOf(a, b []string) []string {
 
 func splitLines(data []byte) [][]byte {
 	return bytes.Split(data, []byte("\n"))
-}
-
-func readCorpusFile(t *testing.T, path string) []byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = bufio.NewReader(f)
-	if strings.HasSuffix(path, ".gz") {
-		if in, err = gzip.NewReader(in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := io.ReadAll(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
