@@ -212,10 +212,7 @@ func importAll(b *testing.B, dir string, files int) (took cost, rss int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	data, err := os.MkdirTemp(b.TempDir(), "data")
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := b.TempDir()
 	cmd := exec.Command(binary, "import", dir, "--embedded", data)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()

@@ -78,7 +78,7 @@ func projects(dir string) error {
 		"app/fix.jsonl": "claude/testdata/session.in.jsonl", "app/live.jsonl": "pi/testdata/v3.in.jsonl",
 		"rollout.jsonl": "codex/testdata/rollout.in.jsonl",
 	} {
-		data, err := os.ReadFile(filepath.Join("../../internal/harness", fixture))
+		data, err := os.ReadFile("../../internal/harness/" + fixture)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -63,7 +64,7 @@ func (h *heldContext) assemble(ctx context.Context, client contextdv1.ContextSer
 		return 0, fmt.Errorf("the daemon skips %d messages; %d are held", skipped, len(h.messages))
 	}
 	// What is not skipped was rewritten, and comes again.
-	messages := append(h.messages[:skipped:skipped], fresh...)
+	messages := slices.Concat(h.messages[:skipped], fresh)
 	if err := check(messages, req.GetHave(), header, trailer); err != nil {
 		return 0, err
 	}

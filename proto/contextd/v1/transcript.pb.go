@@ -483,6 +483,222 @@ func (x *ExportReport) GetWarnings() []string {
 	return nil
 }
 
+// A part of a file to rewrite: one header, then data.
+type ConvertTranscriptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The part. Exactly one is set.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*ConvertTranscriptRequest_Header
+	//	*ConvertTranscriptRequest_Data
+	Part          isConvertTranscriptRequest_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConvertTranscriptRequest) Reset() {
+	*x = ConvertTranscriptRequest{}
+	mi := &file_contextd_v1_transcript_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConvertTranscriptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConvertTranscriptRequest) ProtoMessage() {}
+
+func (x *ConvertTranscriptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_transcript_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConvertTranscriptRequest.ProtoReflect.Descriptor instead.
+func (*ConvertTranscriptRequest) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_transcript_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ConvertTranscriptRequest) GetPart() isConvertTranscriptRequest_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *ConvertTranscriptRequest) GetHeader() *ConvertHeader {
+	if x != nil {
+		if x, ok := x.Part.(*ConvertTranscriptRequest_Header); ok {
+			return x.Header
+		}
+	}
+	return nil
+}
+
+func (x *ConvertTranscriptRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*ConvertTranscriptRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isConvertTranscriptRequest_Part interface {
+	isConvertTranscriptRequest_Part()
+}
+
+type ConvertTranscriptRequest_Header struct {
+	// First: what it is and what it is to be.
+	Header *ConvertHeader `protobuf:"bytes,1,opt,name=header,proto3,oneof"`
+}
+
+type ConvertTranscriptRequest_Data struct {
+	// Then: the file's bytes in order, in pieces of any size.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*ConvertTranscriptRequest_Header) isConvertTranscriptRequest_Part() {}
+
+func (*ConvertTranscriptRequest_Data) isConvertTranscriptRequest_Part() {}
+
+// What a file is and what it is to be.
+type ConvertHeader struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The harness that wrote it; see ImportHeader. Empty: told from the content.
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The harness to write for, 1 to 64 characters: claude, codex, opencode or pi.
+	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// As in ExportTranscriptRequest.
+	HarnessSessionId string `protobuf:"bytes,3,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
+	// As in ExportTranscriptRequest.
+	WorkingDirectory string `protobuf:"bytes,4,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ConvertHeader) Reset() {
+	*x = ConvertHeader{}
+	mi := &file_contextd_v1_transcript_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConvertHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConvertHeader) ProtoMessage() {}
+
+func (x *ConvertHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_transcript_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConvertHeader.ProtoReflect.Descriptor instead.
+func (*ConvertHeader) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_transcript_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ConvertHeader) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ConvertHeader) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ConvertHeader) GetHarnessSessionId() string {
+	if x != nil {
+		return x.HarnessSessionId
+	}
+	return ""
+}
+
+func (x *ConvertHeader) GetWorkingDirectory() string {
+	if x != nil {
+		return x.WorkingDirectory
+	}
+	return ""
+}
+
+// A part of the file.
+type ConvertTranscriptResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next bytes of the file, at most 31 KiB.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// What became of the transcript, the warnings of reading it first; set on the last
+	// part alone.
+	Report        *ExportReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConvertTranscriptResponse) Reset() {
+	*x = ConvertTranscriptResponse{}
+	mi := &file_contextd_v1_transcript_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConvertTranscriptResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConvertTranscriptResponse) ProtoMessage() {}
+
+func (x *ConvertTranscriptResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_transcript_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConvertTranscriptResponse.ProtoReflect.Descriptor instead.
+func (*ConvertTranscriptResponse) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_transcript_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ConvertTranscriptResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ConvertTranscriptResponse) GetReport() *ExportReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
 var File_contextd_v1_transcript_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_transcript_proto_rawDesc = "" +
@@ -519,7 +735,19 @@ const file_contextd_v1_transcript_proto_rawDesc = "" +
 	"\fExportReport\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12 \n" +
 	"\vcompactions\x18\x02 \x01(\x04R\vcompactions\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarningsB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"u\n" +
+	"\x18ConvertTranscriptRequest\x124\n" +
+	"\x06header\x18\x01 \x01(\v2\x1a.contextd.v1.ConvertHeaderH\x00R\x06header\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\r\n" +
+	"\x04part\x12\x05\xbaH\x02\b\x01\"\xb6\x01\n" +
+	"\rConvertHeader\x12\x1b\n" +
+	"\x04from\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04from\x12\x19\n" +
+	"\x02to\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02to\x126\n" +
+	"\x12harness_session_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x10harnessSessionId\x125\n" +
+	"\x11working_directory\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x10workingDirectory\"b\n" +
+	"\x19ConvertTranscriptResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x121\n" +
+	"\x06report\x18\x02 \x01(\v2\x19.contextd.v1.ExportReportR\x06reportB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_transcript_proto_rawDescOnce sync.Once
@@ -533,29 +761,34 @@ func file_contextd_v1_transcript_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_transcript_proto_rawDescData
 }
 
-var file_contextd_v1_transcript_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_contextd_v1_transcript_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_contextd_v1_transcript_proto_goTypes = []any{
-	(*ImportTranscriptRequest)(nil),  // 0: contextd.v1.ImportTranscriptRequest
-	(*ImportHeader)(nil),             // 1: contextd.v1.ImportHeader
-	(*ImportTranscriptResponse)(nil), // 2: contextd.v1.ImportTranscriptResponse
-	(*ExportTranscriptRequest)(nil),  // 3: contextd.v1.ExportTranscriptRequest
-	(*ExportTranscriptResponse)(nil), // 4: contextd.v1.ExportTranscriptResponse
-	(*ExportReport)(nil),             // 5: contextd.v1.ExportReport
-	(*Session)(nil),                  // 6: contextd.v1.Session
-	(*Budget)(nil),                   // 7: contextd.v1.Budget
-	(*Policy)(nil),                   // 8: contextd.v1.Policy
+	(*ImportTranscriptRequest)(nil),   // 0: contextd.v1.ImportTranscriptRequest
+	(*ImportHeader)(nil),              // 1: contextd.v1.ImportHeader
+	(*ImportTranscriptResponse)(nil),  // 2: contextd.v1.ImportTranscriptResponse
+	(*ExportTranscriptRequest)(nil),   // 3: contextd.v1.ExportTranscriptRequest
+	(*ExportTranscriptResponse)(nil),  // 4: contextd.v1.ExportTranscriptResponse
+	(*ExportReport)(nil),              // 5: contextd.v1.ExportReport
+	(*ConvertTranscriptRequest)(nil),  // 6: contextd.v1.ConvertTranscriptRequest
+	(*ConvertHeader)(nil),             // 7: contextd.v1.ConvertHeader
+	(*ConvertTranscriptResponse)(nil), // 8: contextd.v1.ConvertTranscriptResponse
+	(*Session)(nil),                   // 9: contextd.v1.Session
+	(*Budget)(nil),                    // 10: contextd.v1.Budget
+	(*Policy)(nil),                    // 11: contextd.v1.Policy
 }
 var file_contextd_v1_transcript_proto_depIdxs = []int32{
-	1, // 0: contextd.v1.ImportTranscriptRequest.header:type_name -> contextd.v1.ImportHeader
-	6, // 1: contextd.v1.ImportTranscriptResponse.session:type_name -> contextd.v1.Session
-	7, // 2: contextd.v1.ExportTranscriptRequest.budget:type_name -> contextd.v1.Budget
-	8, // 3: contextd.v1.ExportTranscriptRequest.policy:type_name -> contextd.v1.Policy
-	5, // 4: contextd.v1.ExportTranscriptResponse.report:type_name -> contextd.v1.ExportReport
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	1,  // 0: contextd.v1.ImportTranscriptRequest.header:type_name -> contextd.v1.ImportHeader
+	9,  // 1: contextd.v1.ImportTranscriptResponse.session:type_name -> contextd.v1.Session
+	10, // 2: contextd.v1.ExportTranscriptRequest.budget:type_name -> contextd.v1.Budget
+	11, // 3: contextd.v1.ExportTranscriptRequest.policy:type_name -> contextd.v1.Policy
+	5,  // 4: contextd.v1.ExportTranscriptResponse.report:type_name -> contextd.v1.ExportReport
+	7,  // 5: contextd.v1.ConvertTranscriptRequest.header:type_name -> contextd.v1.ConvertHeader
+	5,  // 6: contextd.v1.ConvertTranscriptResponse.report:type_name -> contextd.v1.ExportReport
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_transcript_proto_init() }
@@ -570,13 +803,17 @@ func file_contextd_v1_transcript_proto_init() {
 		(*ImportTranscriptRequest_Header)(nil),
 		(*ImportTranscriptRequest_Data)(nil),
 	}
+	file_contextd_v1_transcript_proto_msgTypes[6].OneofWrappers = []any{
+		(*ConvertTranscriptRequest_Header)(nil),
+		(*ConvertTranscriptRequest_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_transcript_proto_rawDesc), len(file_contextd_v1_transcript_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

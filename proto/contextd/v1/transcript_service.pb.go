@@ -24,24 +24,29 @@ var File_contextd_v1_transcript_service_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_transcript_service_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/v1/transcript_service.proto\x12\vcontextd.v1\x1a\x1ccontextd/v1/transcript.proto2\xd9\x01\n" +
+	"$contextd/v1/transcript_service.proto\x12\vcontextd.v1\x1a\x1ccontextd/v1/transcript.proto2\xc1\x02\n" +
 	"\x11TranscriptService\x12a\n" +
 	"\x10ImportTranscript\x12$.contextd.v1.ImportTranscriptRequest\x1a%.contextd.v1.ImportTranscriptResponse(\x01\x12a\n" +
-	"\x10ExportTranscript\x12$.contextd.v1.ExportTranscriptRequest\x1a%.contextd.v1.ExportTranscriptResponse0\x01B;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x10ExportTranscript\x12$.contextd.v1.ExportTranscriptRequest\x1a%.contextd.v1.ExportTranscriptResponse0\x01\x12f\n" +
+	"\x11ConvertTranscript\x12%.contextd.v1.ConvertTranscriptRequest\x1a&.contextd.v1.ConvertTranscriptResponse(\x010\x01B;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var file_contextd_v1_transcript_service_proto_goTypes = []any{
-	(*ImportTranscriptRequest)(nil),  // 0: contextd.v1.ImportTranscriptRequest
-	(*ExportTranscriptRequest)(nil),  // 1: contextd.v1.ExportTranscriptRequest
-	(*ImportTranscriptResponse)(nil), // 2: contextd.v1.ImportTranscriptResponse
-	(*ExportTranscriptResponse)(nil), // 3: contextd.v1.ExportTranscriptResponse
+	(*ImportTranscriptRequest)(nil),   // 0: contextd.v1.ImportTranscriptRequest
+	(*ExportTranscriptRequest)(nil),   // 1: contextd.v1.ExportTranscriptRequest
+	(*ConvertTranscriptRequest)(nil),  // 2: contextd.v1.ConvertTranscriptRequest
+	(*ImportTranscriptResponse)(nil),  // 3: contextd.v1.ImportTranscriptResponse
+	(*ExportTranscriptResponse)(nil),  // 4: contextd.v1.ExportTranscriptResponse
+	(*ConvertTranscriptResponse)(nil), // 5: contextd.v1.ConvertTranscriptResponse
 }
 var file_contextd_v1_transcript_service_proto_depIdxs = []int32{
 	0, // 0: contextd.v1.TranscriptService.ImportTranscript:input_type -> contextd.v1.ImportTranscriptRequest
 	1, // 1: contextd.v1.TranscriptService.ExportTranscript:input_type -> contextd.v1.ExportTranscriptRequest
-	2, // 2: contextd.v1.TranscriptService.ImportTranscript:output_type -> contextd.v1.ImportTranscriptResponse
-	3, // 3: contextd.v1.TranscriptService.ExportTranscript:output_type -> contextd.v1.ExportTranscriptResponse
-	2, // [2:4] is the sub-list for method output_type
-	0, // [0:2] is the sub-list for method input_type
+	2, // 2: contextd.v1.TranscriptService.ConvertTranscript:input_type -> contextd.v1.ConvertTranscriptRequest
+	3, // 3: contextd.v1.TranscriptService.ImportTranscript:output_type -> contextd.v1.ImportTranscriptResponse
+	4, // 4: contextd.v1.TranscriptService.ExportTranscript:output_type -> contextd.v1.ExportTranscriptResponse
+	5, // 5: contextd.v1.TranscriptService.ConvertTranscript:output_type -> contextd.v1.ConvertTranscriptResponse
+	3, // [3:6] is the sub-list for method output_type
+	0, // [0:3] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name

@@ -19,8 +19,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	TranscriptService_ImportTranscript_FullMethodName = "/contextd.v1.TranscriptService/ImportTranscript"
-	TranscriptService_ExportTranscript_FullMethodName = "/contextd.v1.TranscriptService/ExportTranscript"
+	TranscriptService_ImportTranscript_FullMethodName  = "/contextd.v1.TranscriptService/ImportTranscript"
+	TranscriptService_ExportTranscript_FullMethodName  = "/contextd.v1.TranscriptService/ExportTranscript"
+	TranscriptService_ConvertTranscript_FullMethodName = "/contextd.v1.TranscriptService/ConvertTranscript"
 )
 
 // TranscriptServiceClient is the client API for TranscriptService service.
@@ -33,6 +34,9 @@ type TranscriptServiceClient interface {
 	ImportTranscript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ImportTranscriptRequest, ImportTranscriptResponse], error)
 	// Writes a session as a transcript.
 	ExportTranscript(ctx context.Context, in *ExportTranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportTranscriptResponse], error)
+	// Rewrites a transcript for another harness and keeps nothing: header, then the
+	// file's bytes. To shrink it on the way, import it and export it as_compacted.
+	ConvertTranscript(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConvertTranscriptRequest, ConvertTranscriptResponse], error)
 }
 
 type transcriptServiceClient struct {
@@ -75,6 +79,19 @@ func (c *transcriptServiceClient) ExportTranscript(ctx context.Context, in *Expo
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type TranscriptService_ExportTranscriptClient = grpc.ServerStreamingClient[ExportTranscriptResponse]
 
+func (c *transcriptServiceClient) ConvertTranscript(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConvertTranscriptRequest, ConvertTranscriptResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &TranscriptService_ServiceDesc.Streams[2], TranscriptService_ConvertTranscript_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ConvertTranscriptRequest, ConvertTranscriptResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TranscriptService_ConvertTranscriptClient = grpc.BidiStreamingClient[ConvertTranscriptRequest, ConvertTranscriptResponse]
+
 // TranscriptServiceServer is the server API for TranscriptService service.
 // All implementations must embed UnimplementedTranscriptServiceServer
 // for forward compatibility.
@@ -85,6 +102,9 @@ type TranscriptServiceServer interface {
 	ImportTranscript(grpc.ClientStreamingServer[ImportTranscriptRequest, ImportTranscriptResponse]) error
 	// Writes a session as a transcript.
 	ExportTranscript(*ExportTranscriptRequest, grpc.ServerStreamingServer[ExportTranscriptResponse]) error
+	// Rewrites a transcript for another harness and keeps nothing: header, then the
+	// file's bytes. To shrink it on the way, import it and export it as_compacted.
+	ConvertTranscript(grpc.BidiStreamingServer[ConvertTranscriptRequest, ConvertTranscriptResponse]) error
 	mustEmbedUnimplementedTranscriptServiceServer()
 }
 
@@ -100,6 +120,9 @@ func (UnimplementedTranscriptServiceServer) ImportTranscript(grpc.ClientStreamin
 }
 func (UnimplementedTranscriptServiceServer) ExportTranscript(*ExportTranscriptRequest, grpc.ServerStreamingServer[ExportTranscriptResponse]) error {
 	return status.Error(codes.Unimplemented, "method ExportTranscript not implemented")
+}
+func (UnimplementedTranscriptServiceServer) ConvertTranscript(grpc.BidiStreamingServer[ConvertTranscriptRequest, ConvertTranscriptResponse]) error {
+	return status.Error(codes.Unimplemented, "method ConvertTranscript not implemented")
 }
 func (UnimplementedTranscriptServiceServer) mustEmbedUnimplementedTranscriptServiceServer() {}
 func (UnimplementedTranscriptServiceServer) testEmbeddedByValue()                           {}
@@ -140,6 +163,13 @@ func _TranscriptService_ExportTranscript_Handler(srv interface{}, stream grpc.Se
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type TranscriptService_ExportTranscriptServer = grpc.ServerStreamingServer[ExportTranscriptResponse]
 
+func _TranscriptService_ConvertTranscript_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(TranscriptServiceServer).ConvertTranscript(&grpc.GenericServerStream[ConvertTranscriptRequest, ConvertTranscriptResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TranscriptService_ConvertTranscriptServer = grpc.BidiStreamingServer[ConvertTranscriptRequest, ConvertTranscriptResponse]
+
 // TranscriptService_ServiceDesc is the grpc.ServiceDesc for TranscriptService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -157,6 +187,12 @@ var TranscriptService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "ExportTranscript",
 			Handler:       _TranscriptService_ExportTranscript_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "ConvertTranscript",
+			Handler:       _TranscriptService_ConvertTranscript_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "contextd/v1/transcript_service.proto",

@@ -40,7 +40,10 @@ func watchFile(path string) (changes <-chan struct{}, stop func(), err error) {
 			select {
 			case <-done:
 				return
-			case <-faults: // events were lost; the next look finds what they told
+			case _, open := <-faults: // events were lost; the next look finds what they told
+				if !open {
+					faults = nil
+				}
 			case e := <-events:
 				if e.Name != whole || e.Op == fsnotify.Chmod {
 					continue

@@ -41,10 +41,13 @@ func newTranscriptInput(size int) *transcriptInput {
 // openTranscript opens a file, or stdin for "-".
 func openTranscript(cmd *cobra.Command, path string) (*transcriptInput, error) {
 	in := newTranscriptInput(sendBytes)
-	if path != "-" {
-		return in, in.open(path)
+	var err error
+	if path == "-" {
+		err = in.decompress(cmd.InOrStdin())
+	} else {
+		err = in.open(path)
 	}
-	return in, in.decompress(cmd.InOrStdin())
+	return in, err
 }
 
 // open goes on with another file.

@@ -53,6 +53,7 @@ var requests = []struct {
 	{"WatchLifecycle", []string{`{"session_ids":["s"]}`}},
 	{"ImportTranscript", []string{`{"header":{"session_id":"i"}}`, `{"data":"` + aTranscript + `"}`}},
 	{"ExportTranscript", []string{`{"session_id":"s","harness":"claude"}`}},
+	{"ConvertTranscript", []string{`{"header":{"to":"claude"}}`, `{"data":"` + aTranscript + `"}`}},
 }
 
 const (

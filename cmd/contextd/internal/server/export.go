@@ -34,18 +34,11 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 			return err
 		}
 	}
-	out := &exportWriter{stream: stream}
-	report, err := harness.Write(out, read, req.GetHarness(), harness.WriteOptions{
+	out := &transcriptWriter{send: func(data []byte, report *contextdv1.ExportReport) error {
+		return stream.Send(&contextdv1.ExportTranscriptResponse{Data: data, Report: report})
+	}}
+	return out.writeTranscript(read, req.GetHarness(), warnings, harness.WriteOptions{
 		SessionID: req.GetHarnessSessionId(), WorkingDirectory: req.GetWorkingDirectory(),
-	})
-	if err != nil {
-		return err
-	}
-	for _, w := range report.Warnings {
-		warnings = append(warnings, w.String())
-	}
-	return out.finish(&contextdv1.ExportReport{
-		Entries: uint64(report.Entries), Compactions: uint64(report.Compactions), Warnings: warnings,
 	})
 }
 
@@ -59,31 +52,51 @@ func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 			return &eventlog.InvalidError{Field: "policy", Reason: "is for as_compacted alone"}
 		}
 	}
+	return checkWriter("harness", req.GetHarness())
+}
+
+// checkWriter refuses a harness that nothing is written for, by the field that names it.
+func checkWriter(field, name string) error {
 	// Only a writer knows its names.
 	one := eventlog.Event{ID: "e", Time: time.Unix(0, 0).UTC(), Body: &eventlog.Message{
 		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}},
 	}}
 	probe := harness.Transcript{Sessions: []harness.Session{{Events: []eventlog.Event{one}}}}
-	_, err := harness.Write(io.Discard, probe, req.GetHarness(), harness.WriteOptions{})
+	_, err := harness.Write(io.Discard, probe, name, harness.WriteOptions{})
 	var unknown *harness.FormatError
 	if errors.As(err, &unknown) {
-		return &eventlog.InvalidError{Field: "harness", Reason: unknown.Reason}
+		return &eventlog.InvalidError{Field: field, Reason: unknown.Reason}
 	}
 	return err
 }
 
-// exportWriter sends a file in pieces.
-type exportWriter struct {
-	stream exportStream
-	piece  []byte
+// transcriptWriter sends a file in pieces.
+type transcriptWriter struct {
+	send  func(data []byte, report *contextdv1.ExportReport) error
+	piece []byte
+}
+
+// writeTranscript sends a transcript as a harness keeps it, and the report behind it, with
+// the warnings that there were before.
+func (w *transcriptWriter) writeTranscript(t harness.Transcript, name string, warnings []string, o harness.WriteOptions) error {
+	report, err := harness.Write(w, t, name, o)
+	if err != nil {
+		return err
+	}
+	for _, warning := range report.Warnings {
+		warnings = append(warnings, warning.String())
+	}
+	return w.finish(&contextdv1.ExportReport{
+		Entries: uint64(report.Entries), Compactions: uint64(report.Compactions), Warnings: warnings,
+	})
 }
 
 // Write keeps nothing of p.
-func (w *exportWriter) Write(p []byte) (int, error) {
+func (w *transcriptWriter) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 {
 		if len(w.piece) == chunkBytes {
-			if err := w.stream.Send(&contextdv1.ExportTranscriptResponse{Data: w.piece}); err != nil {
+			if err := w.send(w.piece, nil); err != nil {
 				return 0, err
 			}
 			w.piece = nil
@@ -100,11 +113,11 @@ func (w *exportWriter) Write(p []byte) (int, error) {
 }
 
 // finish sends the rest of the file, and the report behind it.
-func (w *exportWriter) finish(report *contextdv1.ExportReport) error {
+func (w *transcriptWriter) finish(report *contextdv1.ExportReport) error {
 	if len(w.piece) > 0 {
-		if err := w.stream.Send(&contextdv1.ExportTranscriptResponse{Data: w.piece}); err != nil {
+		if err := w.send(w.piece, nil); err != nil {
 			return err
 		}
 	}
-	return w.stream.Send(&contextdv1.ExportTranscriptResponse{Report: report})
+	return w.send(nil, report)
 }

@@ -38,16 +38,12 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	if err != nil {
 		return err
 	}
-	body := &importReader{stream: stream, limit: s.limits.MaxImportBytes}
-	read, err := harness.Read(body, first.GetHeader().GetHarness())
-	if body.err != nil {
-		// The reader may have wrapped it, or taken a broken file for a short one.
-		return body.err
-	}
+	body := &transcriptReader{limit: s.limits.MaxImportBytes, receive: func() ([]byte, bool, error) {
+		req, err := stream.Recv()
+		return req.GetData(), req.GetHeader() != nil, err
+	}}
+	read, err := body.transcript(first.GetHeader().GetHarness())
 	if err != nil {
-		return err
-	}
-	if err := body.drain(); err != nil {
 		return err
 	}
 	out, err := s.importTranscript(stream.Context(), first.GetHeader().GetSessionId(), read)
@@ -57,43 +53,57 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	return stream.SendAndClose(out)
 }
 
-// importReader reads the file's bytes out of a stream.
-type importReader struct {
-	stream importStream
-	rest   []byte
-	read   uint64
-	limit  uint64
-	err    error // other than io.EOF
+// transcriptReader reads a file's bytes out of a stream.
+type transcriptReader struct {
+	// receive returns the next bytes, and whether a header came instead.
+	receive func() (data []byte, header bool, err error)
+	rest    []byte
+	read    uint64
+	limit   uint64
+	err     error // other than io.EOF
 }
 
-func (r *importReader) Read(p []byte) (int, error) {
+func (r *transcriptReader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		if r.err != nil {
 			return 0, r.err
 		}
-		req, err := r.stream.Recv()
+		data, header, err := r.receive()
 		if errors.Is(err, io.EOF) {
 			return 0, io.EOF
 		}
-		if err == nil && req.GetHeader() != nil {
+		if err == nil && header {
 			err = &eventlog.InvalidError{Field: "header", Reason: "must come once, before the data"}
 		}
-		if r.read += uint64(len(req.GetData())); err == nil && r.read > r.limit {
+		if r.read += uint64(len(data)); err == nil && r.read > r.limit {
 			err = &apierr.LimitError{Field: "data", Setting: "max_import_bytes", Limit: r.limit, Actual: r.read, Unit: "bytes"}
 		}
 		if err != nil {
 			r.err = err
 			return 0, err
 		}
-		r.rest = req.GetData()
+		r.rest = data
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
 }
 
+// transcript reads the whole file.
+func (r *transcriptReader) transcript(name string) (harness.Transcript, error) {
+	read, err := harness.Read(r, name)
+	if r.err != nil {
+		// The reader may have wrapped it, or taken a broken file for a short one.
+		return read, r.err
+	}
+	if err != nil {
+		return read, err
+	}
+	return read, r.drain()
+}
+
 // drain reads what the harness's reader left.
-func (r *importReader) drain() error {
+func (r *transcriptReader) drain() error {
 	_, err := io.Copy(io.Discard, r)
 	return err
 }
