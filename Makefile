@@ -54,6 +54,7 @@ FORMATS ?= anthropic,openai_chat,openai_responses,gemini
 .PHONY: replay-formats
 replay-formats: ## Hold what CORPUS=folder renders in FORMATS=list to the providers' rules (REPLAY_FLAGS=...)
 	go run ./bench/replay -corpus '$(CORPUS)' -formats '$(FORMATS)' $(REPLAY_FLAGS)
+	go run ./bench/replay -corpus '$(CORPUS)' -formats '$(FORMATS)' -policy '{"projection":{"policy":"harness_view"}}' $(REPLAY_FLAGS)
 
 .PHONY: replay-policies
 replay-policies: ## Replay CORPUS=folder under each projection policy in turn (REPLAY_FLAGS=..., with -formats too)
@@ -62,8 +63,7 @@ replay-policies: ## Replay CORPUS=folder under each projection policy in turn (R
 		'{"policy":"squash_failed_calls"}' \
 		'{"policy":"summary_prefix","summary":"The agent read files and changed some."}' \
 		'{"policy":"reachability_gc"}' \
-		'{"policy":"custom","expression":"age > 60 ? \"drop\" : age > 30 && errors == 0 ? \"stub\" : age > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}' \
-		'{"policy":"harness_view"}'; \
+		'{"policy":"custom","expression":"age > 60 ? \"drop\" : age > 30 && errors == 0 ? \"stub\" : age > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}'; \
 	do \
 		echo "# $$policy"; \
 		go run ./bench/replay -corpus '$(CORPUS)' -policy "{\"projection\":$$policy}" $(REPLAY_FLAGS) || exit 1; \
