@@ -69,7 +69,7 @@ func (f anthropic) last(fragment Fragment) Fragment {
 	}
 	end.json = anthropicTextItem(trimmed)
 	c.converted(end.block, LeftOut, "whitespace at the end")
-	fragment.JSON, fragment.Conversions = c.json(), c.conversions
+	fragment.JSON, fragment.Conversions = c.json(), besides(fragment.Conversions, c.conversions)
 	return fragment
 }
 

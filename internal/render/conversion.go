@@ -69,6 +69,17 @@ func settled(fragments []Fragment) []Fragment {
 	return out
 }
 
+// besides is what a fragment told and what it tells once it is made anew.
+func besides(told, now []Conversion) []Conversion {
+	out := slices.Clone(told)
+	for _, c := range now {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // description is the text that stands for a block that a format does not carry. It is
 // short: it stands for what may itself be a few words.
 func description(what string, at Place) string {

@@ -59,7 +59,9 @@ func named(fragments []Fragment) []Fragment {
 				m := out[n].Message
 				m.Blocks = slices.Clone(m.Blocks)
 				m.Blocks[i] = b
-				out[n] = geminiResults(&content{message: &m})[0]
+				remade := geminiResults(&content{message: &m})[0]
+				remade.Conversions = besides(out[n].Conversions, remade.Conversions)
+				out[n] = remade
 			}
 		}
 	}
