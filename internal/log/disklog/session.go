@@ -55,21 +55,24 @@ func (s *session) publish(at state) {
 }
 
 // expect remembers events until they can be found in the database, which is when
-// the function that it returns is called.
+// the function that it returns is called. The function lives as long as the session's
+// newest commit, so it holds on to no content.
 func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (settled func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.soon == nil {
 		s.soon = map[idHash]eventlog.Known{}
 	}
-	for _, f := range fresh {
-		s.soon[encoded[f.Index].idHash] = eventlog.Known{Seq: f.Event.Seq, Digest: f.Digest, Tokens: f.Event.Tokens}
+	hashes := make([]idHash, len(fresh))
+	for i, f := range fresh {
+		hashes[i] = encoded[f.Index].idHash
+		s.soon[hashes[i]] = eventlog.Known{Seq: f.Event.Seq, Digest: f.Digest, Tokens: f.Event.Tokens}
 	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, f := range fresh {
-			delete(s.soon, encoded[f.Index].idHash)
+		for _, hash := range hashes {
+			delete(s.soon, hash)
 		}
 	}
 }
