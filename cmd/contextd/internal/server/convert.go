@@ -1,13 +1,9 @@
 package server
 
 import (
-	"errors"
-	"io"
-
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/internal/harness"
-	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -19,21 +15,13 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	first, err := stream.Recv()
-	if errors.Is(err, io.EOF) || err == nil && first.GetHeader() == nil {
-		return &eventlog.InvalidError{Field: "header", Reason: "must be the first message"}
-	}
+	header, body, err := openTranscript(stream.Recv, (*contextdv1.ConvertTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
 	if err != nil {
 		return err
 	}
-	header := first.GetHeader()
 	if err := checkWriter("header.to", header.GetTo()); err != nil {
 		return err
 	}
-	body := &transcriptReader{limit: s.limits.MaxImportBytes, receive: func() ([]byte, bool, error) {
-		req, err := stream.Recv()
-		return req.GetData(), req.GetHeader() != nil, err
-	}}
 	read, err := body.transcript(header.GetFrom())
 	if err != nil {
 		return err

@@ -31,26 +31,34 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	first, err := stream.Recv()
-	if errors.Is(err, io.EOF) || err == nil && first.GetHeader() == nil {
-		return &eventlog.InvalidError{Field: "header", Reason: "must be the first message"}
-	}
+	header, body, err := openTranscript(stream.Recv, (*contextdv1.ImportTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
 	if err != nil {
 		return err
 	}
-	body := &transcriptReader{limit: s.limits.MaxImportBytes, receive: func() ([]byte, bool, error) {
-		req, err := stream.Recv()
-		return req.GetData(), req.GetHeader() != nil, err
-	}}
-	read, err := body.transcript(first.GetHeader().GetHarness())
+	read, err := body.transcript(header.GetHarness())
 	if err != nil {
 		return err
 	}
-	out, err := s.importTranscript(stream.Context(), first.GetHeader().GetSessionId(), read)
+	out, err := s.importTranscript(stream.Context(), header.GetSessionId(), read)
 	if err != nil {
 		return err
 	}
 	return stream.SendAndClose(out)
+}
+
+// openTranscript receives the header of a file and returns what reads the rest of it.
+func openTranscript[R interface{ GetData() []byte }, H any](receive func() (R, error), header func(R) *H, limit uint64) (*H, *transcriptReader, error) {
+	first, err := receive()
+	if errors.Is(err, io.EOF) || err == nil && header(first) == nil {
+		return nil, nil, &eventlog.InvalidError{Field: "header", Reason: "must be the first message"}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return header(first), &transcriptReader{limit: limit, receive: func() ([]byte, bool, error) {
+		req, err := receive()
+		return req.GetData(), header(req) != nil, err
+	}}, nil
 }
 
 // transcriptReader reads a file's bytes out of a stream.
