@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,34 +29,46 @@ func newSecrets(r *rand.Rand, kinds ...string) secrets {
 	return s
 }
 
-// found names the secrets that a file of the directory holds, with the file.
+// found names the secrets that a file of the directory holds, with the file. The
+// database moves data from file to file meanwhile, and what moves during a look
+// may be seen in neither: it looks again until all files it listed stayed.
 func (s secrets) found(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // the database goes on working meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		for kind, secret := range s {
-			// Half of it is enough: compression may cut it in two.
-			if bytes.Contains(content, []byte(secret[:12])) || bytes.Contains(content, []byte(secret[20:])) ||
-				strings.Contains(path, secret) {
-				found[kind] = filepath.Base(path)
+	for {
+		found := map[string]string{}
+		before := files(t, dir)
+		for _, path := range before {
+			content, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			for kind, secret := range s {
+				// Half of it is enough: compression may cut it in two.
+				if bytes.Contains(content, []byte(secret[:12])) || bytes.Contains(content, []byte(secret[20:])) ||
+					strings.Contains(path, secret) {
+					found[kind] = filepath.Base(path)
+				}
 			}
 		}
-		return nil
+		if slices.Equal(before, files(t, dir)) {
+			return found
+		}
+	}
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return paths
 }
 
 // filler is text that does not compress and is too long to be kept in memory.
