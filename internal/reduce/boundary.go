@@ -1,8 +1,34 @@
 package reduce
 
 import (
+	"sort"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
+
+// boundary is what a conversation shows instead of the events that a harness left behind.
+type boundary struct {
+	seq     eventlog.Seq // of the compaction; 0 if there is none
+	skipped []Range
+}
+
+func (b *boundary) skip(seq eventlog.Seq) {
+	if n := len(b.skipped); n > 0 && b.skipped[n-1].To+1 == seq {
+		b.skipped[n-1].To = seq
+		return
+	}
+	b.skipped = append(b.skipped, Range{seq, seq})
+}
+
+// Boundary is the event of the compaction in whose blocks AppendBoundary showed, or 0.
+func (c *Conversation) Boundary() eventlog.Seq { return c.boundary.seq }
+
+// Skipped reports whether an event was a message and passed to Skip.
+func (c *Conversation) Skipped(seq eventlog.Seq) bool {
+	all := c.boundary.skipped
+	i := sort.Search(len(all), func(i int) bool { return all[i].To >= seq })
+	return i < len(all) && all[i].From <= seq
+}
 
 // Skip takes note of the next event without showing it: it counts as said, and for what
 // the whole log weighs. Like Append, it must follow on the head.
@@ -14,6 +40,7 @@ func (c *Conversation) Skip(e eventlog.Event) {
 		return
 	}
 	c.said.add(e.Seq, nil)
+	c.boundary.skip(e.Seq)
 	msg := c.message(m.Role, c.blocks(e, m), e.Seq, m.Model)
 	c.tokens += msg.Tokens
 	c.chars += msg.Chars
@@ -33,6 +60,7 @@ func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.
 		Kind: KindUser, Turn: c.turns, First: first, Last: first, Anchor: true,
 		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars,
 	}
+	c.boundary.seq = compaction.Seq
 	c.groups = append(c.groups, g) // what the log weighs does not change
 	if c.firstUser < 0 {
 		c.firstUser = len(c.groups) - 1

@@ -19,6 +19,7 @@ type Conversation struct {
 	texts     texts
 	digests   digestMemos
 	said      said
+	boundary  boundary
 
 	head   eventlog.Seq
 	lastAt eventTimes

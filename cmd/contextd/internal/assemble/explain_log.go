@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -95,40 +96,56 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		m, ok := event.Body.(*eventlog.Message)
+		blocks := blocksOf(event)
 		if x.pointer != nil {
-			if !ok || x.pointer.block >= len(m.Blocks) {
+			if x.pointer.block >= len(blocks) {
 				return false, x.missing()
 			}
-			return x.block(*x.pointer, m.Blocks[x.pointer.block]), nil
+			_, seen := x.block(event, x.pointer.block, blocks[x.pointer.block])
+			return seen, nil
 		}
-		if !ok {
+		_, message := event.Body.(*eventlog.Message)
+		for i, b := range blocks {
+			added, _ := x.block(event, i, b)
+			message = message || added
+		}
+		if !message {
 			x.beside(event)
-			continue
-		}
-		for i, b := range m.Blocks {
-			x.block(place{event.Seq, i}, b)
 		}
 	}
 	return false, nil
 }
 
-// block adds a block if it holds what is looked for, and returns whether that was sent.
-func (x *explainer) block(at place, b eventlog.Block) (seen bool) {
+// blocksOf are the blocks of an event that pointers name: what was said, or what stands
+// for it behind a harness's compaction.
+func blocksOf(e eventlog.Event) []eventlog.Block {
+	switch b := e.Body.(type) {
+	case *eventlog.Message:
+		return b.Blocks
+	case *eventlog.Compaction:
+		return harness.BoundaryOf(b).Blocks
+	}
+	return nil
+}
+
+// block adds a block of an event if it holds what is looked for, and returns whether it
+// did and whether that was sent.
+func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
+	at := place{e.Seq, index}
 	shown, said := x.places[at]
 	held, seen := x.held(b), x.anySent(shown.sent)
 	if x.pointer != nil {
 		held, seen = true, shown.here && shown.edit == nil
 	}
 	if !held && !seen {
-		return false
+		return false, false
 	}
 	s := Sighting{Seq: at.seq, Block: at.block, Seen: seen, Pointer: at.pointer()}
 	switch {
 	case at.seq > x.record.AsOf:
 		s.Shown, s.Reason = ShownLater, x.tooLate()
 	case !said:
-		s.Shown, s.Reason = ShownOmitted, "no call stood open that it answers"
+		s.Shown, s.Reason = ShownOmitted, x.unsaid(e)
 	case shown.dropped != nil:
 		s.Shown, s.Reason = ShownOmitted, shown.dropped.Reducer+": "+shown.dropped.Reason
 	case !shown.here:
@@ -143,7 +160,25 @@ func (x *explainer) block(at place, b eventlog.Block) (seen bool) {
 		s.Shown = ShownVerbatim
 	}
 	x.add(s)
-	return seen
+	return true, seen
+}
+
+const notSent = "only messages and reminders are sent"
+
+// unsaid says why no group has an event.
+func (x *explainer) unsaid(e eventlog.Event) string {
+	at := x.conv.Boundary()
+	_, message := e.Body.(*eventlog.Message)
+	switch {
+	case x.conv.Skipped(e.Seq), !message && e.Seq < at:
+		return fmt.Sprintf("the harness went on without it behind its compaction at event %d", at)
+	case !message:
+		return notSent
+	case at > 0:
+		return fmt.Sprintf("the harness went on without the call that it answers behind its compaction at event %d", at)
+	default:
+		return "no call stood open that it answers"
+	}
 }
 
 // shownAs tells apart what is left of a block; any other edit puts a pointer in its
@@ -161,7 +196,7 @@ func shownAs(k reduce.EditKind) Shown {
 
 // beside adds an event that is no message.
 func (x *explainer) beside(e eventlog.Event) {
-	s := Sighting{Seq: e.Seq, Shown: ShownOmitted, Reason: "only messages and reminders are sent"}
+	s := Sighting{Seq: e.Seq, Shown: ShownOmitted, Reason: notSent}
 	var texts []string
 	switch b := e.Body.(type) {
 	case *eventlog.Reminder:

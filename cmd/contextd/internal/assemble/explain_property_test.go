@@ -14,6 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -41,7 +42,7 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 		if i == 0 || rapid.IntRange(0, 4).Draw(t, "user") == 0 {
 			say(eventlog.RoleUser, eventlog.Text{Text: genWords().Draw(t, "said")})
 		}
-		switch rapid.IntRange(0, 5).Draw(t, "beside") {
+		switch rapid.IntRange(0, 6).Draw(t, "beside") {
 		case 0:
 			r := &eventlog.Reminder{Body: genWords().Draw(t, "reminder"), PreserveOnCompact: rapid.Bool().Draw(t, "preserve")}
 			r.DedupeKey = rapid.SampledFrom([]string{"", "k"}).Draw(t, "key")
@@ -52,6 +53,13 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 			add(r)
 		case 1:
 			add(&eventlog.Custom{Type: "note", JSON: inJSON(t, genWords().Draw(t, "note"))})
+		case 2:
+			c := &eventlog.Compaction{Summary: genWords().Draw(t, "boundary")}
+			for range rapid.IntRange(0, 3).Draw(t, "keeps") {
+				// Not all of these are there: such an id keeps nothing.
+				c.KeptEventIDs = append(c.KeptEventIDs, fmt.Sprintf("%d-%d", rapid.IntRange(0, i).Draw(t, "stretch"), rapid.IntRange(0, 3).Draw(t, "kept")))
+			}
+			add(c)
 		}
 		blocks := []eventlog.Block{eventlog.Text{Text: genWords().Draw(t, "answer")}}
 		if rapid.Bool().Draw(t, "thinks") {
@@ -176,6 +184,9 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 		}()
 		engine := newEngine(t, store)
 		req := request()
+		if rapid.Bool().Draw(t, "harness_view") {
+			req.Policy.Projection.Name = projection.HarnessView
+		}
 		req.Budget = budget.Spec{MaxTokens: rapid.SampledFrom([]uint64{2500, 4000, 20_000}).Draw(t, "max_tokens"), Tokenizer: budget.TokenizerO200K}
 		var sent *assemble.Context
 		for i := range rapid.IntRange(2, 40).Draw(t, "stretches") {

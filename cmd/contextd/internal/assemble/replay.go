@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -99,13 +98,7 @@ func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventl
 	if err != nil {
 		return eventlog.Event{}, nil, err
 	}
-	var blocks []eventlog.Block
-	switch b := event.Body.(type) {
-	case *eventlog.Message:
-		blocks = b.Blocks
-	case *eventlog.Compaction:
-		blocks = harness.BoundaryOf(b).Blocks
-	}
+	blocks := blocksOf(event)
 	if block >= len(blocks) {
 		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
 	}
