@@ -61,8 +61,8 @@ func corpusSessions(t *testing.T, use func(name string, c *reduce.Conversation))
 }
 
 // mostPrefixes bounds how many prefixes of a session are rendered: what checks them
-// grows with the square of their number.
-const mostPrefixes = 12
+// grows with the square of their number. A replay with -formats has them all.
+const mostPrefixes = 3
 
 // TestCorpusRendersForProviders renders every real session in full, at every seventh
 // group or at as many sevenths as are allowed, and at the end, and holds it to the

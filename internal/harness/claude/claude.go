@@ -32,16 +32,31 @@ type reader struct {
 	parents parents
 	files   files
 	notes   restorer
-	// begun are the sessions whose first record was read.
-	begun map[*transcript.SessionBuilder]bool
+	known   map[*transcript.SessionBuilder]*progress
+	unknown map[string]bool
+	differ  transcript.Differ
+}
+
+// progress is how far one session was read. Records of several may stand in turns.
+type progress struct {
+	// begun is set once the first record was read.
+	begun bool
 	// events are the ids of messages' events by the uuids of their records.
 	events map[string]string
 	// pending is a compaction boundary whose summary has not come yet.
 	pending *boundary
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
-	unknown   map[string]bool
-	differ    transcript.Differ
+}
+
+// of returns how far a session was read.
+func (r *reader) of(session *transcript.SessionBuilder) *progress {
+	p := r.known[session]
+	if p == nil {
+		p = &progress{events: map[string]string{}, summaries: map[string]string{}}
+		r.known[session] = p
+	}
+	return p
 }
 
 // Read reads a whole transcript. Memory grows with the conversation, not with the
@@ -49,8 +64,7 @@ type reader struct {
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
 	r := &reader{
-		out: out, main: out.Session(""), unknown: map[string]bool{}, events: map[string]string{},
-		begun: map[*transcript.SessionBuilder]bool{}, summaries: map[string]string{},
+		out: out, main: out.Session(""), unknown: map[string]bool{}, known: map[*transcript.SessionBuilder]*progress{},
 	}
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
@@ -58,7 +72,9 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
-	r.flush()
+	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
+		r.flush(session)
+	}
 	r.parents.report(out.Warn)
 	return out.Finish()
 }
@@ -106,7 +122,7 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	entry.Native = r.native(rec, entry.Native)
 	n := to.Len()
 	to.Record(entry, kind)
-	if r.pending != nil && r.pending.into == to && to.Len() > n {
+	if r.of(to).pending != nil && to.Len() > n {
 		to.Annotate(n, labelBetween, "true")
 	}
 }
@@ -135,11 +151,12 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		r.summary(session, rec, entry)
 		return
 	}
-	if _, again := r.events[rec.UUID]; !again {
-		r.flush() // what is written again may stand before the summary
+	events := r.of(session).events
+	if _, again := events[rec.UUID]; !again {
+		r.flush(session) // what is written again may stand before the summary
 	}
-	if rec.UUID != "" && r.events[rec.UUID] == "" {
-		r.events[rec.UUID] = "" // even if it makes no event
+	if rec.UUID != "" && events[rec.UUID] == "" {
+		events[rec.UUID] = "" // even if it makes no event
 	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
@@ -178,8 +195,8 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	if id == "" || len(events) != 1 {
 		return // it was dropped, or a custom event has the record as it stood
 	}
-	if rec.UUID != "" && r.events[rec.UUID] == "" {
-		r.events[rec.UUID] = id
+	if known := r.of(session).events; rec.UUID != "" && known[rec.UUID] == "" {
+		known[rec.UUID] = id
 	}
 	m, ok := events[0].Body.(*eventlog.Message)
 	if !ok {
@@ -200,10 +217,10 @@ func told(difference []byte) []byte {
 
 // begin takes from a session's first record what most of its records repeat.
 func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
-	if r.begun[session] {
+	if r.of(session).begun {
 		return
 	}
-	r.begun[session] = true
+	r.of(session).begun = true
 	session.Label(transcript.LabelSessionID, rec.SessionID)
 	session.Label(transcript.LabelVersion, rec.Version)
 	session.Label(transcript.LabelWorkingDirectory, rec.CWD)

@@ -16,7 +16,6 @@ const labelBetween = "claude.between"
 type boundary struct {
 	entry transcript.Entry
 	body  *eventlog.Compaction
-	into  *transcript.SessionBuilder
 	// summary is the record that holds the summary.
 	summary []byte
 }
@@ -24,8 +23,8 @@ type boundary struct {
 // compaction holds a boundary back until its summary has come: the two are one
 // event.
 func (r *reader) compaction(rec *record, entry transcript.Entry) {
-	r.flush()
 	session := r.session(rec)
+	r.flush(session)
 	body := &eventlog.Compaction{Trigger: eventlog.TriggerUnspecified, NativeJSON: string(entry.Native)}
 	if m := rec.CompactMetadata; m != nil {
 		body.PreTokens, body.PostTokens = m.PreTokens, m.PostTokens
@@ -34,7 +33,7 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	}
 	entry.Body, entry.Native = body, nil
 	r.begin(session, rec)
-	r.pending = &boundary{entry: entry, body: body, into: session}
+	r.of(session).pending = &boundary{entry: entry, body: body}
 }
 
 // kept are the events of the session whose messages stayed in the prompt. What the harness
@@ -50,8 +49,9 @@ func (r *reader) kept(session *transcript.SessionBuilder, m *compact, line int) 
 		}
 	}
 	wanted := map[string]bool{}
+	events := r.of(session).events
 	for _, uuid := range uuids {
-		if id := r.events[uuid]; id != "" {
+		if id := events[uuid]; id != "" {
 			wanted[id] = true
 		}
 	}
@@ -82,20 +82,20 @@ func trigger(s string) eventlog.CompactionTrigger {
 // old versions wrote it, makes a compaction of its own.
 func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
 	native := string(r.native(rec, entry.Native))
+	at := r.of(session)
 	if rec.UUID != "" {
-		if r.summaries[rec.UUID] == string(rec.Message.Content) {
+		if at.summaries[rec.UUID] == string(rec.Message.Content) {
 			r.out.DropDuplicate()
 			return
 		}
-		r.summaries[rec.UUID] = string(rec.Message.Content)
+		at.summaries[rec.UUID] = string(rec.Message.Content)
 	}
-	if r.pending == nil || r.pending.into != session {
-		r.flush()
+	if at.pending == nil {
 		body := &eventlog.Compaction{NativeJSON: native}
 		entry.Body, entry.Native = body, nil
-		r.pending = &boundary{entry: entry, body: body, into: session}
+		at.pending = &boundary{entry: entry, body: body}
 	} else {
-		r.pending.summary = []byte(native)
+		at.pending.summary = []byte(native)
 	}
 	blocks, err := content.AnthropicBlocks(rec.Message.Content)
 	if err != nil {
@@ -107,22 +107,22 @@ func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry 
 			text = append(text, t.Text)
 		}
 	}
-	r.pending.body.Summary = strings.Join(text, "\n")
-	r.flush()
+	at.pending.body.Summary = strings.Join(text, "\n")
+	r.flush(session)
 }
 
-// flush puts a boundary into its session.
-func (r *reader) flush() {
-	p := r.pending
+// flush puts a boundary that waits for its summary into its session.
+func (r *reader) flush(session *transcript.SessionBuilder) {
+	p := r.of(session).pending
 	if p == nil {
 		return
 	}
-	r.pending = nil
-	n := p.into.Len()
-	p.into.Append(p.entry)
-	if events := p.into.Since(n); len(events) == 1 && p.summary != nil {
-		around := envelopeOf(p.into.Labels())
+	r.of(session).pending = nil
+	n := session.Len()
+	session.Append(p.entry)
+	if events := session.Since(n); len(events) == 1 && p.summary != nil {
+		around := envelopeOf(session.Labels())
 		base := around.summary(&events[0], p.body.Summary)
-		p.into.Envelope(n, told(r.differ.Difference(&base, p.summary)))
+		session.Envelope(n, told(r.differ.Difference(&base, p.summary)))
 	}
 }
