@@ -120,6 +120,13 @@ cover: ## Measure the coverage of the core packages; fail below COVER_MIN percen
 sdkcheck: ## Hold rendered messages to the official SDKs' types (CORPUS=folder SDKCHECK_CACHE=folder)
 	tools/sdkcheck/run.sh '$(CORPUS)'
 
+HARNESSES         ?= codex
+RESUMECHECK_FLAGS ?=
+
+.PHONY: resumecheck
+resumecheck: ## Resume written sessions in the real CLIs; not in CI, downloads 1 GB from npm (HARNESSES=list CORPUS=folder)
+	go run ./tools/resumecheck -harnesses '$(HARNESSES)' -corpus '$(CORPUS)' $(RESUMECHECK_FLAGS)
+
 # ---------------------------------------------------------------- generated code
 
 # validate.proto comes from a Go module, so that no schema registry is needed.

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// prompt is what every session is resumed with.
+const prompt = "Say ok, and nothing else."
+
+// Outcome is what became of a case.
+type Outcome struct {
+	Comparison
+	// Err is set where there was nothing to compare.
+	Err error
+}
+
+// Failed reports whether the case is not as it should be.
+func (o Outcome) Failed() bool { return o.Err != nil || o.Difference != "" }
+
+// Check resumes a session and compares what the model was sent.
+func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
+	lines, err := r.contextd.View(ctx, s.File, h.Name(), h.Format())
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	var view []Turn
+	for _, line := range lines {
+		turns, err := h.Turns(line)
+		if err != nil {
+			return Outcome{Err: fmt.Errorf("the view: %w in %.200s", err, line)}
+		}
+		view = append(view, turns...)
+	}
+	request, err := r.resume(ctx, h, s)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return Outcome{Comparison: Compare(h, view, request, prompt)}
+}
+
+// resume runs the CLI on a session and returns the conversation that it sent.
+func (r *runner) resume(ctx context.Context, h Harness, s Session) (turns []Turn, err error) {
+	dir, err := os.MkdirTemp(r.homes, h.Name()+"-")
+	if err != nil {
+		return nil, err
+	}
+	if r.keep {
+		fmt.Fprintln(os.Stderr, "kept:", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	home := Home{Dir: filepath.Join(dir, "home"), Work: filepath.Join(dir, "work"), Installed: r.installed[h.Name()]}
+	for _, d := range []string{home.Dir, home.Work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	provider, err := StartProvider()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, provider.Close()) }()
+	home.URL = provider.URL()
+	if err := h.Place(home, s); err != nil {
+		return nil, err
+	}
+	if p, ok := h.(Preparer); ok {
+		run := func(c Command) error {
+			out, err := runCLI(ctx, home, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, tail(out))
+			}
+			return nil
+		}
+		if err := p.Prepare(ctx, home, s, run); err != nil {
+			return nil, err
+		}
+	}
+	out, failed := runCLI(ctx, home, h.Command(home, s, prompt))
+	r.keepRequests(dir, provider.Requests(), out)
+	if outside := provider.Outside(); len(outside) > 0 {
+		slices.Sort(outside)
+		return nil, fmt.Errorf("it tried to reach %s", strings.Join(slices.Compact(outside), ", "))
+	}
+	turns, err = theRequest(h, provider.Requests())
+	if err != nil || failed != nil {
+		return nil, fmt.Errorf("%w\n%s", errors.Join(err, failed), tail(out))
+	}
+	return turns, nil
+}
+
+// keepRequests lays the bodies beside the home that is kept.
+func (r *runner) keepRequests(dir string, requests []Request, out []byte) {
+	if !r.keep {
+		return
+	}
+	for i, q := range requests {
+		name := filepath.Join(dir, fmt.Sprintf("request-%d.json", i+1))
+		if err := os.WriteFile(name, q.Body, 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, "resumecheck:", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "output.txt"), out, 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, "resumecheck:", err)
+	}
+}
+
+// theRequest is the one that goes on with the session: the only one that holds the
+// prompt as a turn of its own. Others, such as those for a title, quote it or do without.
+func theRequest(h Harness, requests []Request) ([]Turn, error) {
+	var found [][]Turn
+	for _, q := range requests {
+		turns, err := h.Turns(q.Body)
+		if err != nil {
+			return nil, fmt.Errorf("the request: %w in %.2000s", err, q.Body)
+		}
+		if slices.Contains(turns, Turn{Role: "user", Kind: Text, Body: prompt}) {
+			found = append(found, turns)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d of %d requests hold the prompt", len(found), len(requests))
+	}
+	return found[0], nil
+}

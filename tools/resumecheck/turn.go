@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind says what a turn is.
+type Kind string
+
+// The kinds of turns.
+const (
+	Text     Kind = "text"
+	Thinking Kind = "thinking"
+	Call     Kind = "call"
+	Result   Kind = "result"
+	Media    Kind = "media"
+	Other    Kind = "other"
+)
+
+// Turn is the smallest thing that a conversation is compared by: a text, a call, a
+// result. How turns are put together to messages is each provider's own.
+type Turn struct {
+	Role string // "system", "user" or "assistant"; "" for results
+	Kind Kind
+	// ID is the call's, of calls and results.
+	ID string
+	// Name is the tool's, of calls.
+	Name string
+	// Body is the text, the arguments, the result, or what identifies the rest.
+	Body string
+	// Failed is set on results that are marked as errors.
+	Failed bool
+}
+
+// String shows the turn on one line.
+func (t Turn) String() string {
+	parts := []string{string(t.Kind)}
+	for _, p := range []string{t.Role, t.ID, t.Name} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if t.Failed {
+		parts = append(parts, "failed")
+	}
+	return fmt.Sprintf("%s %s", strings.Join(parts, " "), shorten(t.Body, 160))
+}
+
+// shorten quotes the head and the tail of a text.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…%q (%d bytes)", s[:most/2], s[len(s)-most/2:], len(s))
+}
