@@ -3,6 +3,7 @@ package harness_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/harness/harnesstest"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // resumable are the harnesses whose writers must hold to any input of their readers.
@@ -80,6 +82,62 @@ func TestMutationsResume(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestResumeBesideSidechains reads files in which records of a subagent stand where the
+// reading of the session's own boundaries must not look at them.
+func TestResumeBesideSidechains(t *testing.T) {
+	at := func(minute int, sidechain bool, record string) string {
+		return fmt.Sprintf(`{"sessionId":"s","timestamp":"2026-04-01T10:%02d:00.000Z","isSidechain":%v,%s}`, minute, sidechain, record)
+	}
+	said := func(uuid, parent string) string {
+		return fmt.Sprintf(`"type":"user","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":"It is %s."}`, uuid, parent, uuid)
+	}
+	boundary := func(uuid, kept string) string {
+		return fmt.Sprintf(`"type":"system","subtype":"compact_boundary","uuid":%q,"compactMetadata":{"trigger":"auto","preservedMessages":{"uuids":[%s]}}`, uuid, kept)
+	}
+	summary := func(uuid string) string { return said(uuid, "") + `,"isCompactSummary":true` }
+	for name, c := range map[string]struct {
+		lines      []string
+		boundaries []string
+	}{
+		"a subagent's boundary between boundary and summary": {
+			[]string{at(0, false, said("u1", "")), at(1, false, boundary("c1", "")), at(2, true, boundary("c2", "")), at(3, false, summary("s1"))},
+			[]string{`1 c1 "It is s1." []`},
+		},
+		"a subagent's message between boundary and summary": {
+			[]string{at(0, false, said("u1", "")), at(1, false, boundary("c1", "")), at(2, true, said("x1", "")), at(3, false, summary("s1"))},
+			[]string{`1 c1 "It is s1." []`},
+		},
+		"a kept message whose record a subagent had first": {
+			[]string{
+				at(0, false, said("u1", "")), at(0, true, said("u2", "u1")), at(1, false, boundary("c1", `"u2"`)), at(0, false, said("u2", "u1")),
+				at(1, false, summary("s1")), at(2, false, boundary("c2", `"u2"`)), at(2, false, summary("s2")),
+			},
+			[]string{`1 c1 "" []`, `3 s1 "It is s1." []`, `4 c2 "It is s2." [u2]`},
+		},
+		"a subagent's summary that is the session's too": {
+			[]string{at(0, false, said("u1", "")), at(1, false, boundary("c1", "")), at(2, true, summary("s1")), at(3, false, summary("s1"))},
+			[]string{`1 c1 "It is s1." []`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, err := harness.Read(strings.NewReader(strings.Join(c.lines, "\n")), "claude")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for i, e := range tr.Sessions[0].Events {
+				if b, ok := e.Body.(*eventlog.Compaction); ok {
+					found = append(found, fmt.Sprintf("%d %s %q %v", i, e.ID, b.Summary, b.KeptEventIDs))
+				}
+			}
+			if !slices.Equal(found, c.boundaries) {
+				t.Errorf("boundaries are %q, want %q", found, c.boundaries)
+			}
+			checkResume(t, tr)
+		})
 	}
 }
 

@@ -26,15 +26,15 @@ var known = map[string]bool{
 }
 
 type reader struct {
-	out     *transcript.Builder
-	main    *transcript.SessionBuilder
-	chains  sidechains
-	parents parents
-	files   files
-	notes   restorer
-	known   map[*transcript.SessionBuilder]*progress
-	unknown map[string]bool
-	differ  transcript.Differ
+	out      *transcript.Builder
+	main     *transcript.SessionBuilder
+	chains   sidechains
+	parents  parents
+	files    files
+	notes    restorer
+	sessions map[*transcript.SessionBuilder]*progress
+	unknown  map[string]bool
+	differ   transcript.Differ
 }
 
 // progress is how far one session was read. Records of several may stand in turns.
@@ -51,10 +51,10 @@ type progress struct {
 
 // of returns how far a session was read.
 func (r *reader) of(session *transcript.SessionBuilder) *progress {
-	p := r.known[session]
+	p := r.sessions[session]
 	if p == nil {
 		p = &progress{events: map[string]string{}, summaries: map[string]string{}}
-		r.known[session] = p
+		r.sessions[session] = p
 	}
 	return p
 }
@@ -64,7 +64,7 @@ func (r *reader) of(session *transcript.SessionBuilder) *progress {
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
 	r := &reader{
-		out: out, main: out.Session(""), unknown: map[string]bool{}, known: map[*transcript.SessionBuilder]*progress{},
+		out: out, main: out.Session(""), unknown: map[string]bool{}, sessions: map[*transcript.SessionBuilder]*progress{},
 	}
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
@@ -195,8 +195,8 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	if id == "" || len(events) != 1 {
 		return // it was dropped, or a custom event has the record as it stood
 	}
-	if known := r.of(session).events; rec.UUID != "" && known[rec.UUID] == "" {
-		known[rec.UUID] = id
+	if seen := r.of(session).events; rec.UUID != "" && seen[rec.UUID] == "" {
+		seen[rec.UUID] = id
 	}
 	m, ok := events[0].Body.(*eventlog.Message)
 	if !ok {

@@ -81,6 +81,10 @@ func TestCompaction(t *testing.T) {
 			"bookkeeping between boundary and summary", []string{boundary("c", "auto"), `{"type":"file-history-snapshot"}`, user("s", `"sum"`, isSummary)},
 			[]string{`c 2 "sum" ` + boundary("c", "auto")},
 		},
+		{
+			"a subagent between boundary and summary", []string{user("u", `"hi"`, ""), boundary("c", "auto"), user("x", `"hi"`, sidechain), user("s", `"sum"`, isSummary)},
+			[]string{`c 2 "sum" ` + boundary("c", "auto")},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
