@@ -117,6 +117,14 @@ func TestResumeBesideSidechains(t *testing.T) {
 			},
 			[]string{`1 c1 "" []`, `3 s1 "It is s1." []`, `4 c2 "It is s2." [u2]`},
 		},
+		"a kept segment that ends with a subagent's message": {
+			[]string{
+				at(0, false, said("u1", "")), at(0, false, said("u2", "u1")),
+				at(2, false, `"type":"system","subtype":"compact_boundary","uuid":"c1","compactMetadata":{"preservedSegment":{"headUuid":"u1","tailUuid":"x1"}}`),
+				at(1, true, said("x1", "u2")), at(2, false, summary("s1")),
+			},
+			[]string{`2 c1 "It is s1." []`},
+		},
 		"a subagent's summary that is the session's too": {
 			[]string{at(0, false, said("u1", "")), at(1, false, boundary("c1", "")), at(2, true, summary("s1")), at(3, false, summary("s1"))},
 			[]string{`1 c1 "It is s1." []`},

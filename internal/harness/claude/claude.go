@@ -94,7 +94,7 @@ func (r *reader) record(line transcript.Record) error {
 	if entry.ID == "" {
 		entry.ID = transcript.PositionID(line)
 	}
-	r.parents.note(&rec, line.Line)
+	r.parents.note(r.chains.key(&rec), &rec, line.Line)
 	switch {
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
 		r.conversation(&rec, entry)

@@ -29,7 +29,7 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	if m := rec.CompactMetadata; m != nil {
 		body.PreTokens, body.PostTokens = m.PreTokens, m.PostTokens
 		body.Trigger, body.Mode = trigger(m.Trigger), m.Trigger
-		body.KeptEventIDs = r.kept(session, m, entry.Line)
+		body.KeptEventIDs = r.kept(rec, session, entry.Line)
 	}
 	entry.Body, entry.Native = body, nil
 	r.begin(session, rec)
@@ -38,13 +38,14 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 
 // kept are the events of the session whose messages stayed in the prompt. What the harness
 // wrote again of them before the boundary was dropped: it has their ids.
-func (r *reader) kept(session *transcript.SessionBuilder, m *compact, line int) []string {
+func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int) []string {
+	m := rec.CompactMetadata
 	var uuids []string
 	switch {
 	case m.Messages != nil:
 		uuids = m.Messages.UUIDs
 	case m.Segment != nil:
-		if uuids = r.parents.chain(m.Segment.Head, m.Segment.Tail); uuids == nil {
+		if uuids = r.parents.chain(r.chains.key(rec), m.Segment.Head, m.Segment.Tail); uuids == nil {
 			r.out.Warn(line, "the messages that the compaction kept are no chain")
 		}
 	}

@@ -10,16 +10,28 @@ type parents struct {
 	of   map[string]string // parent by uuid; "" begins a chain
 	line map[string]int
 	gone map[string]bool // uuids of records that are not kept
+	// within is of, for each session: where the records of one stand among those of
+	// another is not kept.
+	within map[string]map[string]string
 }
 
 func (p *parents) init() {
-	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}}
+	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, within: map[string]map[string]string{}}
 }
 
-// note remembers a record. Of records with the same uuid the first counts.
-func (p *parents) note(rec *record, line int) {
+// note remembers a record of the session with the key. Of records with the same uuid
+// the first counts.
+func (p *parents) note(session string, rec *record, line int) {
 	if rec.UUID == "" {
 		return
+	}
+	within := p.within[session]
+	if within == nil {
+		within = map[string]string{}
+		p.within[session] = within
+	}
+	if _, seen := within[rec.UUID]; !seen {
+		within[rec.UUID] = rec.ParentUUID
 	}
 	if _, seen := p.of[rec.UUID]; seen {
 		return
@@ -46,10 +58,11 @@ func (p *parents) kept(parent string) (json []byte, moved bool) {
 }
 
 // chain returns the uuids from head to tail, or nil if tail does not descend from
-// head.
-func (p *parents) chain(head, tail string) []string {
+// head within the session.
+func (p *parents) chain(session, head, tail string) []string {
 	var back []string
-	for at := tail; at != "" && len(back) <= len(p.of); at = p.of[at] {
+	within := p.within[session]
+	for at := tail; at != "" && len(back) <= len(within); at = within[at] {
 		back = append(back, at)
 		if at == head {
 			return back

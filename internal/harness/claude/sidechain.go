@@ -25,7 +25,11 @@ func (c *sidechains) init(out *transcript.Builder) {
 	}
 }
 
-func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
+// key tells the session of a record from others; "" is the main one.
+func (c *sidechains) key(rec *record) string {
+	if !rec.IsSidechain {
+		return ""
+	}
 	key := rec.AgentID
 	if key == "" {
 		key = c.parents[rec.ParentUUID]
@@ -36,6 +40,11 @@ func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
 	if rec.UUID != "" {
 		c.parents[rec.UUID] = key
 	}
+	return key
+}
+
+func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
+	key := c.key(rec)
 	s := c.byKey[key]
 	if s == nil {
 		s = c.out.Session(fmt.Sprintf("sidechain-%d", len(c.byKey)+1))
