@@ -40,13 +40,28 @@ func checkResume(t reporter, tr harness.Transcript) {
 		return
 	}
 	checkTranscript(t, again)
-	want, got := harnesstest.FactsOf(tr), harnesstest.FactsOf(again)
+	sameFacts(t, "", tr, again)
+	if len(again.Sessions) != len(tr.Sessions) {
+		t.Errorf("%d sessions were written and %d are read", len(tr.Sessions), len(again.Sessions))
+		return
+	}
+	for i := 1; i < len(tr.Sessions); i++ {
+		was, is := tr, again
+		was.Sessions, is.Sessions = tr.Sessions[i:i+1], again.Sessions[i:i+1]
+		sameFacts(t, tr.Sessions[i].Suffix+": ", was, is)
+	}
+}
+
+// sameFacts compares what two transcripts say.
+func sameFacts(t reporter, of string, was, is harness.Transcript) {
+	t.Helper()
+	want, got := harnesstest.FactsOf(was), harnesstest.FactsOf(is)
 	for _, d := range harnesstest.Dimensions {
 		if strings.Contains(strings.Join(want[d], "\n"), "call-line-") {
 			continue // an id that the reader made of a position
 		}
 		if !reflect.DeepEqual(want[d], got[d]) {
-			t.Errorf("%s were\n%.400q and are\n%.400q", d, want[d], got[d])
+			t.Errorf("%s%s were\n%.400q and are\n%.400q", of, d, want[d], got[d])
 		}
 	}
 }
