@@ -41,6 +41,7 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 		if err != nil {
 			return nil, err
 		}
+		file = []byte(pictures.Replace(string(file)))
 		format, ok := harness.Detect(file)
 		if !ok {
 			continue
@@ -54,6 +55,13 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 	recorded, err := corpusCases(h, corpus)
 	return append(cases, recorded...), err
 }
+
+// pictures replaces what stands for images in the fixtures by images: the CLIs look into
+// them.
+var pictures = strings.NewReplacer(
+	"AAEC", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+	"image/jpeg", "image/png", "/9j/", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+)
 
 // rewritten is a transcript of any harness, written by contextd for this one.
 func rewritten(h Harness, label string, file []byte) Case {

@@ -25,17 +25,9 @@ func (o Outcome) Failed() bool { return o.Err != nil || o.Difference != "" }
 
 // Check resumes a session and compares what the model was sent.
 func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
-	lines, err := r.contextd.View(ctx, s.File, h.Name(), h.Format())
+	view, err := r.contextd.View(ctx, s.File, h.Name())
 	if err != nil {
 		return Outcome{Err: err}
-	}
-	var view []Turn
-	for _, line := range lines {
-		turns, err := h.Turns(line)
-		if err != nil {
-			return Outcome{Err: fmt.Errorf("the view: %w in %.200s", err, line)}
-		}
-		view = append(view, turns...)
 	}
 	request, err := r.resume(ctx, h, s)
 	if err != nil {

@@ -29,7 +29,7 @@ var asked = Turn{Role: "user", Kind: Text, Body: prompt}
 // is none.
 func TestCompareFindsFaults(t *testing.T) {
 	view := said(t)
-	view[4].Body = interrupted + "; …]"
+	view[4].Body, view[4].Interrupted, view[4].Failed = interrupted+"; …]", true, true
 	own := []Turn{
 		{Role: "system", Kind: Text, Body: "You are Codex."},
 		{Role: "user", Kind: Text, Body: "<environment_context>here</environment_context>"},

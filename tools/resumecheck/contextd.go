@@ -53,8 +53,8 @@ func (c Contextd) Convert(ctx context.Context, file []byte, to string, flags ...
 	return os.ReadFile(out)
 }
 
-// View is what the model sees of a transcript, one message of a format a line.
-func (c Contextd) View(ctx context.Context, file []byte, harness, format string) ([][]byte, error) {
+// View is what the model sees of a transcript.
+func (c Contextd) View(ctx context.Context, file []byte, harness string) ([]Turn, error) {
 	dir, err := os.MkdirTemp("", "resumecheck-")
 	if err != nil {
 		return nil, err
@@ -67,12 +67,11 @@ func (c Contextd) View(ctx context.Context, file []byte, harness, format string)
 	if _, err := c.run(ctx, "import", in, "--session", "s", "--harness", harness, "--embedded", db); err != nil {
 		return nil, err
 	}
-	out, err := c.run(ctx, "assemble", "s", "--preview", "--embedded", db, "--format", format,
-		"--max-tokens", roomy, "--policy", whole)
+	out, err := c.run(ctx, "assemble", "s", "--preview", "--embedded", db, "--max-tokens", roomy, "--policy", whole)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n")), nil
+	return viewTurns(out)
 }
 
 // run returns what the program wrote to its standard output.

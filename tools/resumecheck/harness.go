@@ -1,27 +1,29 @@
 package main
 
-import "context"
+import (
+	"context"
+	"os"
+	"path/filepath"
+)
 
 // Harness is a CLI that resumes sessions. To add one: a file with its implementation, a
 // folder of its name with package.json and package-lock.json, and a line in harnesses.
 type Harness interface {
 	// Name is that of the harness in internal/harness, and of the folder here.
 	Name() string
-	// Format is contextd's name of the format whose messages the CLI sends.
-	Format() string
 	// Place writes a session, and the configuration, where the CLI looks for them.
 	Place(h Home, s Session) error
 	// Command resumes the session in Home with a new prompt.
 	Command(h Home, s Session, prompt string) Command
-	// Turns takes the conversation out of the body of a request, or of a member of the
-	// view: both are in Format. It fails for what it does not know, so that nothing is
-	// passed over.
+	// Turns takes the conversation out of the body of a request. It fails for what it
+	// does not know, so that nothing is passed over.
 	Turns(body []byte) ([]Turn, error)
 	// Own reports whether the CLI writes such a turn of itself.
 	Own(t Turn) bool
-	// Interrupted is what the CLI says in the place of the result of a call that has
-	// none; empty if it leaves such calls out.
-	Interrupted() string
+	// Sends is what the CLI makes of a turn of the view where it cannot send it as it
+	// stands, and false where it sends nothing of it. The implementation gives the reason
+	// for every rule.
+	Sends(t Turn) (Turn, bool)
 }
 
 // Preparer is a harness that needs more than Place before it resumes, such as a command
@@ -57,3 +59,17 @@ type Command struct {
 
 // harnesses in the order in which they are checked.
 var harnesses = []Harness{codexCLI{}}
+
+// writeFiles writes files below a folder.
+func writeFiles(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -29,6 +29,12 @@ type Turn struct {
 	Name string
 	// Body is the text, the arguments, the result, or what identifies the rest.
 	Body string
+	// Signature and Secret are the provider's seals of thinking: what signs the text, and
+	// what stands for it where only the provider can read it.
+	Signature, Secret string
+	// Interrupted is set on results in the view that the log does not have; what they say
+	// is contextd's.
+	Interrupted bool
 	// Failed is set on results that are marked as errors.
 	Failed bool
 }
@@ -43,6 +49,9 @@ func (t Turn) String() string {
 	}
 	if t.Failed {
 		parts = append(parts, "failed")
+	}
+	if t.Signature+t.Secret != "" {
+		parts = append(parts, "sealed "+shorten(t.Signature+t.Secret, 20))
 	}
 	return fmt.Sprintf("%s %s", strings.Join(parts, " "), shorten(t.Body, 160))
 }

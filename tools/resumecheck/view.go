@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// interrupted begins what contextd says in the place of a result that the log does not
+// have.
+const interrupted = "[contextd: this call was interrupted"
+
+// viewMessage is a message in contextd's own format: docs/format.md.
+type viewMessage struct {
+	Role   string      `json:"role"`
+	Blocks []viewBlock `json:"blocks"`
+}
+
+type viewBlock struct {
+	Text *struct {
+		Text string `json:"text"`
+	} `json:"text"`
+	Thinking *struct {
+		Text      string `json:"text"`
+		Signature string `json:"signature"`
+		Redacted  []byte `json:"redacted_data"`
+		Encrypted string `json:"encrypted_content"`
+	} `json:"thinking"`
+	Call *struct {
+		ID        string          `json:"call_id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments_json"`
+	} `json:"tool_call"`
+	Result *struct {
+		ID      string      `json:"call_id"`
+		Content []viewBlock `json:"content"`
+		IsError bool        `json:"is_error"`
+	} `json:"tool_result"`
+	Media *struct {
+		MIMEType string `json:"mime_type"`
+		Data     string `json:"data"`
+		URI      string `json:"uri"`
+	} `json:"media"`
+	Provider *struct {
+		JSON json.RawMessage `json:"json"`
+	} `json:"provider"`
+}
+
+// viewTurns reads the lines of a context.
+func viewTurns(lines []byte) ([]Turn, error) {
+	var turns []Turn
+	for line := range bytes.Lines(lines) {
+		var m viewMessage
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, fmt.Errorf("the view: %w in %.200s", err, line)
+		}
+		for _, b := range m.Blocks {
+			t, err := b.turn(m.Role)
+			if err != nil {
+				return nil, fmt.Errorf("the view: %w in %.200s", err, line)
+			}
+			turns = append(turns, t)
+		}
+	}
+	return turns, nil
+}
+
+func (b viewBlock) turn(role string) (Turn, error) {
+	switch {
+	case b.Text != nil:
+		return Turn{Role: role, Kind: Text, Body: b.Text.Text}, nil
+	case b.Thinking != nil:
+		return Turn{
+			Role: role, Kind: Thinking, Body: b.Thinking.Text,
+			Signature: b.Thinking.Signature, Secret: string(b.Thinking.Redacted) + b.Thinking.Encrypted,
+		}, nil
+	case b.Call != nil:
+		return Turn{Role: role, Kind: Call, ID: b.Call.ID, Name: b.Call.Name, Body: string(b.Call.Arguments)}, nil
+	case b.Result != nil:
+		t := Turn{Kind: Result, ID: b.Result.ID, Failed: b.Result.IsError}
+		var said []string
+		for _, c := range b.Result.Content {
+			part, err := c.turn("")
+			if err != nil {
+				return t, err
+			}
+			said = append(said, part.Body)
+		}
+		t.Body = strings.Join(said, "\n")
+		t.Interrupted = t.Failed && strings.HasPrefix(t.Body, interrupted)
+		return t, nil
+	case b.Media != nil && b.Media.URI != "":
+		return Turn{Role: role, Kind: Media, Body: b.Media.URI}, nil
+	case b.Media != nil:
+		return Turn{Role: role, Kind: Media, Body: "data:" + b.Media.MIMEType + ";base64," + b.Media.Data}, nil
+	case b.Provider != nil:
+		return Turn{Role: role, Kind: Other, Body: string(b.Provider.JSON)}, nil
+	}
+	return Turn{}, fmt.Errorf("a block of an unknown kind")
+}
