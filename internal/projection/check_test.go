@@ -10,6 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // fataler is *testing.T, *rapid.T and what a script fails by.
@@ -22,8 +23,8 @@ type fataler interface {
 func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r request) {
 	v, got := r.view, r.applied.View
 	var sum uint64
-	for _, m := range show(got) {
-		sum += m.tokens()
+	for _, m := range reducetest.Show(got) {
+		sum += m.Tokens(gauge)
 	}
 	if sum != got.Tokens() || sum > v.Tokens() {
 		t.Fatalf("%d tokens became %d; what is shown has %d", v.Tokens(), got.Tokens(), sum)
@@ -75,11 +76,11 @@ func keptLast(o projection.Options) int {
 // order, and that there are no others.
 func checkPairs(t fataler, v reduce.View) {
 	var open []string
-	for _, m := range show(v) {
-		if m.role != eventlog.RoleTool && len(open) > 0 {
-			t.Fatalf("calls %v have no result before %s", open, m.line())
+	for _, m := range reducetest.Show(v) {
+		if m.Role != eventlog.RoleTool && len(open) > 0 {
+			t.Fatalf("calls %v have no result before %s", open, m.Line(gauge))
 		}
-		for _, b := range m.blocks {
+		for _, b := range m.Blocks {
 			switch b := b.(type) {
 			case eventlog.ToolCall:
 				open = append(open, b.CallID)
@@ -107,7 +108,7 @@ func checkStep(t fataler, o projection.Options, r request) {
 	if step.Reducer != o.Name || step.TokensBefore != r.view.Tokens() || step.TokensAfter != r.applied.View.Tokens() || step.Note == "" {
 		t.Fatalf("from %d to %d tokens: %+v", r.view.Tokens(), r.applied.View.Tokens(), step)
 	}
-	if same := reflect.DeepEqual(bytesOf(show(r.view)), bytesOf(show(r.applied.View))); same != (step.Touched == 0) {
+	if same := reflect.DeepEqual(reducetest.Bytes(r.view), reducetest.Bytes(r.applied.View)); same != (step.Touched == 0) {
 		t.Fatalf("touched %d, and what is shown is the same: %v", step.Touched, same)
 	}
 	if blocked := r.applied.SafetyBlocked; blocked != strings.HasPrefix(r.applied.Reason, projection.SafetyBlocked) {
@@ -170,8 +171,8 @@ func checkCallsNamed(t fataler, conv *reduce.Conversation, v reduce.View) {
 
 func linesOf(v reduce.View) string {
 	var out strings.Builder
-	for _, m := range show(v) {
-		fmt.Fprintln(&out, strings.TrimRight(m.line(), " "))
+	for _, m := range reducetest.Show(v) {
+		fmt.Fprintln(&out, strings.TrimRight(m.Line(gauge), " "))
 	}
 	return out.String()
 }

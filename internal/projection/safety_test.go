@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // genTurns draws what a user and a model of one provider say, with parallel calls and
@@ -40,7 +41,7 @@ func genTurns(t *rapid.T, model string, seals ...eventlog.Thinking) []eventlog.E
 			m.Blocks = append(m.Blocks, genCall(t, id))
 			answers.Blocks = append(answers.Blocks, eventlog.ToolResult{
 				CallID: id, IsError: rapid.IntRange(0, 2).Draw(t, "failed") > 0,
-				Content: []eventlog.Block{eventlog.Text{Text: lines(rapid.SampledFrom([]int{2, 40}).Draw(t, "lines"), id)}},
+				Content: []eventlog.Block{eventlog.Text{Text: reducetest.Lines(rapid.SampledFrom([]int{2, 40}).Draw(t, "lines"), id)}},
 			})
 		}
 		say(m)
@@ -65,7 +66,7 @@ func genAnyPolicy() *rapid.Generator[projection.Options] {
 
 // checkAccepted holds each request of conversations with a model under any policy against
 // what its provider accepts: full is what the log says, seen what the model is shown.
-func checkAccepted(t *testing.T, model string, seals []eventlog.Thinking, accepts func(t fataler, full, seen []shown)) {
+func checkAccepted(t *testing.T, model string, seals []eventlog.Thinking, accepts func(t fataler, full, seen []reducetest.Shown)) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genAnyPolicy().Draw(t, "policy")
 		policy, err := projection.New(o)
@@ -84,15 +85,15 @@ func checkAccepted(t *testing.T, model string, seals []eventlog.Thinking, accept
 			if err != nil {
 				t.Fatalf("%v", err)
 			}
-			accepts(t, show(now.view), show(now.applied.View))
+			accepts(t, reducetest.Show(now.view), reducetest.Show(now.applied.View))
 		}
 	})
 }
 
 // lastTurn are the messages behind the newest text of a user.
-func lastTurn(all []shown) []shown {
+func lastTurn(all []reducetest.Shown) []reducetest.Shown {
 	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].role == eventlog.RoleUser {
+		if all[i].Role == eventlog.RoleUser {
 			return all[i+1:]
 		}
 	}
@@ -100,11 +101,11 @@ func lastTurn(all []shown) []shown {
 }
 
 // sealedIn are the assistant messages with sealed reasoning.
-func sealedIn(all []shown) []string {
+func sealedIn(all []reducetest.Shown) []string {
 	var out []string
 	for _, m := range all {
-		if slices.ContainsFunc(m.blocks, isSealed) {
-			out = append(out, m.bytes())
+		if slices.ContainsFunc(m.Blocks, isSealed) {
+			out = append(out, m.Bytes())
 		}
 	}
 	return out
@@ -119,7 +120,7 @@ func isSealed(b eventlog.Block) bool {
 // that it began, and what comes back of other turns came so.
 func TestAnthropicAccepts(t *testing.T) {
 	seals := []eventlog.Thinking{{Signature: "s"}, {RedactedData: "r"}}
-	checkAccepted(t, "claude-x", seals, func(t fataler, full, seen []shown) {
+	checkAccepted(t, "claude-x", seals, func(t fataler, full, seen []reducetest.Shown) {
 		if want, got := sealedIn(lastTurn(full)), sealedIn(lastTurn(seen)); !slices.Equal(want, got) {
 			t.Fatalf("the open turn thought\n%s\nand comes back with\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 		}
@@ -134,7 +135,7 @@ func TestOpenAIAccepts(t *testing.T) {
 
 // TestGeminiAccepts: every signed call of the current turn comes back as it was made.
 func TestGeminiAccepts(t *testing.T) {
-	checkAccepted(t, "gemini-x", []eventlog.Thinking{{Signature: "s"}}, func(t fataler, full, seen []shown) {
+	checkAccepted(t, "gemini-x", []eventlog.Thinking{{Signature: "s"}}, func(t fataler, full, seen []reducetest.Shown) {
 		here := sealedIn(seen)
 		for _, m := range sealedIn(lastTurn(full)) {
 			if !slices.Contains(here, m) {
@@ -148,26 +149,26 @@ func TestGeminiAccepts(t *testing.T) {
 // TestUnknownProviderAccepts: with sealed reasoning of nobody known come the same results.
 func TestUnknownProviderAccepts(t *testing.T) {
 	seals := []eventlog.Thinking{{Signature: "s"}, {EncryptedContent: "e", Signature: "s"}}
-	checkAccepted(t, "other", seals, func(t fataler, full, seen []shown) {
+	checkAccepted(t, "other", seals, func(t fataler, full, seen []reducetest.Shown) {
 		if want, got := sealedIn(lastTurn(full)), sealedIn(lastTurn(seen)); !slices.Equal(want, got) {
 			t.Fatalf("the open turn thought\n%s\nand comes back with\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 		}
 		checkAsSaid(t, full, seen)
-		said := bytesOf(full)
+		said := reducetest.BytesOf(full)
 		for i, m := range seen {
-			if m.group != nil && m.group.Sealed && m.dropped == nil && !slices.Contains(said, m.bytes()) {
-				t.Fatalf("message %d was not said so: %s", i, m.bytes())
+			if m.Group != nil && m.Group.Sealed && m.Dropped == nil && !slices.Contains(said, m.Bytes()) {
+				t.Fatalf("message %d was not said so: %s", i, m.Bytes())
 			}
 		}
 	})
 }
 
 // checkAsSaid checks that no assistant message was changed.
-func checkAsSaid(t fataler, full, seen []shown) {
-	said := bytesOf(full)
+func checkAsSaid(t fataler, full, seen []reducetest.Shown) {
+	said := reducetest.BytesOf(full)
 	for _, m := range seen {
-		if m.role == eventlog.RoleAssistant && !slices.Contains(said, m.bytes()) {
-			t.Fatalf("nobody said %s", m.bytes())
+		if m.Role == eventlog.RoleAssistant && !slices.Contains(said, m.Bytes()) {
+			t.Fatalf("nobody said %s", m.Bytes())
 		}
 	}
 }

@@ -12,12 +12,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // TestScripts runs the conversations in testdata, in a folder for each policy
 // (-rewrite writes their output anew). The commands:
 //
-//	append      events in the notation of parseEvents
+//	append      events in the notation of reducetest.ParseEvents
 //	policy      a policy in the notation of parsePolicy
 //	budget      target=N: reduce to so many tokens first, by the default policy
 //	apply       the policy on the reduced view; prints what it shows and says.
@@ -75,7 +76,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *script) appendEvents(t *testing.T, d *datadriven.TestData) string {
-	events, err := parseEvents(d.Input, len(s.events)+1)
+	events, err := reducetest.ParseEvents(d.Input, len(s.events)+1)
 	if err == nil {
 		err = s.append(events...)
 	}
@@ -111,10 +112,10 @@ func (s *script) apply(t *testing.T, d *datadriven.TestData) string {
 func (s *script) show(t *testing.T, d *datadriven.TestData) string {
 	var seq uint64
 	d.MaybeScanArgs(t, "event", &seq)
-	for _, m := range show(s.last.applied.View) {
-		if m.group == nil && d.HasArg("digest") || len(m.seqs) > 0 && m.seqs[0] == eventlog.Seq(seq) {
-			out := strings.TrimSpace(m.text())
-			for _, e := range m.edits {
+	for _, m := range reducetest.Show(s.last.applied.View) {
+		if m.Group == nil && d.HasArg("digest") || len(m.Seqs) > 0 && m.Seqs[0] == eventlog.Seq(seq) {
+			out := strings.TrimSpace(m.Text())
+			for _, e := range m.Edits {
 				if e.Kind == reduce.Redacted {
 					out += fmt.Sprintf("\n(%s: %s)", e.Reducer, e.Reason)
 				}

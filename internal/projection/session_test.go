@@ -8,6 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // session shows a growing log under a policy, request by request, and holds every
@@ -57,9 +58,9 @@ func (s *session) request(t fataler, o projection.Options, policy projection.Pol
 		}
 		view, reduced = r.View, r.State
 	}
-	before := bytesOf(show(view))
+	before := reducetest.Bytes(view)
 	got := policy.Apply(view, s.conv.Turns(), s.shown)
-	if !slices.Equal(before, bytesOf(show(view))) {
+	if !slices.Equal(before, reducetest.Bytes(view)) {
 		t.Fatalf("the policy changed the view that it was given")
 	}
 	fresh, err := projection.New(o)

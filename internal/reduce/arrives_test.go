@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // Whether a cut pays depends on what a summary would take. It is asked once for each
@@ -64,7 +65,7 @@ func unevenSession(events int) []eventlog.Event {
 		for k := range 1 + turn%2 {
 			id, file := fmt.Sprintf("call_%d_%d", turn, k), fmt.Sprintf("pkg/mod%d_%d.go", turn, k)
 			calls = append(calls, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":%q}`, file)})
-			results = append(results, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: lines(5+turn*7%40, file)}}})
+			results = append(results, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: reducetest.Lines(5+turn*7%40, file)}}})
 		}
 		add(eventlog.RoleAssistant, calls...)
 		add(eventlog.RoleTool, results...)

@@ -7,6 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // longSession is an agent at work: turns of a call and a result of about 3 KiB, and
@@ -29,7 +30,7 @@ func longSession(events int) []eventlog.Event {
 				eventlog.Text{Text: "I look at the next module."},
 				eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d/handler.go"}`, file)}),
 			message(eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{
-				eventlog.Text{Text: lines(80, fmt.Sprintf("pkg/mod%d/handler.go", file))},
+				eventlog.Text{Text: reducetest.Lines(80, fmt.Sprintf("pkg/mod%d/handler.go", file))},
 			}}))
 	}
 	_, admitted, err := eventlog.Head{}.Admit(all)

@@ -8,6 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // fataler is *testing.T, *rapid.T and what a script fails by.
@@ -126,8 +127,8 @@ func checkPairs(t fataler, r *record, g *reduce.Group) {
 // checkView holds what is shown against the log and the invariants of a view.
 func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 	var sum uint64
-	for _, m := range show(v) {
-		sum += m.tokens()
+	for _, m := range reducetest.Show(v) {
+		sum += m.Tokens(gauge)
 	}
 	if sum != v.Tokens() {
 		t.Fatalf("the view says %d tokens; what it shows has %d", v.Tokens(), sum)
@@ -173,17 +174,17 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 // tiersOf counts each tier message by message.
 func tiersOf(v reduce.View) map[budget.Tier]uint64 {
 	tiers := map[budget.Tier]uint64{budget.TierSummary: 0}
-	for _, m := range show(v) {
+	for _, m := range reducetest.Show(v) {
 		switch {
-		case m.group == nil:
-			tiers[budget.TierSummary] += m.tokens()
-		case m.group.Kind == reduce.KindSystem:
-			tiers[budget.TierSystem] += m.tokens()
-		case m.role == eventlog.RoleTool:
-			tiers[budget.TierToolResults] += m.tokens()
+		case m.Group == nil:
+			tiers[budget.TierSummary] += m.Tokens(gauge)
+		case m.Group.Kind == reduce.KindSystem:
+			tiers[budget.TierSystem] += m.Tokens(gauge)
+		case m.Role == eventlog.RoleTool:
+			tiers[budget.TierToolResults] += m.Tokens(gauge)
 			tiers[budget.TierDialogue] += 0
 		default:
-			tiers[budget.TierDialogue] += m.tokens()
+			tiers[budget.TierDialogue] += m.Tokens(gauge)
 			tiers[budget.TierToolResults] += 0
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 const cutPointer = "ctx:12.0"
@@ -89,7 +90,7 @@ func TestCut(t *testing.T) {
 }
 
 func FuzzCut(f *testing.F) {
-	f.Add(lines(100, "output"), uint64(60), uint64(0), uint64(0))
+	f.Add(reducetest.Lines(100, "output"), uint64(60), uint64(0), uint64(0))
 	f.Add("日本\n日本語", uint64(1), uint64(math.MaxUint64), uint64(2))
 	f.Fuzz(func(t *testing.T, text string, limit, head, tail uint64) { checkCut(t, text, limit, head, tail) })
 }
@@ -100,11 +101,11 @@ func TestCutFits(t *testing.T) {
 		limit uint64
 		want  bool
 	}{
-		"fits":           {lines(10, "out"), 1000, false},
+		"fits":           {reducetest.Lines(10, "out"), 1000, false},
 		"fits exactly":   {strings.Repeat("x", 400), 100, false},
 		"one too many":   {strings.Repeat("x", 401), 100, true},
-		"no room at all": {lines(100, "out"), 0, false},
-		"no room for it": {lines(100, "out"), 10, false},
+		"no room at all": {reducetest.Lines(100, "out"), 0, false},
+		"no room for it": {reducetest.Lines(100, "out"), 10, false},
 		"empty":          {"", 0, false},
 	} {
 		if _, ok := reduce.CutText(gauge, c.text, c.limit, 0, 0, cutPointer); ok != c.want {

@@ -11,12 +11,13 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // conversation reads events in the notation of scripts.
 func conversation(t *testing.T, notation string) (*record, *reduce.Conversation) {
 	t.Helper()
-	events, err := parseEvents(strings.TrimSpace(notation), 1)
+	events, err := reducetest.ParseEvents(strings.TrimSpace(notation), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestEditorRefuses(t *testing.T) {
 				c.before(e)
 			}
 			tokens, touched := e.Tokens(), e.Touched()
-			before := bytesOf(e.View())
+			before := reducetest.Bytes(e.View())
 			if got := c.verb(e); got != c.want {
 				t.Fatalf("%v, want %v", got, c.want)
 			}
@@ -128,7 +129,7 @@ func TestEditorRefuses(t *testing.T) {
 			if c.want && (e.Touched() == touched || e.Tokens() >= tokens) {
 				t.Errorf("took effect on %d, from %d to %d tokens", e.Touched()-touched, tokens, e.Tokens())
 			}
-			if !c.want && (e.Touched() != touched || e.Tokens() != tokens || !slices.Equal(before, bytesOf(after))) {
+			if !c.want && (e.Touched() != touched || e.Tokens() != tokens || !slices.Equal(before, reducetest.Bytes(after))) {
 				t.Errorf("refused, and changed something")
 			}
 			if e.Tokens() != after.Tokens() {
@@ -195,8 +196,8 @@ func keeping(v reduce.View, i int) map[*reduce.Group]bool {
 // checkCounts counts what is shown anew.
 func checkCounts(t fataler, v reduce.View) {
 	var sum uint64
-	for _, m := range show(v) {
-		sum += m.tokens()
+	for _, m := range reducetest.Show(v) {
+		sum += m.Tokens(gauge)
 	}
 	for i := range v.Len() {
 		sum -= v.GroupTokens(i)

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // size draws how long a text is, in bytes: most are short, some exceed any budget.
@@ -50,7 +51,7 @@ func genContent(t *rapid.T) []eventlog.Block {
 			eventlog.Media{MIMEType: "image/png", URI: rapid.SampledFrom([]string{"a.png", "b.png"}).Draw(t, "image"), Tokens: 200},
 		}
 	case 2, 3, 4:
-		return []eventlog.Block{eventlog.Text{Text: lines(rapid.SampledFrom([]int{3, 40, 400}).Draw(t, "lines"), "repeated")}}
+		return []eventlog.Block{eventlog.Text{Text: reducetest.Lines(rapid.SampledFrom([]int{3, 40, 400}).Draw(t, "lines"), "repeated")}}
 	default:
 		return []eventlog.Block{eventlog.Text{Text: prose(20_000).Draw(t, "body")}}
 	}
@@ -146,7 +147,7 @@ func genMessage(t *rapid.T, head eventlog.Head) *eventlog.Message {
 // genEvent draws an event that a log with this head admits.
 func genEvent(t *rapid.T, head eventlog.Head, at *time.Duration) eventlog.Event {
 	*at += rapid.SampledFrom([]time.Duration{0, time.Second, time.Second, 20 * time.Minute}).Draw(t, "pause")
-	e := eventlog.Event{ID: fmt.Sprintf("e%d", head.Seq+1), Time: epoch.Add(*at)}
+	e := eventlog.Event{ID: fmt.Sprintf("e%d", head.Seq+1), Time: reducetest.Epoch.Add(*at)}
 	if rapid.IntRange(0, 19).Draw(t, "other") == 0 {
 		e.Body = &eventlog.Custom{Type: "note"}
 		return e

@@ -7,6 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 func TestCharsAndBodyText(t *testing.T) {
@@ -144,7 +145,7 @@ func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.B
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bytesOf(r.View)
+	return reducetest.Bytes(r.View)
 }
 
 // TestTextsLeave: what was written for results that left does not stay in memory.

@@ -9,6 +9,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // TestRule compares the choice of a tool's rule with sorting all rules by their
@@ -91,17 +92,17 @@ func TestRewrittenTokens(t *testing.T) {
 		if rapid.Bool().Draw(t, "clips") {
 			e.ClipAnchor(task, 0, 0, "short", "test", "why")
 		}
-		old, now := show(before), show(e.View())
+		old, now := reducetest.Show(before), reducetest.Show(e.View())
 		var want uint64
 		var from *reduce.Group
 		for i := range now {
-			if from == nil && old[i].bytes() != now[i].bytes() {
-				from = now[i].group
+			if from == nil && old[i].Bytes() != now[i].Bytes() {
+				from = now[i].Group
 			}
 		}
 		for i := range now {
-			if from != nil && now[i].group.First >= from.First {
-				want += now[i].tokens()
+			if from != nil && now[i].Group.First >= from.First {
+				want += now[i].Tokens(gauge)
 			}
 		}
 		if got := reduce.RewrittenTokens(before, e.View()); got != want {

@@ -12,12 +12,13 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // TestScripts runs the conversations in testdata (-rewrite writes their output
 // anew). The commands:
 //
-//	append      events in the notation of parseEvents
+//	append      events in the notation of reducetest.ParseEvents
 //	policy      a policy in the notation of parsePolicy
 //	budget      target=N and caps of tiers, in tokens
 //	reduce      an assembly from the state so far; prints the view.
@@ -89,7 +90,7 @@ func argsOf(d *datadriven.TestData) string {
 }
 
 func (s *script) appendEvents(t *testing.T, d *datadriven.TestData) string {
-	events, err := parseEvents(d.Input, len(s.log.events)+1)
+	events, err := reducetest.ParseEvents(d.Input, len(s.log.events)+1)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
@@ -113,8 +114,8 @@ func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
 	}
 	var out strings.Builder
 	if !d.HasArg("brief") {
-		for _, m := range show(r.View) {
-			fmt.Fprintln(&out, strings.TrimRight(m.line(), " "))
+		for _, m := range reducetest.Show(r.View) {
+			fmt.Fprintln(&out, strings.TrimRight(m.Line(gauge), " "))
 		}
 	}
 	digest, _ := r.View.Digest()
@@ -140,7 +141,7 @@ func (s *script) propose() string {
 
 // summary adds a summary with the input as its text.
 func (s *script) summary(t *testing.T, d *datadriven.TestData) string {
-	summary := reduce.Summary{By: "a model", Text: parseText(d.Input)}
+	summary := reduce.Summary{By: "a model", Text: reducetest.ParseText(d.Input)}
 	var through uint64
 	d.ScanArgs(t, "id", &summary.ID)
 	d.ScanArgs(t, "through", &through)
@@ -152,10 +153,10 @@ func (s *script) summary(t *testing.T, d *datadriven.TestData) string {
 func (s *script) show(t *testing.T, d *datadriven.TestData) string {
 	var seq uint64
 	d.MaybeScanArgs(t, "event", &seq)
-	for _, m := range show(s.last.result.View) {
-		if m.group == nil && d.HasArg("digest") || len(m.seqs) > 0 && m.seqs[0] == eventlog.Seq(seq) {
-			out := strings.TrimSpace(m.text())
-			for _, e := range m.edits {
+	for _, m := range reducetest.Show(s.last.result.View) {
+		if m.Group == nil && d.HasArg("digest") || len(m.Seqs) > 0 && m.Seqs[0] == eventlog.Seq(seq) {
+			out := strings.TrimSpace(m.Text())
+			for _, e := range m.Edits {
 				out += fmt.Sprintf("\n(%s: %s)", e.Reducer, e.Reason)
 			}
 			// datadriven ends its output at a blank line.

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // session reduces a growing log as a daemon does, and holds every step against
@@ -57,7 +58,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 		return got, err
 	}
 	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
-		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v\n%s\n%s", errAgain, got.State, again.State, linesOf(show(got.View)), linesOf(show(again.View)))
+		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v\n%s\n%s", errAgain, got.State, again.State, linesOf(reducetest.Show(got.View)), linesOf(reducetest.Show(again.View)))
 	}
 	if got.View.Tokens()+ask.Reserved > b.Target {
 		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), ask.Reserved, b.Target)
@@ -69,7 +70,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	}
 	checkSteps(t, reduce.NewPipeline(p, s.conv, s.summaries...).Resume(got.State), got)
 	s.checkQuotation(t, got)
-	now := step{slices.Clone(s.conv.Groups()), s.state, got, bytesOf(got.View)}
+	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View)}
 	if s.last != nil {
 		checkSticky(t, *s.last, now)
 	}
@@ -86,18 +87,10 @@ func (s *session) fresh() *reduce.Conversation {
 	return conv
 }
 
-func bytesOf(v reduce.View) []string {
-	var all []string
-	for _, m := range show(v) {
-		all = append(all, m.bytes())
-	}
-	return all
-}
-
 func sameView(a, b reduce.View) bool {
-	x, y := show(a), show(b)
-	return slices.EqualFunc(x, y, func(p, q shown) bool {
-		return p.bytes() == q.bytes() && reflect.DeepEqual(p.seqs, q.seqs) && reflect.DeepEqual(p.edits, q.edits)
+	x, y := reducetest.Show(a), reducetest.Show(b)
+	return slices.EqualFunc(x, y, func(p, q reducetest.Shown) bool {
+		return p.Bytes() == q.Bytes() && reflect.DeepEqual(p.Seqs, q.Seqs) && reflect.DeepEqual(p.Edits, q.Edits)
 	})
 }
 
@@ -146,8 +139,8 @@ func checkForward(t fataler, before, after reduce.State) {
 
 // checkSticky checks what one step may change of what the step before showed.
 func checkSticky(t fataler, before, now step) {
-	old, fresh := show(before.result.View), show(now.result.View)
-	if !slices.Equal(before.bytes, bytesOf(before.result.View)) {
+	old, fresh := reducetest.Show(before.result.View), reducetest.Show(now.result.View)
+	if !slices.Equal(before.bytes, reducetest.Bytes(before.result.View)) {
 		t.Fatalf("a view changed after it was made")
 	}
 	first, digest := logChanges(before, now)
@@ -156,10 +149,10 @@ func checkSticky(t fataler, before, now step) {
 	undone := digest && there.Through == 0
 	if sameDecisions(before.result.State, now.result.State) && !undone {
 		for i, m := range old {
-			if m.group == nil && digest || m.group != nil && m.group.First >= first {
+			if m.Group == nil && digest || m.Group != nil && m.Group.First >= first {
 				break
 			}
-			if i >= len(fresh) || m.bytes() != fresh[i].bytes() {
+			if i >= len(fresh) || m.Bytes() != fresh[i].Bytes() {
 				t.Fatalf("nothing was decided, and message %d changed: %+v\nfrom\n%s\nto\n%s", i, now.result.State, linesOf(old), linesOf(fresh))
 			}
 		}
@@ -215,10 +208,10 @@ func checkEditsStay(t fataler, g *reduce.Group, edits []reduce.Edit, v reduce.Vi
 	}
 }
 
-func linesOf(all []shown) string {
+func linesOf(all []reducetest.Shown) string {
 	var out strings.Builder
 	for _, m := range all {
-		fmt.Fprintln(&out, m.line())
+		fmt.Fprintln(&out, m.Line(gauge))
 	}
 	return out.String()
 }

@@ -1,4 +1,6 @@
-package reduce_test
+// Package reducetest has what tests of reducers and of projection policies share: a
+// notation of conversations, and the simplest possible rendering of a view.
+package reducetest
 
 import (
 	"fmt"
@@ -9,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// The notation of events in scripts, one a line:
+// ParseEvents reads events, one a line, and numbers their ids from firstID:
 //
 //	system: You are an agent.
 //	user (pinned): Fix the parser.
@@ -19,11 +21,12 @@ import (
 //	user: result c1 late | And now?
 //	custom: nothing that is rendered
 //
-// Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature) and
-// "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
-// in a tool message "ID BODY", or "ID! BODY" for a failure. A text is written as it
-// stands, or as "@N WORD" for N lines with WORD, or "*N TEXT" for N times the text, spaced.
-func parseEvents(input string, firstID int) ([]eventlog.Event, error) {
+// at is the time since an Epoch. Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
+// and "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
+// in a tool message "ID BODY", or "ID! BODY" for a result marked as an error. A text
+// is written as it stands, with \n for a line end, or as "@N WORD" for N lines with
+// WORD, or "*N TEXT" for N times the text, spaced.
+func ParseEvents(input string, firstID int) ([]eventlog.Event, error) {
 	var events []eventlog.Event
 	for line := range strings.Lines(input) {
 		e, err := parseEvent(strings.TrimSpace(line))
@@ -36,11 +39,12 @@ func parseEvents(input string, firstID int) ([]eventlog.Event, error) {
 	return events, nil
 }
 
-var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
 var roles = map[string]eventlog.Role{
 	"system": eventlog.RoleSystem, "user": eventlog.RoleUser, "assistant": eventlog.RoleAssistant, "tool": eventlog.RoleTool,
 }
+
+// Epoch is when events with the option at are counted from.
+var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func parseEvent(line string) (eventlog.Event, error) {
 	head, body, found := strings.Cut(line, ": ")
@@ -58,8 +62,7 @@ func parseEvent(line string) (eventlog.Event, error) {
 	m := &eventlog.Message{Role: role}
 	e := eventlog.Event{Body: m}
 	for _, option := range strings.Fields(options) {
-		key, value, _ := strings.Cut(option, "=")
-		switch key {
+		switch key, value, _ := strings.Cut(option, "="); key {
 		case "pinned":
 			m.Pinned = true
 		case "group":
@@ -69,11 +72,11 @@ func parseEvent(line string) (eventlog.Event, error) {
 		case "at":
 			d, err := time.ParseDuration(value)
 			if err != nil {
-				return e, err
+				return eventlog.Event{}, err
 			}
-			e.Time = epoch.Add(d)
+			e.Time = Epoch.Add(d)
 		default:
-			return e, fmt.Errorf("%q is no option", option)
+			return eventlog.Event{}, fmt.Errorf("%q is no option", option)
 		}
 	}
 	for part := range strings.SplitSeq(body, " | ") {
@@ -96,15 +99,17 @@ func parseBlock(part string) eventlog.Block {
 		id, failed := strings.CutSuffix(first, "!")
 		return eventlog.ToolResult{CallID: id, Content: parseContent(second), IsError: failed}
 	case "think":
-		return eventlog.Thinking{Text: parseText(rest)}
+		return eventlog.Thinking{Text: ParseText(rest)}
 	case "signed":
-		return eventlog.Thinking{Text: parseText(rest), Signature: strings.Repeat("s", 100)}
+		return eventlog.Thinking{Text: ParseText(rest), Signature: strings.Repeat("s", 100)}
+	case "redacted":
+		return eventlog.Thinking{RedactedData: ParseText(rest)}
 	case "sealed":
-		return eventlog.Thinking{EncryptedContent: parseText(rest)}
+		return eventlog.Thinking{EncryptedContent: ParseText(rest)}
 	case "image":
 		return eventlog.Media{MIMEType: "image/png", URI: rest, Tokens: 200}
 	default:
-		return eventlog.Text{Text: parseText(part)}
+		return eventlog.Text{Text: ParseText(part)}
 	}
 }
 
@@ -119,10 +124,12 @@ func parseContent(s string) []eventlog.Block {
 	return content
 }
 
-func parseText(s string) string {
+// ParseText reads a text of the notation.
+func ParseText(s string) string {
 	if s == "" {
 		return s
 	}
+	s = strings.ReplaceAll(s, `\n`, "\n")
 	count, rest, _ := strings.Cut(s[1:], " ")
 	n, err := strconv.Atoi(count)
 	switch {
@@ -131,20 +138,17 @@ func parseText(s string) string {
 	case s[0] == '*':
 		return strings.TrimSuffix(strings.Repeat(rest+" ", n), " ")
 	case s[0] == '@':
-		return lines(n, rest)
+		return Lines(n, rest)
 	default:
 		return s
 	}
 }
 
-// lines are n lines of about 24 bytes in which each names something else.
-func lines(n int, word string) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s: line %d of %d", word, i+1, n)
+// Lines are n lines of about 24 bytes in which each names something else.
+func Lines(n int, word string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s: line %d of %d", word, i+1, n)
 	}
-	return b.String()
+	return strings.Join(all, "\n")
 }

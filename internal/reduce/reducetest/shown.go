@@ -1,4 +1,4 @@
-package projection_test
+package reducetest
 
 import (
 	"fmt"
@@ -9,23 +9,24 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// shown is a message as a model would see it, made from a view by the simplest
+// Shown is a message as a model would see it, made from a view by the simplest
 // possible rendering.
-type shown struct {
-	group   *reduce.Group // nil for the digest
-	role    eventlog.Role
-	seqs    []eventlog.Seq
-	blocks  []eventlog.Block
-	edits   []reduce.Edit
-	dropped *reduce.Dropped
+type Shown struct {
+	Group   *reduce.Group // nil for the digest
+	Role    eventlog.Role
+	Seqs    []eventlog.Seq
+	Blocks  []eventlog.Block
+	Edits   []reduce.Edit
+	Dropped *reduce.Dropped
 }
 
-func show(v reduce.View) []shown {
+// Show renders a view.
+func Show(v reduce.View) []Shown {
 	digest, at := v.Digest()
-	var all []shown
+	var all []Shown
 	for i := range v.Len() + 1 {
 		if i == at && digest.Through > 0 {
-			all = append(all, shown{role: eventlog.RoleUser, blocks: []eventlog.Block{eventlog.Text{Text: digest.Text}}})
+			all = append(all, Shown{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: digest.Text}}})
 		}
 		if i < v.Len() {
 			all = append(all, showGroup(v, i)...)
@@ -34,24 +35,24 @@ func show(v reduce.View) []shown {
 	return all
 }
 
-func showGroup(v reduce.View, i int) []shown {
+func showGroup(v reduce.View, i int) []Shown {
 	g := v.Group(i)
 	if d := v.Dropped(i); d != nil {
 		if d.Text == "" {
 			return nil
 		}
-		return []shown{{group: g, role: eventlog.RoleUser, seqs: []eventlog.Seq{g.First}, blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}, dropped: d}}
+		return []Shown{{Group: g, Role: eventlog.RoleUser, Seqs: []eventlog.Seq{g.First}, Blocks: []eventlog.Block{eventlog.Text{Text: d.Text}}, Dropped: d}}
 	}
-	var all []shown
+	var all []Shown
 	for m, msg := range g.Messages {
-		s := shown{group: g, role: msg.Role, seqs: msg.Seqs}
+		s := Shown{Group: g, Role: msg.Role, Seqs: msg.Seqs}
 		for b, block := range msg.Blocks {
 			edit, ok := v.Edit(i, m, b)
 			if ok {
-				s.edits = append(s.edits, edit)
+				s.Edits = append(s.Edits, edit)
 			}
 			if !ok || edit.Kind != reduce.Omitted {
-				s.blocks = append(s.blocks, changed(block.Block, edit, ok))
+				s.Blocks = append(s.Blocks, changed(block.Block, edit, ok))
 			}
 		}
 		all = append(all, s)
@@ -70,56 +71,61 @@ func changed(block eventlog.Block, edit reduce.Edit, ok bool) eventlog.Block {
 	return eventlog.Text{Text: edit.Text}
 }
 
-// tokens counts a message from nothing.
-func (s shown) tokens() uint64 {
+// Tokens counts a message from nothing.
+func (s Shown) Tokens(gauge budget.Accountant) uint64 {
 	n := uint64(budget.MessageOverhead)
-	for _, b := range s.blocks {
+	for _, b := range s.Blocks {
 		n += gauge.Block(b)
 	}
 	return n
 }
 
-// bytes stands for what would be sent.
-func (s shown) bytes() string { return fmt.Sprintf("%v %#v", s.role, s.blocks) }
+// Bytes stands for what would be sent.
+func (s Shown) Bytes() string { return fmt.Sprintf("%v %#v", s.Role, s.Blocks) }
 
-func bytesOf(all []shown) []string {
+// Bytes stand for what would be sent of a view.
+func Bytes(v reduce.View) []string { return BytesOf(Show(v)) }
+
+// BytesOf stand for what would be sent of messages.
+func BytesOf(all []Shown) []string {
 	out := make([]string, len(all))
 	for i := range all {
-		out[i] = all[i].bytes()
+		out[i] = all[i].Bytes()
 	}
 	return out
 }
 
 var editMarks = [...]string{reduce.Stubbed: "stub", reduce.Clipped: "clip", reduce.Omitted: "part", reduce.Redacted: "redacted"}
 
-// line describes the message in one line: its events, its role, what was done to
+// Line describes the message in one line: its events, its role, what was done to
 // it, its size and its text.
-func (s shown) line() string {
-	seqs := make([]string, len(s.seqs))
-	for i, seq := range s.seqs {
+func (s Shown) Line(gauge budget.Accountant) string {
+	seqs := make([]string, len(s.Seqs))
+	for i, seq := range s.Seqs {
 		seqs[i] = fmt.Sprint(seq)
 	}
 	mark := ""
 	switch {
-	case s.group == nil:
+	case s.Group == nil:
 		mark = "digest"
-	case s.dropped != nil:
+	case s.Dropped != nil:
 		mark = "left"
-	case len(s.seqs) == 0:
+	case len(s.Seqs) == 0:
 		mark = "synthetic"
-	case len(s.edits) > 0:
-		mark = editMarks[s.edits[0].Kind]
-	case s.group.Anchor:
+	case len(s.Edits) > 0:
+		mark = editMarks[s.Edits[0].Kind]
+	case s.Group.Anchor:
 		mark = "anchor"
-	case s.group.Pinned:
+	case s.Group.Pinned:
 		mark = "pinned"
 	}
-	return fmt.Sprintf("%5s %-9s %-9s %4dt  %s", strings.Join(seqs, ","), s.role, mark, s.tokens(), shorten(s.text(), 92))
+	return fmt.Sprintf("%5s %-9s %-9s %4dt  %s", strings.Join(seqs, ","), s.Role, mark, s.Tokens(gauge), shorten(s.Text(), 92))
 }
 
-func (s shown) text() string {
-	parts := make([]string, len(s.blocks))
-	for i, b := range s.blocks {
+// Text is what is to be read, its blocks divided by bars.
+func (s Shown) Text() string {
+	parts := make([]string, len(s.Blocks))
+	for i, b := range s.Blocks {
 		parts[i] = blockText(b)
 	}
 	return strings.Join(parts, " | ")
