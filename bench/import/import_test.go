@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +25,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/bench/program"
 	"github.com/contextd/contextd/internal/harness"
 )
 
@@ -177,38 +177,13 @@ func decodeStandard(r io.Reader) error {
 	}
 }
 
-// program is the binary as it is shipped; it is built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "contextd-bench")
-	if err != nil {
-		return "", err
-	}
-	built = filepath.Join(dir, "contextd")
-	if out, err := exec.Command("go", "build", "-o", built, "../../cmd/contextd").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return built, nil
-})
-
-// built is what TestMain removes.
-var built string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built != "" {
-		if err := os.RemoveAll(filepath.Dir(built)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // importAll imports a folder into a new data directory. It also returns the most memory
 // that was resident, in bytes.
 func importAll(b *testing.B, dir string, files int) (took cost, rss int64) {
 	b.Helper()
-	binary, err := program()
+	binary, err := program.Path()
 	if err != nil {
 		b.Fatal(err)
 	}

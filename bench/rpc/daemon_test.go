@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/contextd/contextd/bench/program"
 )
 
 // texts compress about as well as JSON does.
@@ -39,32 +40,7 @@ func newTexts() []string {
 	return out
 }
 
-// program is where the binary as it is shipped lies; it is built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "contextd-bench")
-	if err != nil {
-		return "", err
-	}
-	built = filepath.Join(dir, "contextd")
-	if out, err := exec.Command("go", "build", "-o", built, "../../cmd/contextd").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return built, nil
-})
-
-// built is what TestMain removes.
-var built string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built != "" {
-		if err := os.RemoveAll(filepath.Dir(built)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // connections is over how many connections the writers are spread.
 const connections = 4
@@ -80,7 +56,7 @@ func start(b *testing.B) *process {
 	b.Helper()
 	dir := b.TempDir()
 	socket := filepath.Join(dir, "c.sock")
-	binary, err := program()
+	binary, err := program.Path()
 	if err != nil {
 		b.Fatal(err)
 	}
