@@ -51,6 +51,9 @@ func (r ForkRequest) Validate(head Seq) error {
 	if r.At > head {
 		return &InvalidError{"at_seq", fmt.Sprintf("%d is after the log's head %d", r.At, head)}
 	}
+	if err := validateLabels(r.Labels); err != nil {
+		return err
+	}
 	return nil
 }
 

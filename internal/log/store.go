@@ -45,6 +45,8 @@ type ForkRequest struct {
 	At    Seq
 	NewID string
 	Time  time.Time
+	// Labels are those of the new session; nil for the parent's. The store copies them.
+	Labels map[string]string
 }
 
 // Batch is appended whole or not at all.
@@ -119,7 +121,7 @@ type Store interface {
 	ListSessions(ctx context.Context, q SessionQuery) ([]Session, error)
 	// Fork makes a session that reads the parent's first At events as its own, in
 	// time that does not depend on how many they are; durable on return. It takes
-	// over labels and settings. The two diverge from there and neither sees the
+	// over the settings, and the labels unless it is given its own. The two diverge from there and neither sees the
 	// other's later events or artifacts.
 	Fork(ctx context.Context, r ForkRequest) (Session, error)
 	// DeleteSession removes the session, its artifacts and every event that no

@@ -52,6 +52,9 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	}
 	from := parent.info
 	from.ID, from.ParentID, from.ForkSeq, from.CreateTime = r.NewID, r.ParentID, r.At, r.Time
+	if r.Labels != nil {
+		from.Labels = r.Labels
+	}
 	c, err := s.create(childSlot, from, parent.share(r.At), at, parent.freeze, parentSlot)
 	if err == nil {
 		parent.last = c

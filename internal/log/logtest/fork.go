@@ -7,6 +7,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// unlabelled has no labels rather than an empty map of them.
+func unlabelled(s eventlog.Session) eventlog.Session {
+	if len(s.Labels) == 0 {
+		s.Labels = nil
+	}
+	return s
+}
+
 var forkCases = []testCase{
 	{name: "a fork has its parent's log up to a seq", run: func(h *harness) {
 		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", CreateTime: epoch, Labels: map[string]string{"k": "v"}, Settings: []byte("x")})
@@ -91,6 +99,35 @@ var forkCases = []testCase{
 		all, err := Collect(h.s.Artifacts(h.Context(), "t", eventlog.ArtifactQuery{Kind: "k"}))
 		h.ok(err)
 		h.same("artifacts", len(all), 0)
+	}},
+	{name: "a fork of an empty session with labels of its own", run: func(h *harness) {
+		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", CreateTime: epoch, Labels: map[string]string{"k": "v"}, Settings: []byte("x")})
+		h.ok(err)
+		later := epoch.Add(time.Hour)
+		labels := map[string]string{"own": "1"}
+		for id, own := range map[string]map[string]string{"t": labels, "u": {}} {
+			want := eventlog.Session{ID: id, CreateTime: later, UpdateTime: later, Settings: []byte("x"), ParentID: "s"}
+			if len(own) > 0 {
+				want.Labels = map[string]string{"own": "1"}
+			}
+			got, err := h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: "s", NewID: id, Time: later, Labels: own})
+			h.ok(err)
+			labels["own"] = "changed by its owner"
+			h.same("fork", unlabelled(got), want)
+			if h.o.reopen != nil {
+				h.reopen()
+			}
+			h.same("read back", unlabelled(h.session(id)), want)
+			labels["own"] = "1"
+		}
+		h.same("parent", h.session("s").Labels, map[string]string{"k": "v"})
+		h.same("found", sessionIDs(h, eventlog.SessionQuery{Labels: map[string]string{"own": "1"}}), []string{"t"})
+		_, err = h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: "s", NewID: "v", Labels: map[string]string{"k": "\xff"}})
+		h.failsOn(err, `labels["k"]`)
+		h.append("t", Say("a"))
+		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.same("fork without its parent", h.ids("t", 1, 0), []string{"a"})
+		h.same("its parent's name", h.session("t").ParentID, "s")
 	}},
 	{name: "forks of forks share the whole line", run: func(h *harness) {
 		h.append("g0", Say("e0"))

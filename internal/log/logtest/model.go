@@ -141,6 +141,9 @@ func (m *machine) create(t *rapid.T) {
 func (m *machine) fork(t *rapid.T) {
 	r := eventlog.ForkRequest{ParentID: names.Draw(t, "parent"), NewID: names.Draw(t, "child"), Time: m.now()}
 	r.At = eventlog.Seq(rapid.Uint64Range(0, uint64(m.heads[r.ParentID].Seq)+1).Draw(t, "at"))
+	if rapid.Bool().Draw(t, "labelled") {
+		r.Labels = genMap().Draw(t, "labels")
+	}
 	if _, err := both(m, "fork", func(s eventlog.Store) (eventlog.Session, error) { return s.Fork(m.ctx, r) }); err != nil {
 		return
 	}

@@ -162,6 +162,9 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 	info := parent.info
 	info.ID, info.ParentID, info.ForkSeq = r.NewID, r.ParentID, r.At
 	info.CreateTime, info.UpdateTime = created, created
+	if r.Labels != nil {
+		info.Labels = maps.Clone(r.Labels)
+	}
 
 	var chain []link
 	if r.At > 0 {
