@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -75,23 +76,36 @@ func (codexCLI) Command(h Home, s Session, prompt string) Command {
 	}
 }
 
-// Own: Codex writes developer messages (its instructions, its skills, its tools), and one
-// of the user that tells where it runs.
+// Own: Codex writes developer messages (its instructions, its skills, its tools), and in
+// the user's name where it runs and what AGENTS.md says there. Reasoning of which nothing
+// is left goes back too; contextd keeps that as a custom event.
 func (codexCLI) Own(t Turn) bool {
-	return t.Kind == Text && (t.Role == "system" ||
-		t.Role == "user" && strings.HasPrefix(t.Body, "<environment_context>"))
+	switch {
+	case t.Kind == Thinking:
+		return t.Body == "" && t.Secret == ""
+	case t.Kind != Text:
+		return false
+	case t.Role == "user":
+		return strings.HasPrefix(t.Body, "<environment_context>") || strings.HasPrefix(t.Body, "# AGENTS.md instructions")
+	}
+	return t.Role == "system"
 }
 
 // Sends: the Responses API has no flag for failures. A call that has no output gets one of
 // Codex, as the API wants one. What signs reasoning there is the id of its item, which
-// Codex does not send.
+// Codex does not send. Of an item of the provider's what it does is compared.
 func (codexCLI) Sends(t Turn) (Turn, bool) {
-	t.Failed = false
+	t.Failed, t.Signature = false, ""
 	if t.Interrupted {
 		t.Interrupted, t.Body = false, "aborted"
 	}
-	if t.Kind == Thinking {
-		t.Signature = ""
+	if t.Kind == Other {
+		var it responsesItem
+		if json.Unmarshal([]byte(t.Body), &it) == nil {
+			if turns, err := it.turns(); err == nil && len(turns) == 1 {
+				return turns[0], true
+			}
+		}
 	}
 	return t, true
 }

@@ -17,7 +17,8 @@ type responsesItem struct {
 	CallID           string          `json:"call_id"`
 	Namespace        string          `json:"namespace"`
 	Name             string          `json:"name"`
-	Arguments        string          `json:"arguments"`
+	Arguments        json.RawMessage `json:"arguments"` // a string, or of a search an object
+	Tools            json.RawMessage `json:"tools"`
 	Input            string          `json:"input"`
 	Output           json.RawMessage `json:"output"`
 	Action           json.RawMessage `json:"action"`
@@ -63,12 +64,16 @@ func (it responsesItem) turns() ([]Turn, error) {
 		}
 		return []Turn{{Role: "assistant", Kind: Thinking, Body: strings.Join(texts, "\n\n"), Secret: it.EncryptedContent}}, nil
 	case "function_call":
-		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Namespace + it.Name, Body: compacted(it.Arguments)}}, nil
+		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Namespace + it.Name, Body: compacted(textOr(it.Arguments))}}, nil
 	case "custom_tool_call":
 		// contextd gives such a call as one with an object: docs/harness/codex.md.
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Name, Body: quoteInput(it.Input)}}, nil
 	case "local_shell_call":
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "local_shell", Body: compacted(string(it.Action))}}, nil
+	case "tool_search_call":
+		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "tool_search", Body: compacted(textOr(it.Arguments))}}, nil
+	case "tool_search_output":
+		return []Turn{{Kind: Result, ID: it.CallID, Body: compacted(string(it.Tools))}}, nil
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		return it.output()
 	case "web_search_call":
@@ -123,6 +128,15 @@ func responsesParts(raw json.RawMessage) ([]responsesPart, error) {
 	var parts []responsesPart
 	err := json.Unmarshal(raw, &parts)
 	return parts, err
+}
+
+// textOr is the text of a JSON string, and other JSON as it stands.
+func textOr(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
 }
 
 // compacted is JSON without the whitespace between tokens, which contextd's own format

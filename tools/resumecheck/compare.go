@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 )
 
 // Comparison is what became of holding a request to a view.
@@ -22,10 +25,12 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 		}
 	}
 	want = append(want, Turn{Role: "user", Kind: Text, Body: prompt})
+	want, request = besideCalls(want), besideCalls(request)
+	ids := idMap{}
 	w := 0
 	for i, got := range request {
 		switch {
-		case w < len(want) && want[w] == got:
+		case w < len(want) && ids.equal(want[w], got):
 			c.Same++
 			w++
 		case h.Own(got):
@@ -43,6 +48,57 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 		c.Difference = fmt.Sprintf("turn %d of %d is not in the request: %s", w+1, len(want), want[w])
 	}
 	return c
+}
+
+// idMap holds what the CLI calls the calls whose ids no provider takes.
+type idMap map[string]string
+
+var anyProviders = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (ids idMap) equal(want, got Turn) bool {
+	if got.Seam && got.Body == want.Body+"\n" {
+		got.Body = want.Body
+	}
+	got.Seam = false
+	if want.ID == "" || anyProviders.MatchString(want.ID) {
+		return want == got
+	}
+	id, known := ids[want.ID]
+	if !known && want.Kind == Call && !slices.Contains(slices.Collect(maps.Values(ids)), got.ID) {
+		id = got.ID
+	}
+	original := want.ID
+	want.ID = id
+	if want != got || !anyProviders.MatchString(got.ID) {
+		return false
+	}
+	ids[original] = id
+	return true
+}
+
+// besideCalls puts each result directly behind its call, where nothing stands between
+// them but what the same reply says and other results: in which order parallel results
+// stand behind their calls is nobody's.
+func besideCalls(turns []Turn) []Turn {
+	var out []Turn
+	moved := make([]bool, len(turns))
+	for i, t := range turns {
+		if moved[i] {
+			continue
+		}
+		out = append(out, t)
+		if t.Kind != Call {
+			continue
+		}
+		for j := i + 1; j < len(turns) && (turns[j].Kind == Result || turns[j].Role == "assistant"); j++ {
+			if turns[j].Kind == Result && turns[j].ID == t.ID && !moved[j] {
+				out = append(out, turns[j])
+				moved[j] = true
+				break
+			}
+		}
+	}
+	return out
 }
 
 // firstDifference shows where two long texts part.

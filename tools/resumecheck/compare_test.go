@@ -43,19 +43,24 @@ func TestCompareFindsFaults(t *testing.T) {
 		want  string // in the difference
 	}{
 		"none":              {same, ""},
-		"own turns":         {func(turns []Turn) []Turn { return slices.Insert(turns, 3, own...) }, ""},
+		"own turns":         {func(turns []Turn) []Turn { return slices.Insert(turns, 5, own...) }, ""},
 		"a call dropped":    {func(turns []Turn) []Turn { return slices.Delete(turns, 1, 2) }, "turn 2 of 7 should be"},
 		"a summary changed": {change(0, func(t *Turn) { t.Body = "So far: it fails." }), "turn 1 of 7"},
 		"an argument":       {change(1, func(t *Turn) { t.Body = `{"a":1}` }), "turn 2 of 7"},
 		"a call's id":       {change(1, func(t *Turn) { t.ID = "c3" }), "turn 2 of 7"},
-		"a tool's name":     {change(2, func(t *Turn) { t.Name = "rm" }), "turn 3 of 7"},
-		"a result":          {change(3, func(t *Turn) { t.Body = "b.go" }), "turn 4 of 7"},
-		"a result's error":  {change(3, func(t *Turn) { t.Failed = true }), "turn 4 of 7"},
+		"a tool's name":     {change(2, func(t *Turn) { t.Name = "rm" }), "turn 4 of 7"},
+		"a result":          {change(3, func(t *Turn) { t.Body = "b.go" }), "turn 3 of 7"},
+		"a result's error":  {change(3, func(t *Turn) { t.Failed = true }), "turn 3 of 7"},
 		"an open call":      {change(4, func(t *Turn) { t.Body = "c.go" }), "turn 5 of 7"},
 		"a role":            {change(5, func(t *Turn) { t.Role = "user" }), "turn 6 of 7"},
 		"the order":         {func(turns []Turn) []Turn { turns[1], turns[2] = turns[2], turns[1]; return turns }, "turn 2 of 7"},
-		"a text too many":   {func(turns []Turn) []Turn { return slices.Insert(turns, 5, turns[0]) }, "turn 6 of 7"},
-		"the last dropped":  {func(turns []Turn) []Turn { return slices.Delete(turns, 5, 6) }, "turn 6 of 7"},
+		"parallel results":  {func(turns []Turn) []Turn { turns[3], turns[4] = turns[4], turns[3]; return turns }, ""},
+		"a result behind the text": {func(turns []Turn) []Turn {
+			turns = append(turns, turns[3])
+			return slices.Insert(slices.Delete(turns, 3, 4), 3, Turn{Role: "user", Kind: Text, Body: "?"})
+		}, "turn 3 of 7"},
+		"a text too many":  {func(turns []Turn) []Turn { return slices.Insert(turns, 5, turns[0]) }, "turn 6 of 7"},
+		"the last dropped": {func(turns []Turn) []Turn { return slices.Delete(turns, 5, 6) }, "turn 6 of 7"},
 	} {
 		got := Compare(codexCLI{}, view, append(tc.fault(said(t)), asked), prompt)
 		if (got.Difference == "") != (tc.want == "") || !strings.Contains(got.Difference, tc.want) {

@@ -58,7 +58,7 @@ type Command struct {
 }
 
 // harnesses in the order in which they are checked.
-var harnesses = []Harness{codexCLI{}}
+var harnesses = []Harness{codexCLI{}, claudeCLI{}, opencodeCLI{&opencodeModel{}}, piCLI{&piModel{}}}
 
 // writeFiles writes files below a folder.
 func writeFiles(dir string, files map[string][]byte) error {

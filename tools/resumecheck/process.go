@@ -34,22 +34,28 @@ func runCLI(ctx context.Context, h Home, c Command) ([]byte, error) {
 }
 
 // runGroup runs a command as a process group of its own, and ends all of the group when
-// the command's context is done, and in any case before it returns.
-func runGroup(cmd *exec.Cmd) ([]byte, error) {
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+// the command's context is done, and in any case before it returns. It returns what they
+// wrote.
+func runGroup(cmd *exec.Cmd) (written []byte, err error) {
+	// A file rather than a pipe: what the command leaves behind would hold that open.
+	out, err := os.CreateTemp("", "resumecheck-output-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.Close(), os.Remove(out.Name())) }()
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = end
-	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	err := cmd.Wait()
-	if left := end(); left != nil && !errors.Is(left, syscall.ESRCH) && !errors.Is(left, syscall.EPERM) {
+	err = cmd.Wait()
+	if left := end(); left != nil && !errors.Is(left, syscall.ESRCH) {
 		err = errors.Join(err, left)
 	}
-	return out.Bytes(), err
+	written, unread := os.ReadFile(out.Name())
+	return written, errors.Join(err, unread)
 }
 
 // tail is the end of what a program wrote.

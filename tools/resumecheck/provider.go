@@ -93,6 +93,10 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/responses") {
+		w.WriteHeader(http.StatusUpgradeRequired) // says that there are no WebSockets
+		return
+	}
 	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
 		fmt.Fprint(w, `{"input_tokens":1}`)
 		return

@@ -35,6 +35,9 @@ type Turn struct {
 	// Interrupted is set on results in the view that the log does not have; what they say
 	// is contextd's.
 	Interrupted bool
+	// Seam is set on texts of a request behind which the CLI may have put a line feed,
+	// because it joined two messages there.
+	Seam bool
 	// Failed is set on results that are marked as errors.
 	Failed bool
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// claudeCLI is Claude Code.
+type claudeCLI struct{}
+
+func (claudeCLI) Name() string { return "claude" }
+
+// claudeConfig is the folder of its settings and transcripts.
+func claudeConfig(h Home) string { return filepath.Join(h.Dir, "claude") }
+
+var notInProjectName = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+// Place writes the transcript into the project of the working directory, where alone it
+// is looked for.
+func (claudeCLI) Place(h Home, s Session) error {
+	work, err := filepath.EvalSymlinks(h.Work)
+	if err != nil {
+		return err
+	}
+	project := notInProjectName.ReplaceAllString(work, "-")
+	return writeFiles(claudeConfig(h), map[string][]byte{"projects/" + project + "/" + s.ID + ".jsonl": s.File})
+}
+
+// Command runs the binary itself: the script that puts it behind node_modules/.bin does not
+// run on installing.
+func (claudeCLI) Command(h Home, s Session, prompt string) Command {
+	arch := runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	return Command{
+		Args: []string{
+			filepath.Join(h.Installed, "node_modules", "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude"),
+			"-p", "--resume", s.ID, prompt,
+		},
+		Env: []string{
+			"CLAUDE_CONFIG_DIR=" + claudeConfig(h), "ANTHROPIC_BASE_URL=" + h.URL, "ANTHROPIC_API_KEY=sk-none",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+			"DISABLE_AUTOUPDATER=1", "DISABLE_AUTO_COMPACT=1",
+		},
+	}
+}
+
+// Own: Claude Code writes system messages between the others, reminders in the user's
+// name, and what keeps the roles in turns: an answer where the session ended in a user's
+// message, and a user's message where the model spoke twice.
+func (claudeCLI) Own(t Turn) bool {
+	if t.Kind != Text {
+		return false
+	}
+	switch t.Role {
+	case "system":
+		return true
+	case "user":
+		return strings.HasPrefix(t.Body, "<system-reminder>") || t.Body == "(no content)"
+	default:
+		return t.Body == "No response requested."
+	}
+}
+
+// claudeInterrupted is what it answers an open call with.
+const claudeInterrupted = "[Tool call interrupted: the session ended before this call's result was recorded, so its " +
+	"outcome is unknown. Check whether it took effect before relying on it or running it again.]"
+
+// renamedTools are those whose names it replaces by their present ones.
+var renamedTools = map[string]string{"Task": "Agent"}
+
+// Sends: thinking goes back only with its seal. An open call gets a result.
+func (claudeCLI) Sends(t Turn) (Turn, bool) {
+	if t.Interrupted {
+		t.Interrupted, t.Body = false, claudeInterrupted
+	}
+	if name, ok := renamedTools[t.Name]; ok && t.Kind == Call {
+		t.Name = name
+	}
+	switch {
+	case t.Kind == Call && t.Body == "":
+		t.Body = "{}"
+	case t.Kind == Call || t.Kind == Other:
+		t.Body = sameJSON(t.Body)
+	}
+	return t, t.Kind != Thinking || t.Signature+t.Secret != ""
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// opencodeCLI is OpenCode. What it makes of thinking depends on whether the model that
+// goes on is the one that wrote it; Place chooses it.
+type opencodeCLI struct{ model *opencodeModel }
+
+// opencodeModel is a model as OpenCode names it.
+type opencodeModel struct {
+	Provider string `json:"providerID"`
+	ID       string `json:"modelID"`
+	// own is set where it wrote all of the session's replies.
+	own bool
+}
+
+func (opencodeCLI) Name() string { return "opencode" }
+
+// opencodeConfig names the model, under one of the packages that are in the program.
+const opencodeConfig = `{"autoupdate": false, "share": "disabled", "snapshot": false,
+"compaction": {"auto": false, "prune": false}, "enabled_providers": [%[1]q],
+"model": %[2]q, "small_model": %[2]q, "provider": {%[1]q: {"npm": %[3]q, "options": {"baseURL": %[4]q, "apiKey": "none"},
+"models": {%[5]q: {"reasoning": true, "tool_call": true, "attachment": true, "temperature": false,
+"modalities": {"input": ["text", "image", "pdf"], "output": ["text"]}, "limit": {"context": 100000000, "output": 1000}}}}}}`
+
+// Place lays the export into the home; Prepare imports it.
+func (c opencodeCLI) Place(h Home, s Session) error {
+	model, err := opencodeModelOf(s.File)
+	if err != nil {
+		return err
+	}
+	*c.model = model
+	npm := "@ai-sdk/anthropic"
+	if model.Provider == "openai" {
+		npm = "@ai-sdk/openai"
+	}
+	config := fmt.Appendf(nil, opencodeConfig, model.Provider, model.name(), npm, h.URL+"/v1", model.ID)
+	return writeFiles(h.Dir, map[string][]byte{".config/opencode/opencode.json": config, "session.json": s.File})
+}
+
+func (m opencodeModel) name() string { return m.Provider + "/" + m.ID }
+
+// opencodeModelOf is the model that wrote all replies, if it is behind an API that Turns
+// reads; otherwise another than those.
+func opencodeModelOf(file []byte) (opencodeModel, error) {
+	var session struct {
+		Messages []struct {
+			Info struct {
+				opencodeModel
+				Role string `json:"role"`
+			} `json:"info"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(file, &session); err != nil {
+		return opencodeModel{}, fmt.Errorf("the session: %w", err)
+	}
+	var model opencodeModel
+	for _, m := range session.Messages {
+		if m.Info.Role != "assistant" {
+			continue
+		}
+		if model.ID != "" && model != m.Info.opencodeModel {
+			model.Provider = ""
+			break
+		}
+		model = m.Info.opencodeModel
+	}
+	if model.ID == "" || model.Provider != "anthropic" && model.Provider != "openai" {
+		return opencodeModel{Provider: "fake", ID: "fake"}, nil
+	}
+	model.own = true
+	return model, nil
+}
+
+// opencode is the program itself: the one behind node_modules/.bin is put there by a
+// script that does not run on installing.
+func (opencodeCLI) opencode(h Home, args ...string) Command {
+	system, arch := runtime.GOOS, runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	program := filepath.Join(h.Installed, "node_modules", "opencode-"+system+"-"+arch, "bin", "opencode")
+	return Command{
+		Args: append([]string{program}, args...),
+		Env: []string{
+			"XDG_CONFIG_HOME=" + filepath.Join(h.Dir, ".config"), "XDG_DATA_HOME=" + filepath.Join(h.Dir, ".data"),
+			"XDG_STATE_HOME=" + filepath.Join(h.Dir, ".state"), "XDG_CACHE_HOME=" + filepath.Join(h.Dir, ".cache"),
+			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1",
+			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+		},
+	}
+}
+
+// Prepare imports the session into the database.
+func (c opencodeCLI) Prepare(_ context.Context, h Home, _ Session, run func(Command) error) error {
+	return run(c.opencode(h, "import", filepath.Join(h.Dir, "session.json")))
+}
+
+// Command gives the prompt word by word: one argument with spaces would be quoted.
+func (c opencodeCLI) Command(h Home, s Session, prompt string) Command {
+	args := append([]string{"run", "--session", s.ID, "--model", c.model.name()}, strings.Fields(prompt)...)
+	return c.opencode(h, args...)
+}
+
+// opencodeAsked is what OpenCode puts in the place of the request for a compaction; the
+// summary is the answer to it.
+const opencodeAsked = "What did we do so far?"
+
+// Turns gives the summary as contextd does, as a message of the user's.
+func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
+	if c.model.Provider == "openai" {
+		turns, err = codexCLI{}.Turns(body)
+	} else {
+		turns, err = claudeCLI{}.Turns(body)
+	}
+	summary := false
+	for i := range turns {
+		t := &turns[i]
+		switch {
+		case t.Kind == Call:
+			t.Body = sameJSON(t.Body)
+		case t.Role == "user":
+			summary = t.Body == opencodeAsked
+		case summary && t.Kind == Text:
+			t.Role, summary = "user", false
+		}
+	}
+	return turns, err
+}
+
+// Own: the request for the compaction, and the thinking of the model that answered it.
+func (opencodeCLI) Own(t Turn) bool {
+	return t.Kind == Text && (t.Role == "system" || t.Role == "user" && t.Body == opencodeAsked)
+}
+
+// Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open
+// calls a result. Empty texts are not sent.
+func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
+	if t.Interrupted {
+		t.Interrupted, t.Body = false, "[Tool execution was interrupted]"
+	}
+	switch t.Kind {
+	case Thinking:
+		if !c.model.own {
+			return Turn{Role: t.Role, Kind: Text, Body: t.Body}, strings.TrimSpace(t.Body) != ""
+		}
+	case Call:
+		t.Body = sameJSON(t.Body)
+	}
+	return t, t.Role != "system" && t.Kind != Other && (t.Kind != Text || t.Body != "")
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// piCLI is pi. What it makes of thinking and of call ids depends on whether the model
+// that goes on is the one that wrote them; Place chooses it.
+type piCLI struct{ model *piModel }
+
+// piModel is a model as pi names it.
+type piModel struct {
+	Provider string `json:"provider"`
+	API      string `json:"api"`
+	ID       string `json:"model"`
+	// own is set where it wrote all of the session's replies.
+	own bool
+}
+
+const (
+	piMessages  = "anthropic-messages"
+	piResponses = "openai-responses"
+)
+
+func (piCLI) Name() string { return "pi" }
+
+const (
+	piModels = `{"providers": {%q: {"baseUrl": %q, "api": %q, "apiKey": "none", "models": [
+	{"id": %q, "reasoning": true, "input": ["text", "image"], "contextWindow": 100000000, "maxTokens": 1000}]}}}`
+	piSettings = `{"compaction": {"enabled": false}, "retry": {"enabled": false}}`
+)
+
+// Place writes the session, whose working directory must exist.
+func (c piCLI) Place(h Home, s Session) error {
+	*c.model = piModelOf(s.File)
+	url := h.URL
+	if c.model.API == piResponses {
+		url += "/v1"
+	}
+	file, err := piMoved(s.File, h.Work)
+	if err != nil {
+		return err
+	}
+	return writeFiles(h.Dir, map[string][]byte{
+		".pi/agent/models.json":   fmt.Appendf(nil, piModels, c.model.Provider, url, c.model.API, c.model.ID),
+		".pi/agent/settings.json": []byte(piSettings),
+		"session.jsonl":           file,
+	})
+}
+
+// piMoved is a session that runs in another directory.
+func piMoved(file []byte, directory string) ([]byte, error) {
+	var header map[string]json.RawMessage
+	first := firstLine(file)
+	if err := json.Unmarshal(first, &header); err != nil {
+		return nil, fmt.Errorf("the session's header: %w", err)
+	}
+	var err error
+	if header["cwd"], err = json.Marshal(directory); err != nil {
+		return nil, err
+	}
+	moved, err := json.Marshal(header)
+	return append(moved, file[len(first):]...), err
+}
+
+// piModelOf is the model that wrote all replies that pi sends, if it is behind an API
+// that Turns reads; otherwise another than those.
+func piModelOf(file []byte) piModel {
+	model := piModel{}
+	for line := range bytes.Lines(file) {
+		var entry struct {
+			Message struct {
+				piModel
+				Role       string            `json:"role"`
+				Content    []json.RawMessage `json:"content"`
+				StopReason string            `json:"stopReason"`
+			} `json:"message"`
+		}
+		if json.Unmarshal(line, &entry) != nil {
+			continue // what it says is no list
+		}
+		m := entry.Message
+		if m.Role != "assistant" || len(m.Content) == 0 || m.StopReason == "aborted" || m.StopReason == "error" {
+			continue
+		}
+		if model.ID != "" && model != m.piModel {
+			model.API = ""
+			break
+		}
+		model = m.piModel
+	}
+	if model.ID == "" || model.API != piMessages && model.API != piResponses {
+		return piModel{Provider: "fake", API: piMessages, ID: "fake"}
+	}
+	model.own = true
+	return model
+}
+
+func (c piCLI) Command(h Home, _ Session, prompt string) Command {
+	return Command{
+		Args: []string{
+			filepath.Join(h.Installed, "node_modules", ".bin", "pi"), "--session", filepath.Join(h.Dir, "session.jsonl"),
+			"--provider", c.model.Provider, "--model", c.model.ID,
+			"--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes", "--no-context-files", "-p", prompt,
+		},
+		Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
+	}
+}
+
+// Turns takes what pi says around a summary off it.
+func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
+	if c.model.API == piResponses {
+		turns, err = codexCLI{}.Turns(body)
+	} else {
+		turns, err = claudeCLI{}.Turns(body)
+	}
+	for i := range turns {
+		if turns[i].Kind == Call {
+			turns[i].Body = sameJSON(turns[i].Body)
+		}
+	}
+	return turns, err
+}
+
+// Own: with Responses the system prompt stands among the messages, and texts that are
+// empty stay.
+func (piCLI) Own(t Turn) bool {
+	return t.Kind == Text && (t.Role == "system" || t.Role == "assistant" && t.Body == "")
+}
+
+var notInCallID = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// Sends: pi has its own system prompt, and knows no blocks of others. It gives open calls
+// a result. Texts of blanks are not sent.
+func (c piCLI) Sends(t Turn) (Turn, bool) {
+	if t.Interrupted {
+		t.Interrupted, t.Body = false, "No result provided"
+	}
+	switch t.Kind {
+	case Thinking:
+		return c.thinking(t)
+	case Call, Result:
+		if t.Kind == Call {
+			t.Body = sameJSON(t.Body)
+		}
+		c.call(&t)
+	}
+	blank := t.Kind == Text && strings.TrimSpace(t.Body) == ""
+	return t, t.Role != "system" && t.Kind != Other && !blank
+}
+
+// call: the id of a call to OpenAI is followed by that of its item, and OpenAI knows no
+// flag for failures; what another model called gets an id that Anthropic takes. An image
+// alone gets a text beside it from Anthropic's, and nothing at all from OpenAI's.
+func (c piCLI) call(t *Turn) {
+	switch {
+	case c.model.API == piResponses:
+		t.ID, _, _ = strings.Cut(t.ID, "|")
+		t.Failed = false
+		if t.Kind == Result && t.Body == "" {
+			t.Body = piImage
+		}
+		return
+	case !c.model.own:
+		t.ID = notInCallID.ReplaceAllString(t.ID, "_")
+		t.ID = t.ID[:min(len(t.ID), 64)]
+	}
+	if t.Kind == Result && strings.HasPrefix(t.Body, "data:") {
+		t.Body = piImage + "\n" + t.Body
+	}
+}
+
+const piImage = "(see attached image)"
+
+// thinking: that of another model is a text, if it can be read. Without a seal Anthropic
+// gets a text, and OpenAI nothing. What signs reasoning at OpenAI is the id of its item.
+func (c piCLI) thinking(t Turn) (Turn, bool) {
+	text := Turn{Role: t.Role, Kind: Text, Body: t.Body}
+	blank := strings.TrimSpace(t.Body) == ""
+	switch {
+	case !c.model.own:
+		return text, !blank
+	case c.model.API == piResponses:
+		t.Signature = ""
+		return t, t.Secret != ""
+	case t.Secret != "":
+		return Turn{Role: t.Role, Kind: Thinking, Secret: t.Secret}, true
+	case t.Signature == "":
+		return text, !blank
+	}
+	return t, !blank
+}
