@@ -100,9 +100,9 @@ func TestMutationsResume(t *testing.T) {
 	}
 }
 
-// TestResumeBesideSidechains reads files in which records of a subagent stand where the
-// reading of the session's own boundaries must not look at them.
-func TestResumeBesideSidechains(t *testing.T) {
+// TestResumeBoundaries reads files in which records stand between a boundary and its
+// summary, and those of a subagent where the session's own must not look at them.
+func TestResumeBoundaries(t *testing.T) {
 	at := func(minute int, sidechain bool, record string) string {
 		return fmt.Sprintf(`{"sessionId":"s","timestamp":"2026-04-01T10:%02d:00.000Z","isSidechain":%v,%s}`, minute, sidechain, record)
 	}
@@ -139,6 +139,22 @@ func TestResumeBesideSidechains(t *testing.T) {
 				at(1, true, said("x1", "u2")), at(2, false, summary("s1")),
 			},
 			[]string{`2 c1 "It is s1." []`},
+		},
+		"a kept segment that ends behind the boundary": {
+			[]string{
+				at(0, false, said("u1", "")), at(0, false, said("u2", "u1")),
+				at(2, false, `"type":"system","subtype":"compact_boundary","uuid":"c1","compactMetadata":{"preservedSegment":{"headUuid":"u1","tailUuid":"a3"}}`),
+				at(1, false, `"type":"assistant","uuid":"a3","parentUuid":"u2"`), "true", at(3, false, said("u4", "")),
+			},
+			[]string{`4 c1 "" [u1 u2]`},
+		},
+		"a kept message that only its second record has": {
+			[]string{
+				at(0, false, said("u1", "")), at(0, false, `"type":"assistant","uuid":"a2","message":{"role":"assistant","id":"m2"}`),
+				at(1, false, boundary("c1", `"u1","a2"`)), at(0, false, `"type":"assistant","uuid":"a2","message":{"role":"assistant","id":"m2","content":[{"type":"text","text":"Done."}]}`),
+				at(3, false, said("u3", "")),
+			},
+			[]string{`3 c1 "" [u1 a2#2]`},
 		},
 		"a subagent's summary that is the session's too": {
 			[]string{at(0, false, said("u1", "")), at(1, false, boundary("c1", "")), at(2, true, summary("s1")), at(3, false, summary("s1"))},

@@ -87,14 +87,17 @@ func (r *reader) record(line transcript.Record) error {
 	} else if err != nil {
 		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
 		entry.ID = transcript.PositionID(line)
+		n := r.main.Len()
 		r.main.Custom(entry, "unreadable")
+		r.between(r.main, n)
 		return nil
 	}
 	entry.ID, entry.Time = rec.UUID, transcript.ParseTime(rec.Timestamp)
 	if entry.ID == "" {
 		entry.ID = transcript.PositionID(line)
 	}
-	r.parents.note(r.chains.key(&rec), &rec, line.Line)
+	// What a boundary kept stands before it, and what comes is not known yet.
+	defer r.parents.note(r.chains.key(&rec), &rec, line.Line)
 	switch {
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
 		r.conversation(&rec, entry)
@@ -122,8 +125,14 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	entry.Native = r.native(rec, entry.Native)
 	n := to.Len()
 	to.Record(entry, kind)
-	if r.of(to).pending != nil && to.Len() > n {
-		to.Annotate(n, labelBetween, "true")
+	r.between(to, n)
+}
+
+// between marks the event at the position, if there is one, where it stands between a
+// boundary and its summary.
+func (r *reader) between(session *transcript.SessionBuilder, n int) {
+	if r.of(session).pending != nil && session.Len() > n {
+		session.Annotate(n, labelBetween, "true")
 	}
 }
 

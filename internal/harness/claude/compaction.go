@@ -16,6 +16,8 @@ const labelBetween = "claude.between"
 type boundary struct {
 	entry transcript.Entry
 	body  *eventlog.Compaction
+	// kept lists the events of the session that it kept, once all before it are known.
+	kept func() []string
 	// summary is the record that holds the summary.
 	summary []byte
 }
@@ -29,26 +31,34 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	if m := rec.CompactMetadata; m != nil {
 		body.PreTokens, body.PostTokens = m.PreTokens, m.PostTokens
 		body.Trigger, body.Mode = trigger(m.Trigger), m.Trigger
-		body.KeptEventIDs = r.kept(rec, session, entry.Line)
 	}
 	entry.Body, entry.Native = body, nil
 	r.begin(session, rec)
-	r.of(session).pending = &boundary{entry: entry, body: body}
+	r.of(session).pending = &boundary{entry: entry, body: body, kept: r.kept(rec, session, entry.Line)}
 }
 
-// kept are the events of the session whose messages stayed in the prompt. What the harness
+// kept finds the events of the session whose messages stayed in the prompt. What the harness
 // wrote again of them before the boundary was dropped: it has their ids.
-func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int) []string {
-	m := rec.CompactMetadata
-	var uuids []string
+func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int) func() []string {
+	m, key := rec.CompactMetadata, r.chains.key(rec)
 	switch {
+	case m == nil:
 	case m.Messages != nil:
-		uuids = m.Messages.UUIDs
+		return func() []string { return r.eventsOf(session, m.Messages.UUIDs) }
 	case m.Segment != nil:
-		if uuids = r.parents.chain(r.chains.key(rec), m.Segment.Head, m.Segment.Tail); uuids == nil {
-			r.out.Warn(line, "the messages that the compaction kept are no chain")
+		return func() []string {
+			uuids := r.parents.chain(key, m.Segment.Head, m.Segment.Tail)
+			if uuids == nil {
+				r.out.Warn(line, "the messages that the compaction kept are no chain")
+			}
+			return r.eventsOf(session, uuids)
 		}
 	}
+	return nil
+}
+
+// eventsOf are the events of the session's messages with the uuids, in their order.
+func (r *reader) eventsOf(session *transcript.SessionBuilder, uuids []string) []string {
 	wanted := map[string]bool{}
 	events := r.of(session).events
 	for _, uuid := range uuids {
@@ -119,6 +129,9 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 		return
 	}
 	r.of(session).pending = nil
+	if p.kept != nil {
+		p.body.KeptEventIDs = p.kept()
+	}
 	n := session.Len()
 	session.Append(p.entry)
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {
