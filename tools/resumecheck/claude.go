@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -72,19 +74,33 @@ const claudeInterrupted = "[Tool call interrupted: the session ended before this
 // renamedTools are those whose names it replaces by their present ones.
 var renamedTools = map[string]string{"Task": "Agent"}
 
-// Sends: thinking goes back only with its seal. An open call gets a result.
+// Revise: what the Messages API refuses stays out, which is text of whitespace alone,
+// thinking without a seal, and thinking with nothing of the same reply behind it.
+func (claudeCLI) Revise(view []Turn) []Turn {
+	var sent []Turn
+	for _, t := range slices.Backward(view) {
+		sealed := t.Signature+t.Secret != "" && len(sent) > 0 && sent[len(sent)-1].Role == "assistant"
+		if t.Kind == Text && strings.TrimSpace(t.Body) == "" || t.Kind == Thinking && !sealed {
+			continue
+		}
+		sent = append(sent, t)
+	}
+	slices.Reverse(sent)
+	return sent
+}
+
+// Sends: an open call gets a result.
 func (claudeCLI) Sends(t Turn) (Turn, bool) {
-	if t.Interrupted {
-		t.Interrupted, t.Body = false, claudeInterrupted
-	}
-	if name, ok := renamedTools[t.Name]; ok && t.Kind == Call {
-		t.Name = name
-	}
 	switch {
-	case t.Kind == Call && t.Body == "":
-		t.Body = "{}"
-	case t.Kind == Call || t.Kind == Other:
+	case t.Interrupted:
+		t.Interrupted, t.Body = false, claudeInterrupted
+	case t.Kind == Call:
+		if name, ok := renamedTools[t.Name]; ok {
+			t.Name = name
+		}
+		t.Body = sameJSON(cmp.Or(t.Body, "{}"))
+	case t.Kind == Other:
 		t.Body = sameJSON(t.Body)
 	}
-	return t, t.Kind != Thinking || t.Signature+t.Secret != ""
+	return t, true
 }

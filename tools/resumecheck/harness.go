@@ -32,6 +32,12 @@ type Preparer interface {
 	Prepare(ctx context.Context, h Home, s Session, run func(Command) error) error
 }
 
+// Reviser is a harness whose rules for what it sends look at more than one turn; it is
+// asked before Sends.
+type Reviser interface {
+	Revise(view []Turn) []Turn
+}
+
 // Home is all that a CLI has of the machine.
 type Home struct {
 	// Dir is its HOME, Work its working directory; both are new and empty.
