@@ -20,6 +20,9 @@ const importChecks = `
 exec contextd sessions list --embedded data
 stdout '^app/fix '
 stdout '^app/fix/sidechain-1 '
+exec contextd sessions get app/fix/sidechain-1 --embedded data
+stdout '^forked from +app/fix, of which it shares no event$'
+exec contextd sessions list --embedded data
 stdout '^rollout '
 stdout '^live '
 stdout '^my-session '

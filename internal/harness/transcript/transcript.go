@@ -40,6 +40,12 @@ type Session struct {
 	Labels map[string]string
 }
 
+// Sidechain reports whether the session is a subagent's, begun by the main one of its
+// transcript.
+func (s Session) Sidechain() bool {
+	return s.ParentCallID != "" || strings.HasPrefix(s.Suffix, "sidechain-")
+}
+
 // Warning is something in the file that could not be read as it stood.
 type Warning struct {
 	// Line counts from 1; 0 if the warning concerns the file as a whole.

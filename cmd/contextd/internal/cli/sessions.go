@@ -161,7 +161,11 @@ func (c *client) writeSession(cmd *cobra.Command, s *contextdv1.Session) error {
 	t.row("updated", when(s.GetUpdateTime()))
 	t.row("labels", labels(s.GetLabels()))
 	if s.GetParentSessionId() != "" {
-		t.row("forked from", fmt.Sprintf("%s at event %d", s.GetParentSessionId(), s.GetForkSeq()))
+		from := fmt.Sprintf("%s at event %d", s.GetParentSessionId(), s.GetForkSeq())
+		if s.GetForkSeq() == 0 {
+			from = s.GetParentSessionId() + ", of which it shares no event"
+		}
+		t.row("forked from", from)
 	}
 	if s.GetBudget() != nil {
 		t.row("budget", compactJSON(s.GetBudget()))

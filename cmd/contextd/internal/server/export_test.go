@@ -73,7 +73,7 @@ func fixtures(t *testing.T) []string {
 func TestConvertThroughTheLog(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		a := serve(t, open(t))
-		read, linked, untimed := map[string]bool{}, 0, 0
+		read, linked, independent, untimed := map[string]bool{}, 0, 0, 0
 		for _, file := range fixtures(t) {
 			data, err := os.ReadFile(file)
 			if err != nil {
@@ -97,6 +97,17 @@ func TestConvertThroughTheLog(t *testing.T) {
 			id := strings.NewReplacer("../", "", "/testdata", "").Replace(file)
 			if _, err := a.importAs(t, id, direct.Harness, string(data)); err != nil {
 				t.Fatalf("%s: %v", file, err)
+			}
+			for _, s := range direct.Sessions[1:] {
+				parent := ""
+				if s.ParentCallID != "" || strings.HasPrefix(s.Suffix, "sidechain-") {
+					parent = id
+				} else {
+					independent++
+				}
+				if got := a.session(t, id+"/"+s.Suffix); got.GetParentSessionId() != parent {
+					t.Errorf("%s is a fork of %q, want %q", got.GetSessionId(), got.GetParentSessionId(), parent)
+				}
 			}
 			for _, name := range harness.Writers() {
 				o := harness.WriteOptions{SessionID: "0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10", WorkingDirectory: "/src"}
@@ -128,57 +139,10 @@ func TestConvertThroughTheLog(t *testing.T) {
 				t.Errorf("no fixture is read by %s", name)
 			}
 		}
-		if linked == 0 || untimed == 0 {
-			t.Errorf("the fixtures have %d subagents with a call and %d entries without a time", linked, untimed)
+		if linked == 0 || independent == 0 || untimed == 0 {
+			t.Errorf("the fixtures have %d subagents with a call, %d other sessions in a file and %d entries without a time", linked, independent, untimed)
 		}
 	})
-}
-
-// TestImportLinksSubagents: a subagent's session says where it belongs, importing
-// again adds nothing, and a session of something else is left alone.
-func TestImportLinksSubagents(t *testing.T) {
-	a := serve(t, memlog.New())
-	data, err := os.ReadFile("../../../../internal/harness/claude/testdata/session.in.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	direct, err := harness.Read(bytes.NewReader(data), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if _, err := a.importAs(t, "p/s", "", string(data)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(direct.Sessions) < 2 {
-		t.Fatal("the fixture has no subagents")
-	}
-	for _, part := range direct.Sessions {
-		id := strings.TrimSuffix("p/s/"+part.Suffix, "/")
-		got, err := a.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: id})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := got.GetSession().GetHeadSeq(); n != uint64(len(part.Events)) {
-			t.Errorf("%s has %d events after two imports of %d", id, n, len(part.Events))
-		}
-		parent := ""
-		if part.Suffix != "" {
-			parent = "p/s"
-		}
-		labels := got.GetSession().GetLabels()
-		if labels["harness.parent_session"] != parent || labels["harness.parent_call_id"] != part.ParentCallID {
-			t.Errorf("%s belongs to %q, %q; want %q, %q", id, labels["harness.parent_session"], labels["harness.parent_call_id"], parent, part.ParentCallID)
-		}
-	}
-	if _, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: "q/" + direct.Sessions[1].Suffix}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = a.importAs(t, "q", "", string(data))
-	if got := violated(err); got != "header.session_id" {
-		t.Errorf("importing over a session of something else: %v", err)
-	}
 }
 
 // violated is the field that an error names.

@@ -136,7 +136,8 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is a conversation of its own and went to session %s", part.Suffix, target))
 		}
 		labels := partLabels(id, part, func(warning string) { out.Warnings = append(out.Warnings, warning) })
-		if err := s.importSession(ctx, target, labels, part.Events, out); err != nil {
+		begin := func() error { return s.beginPart(ctx, id, part, labels) }
+		if err := s.importSession(ctx, target, begin, part.Events, out); err != nil {
 			return nil, err
 		}
 	}
@@ -189,15 +190,29 @@ func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	return err
 }
 
-// importSession makes the session if there is none and appends the events in
+// beginPart makes the session of a part. A subagent's is a fork of the main one that
+// shares nothing with it, and has its settings; the main one must be there.
+func (s *Server) beginPart(ctx context.Context, id string, part harness.Session, labels map[string]string) error {
+	target := partID(id, part.Suffix)
+	if part.Suffix == "" || !part.Sidechain() {
+		_, err := s.create(ctx, eventlog.Session{ID: target, CreateTime: s.clock(), Labels: labels})
+		return err
+	}
+	return s.quota.make(func() error {
+		_, err := s.store.Fork(ctx, eventlog.ForkRequest{ParentID: id, NewID: target, Time: s.clock(), Labels: labels})
+		return err
+	})
+}
+
+// importSession has the session begun if there is none and appends the events in
 // batches within the limits.
-func (s *Server) importSession(ctx context.Context, id string, labels map[string]string, events []eventlog.Event, out *contextdv1.ImportTranscriptResponse) error {
+func (s *Server) importSession(ctx context.Context, id string, begin func() error, events []eventlog.Event, out *contextdv1.ImportTranscriptResponse) error {
 	_, known, err := s.settingsOf(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !known {
-		_, err := s.create(ctx, eventlog.Session{ID: id, CreateTime: s.clock(), Labels: labels})
+		err := begin()
 		var exists *eventlog.ExistsError
 		if err != nil && !errors.As(err, &exists) {
 			return err
