@@ -1,10 +1,6 @@
 package claude
 
 import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -39,14 +35,10 @@ func (f *files) changed(blocks []eventlog.Block) string {
 		case eventlog.ToolResult:
 			path := f.paths[b.CallID]
 			delete(f.paths, b.CallID)
-			if path != "" && !b.IsError && !slices.Contains(changed, path) {
+			if !b.IsError {
 				changed = append(changed, path)
 			}
 		}
 	}
-	all := strings.Join(changed, "\n")
-	if utf8.RuneCountInString(all) > transcript.MaxLabelValue {
-		return ""
-	}
-	return all
+	return transcript.FilesChanged(changed)
 }

@@ -32,12 +32,13 @@ type reader struct {
 	out    *transcript.Builder
 	main   *transcript.SessionBuilder
 	agents map[string]*transcript.SessionBuilder // of subagents, by the call that began them
+	edits  transcript.OpenEdits
 }
 
 // Read reads a whole event file.
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
-	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}}
+	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}, edits: transcript.OpenEdits{}}
 	r.main.Label(transcript.LabelHarness, "copilot-cli")
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err

@@ -64,6 +64,7 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 		if !ok {
 			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", c.ToolCallID)
 		}
+		r.edits.Call(c.ToolCallID, filesOf(c.Name, []byte(arguments)))
 		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ToolCallID, Name: c.Name, Arguments: arguments})
 	}
 	session := r.session(d.ParentCall)
@@ -104,6 +105,9 @@ func (r *reader) result(entry transcript.Entry, data json.RawMessage) error {
 	}
 	if text != "" {
 		result.Content = []eventlog.Block{eventlog.Text{Text: text}}
+	}
+	if files := r.edits.Result(d.ToolCallID); d.Success {
+		entry.Labels = transcript.WithFilesChanged(entry.Labels, files)
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 	r.session(d.ParentCall).Append(entry)

@@ -90,6 +90,9 @@ func (c *chat) tool(entry transcript.Entry, b *bubble, m *eventlog.Message) {
 	if content != "" {
 		result.Content = []eventlog.Block{eventlog.Text{Text: content}}
 	}
+	if !failed && b.Tool.Status == "completed" {
+		answer.Labels = transcript.WithFilesChanged(nil, b.Tool.filesChanged())
+	}
 	answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 	c.session.Append(answer)
 }

@@ -167,6 +167,7 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 		if t := transcript.ParseTime(c.Timestamp); !t.IsZero() {
 			answer.Time = t
 		}
+		answer.Labels = c.labels()
 		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
 			CallID: ids[i], ToolName: c.Name, Content: content, IsError: c.failed(),
 		}}}

@@ -19,6 +19,17 @@ type toolCall struct {
 	Timestamp string            `json:"timestamp"`
 }
 
+// editors are Gemini CLI's own.
+var editors = transcript.Editors{"replace": {"file_path"}, "write_file": {"file_path"}}
+
+// labels say which files a call changed.
+func (c toolCall) labels() map[string]string {
+	if c.Status != "success" {
+		return nil
+	}
+	return transcript.WithFilesChanged(nil, editors.Files(c.Name, c.Args))
+}
+
 func (c toolCall) failed() bool { return c.Status == "error" || c.Status == "cancelled" }
 
 // content is what the model got back; ok is false if it got nothing.

@@ -96,7 +96,9 @@ func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 			s.entry.Labels = p.Tokens.labels()
 		case "file":
 			s.add(file(p.MIME, p.URL, rec.Parts[i]))
-		case "patch", "snapshot", "agent", "retry": // the envelope has them
+		case "patch":
+			s.files = append(s.files, p.Files...)
+		case "snapshot", "agent", "retry": // the envelope has them
 		default:
 			kept := entry
 			kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
@@ -114,6 +116,7 @@ type step struct {
 	blocks []eventlog.Block
 	calls  []*part
 	ids    []string
+	files  []string // that changed during the step
 }
 
 func (s *step) add(b eventlog.Block) { s.blocks = append(s.blocks, b) }
@@ -135,14 +138,16 @@ func (s *step) end() {
 		return
 	}
 	s.entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: s.entry.ID, Model: s.model, Blocks: s.blocks}
-	s.reader.append(s.entry)
+	said := s.entry
+	said.Labels = transcript.WithFilesChanged(said.Labels, s.files)
+	s.reader.append(said)
 	for i, p := range s.calls {
 		if p.State == nil || !p.State.answered() {
 			continue
 		}
 		answer := s.entry
 		answer.ID = s.entry.ID + "/result-" + strconv.Itoa(i+1)
-		answer.Labels = p.State.labels()
+		answer.Labels = transcript.WithFilesChanged(p.State.labels(), p.filesChanged())
 		if t := at(p.State.Time.End); !t.IsZero() {
 			answer.Time = t
 		}

@@ -43,6 +43,7 @@ type part struct {
 	MIME      string                  `json:"mime"`        // of file
 	URL       string                  `json:"url"`
 	Tokens    *tokens                 `json:"tokens"` // of step-finish
+	Files     fileNames               `json:"files"`  // of patch
 }
 
 // partMetadata is what a provider wants back with a part. Members of other kinds

@@ -71,6 +71,7 @@ func (c *conversation) observation(entry transcript.Entry, e *event) {
 		if e.Content != "" {
 			result.Content = []eventlog.Block{eventlog.Text{Text: e.Content}}
 		}
+		entry.Labels = transcript.WithFilesChanged(entry.Labels, e.filesChanged())
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 		c.session.Append(entry)
 	case e.Observation == "error":

@@ -24,6 +24,7 @@ type event struct {
 	Args        json.RawMessage `json:"args"`
 	Extras      *struct {
 		Metadata json.RawMessage `json:"metadata"`
+		Path     json.RawMessage `json:"path"`
 	} `json:"extras"`
 	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
 }
@@ -67,6 +68,15 @@ func (r *reply) labels() map[string]string {
 		u.CacheRead = r.Usage.Details.Cached
 	}
 	return u.Labels()
+}
+
+// filesChanged are the files that an observation says were changed.
+func (e *event) filesChanged() []string {
+	if e.Observation != "edit" && e.Observation != "write" || e.failed() || e.Extras == nil {
+		return nil
+	}
+	path, _ := transcript.Text(e.Extras.Path)
+	return []string{path}
 }
 
 // failed reports whether an observation says that its action went wrong.

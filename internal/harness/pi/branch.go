@@ -16,6 +16,7 @@ type branch struct {
 	differ  *transcript.Differ
 	sent    []sent // what became events
 	index   int    // of the record that is read
+	edits   transcript.OpenEdits
 }
 
 // sent is a record that became an event, for compactions to name.
@@ -26,7 +27,7 @@ type sent struct {
 }
 
 func newBranch(out *transcript.Builder, suffix string, differ *transcript.Differ) *branch {
-	b := &branch{out: out, session: out.Session(suffix), differ: differ}
+	b := &branch{out: out, session: out.Session(suffix), differ: differ, edits: transcript.OpenEdits{}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }

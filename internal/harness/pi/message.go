@@ -19,6 +19,9 @@ const (
 	injected  = true
 )
 
+// editors are pi's own.
+var editors = transcript.Editors{"edit": {"path"}, "write": {"path"}}
+
 func (b *branch) message(entry transcript.Entry, m *message) error {
 	switch m.Role {
 	case "user":
@@ -37,6 +40,9 @@ func (b *branch) message(entry transcript.Entry, m *message) error {
 			}
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
+		if files := b.edits.Result(m.ToolCallID); !m.IsError {
+			entry.Labels = transcript.WithFilesChanged(entry.Labels, files)
+		}
 		b.append(entry)
 	case "custom", "hookMessage":
 		return b.user(entry, m.Content, injected)
@@ -81,6 +87,11 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 			entry.Labels = map[string]string{}
 		}
 		entry.Labels[labelStopReason] = m.StopReason
+	}
+	for _, block := range blocks {
+		if c, ok := block.(eventlog.ToolCall); ok {
+			b.edits.Call(c.CallID, editors.Files(c.Name, []byte(c.Arguments)))
+		}
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Model: m.Model, Blocks: blocks}
 	b.append(entry)
