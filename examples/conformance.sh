@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs examples/scenario.json in every language whose toolchain is there, against one
-# daemon, and compares what they report byte for byte.
+# daemon, and compares what they report byte for byte. Then runs their agent loops through
+# examples/patience, which refuses calls at first and looks whether they wait as told.
 #
 #   examples/conformance.sh [--allow-few] [LANGUAGE...]
 #
@@ -18,7 +19,7 @@ languages=("$@")
 
 rm -rf "$out"
 mkdir -p "$out"
-go build -o "$out/contextd" ./cmd/contextd
+go build -o "$out" ./cmd/contextd ./examples/patience
 : >"$out/daemon.log"
 "$out/contextd" serve --store memory --listen 127.0.0.1:0 --log-format json </dev/null >"$out/daemon.log" 2>&1 &
 daemon=$!
@@ -71,6 +72,13 @@ for language in "${ran[@]}"; do
 		failed+=("$language")
 	fi
 done
+for language in "${ran[@]}"; do
+	if ! "$out/patience" "$address" "examples/$language/run.sh" agent </dev/null >"$out/$language.patience" 2>"$out/$language.agent"; then
+		failed+=("$language")
+		echo "$language: its agent FAILED"
+		tail -n 20 "$out/$language.agent"
+	fi
+done
 if [ ${#failed[@]} -gt 0 ]; then
 	echo "conformance: failed: ${failed[*]}"
 	exit 1
@@ -79,4 +87,4 @@ if ! $few && { [ ${#ran[@]} -lt 2 ] || [[ " ${ran[*]} " != *" go "* ]]; }; then
 	echo "conformance: too few ran (${ran[*]}); Go and one other must, or --allow-few be given"
 	exit 1
 fi
-echo "conformance: ${#ran[@]} clients report the same: ${ran[*]}"
+echo "conformance: ${#ran[@]} clients report the same, and their agents wait as they are told: ${ran[*]}"

@@ -7,7 +7,6 @@ is assembled from it.
 from __future__ import annotations
 
 import sys
-import time
 import uuid
 
 import grpc
@@ -40,7 +39,7 @@ class Agent:
                 session_id=self.session_id, events=events, expected_head=self.head
             )
             try:
-                answer = self.stub.AppendEvents(request, timeout=10)
+                answer = refused.patiently(lambda: self.stub.AppendEvents(request, timeout=10))
             except grpc.RpcError as error:
                 self.after(refused.read(error))
                 continue
@@ -58,8 +57,6 @@ class Agent:
                 for event in part.events:
                     print(f"meanwhile: event {event.seq}, {event.WhichOneof('kind')}")
                     self.head = event.seq
-        elif error.retry_after is not None:
-            time.sleep(error.retry_after)
         elif error.exceeded is not None:
             for part in error.exceeded.parts:
                 print(f"cannot be reduced: {part.what}, event {part.seq}, {part.tokens} tokens")
@@ -79,7 +76,7 @@ class Agent:
         )
         while True:
             try:
-                return self.held.assemble(self.stub, request)
+                return refused.patiently(lambda: self.held.assemble(self.stub, request))
             except grpc.RpcError as error:
                 self.after(refused.read(error))
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import grpc
 from contextd.v1 import assembly_pb2
 from google.rpc import error_details_pb2, status_pb2
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -30,6 +35,21 @@ def read(error: grpc.RpcError) -> Refused:
             for detail in status_pb2.Status.FromString(value).details:
                 _take(out, detail)
     return out
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Call again where the daemon says how long to wait, three times at most. A call that
+    appends can be repeated because its events have ids."""
+    left = 3
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            wait = read(error).retry_after
+            if wait is None or left == 0:
+                raise
+        left -= 1
+        time.sleep(wait)
 
 
 def _take(out: Refused, detail) -> None:

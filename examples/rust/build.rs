@@ -1,29 +1,29 @@
-//! Generates the client from the project's protos. protox stands for protoc, so that
-//! nothing but cargo is needed.
+//! Generates the client from the project's protos. protoc comes as a crate, so that nothing
+//! but cargo is needed.
 
-use std::{env, error::Error, fs, path::PathBuf};
-
-use prost::Message;
+use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let protos = root.join("proto");
     // buf/validate/validate.proto, which the protos import; run.sh lays it there.
     let include = env::var_os("CONTEXTD_PROTO_INCLUDE")
         .map_or_else(|| root.join(".build/include"), PathBuf::from);
     println!("cargo::rerun-if-env-changed=CONTEXTD_PROTO_INCLUDE");
     println!(
         "cargo::rerun-if-changed={}",
-        root.join("proto/contextd/v1").display()
+        protos.join("contextd/v1").display()
     );
 
-    let protos = ["contextd/v1/context_service.proto"];
-    let descriptors = protox::compile(protos, [root.join("proto"), include])?;
-    fs::write(
-        PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin"),
-        descriptors.encode_to_vec(),
-    )?;
+    let mut config = tonic_prost_build::Config::new();
+    config.protoc_executable(protoc_bin_vendored::protoc_bin_path()?);
     tonic_prost_build::configure()
         .build_server(false)
-        .compile_fds(descriptors)?;
+        .file_descriptor_set_path(PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin"))
+        .compile_with_config(
+            config,
+            &[protos.join("contextd/v1/context_service.proto")],
+            &[protos, include, protoc_bin_vendored::include_path()?],
+        )?;
     Ok(())
 }
