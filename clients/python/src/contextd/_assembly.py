@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from contextd import _formats
 from contextd._formats import FormatName
@@ -18,7 +18,6 @@ from contextd.v1.assembly_pb2 import (
     ContextTrailer,
     Have,
     Injection,
-    RenderedMessage,
 )
 from contextd.v1.budget_pb2 import Budget
 from contextd.v1.policy_pb2 import Policy
@@ -61,21 +60,19 @@ class Held:
                     del self._contexts[key]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Assembly:
-    """One assembly on its way: makes the request, then takes the parts of the answer."""
+    """One assembly on its way: the request, and what its answer is held to."""
 
+    store: Held
     held: Context | None
     request: AssembleContextRequest
     format: FormatName
-    _header: ContextHeader | None = None
-    _messages: list[RenderedMessage] = field(default_factory=list)
-    _trailer: ContextTrailer | None = None
 
     @classmethod
     def begin(
         cls,
-        held: Context | None,
+        store: Held,
         session_id: str,
         format: FormatName,
         budget: Budget | None,
@@ -86,7 +83,7 @@ class Assembly:
         idempotency_key: str,
         projection: bool,
     ) -> Assembly:
-        """An assembly that asks for what `held` lacks."""
+        """An assembly that asks for what the store lacks."""
         if format not in _formats.NUMBERS:
             raise ValueError(f"format: {format!r} is none of {', '.join(_formats.NUMBERS)}")
         request = AssembleContextRequest(
@@ -100,46 +97,50 @@ class Assembly:
             idempotency_key=idempotency_key,
             brief=not projection,
         )
+        held = store.get(session_id, format)
         if held is not None:
             count = held.header.prefix_messages
             prefix_hash = hash_lines(held.lines[:count])
             request.have.CopyFrom(Have(message_count=count, prefix_hash=prefix_hash))
-        return cls(held, request, format)
+        return cls(store, held, request, format)
 
-    def take(self, part: AssembleContextResponse) -> None:
-        """Take the next part of the stream."""
-        if part.HasField("header") and self._header is None:
-            self._header = part.header
-        elif part.HasField("chunk") and self._header is not None and self._trailer is None:
-            self._messages.extend(part.chunk.messages)
-        elif part.HasField("trailer") and self._header is not None and self._trailer is None:
-            self._trailer = part.trailer
-        else:
-            raise StreamError(f"unexpected {part.WhichOneof('part')} in the stream of a context")
+    def finish(self, parts: Sequence[AssembleContextResponse]) -> Context:
+        """The context that an answer makes, and from now on the one that is held.
 
-    def finish(self) -> Context:
-        """The context, once the stream has ended. Raises where its bytes are not those sent."""
-        header, trailer = self._header, self._trailer
-        if header is None or trailer is None:
-            raise StreamError("the stream of a context ended before its trailer")
+        Raises where its bytes are not those sent; then the next assembly asks for all.
+        """
+        try:
+            context = self._read(parts)
+        except IntegrityError:
+            self.store.forget(self.request.session_id, self.format)
+            raise
+        if not self.request.HasField("as_of_seq"):
+            self.store.put(context)
+        return context
+
+    def _read(self, parts: Sequence[AssembleContextResponse]) -> Context:
+        kinds = [part.WhichOneof("part") for part in parts]
+        if len(kinds) < 2 or kinds != ["header", *["chunk"] * (len(kinds) - 2), "trailer"]:
+            raise StreamError(f"the stream of a context has the parts {kinds}")
+        header, trailer = parts[0].header, parts[-1].trailer
+        messages = [message for part in parts for message in part.chunk.messages]
         kept = self._kept(header)
-        for place, message in enumerate(self._messages, len(kept)):
+        for place, message in enumerate(messages, len(kept)):
             if message.index != place:
                 raise StreamError(f"message {message.index} came at place {place}")
-        lines = (*kept, *(m.json for m in self._messages))
+        lines = (*kept, *(m.json for m in messages))
         self._verify(header, trailer, lines)
         if kept and self.held is not None:
             system_first = self.held.system_first
         else:
-            system_first = bool(self._messages) and self._messages[0].system
-        system_first = system_first and self.format in _formats.SYSTEM_BESIDE
+            system_first = bool(messages) and messages[0].system
         return Context(
             session_id=self.request.session_id,
             format=self.format,
             header=header,
             lines=lines,
-            sent=len(self._messages),
-            system_first=system_first,
+            sent=len(messages),
+            system_first=system_first and self.format in _formats.SYSTEM_BESIDE,
         )
 
     def _kept(self, header: ContextHeader) -> Sequence[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterable
@@ -16,28 +15,10 @@ from contextd.v1.tokens_pb2 import RecordModelCallRequest
 
 DEFAULT_ADDRESS = "127.0.0.1:7171"
 
-# An append can be sent again because its events have ids; everything else only reads, or
-# is refused the second time.
-_RETRIES = {
-    "methodConfig": [
-        {
-            "name": [{"service": "contextd.v1.ContextService"}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
-
 CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     # An event, and so a message, may be larger than gRPC's default of 4 MiB.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    ("grpc.service_config", json.dumps(_RETRIES)),
 ]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -13,15 +13,16 @@ import grpc.aio
 from contextd import _calls, _formats, _read
 from contextd._assembly import Assembly, Held
 from contextd._formats import FormatName
+from contextd._patience import Patience
+from contextd._reading import Reading
 from contextd._usage import Usage
 from contextd.context import Context
-from contextd.errors import IntegrityError, from_rpc
 from contextd.events import Content, tool_result
-from contextd.v1.assembly_pb2 import Injection
+from contextd.v1.assembly_pb2 import AssembleContextRequest, AssembleContextResponse, Injection
 from contextd.v1.budget_pb2 import Budget
 from contextd.v1.context_service_pb2_grpc import ContextServiceStub
 from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest
+from contextd.v1.log_pb2 import AppendEventsResponse
 from contextd.v1.policy_pb2 import Policy
 from contextd.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
 from contextd.v1.session_pb2 import (
@@ -35,6 +36,9 @@ from contextd.v1.tokens_pb2 import CountTokensRequest
 
 if TYPE_CHECKING:
     from contextd.v1.context_service_pb2_grpc import ContextServiceAsyncStub
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
 
 
 class Client:
@@ -51,13 +55,17 @@ class Client:
         channel: grpc.aio.Channel | None = None,
         timeout: float | None = 60.0,
         held_contexts: int = 256,
+        retries: int = 3,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Connect on first use.
 
         address: host:port or unix:///path; by default CONTEXTD_ADDRESS, or 127.0.0.1:7171.
         channel: used instead, such as one with TLS; closing it stays with the caller.
-        timeout: seconds for each call. None: no limit.
+        timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
+        retries: how often a call is repeated where the daemon says when to, or is not there.
+        sleep: waits between two tries, for a number of seconds.
         """
         self._own = None
         if channel is None:
@@ -67,6 +75,8 @@ class Client:
         """The service itself, for what has no method here. Its errors are gRPC's."""
         self._timeout = timeout
         self._held = Held(held_contexts)
+        self._retries = retries
+        self._sleep = sleep
 
     async def __aenter__(self) -> Client:
         return self
@@ -98,14 +108,12 @@ class Client:
         request = CreateSessionRequest(
             session_id=session_id, budget=budget, policy=policy, labels=labels
         )
-        with _api_errors():
-            return (await self.stub.CreateSession(request, timeout=self._timeout)).session
+        return (await self._call(self.stub.CreateSession, request)).session
 
     async def get_session(self, session_id: str) -> Session:
         """What a session is."""
-        with _api_errors():
-            request = GetSessionRequest(session_id=session_id)
-            return (await self.stub.GetSession(request, timeout=self._timeout)).session
+        request = GetSessionRequest(session_id=session_id)
+        return (await self._call(self.stub.GetSession, request)).session
 
     async def fork_session(
         self, session_id: str, new_session_id: str, *, at_seq: int = 0
@@ -114,15 +122,11 @@ class Client:
         request = ForkSessionRequest(
             session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
         )
-        with _api_errors():
-            return (await self.stub.ForkSession(request, timeout=self._timeout)).session
+        return (await self._call(self.stub.ForkSession, request)).session
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session and what was derived from it. Forks keep what they share."""
-        with _api_errors():
-            await self.stub.DeleteSession(
-                DeleteSessionRequest(session_id=session_id), timeout=self._timeout
-            )
+        await self._call(self.stub.DeleteSession, DeleteSessionRequest(session_id=session_id))
         self._held.forget(session_id)
 
     # The log.
@@ -135,8 +139,7 @@ class Client:
         Events without an id are given one, so that a repetition appends nothing twice.
         """
         request = _calls.append_request(session_id, events, expected_head)
-        with _api_errors():
-            return await self.stub.AppendEvents(request, timeout=self._timeout)
+        return await self._call(self.stub.AppendEvents, request)
 
     async def append_response(
         self, session_id: str, response: Any, *, expected_head: int | None = None
@@ -169,11 +172,16 @@ class Client:
         self, session_id: str, *, from_seq: int = 0, to_seq: int = 0
     ) -> AsyncIterator[Event]:
         """The events of a log, as they were appended; 0: from the first, to the newest."""
-        request = ReadEventsRequest(session_id=session_id, from_seq=from_seq, to_seq=to_seq)
-        with _api_errors():
-            async for part in self.stub.ReadEvents(request):
-                for event in part.events:
-                    yield event
+        reading = Reading(session_id, from_seq, to_seq)
+        patience = self._patience()
+        while not reading.done:
+            try:
+                async for part in self.stub.ReadEvents(reading.request):
+                    for event in reading.take(part):
+                        yield event
+                return
+            except grpc.RpcError as error:
+                await self._sleep(patience.wait(error))
 
     # Contexts.
 
@@ -198,28 +206,16 @@ class Client:
         Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
         what came is not what was sent.
         """
-        held = self._held.get(session_id, format)
         assembly = Assembly.begin(
-            held, session_id, format, budget, policy, injections,
+            self._held, session_id, format, budget, policy, injections,
             as_of_seq, preview, idempotency_key, projection,
         )  # fmt: skip
-        with _api_errors():
-            async for part in self.stub.AssembleContext(assembly.request, timeout=self._timeout):
-                assembly.take(part)
-        try:
-            context = assembly.finish()
-        except IntegrityError:
-            self._held.forget(session_id, format)
-            raise
-        if as_of_seq is None:
-            self._held.put(context)
-        return context
+        return assembly.finish(await self._receive(assembly.request))
 
     async def resolve_pointer(self, session_id: str, pointer: str) -> ResolvePointerResponse:
         """The raw body behind a pointer that stands in a context."""
         request = ResolvePointerRequest(session_id=session_id, pointer=pointer)
-        with _api_errors():
-            return await self.stub.ResolvePointer(request, timeout=self._timeout)
+        return await self._call(self.stub.ResolvePointer, request)
 
     async def record_model_call(
         self,
@@ -232,8 +228,7 @@ class Client:
         """Tell what the provider counted, by its response or a usage. Real tokens / estimated
         tokens from now on."""
         request = _calls.record_request(context, response, usage, rejected_over_budget)
-        with _api_errors():
-            return (await self.stub.RecordModelCall(request, timeout=self._timeout)).calibration
+        return (await self._call(self.stub.RecordModelCall, request)).calibration
 
     async def count_tokens(
         self,
@@ -247,13 +242,28 @@ class Client:
         request = CountTokensRequest(
             text=text, model=model, tools_json=tools_json, format=_formats.NUMBERS[format]
         )
-        with _api_errors():
-            return (await self.stub.CountTokens(request, timeout=self._timeout)).tokens
+        return (await self._call(self.stub.CountTokens, request)).tokens
 
+    # Every call ends in one of these.
 
-@contextlib.contextmanager
-def _api_errors() -> Iterator[None]:
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise from_rpc(error) from error
+    async def _call(
+        self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer], request: Request
+    ) -> Answer:
+        patience = self._patience()
+        while True:
+            try:
+                return await method(request, timeout=self._timeout)
+            except grpc.RpcError as error:
+                await self._sleep(patience.wait(error))
+
+    async def _receive(self, request: AssembleContextRequest) -> list[AssembleContextResponse]:
+        patience = self._patience()
+        while True:
+            try:
+                stream = self.stub.AssembleContext(request, timeout=self._timeout)
+                return [part async for part in stream]
+            except grpc.RpcError as error:
+                await self._sleep(patience.wait(error))
+
+    def _patience(self) -> Patience:
+        return Patience(self._retries, self._timeout)

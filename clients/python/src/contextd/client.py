@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
 from contextd import _calls, _formats, _read
 from contextd._assembly import Assembly, Held
 from contextd._formats import FormatName
+from contextd._patience import Patience
+from contextd._reading import Reading
 from contextd._usage import Usage
 from contextd.context import Context
-from contextd.errors import IntegrityError, from_rpc
 from contextd.events import Content, tool_result
-from contextd.v1.assembly_pb2 import Injection
+from contextd.v1.assembly_pb2 import AssembleContextRequest, AssembleContextResponse, Injection
 from contextd.v1.budget_pb2 import Budget
 from contextd.v1.context_service_pb2_grpc import ContextServiceStub
 from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest
+from contextd.v1.log_pb2 import AppendEventsResponse
 from contextd.v1.policy_pb2 import Policy
 from contextd.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
 from contextd.v1.session_pb2 import (
@@ -31,6 +32,9 @@ from contextd.v1.session_pb2 import (
     Session,
 )
 from contextd.v1.tokens_pb2 import CountTokensRequest
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
 
 
 class Client:
@@ -47,13 +51,17 @@ class Client:
         channel: grpc.Channel | None = None,
         timeout: float | None = 60.0,
         held_contexts: int = 256,
+        retries: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Connect on first use.
 
         address: host:port or unix:///path; by default CONTEXTD_ADDRESS, or 127.0.0.1:7171.
         channel: used instead, such as one with TLS; closing it stays with the caller.
-        timeout: seconds for each call. None: no limit.
+        timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
+        retries: how often a call is repeated where the daemon says when to, or is not there.
+        sleep: waits between two tries, for a number of seconds.
         """
         self._own = None
         if channel is None:
@@ -63,6 +71,8 @@ class Client:
         """The service itself, for what has no method here. Its errors are gRPC's."""
         self._timeout = timeout
         self._held = Held(held_contexts)
+        self._retries = retries
+        self._sleep = sleep
 
     def __enter__(self) -> Client:
         return self
@@ -94,29 +104,23 @@ class Client:
         request = CreateSessionRequest(
             session_id=session_id, budget=budget, policy=policy, labels=labels
         )
-        with _api_errors():
-            return self.stub.CreateSession(request, timeout=self._timeout).session
+        return self._call(self.stub.CreateSession, request).session
 
     def get_session(self, session_id: str) -> Session:
         """What a session is."""
-        with _api_errors():
-            request = GetSessionRequest(session_id=session_id)
-            return self.stub.GetSession(request, timeout=self._timeout).session
+        request = GetSessionRequest(session_id=session_id)
+        return self._call(self.stub.GetSession, request).session
 
     def fork_session(self, session_id: str, new_session_id: str, *, at_seq: int = 0) -> Session:
         """Make a session that shares the events up to at_seq; 0: all."""
         request = ForkSessionRequest(
             session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
         )
-        with _api_errors():
-            return self.stub.ForkSession(request, timeout=self._timeout).session
+        return self._call(self.stub.ForkSession, request).session
 
     def delete_session(self, session_id: str) -> None:
         """Delete a session and what was derived from it. Forks keep what they share."""
-        with _api_errors():
-            self.stub.DeleteSession(
-                DeleteSessionRequest(session_id=session_id), timeout=self._timeout
-            )
+        self._call(self.stub.DeleteSession, DeleteSessionRequest(session_id=session_id))
         self._held.forget(session_id)
 
     # The log.
@@ -129,8 +133,7 @@ class Client:
         Events without an id are given one, so that a repetition appends nothing twice.
         """
         request = _calls.append_request(session_id, events, expected_head)
-        with _api_errors():
-            return self.stub.AppendEvents(request, timeout=self._timeout)
+        return self._call(self.stub.AppendEvents, request)
 
     def append_response(
         self, session_id: str, response: Any, *, expected_head: int | None = None
@@ -163,10 +166,15 @@ class Client:
         self, session_id: str, *, from_seq: int = 0, to_seq: int = 0
     ) -> Iterator[Event]:
         """The events of a log, as they were appended; 0: from the first, to the newest."""
-        request = ReadEventsRequest(session_id=session_id, from_seq=from_seq, to_seq=to_seq)
-        with _api_errors():
-            for part in self.stub.ReadEvents(request):
-                yield from part.events
+        reading = Reading(session_id, from_seq, to_seq)
+        patience = self._patience()
+        while not reading.done:
+            try:
+                for part in self.stub.ReadEvents(reading.request):
+                    yield from reading.take(part)
+                return
+            except grpc.RpcError as error:
+                self._sleep(patience.wait(error))
 
     # Contexts.
 
@@ -191,28 +199,16 @@ class Client:
         Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
         what came is not what was sent.
         """
-        held = self._held.get(session_id, format)
         assembly = Assembly.begin(
-            held, session_id, format, budget, policy, injections,
+            self._held, session_id, format, budget, policy, injections,
             as_of_seq, preview, idempotency_key, projection,
         )  # fmt: skip
-        with _api_errors():
-            for part in self.stub.AssembleContext(assembly.request, timeout=self._timeout):
-                assembly.take(part)
-        try:
-            context = assembly.finish()
-        except IntegrityError:
-            self._held.forget(session_id, format)
-            raise
-        if as_of_seq is None:
-            self._held.put(context)
-        return context
+        return assembly.finish(self._receive(assembly.request))
 
     def resolve_pointer(self, session_id: str, pointer: str) -> ResolvePointerResponse:
         """The raw body behind a pointer that stands in a context."""
         request = ResolvePointerRequest(session_id=session_id, pointer=pointer)
-        with _api_errors():
-            return self.stub.ResolvePointer(request, timeout=self._timeout)
+        return self._call(self.stub.ResolvePointer, request)
 
     def record_model_call(
         self,
@@ -225,8 +221,7 @@ class Client:
         """Tell what the provider counted, by its response or a usage. Real tokens / estimated
         tokens from now on."""
         request = _calls.record_request(context, response, usage, rejected_over_budget)
-        with _api_errors():
-            return self.stub.RecordModelCall(request, timeout=self._timeout).calibration
+        return self._call(self.stub.RecordModelCall, request).calibration
 
     def count_tokens(
         self,
@@ -240,13 +235,28 @@ class Client:
         request = CountTokensRequest(
             text=text, model=model, tools_json=tools_json, format=_formats.NUMBERS[format]
         )
-        with _api_errors():
-            return self.stub.CountTokens(request, timeout=self._timeout).tokens
+        return self._call(self.stub.CountTokens, request).tokens
 
+    # Every call ends in one of these.
 
-@contextlib.contextmanager
-def _api_errors() -> Iterator[None]:
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise from_rpc(error) from error
+    def _call(
+        self, method: grpc.UnaryUnaryMultiCallable[Request, Answer], request: Request
+    ) -> Answer:
+        patience = self._patience()
+        while True:
+            try:
+                return method(request, timeout=self._timeout)
+            except grpc.RpcError as error:
+                self._sleep(patience.wait(error))
+
+    def _receive(self, request: AssembleContextRequest) -> list[AssembleContextResponse]:
+        patience = self._patience()
+        while True:
+            try:
+                stream = self.stub.AssembleContext(request, timeout=self._timeout)
+                return list(stream)
+            except grpc.RpcError as error:
+                self._sleep(patience.wait(error))
+
+    def _patience(self) -> Patience:
+        return Patience(self._retries, self._timeout)

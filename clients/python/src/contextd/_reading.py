@@ -1,0 +1,26 @@
+"""The part of reading a log that knows no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contextd.v1.event_pb2 import Event
+from contextd.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
+
+
+class Reading:
+    """A range of a log on its way. What was cut off is asked for from where it broke."""
+
+    def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:
+        self.request = ReadEventsRequest(session_id=session_id, from_seq=from_seq, to_seq=to_seq)
+
+    def take(self, part: ReadEventsResponse) -> Iterable[Event]:
+        """The events of the next part of the stream."""
+        for event in part.events:
+            self.request.from_seq = event.seq + 1
+            yield event
+
+    @property
+    def done(self) -> bool:
+        """Nothing is left to be asked for."""
+        return 0 < self.request.to_seq < self.request.from_seq
