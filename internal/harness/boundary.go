@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/pi"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -32,6 +33,9 @@ func BoundaryOf(c *eventlog.Compaction) Boundary {
 	}
 	if c.Summary == "" {
 		return Boundary{}
+	}
+	if text, ok := pi.Told(c); ok {
+		return Boundary{Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
 	}
 	return Boundary{Blocks: []eventlog.Block{eventlog.Text{Text: c.Summary}}}
 }

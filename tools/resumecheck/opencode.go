@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -79,14 +78,10 @@ func opencodeModelOf(file []byte) (opencodeModel, error) {
 	return model, nil
 }
 
-// opencode is the program itself: the one behind node_modules/.bin is put there by a
-// script that does not run on installing.
+// opencode is the program itself, of the one platform whose package is pinned: opencode-ai
+// is a launcher, put in its place by a script that does not run on installing.
 func (opencodeCLI) opencode(h Home, args ...string) Command {
-	system, arch := runtime.GOOS, runtime.GOARCH
-	if arch == "amd64" {
-		arch = "x64"
-	}
-	program := filepath.Join(h.Installed, "node_modules", "opencode-"+system+"-"+arch, "bin", "opencode")
+	program := filepath.Join(h.Installed, "node_modules", "opencode-linux-x64", "bin", "opencode")
 	return Command{
 		Args: append([]string{program}, args...),
 		Env: []string{

@@ -71,8 +71,10 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
 	switch {
-	case o.SessionID != "":
+	case strings.HasPrefix(o.SessionID, sessionPrefix):
 		id = o.SessionID
+	case o.SessionID != "":
+		id = sessionPrefix + "_" + o.SessionID // opencode takes no id that begins otherwise
 	case id == "", !strings.HasPrefix(id, sessionPrefix) && w.envelopes.Session == "":
 		id = makeID(sessionPrefix, began(s), 0, id+transcript.SessionID(s))
 	}

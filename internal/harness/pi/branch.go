@@ -121,13 +121,17 @@ func (b *branch) branchSummary(entry transcript.Entry, rec *record) {
 		return
 	}
 	entry.Labels = map[string]string{transcript.LabelInjected: "true", labelType: rec.Type}
-	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: rec.Summary}}}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: branchTold(rec.Summary)}}}
 	b.append(entry)
 }
 
 // custom is an extension's entry, which no model sees; the writer's own ones hold
 // what pi has no place for.
 func (b *branch) custom(entry transcript.Entry, rec *record) {
+	if rec.CustomType == compactionType {
+		b.unread(entry, rec)
+		return
+	}
 	if rec.CustomType != systemType || strings.Join(rec.Data.texts, "") == "" {
 		b.session.Record(entry, rec.Type)
 		return

@@ -10,11 +10,7 @@ import (
 // before it, nothing.
 func (b *branch) compaction(entry transcript.Entry, rec *record) {
 	body := &eventlog.Compaction{Summary: rec.Summary, NativeJSON: transcript.Compact(entry.Native)}
-	if rec.TokensBefore > 0 {
-		tokens := uint64(rec.TokensBefore)
-		body.PreTokens = &tokens
-	}
-	rec.Details.into(body)
+	rec.Details.into(body, rec.TokensBefore)
 	keeping := false
 	for _, s := range b.sent {
 		keeping = keeping || (rec.FirstKeptID != "" && s.entry == rec.FirstKeptID) ||
@@ -26,6 +22,15 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 	if rec.Details.Kept != nil {
 		body.KeptEventIDs = b.named(rec.Details.Kept)
 	}
+	entry.Body, entry.Native = body, nil
+	b.session.Append(entry)
+}
+
+// unread is a compaction whose summary cannot be read, which the writer keeps where no
+// model sees it.
+func (b *branch) unread(entry transcript.Entry, rec *record) {
+	body := &eventlog.Compaction{KeptEventIDs: b.named(rec.Data.compaction.Kept)}
+	rec.Data.compaction.into(body, rec.Data.tokensBefore)
 	entry.Body, entry.Native = body, nil
 	b.session.Append(entry)
 }
@@ -77,7 +82,11 @@ var triggers = map[eventlog.CompactionTrigger]string{
 	eventlog.TriggerManual: "manual", eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
 }
 
-func (d *details) into(c *eventlog.Compaction) {
+func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
+	if tokensBefore > 0 {
+		tokens := uint64(tokensBefore)
+		c.PreTokens = &tokens
+	}
 	c.Mode, c.Strategy, c.PostTokens = transcript.Clean(d.Mode), transcript.Clean(d.Strategy), d.PostTokens
 	for trigger, name := range triggers {
 		if name == d.Trigger {

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -105,15 +106,26 @@ func (b *block) thinking() eventlog.Thinking {
 }
 
 // data is an extension's; only texts are read.
-type data struct{ texts []string }
+type data struct {
+	texts []string
+	// compaction and tokensBefore are of one that is written as a custom entry.
+	compaction   details
+	tokensBefore transcript.Count
+}
 
 // UnmarshalJSON never fails.
 func (d *data) UnmarshalJSON(raw []byte) error {
-	d.texts = nil
+	*d = data{}
+	var compaction struct {
+		TokensBefore transcript.Count `json:"tokensBefore"`
+	}
 	if text, ok := transcript.Text(raw); ok {
 		d.texts = []string{text}
 	} else if transcript.Decode(raw, &d.texts) != nil {
 		d.texts = nil
+		if bytes.Contains(raw, []byte(`"contextd"`)) && transcript.Decode(raw, &d.compaction) == nil && transcript.Decode(raw, &compaction) == nil {
+			d.tokensBefore = compaction.TokensBefore
+		}
 	}
 	return nil
 }

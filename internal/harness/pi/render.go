@@ -17,6 +17,10 @@ const version = 3
 // its own system prompt and shows such entries to no model.
 const systemType = "contextd.system"
 
+// compactionType is that of the entries that hold compactions whose summary cannot be
+// read: behind one of its own pi would go on without what the summary stands for.
+const compactionType = "contextd.compaction"
+
 // renderer makes entries of events. It goes through a branch in order, since an
 // entry names the one before it.
 type renderer struct {
@@ -116,7 +120,7 @@ func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) js
 	case e.Labels[labelType] == "branch_summary":
 		v := r.envelope("branch_summary", e.ID, at)
 		v.Set("fromId", jsonvalue.String("root"))
-		v.Set("summary", jsonvalue.String(textOf(m.Blocks)))
+		v.Set("summary", jsonvalue.String(branchSummary(textOf(m.Blocks))))
 		return v
 	case e.Labels[transcript.LabelInjected] == "true":
 		v := r.envelope("custom_message", e.ID, at)

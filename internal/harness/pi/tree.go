@@ -2,6 +2,7 @@ package pi
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,6 +54,7 @@ func (r *reader) plant() {
 				l.parent = at
 			} else {
 				r.out.Warn(l.entry.Line, "parent %q does not stand before it; it follows the entry before", parent)
+				r.replant(l)
 			}
 		}
 		if l.parent >= 0 {
@@ -62,6 +64,21 @@ func (r *reader) plant() {
 			byID[id] = i
 		}
 	}
+}
+
+// replant has the entry name the one that it follows: pi ends its way to the root where a
+// parent is missing, and finds no end where parents go round in circles, so that an entry
+// that is written again must not name such a one.
+func (r *reader) replant(l *line) {
+	parent := "null"
+	if l.parent >= 0 && r.lines[l.parent].rec.ID != "" {
+		parent = transcript.Quote(r.lines[l.parent].rec.ID)
+	}
+	native, err := transcript.Amend(l.entry.Native, []byte(`{"set":{"parentId":`+parent+`}}`))
+	if err != nil {
+		return // it is no object, and becomes no entry
+	}
+	l.entry.Native, l.rec.ParentID = native, json.RawMessage(parent)
 }
 
 // parentID is empty for a root; stated is false where the file has none.

@@ -189,9 +189,21 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		w.add(e, []byte(transcript.Compact([]byte(c.NativeJSON))))
 		return
 	}
+	first, kept, all := w.kept(c)
+	tokens := uint64(0)
+	if c.PreTokens != nil {
+		tokens = *c.PreTokens
+	}
+	if c.Summary == "" {
+		w.file.warning("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
+		d, _ := detailsOf(c, all)
+		d.Set("tokensBefore", number(tokens))
+		v := w.render.envelope("custom", e.ID, w.render.at(e), member("customType", jsonvalue.String(compactionType)), member("data", d))
+		w.add(e, v.JSON())
+		return
+	}
 	v := w.render.envelope("compaction", e.ID, w.render.at(e))
 	v.Set("summary", jsonvalue.String(c.Summary))
-	first, kept := w.kept(c)
 	switch {
 	case w.file.old && first != "":
 		v.Set("firstKeptEntryIndex", number(w.line[first]))
@@ -202,24 +214,17 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	default:
 		v.Set("firstKeptEntryId", jsonvalue.String(e.ID))
 	}
-	tokens := uint64(0)
-	if c.PreTokens != nil {
-		tokens = *c.PreTokens
-	}
 	v.Set("tokensBefore", number(tokens))
 	if d, ok := detailsOf(c, kept); ok {
 		v.Set("details", d)
 		v.Set("fromHook", jsonvalue.Raw("true"))
-	}
-	if c.Summary == "" {
-		w.file.warning("a compaction whose summary is not readable leaves its summary empty in pi")
 	}
 	w.add(e, v.JSON())
 }
 
 // kept finds where the tail begins that was kept: pi keeps all from there on. What
 // else was kept has no place in pi's prompt; then all that was kept is named.
-func (w *sessionWriter) kept(c *eventlog.Compaction) (first string, named []jsonvalue.Value) {
+func (w *sessionWriter) kept(c *eventlog.Compaction) (first string, named, all []jsonvalue.Value) {
 	kept := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
 		kept[id] = true
@@ -242,13 +247,15 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) (first string, named []json
 	more := false
 	for i, id := range w.sent {
 		if isKept(id) {
-			named = append(named, jsonvalue.String(w.native[id]))
+			all = append(all, jsonvalue.String(w.native[id]))
 			more = more || i < tail
 		}
 	}
 	if !more {
-		return first, nil
+		return first, nil, all
 	}
-	w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
-	return first, named
+	if c.Summary != "" {
+		w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
+	}
+	return first, all, all
 }

@@ -1,0 +1,106 @@
+package pi_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/pi"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func text(role eventlog.Role, id, said string) eventlog.Event {
+	return eventlog.Event{ID: id, Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: said}}}}
+}
+
+// written writes a session and reads it again.
+func written(t *testing.T, events ...eventlog.Event) (file string, again transcript.Transcript) {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := pi.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := pi.Read(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), again
+}
+
+// TestSummaryIsTold: what stands for a compaction is what pi says of it.
+func TestSummaryIsTold(t *testing.T) {
+	_, again := written(t, text(eventlog.RoleUser, "a", "Go"), eventlog.Event{ID: "b", Body: &eventlog.Compaction{Summary: "Gone."}})
+	c, ok := again.Sessions[0].Events[1].Body.(*eventlog.Compaction)
+	if !ok {
+		t.Fatalf("the compaction became %T", again.Sessions[0].Events[1].Body)
+	}
+	want := "The conversation history before this point was compacted into the following summary:\n\n<summary>\nGone.\n</summary>"
+	if b := harness.BoundaryOf(c); len(b.Blocks) != 1 || b.Blocks[0] != eventlog.Block(eventlog.Text{Text: want}) || b.Last {
+		t.Errorf("the boundary is %v", b)
+	}
+	foreign := &eventlog.Compaction{Summary: "Gone."}
+	if b := harness.BoundaryOf(foreign); len(b.Blocks) != 1 || b.Blocks[0] != eventlog.Block(eventlog.Text{Text: "Gone."}) {
+		t.Errorf("the boundary of another's compaction is %v", b)
+	}
+}
+
+// TestUnreadableSummary: pi is not told to go on without what nobody can read, and the
+// compaction comes back.
+func TestUnreadableSummary(t *testing.T) {
+	before, after := uint64(900), uint64(90)
+	want := eventlog.Compaction{
+		Trigger: eventlog.TriggerThreshold, Mode: "auto", PreTokens: &before, PostTokens: &after, KeptEventIDs: []string{"b"},
+	}
+	file, again := written(t, text(eventlog.RoleUser, "a", "Go"), text(eventlog.RoleAssistant, "b", "Gone"), eventlog.Event{ID: "c", Body: &want})
+	if strings.Contains(file, `"type":"compaction"`) {
+		t.Errorf("pi would leave out what is before\n%s", file)
+	}
+	got, ok := again.Sessions[0].Events[2].Body.(*eventlog.Compaction)
+	if !ok {
+		t.Fatalf("the compaction became %T", again.Sessions[0].Events[2].Body)
+	}
+	if got.Trigger != want.Trigger || got.Mode != want.Mode || got.PreTokens == nil || *got.PreTokens != before ||
+		got.PostTokens == nil || *got.PostTokens != after || len(got.KeptEventIDs) != 1 || got.KeptEventIDs[0] != "b" || got.Summary != "" {
+		t.Errorf("it is %+v", got)
+	}
+	if twice, _ := written(t, again.Sessions[0].Events...); twice != file {
+		t.Errorf("written again it is\n%s\nand was\n%s", twice, file)
+	}
+}
+
+// TestParents: every parent that is written stands before, as pi goes from one to the next
+// until there is none.
+func TestParents(t *testing.T) {
+	const file = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/src"}
+{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"Go"}}
+{"type":"message","id":"b","parentId":"gone","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"user","content":"On"}}
+{"type":"session_info","id":"c","parentId":"c","timestamp":"2026-01-02T03:04:08.000Z","name":"n"}
+{"type":"compaction","id":"d","parentId":"e","timestamp":"2026-01-02T03:04:09.000Z","summary":"S","firstKeptEntryId":"b","tokensBefore":1}
+{"type":"message","id":"e","parentId":"d","timestamp":"2026-01-02T03:04:10.000Z","message":{"role":"user","content":"Now"}}
+`
+	read, err := pi.Read(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := pi.Write(&out, read, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last, n := "null", 0
+	for line := range strings.Lines(out.String()) {
+		parent, stated := transcript.MemberOf([]byte(line), "parentId")
+		if !stated {
+			continue
+		}
+		if n++; string(parent) != last {
+			t.Errorf("the parent is %s and should be %s in %s", parent, last, line)
+		}
+		id, _ := transcript.MemberOf([]byte(line), "id")
+		last = string(id)
+	}
+	if n != 5 {
+		t.Errorf("%d entries have parents", n)
+	}
+}
