@@ -30,6 +30,8 @@ def test_fields(client: contextd.Client, session_id: str) -> None:
     assert missing.value.resource_name == session_id + "/none"
     with pytest.raises(errors.NotFoundError):
         client.resolve_pointer(session_id, "ctx:9.9")
+    with pytest.raises(errors.InvalidArgumentError):
+        list(client.read_events(session_id, from_seq=3, to_seq=2))
     with pytest.raises(errors.LimitExceededError) as large:
         client.append(session_id, events.user("x" * (2 << 20)))
     assert large.value.metadata["setting"] == "max_event_bytes"

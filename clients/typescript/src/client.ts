@@ -4,7 +4,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import type { BudgetInit } from "./budget.js";
 import { budget } from "./budget.js";
-import { toError } from "./errors.js";
+import { Patience, type RetryOptions } from "./patience.js";
 import { type CallControl, Session } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
@@ -17,12 +17,14 @@ export class Client {
   /** Every RPC of contextd.v1.ContextService, without what this package adds. */
   readonly stub: Stub<typeof ContextService>;
   readonly #connection: Http2SessionManager;
+  readonly #patience: Patience;
 
   /**
    * Connects with the first call. The address is host:port or unix:///path; without one it
    * is CONTEXTD_ADDRESS or the daemon's default.
    */
-  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress) {
+  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress, options: RetryOptions = {}) {
+    this.#patience = new Patience(options);
     const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];
     const baseUrl = path ? "http://localhost" : `http://${address}`;
     const socket = path ? { createConnection: () => connectSocket(path) } : {};
@@ -32,7 +34,7 @@ export class Client {
 
   /** A session by its id. It need not exist: the first append makes it. */
   session(id: string): Session {
-    return new Session(this.stub, id);
+    return new Session(this.stub, id, this.#patience);
   }
 
   /** Makes a session with settings of its own; an AlreadyExistsError where there is one. */
@@ -42,11 +44,8 @@ export class Client {
     options?: CallControl,
   ): Promise<Session> {
     const { budget: limit, ...rest } = settings;
-    try {
-      await this.stub.createSession({ sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) }, options);
-    } catch (err) {
-      throw toError(err);
-    }
+    const request = { sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) };
+    await this.#patience.call(() => this.stub.createSession(request, options), options?.signal);
     return this.session(id);
   }
 

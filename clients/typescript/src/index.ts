@@ -36,5 +36,6 @@ export {
 export type { MessageFormat } from "./format.js";
 export { hashOf } from "./hash.js";
 export { own, type OwnBlock, type OwnContext, type OwnMessage } from "./own.js";
+export type { RetryOptions } from "./patience.js";
 export { type AssembleOptions, type CallControl, type ModelCall, Session } from "./session.js";
 export { type Sidecar, type SidecarOptions, startSidecar } from "./sidecar.js";

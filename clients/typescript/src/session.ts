@@ -1,19 +1,20 @@
+import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallOptions, Client as Stub } from "@connectrpc/connect";
 import type { InjectionSchema } from "./gen/contextd/v1/assembly_pb.js";
 import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import type { Block, Event } from "./gen/contextd/v1/event_pb.js";
-import type { AppendEventsResponse } from "./gen/contextd/v1/log_pb.js";
+import type { AppendEventsResponse, ReadEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 import type { Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
 import { type BudgetInit, budget } from "./budget.js";
 import { Context } from "./context.js";
 import { Delta } from "./delta.js";
-import { toError } from "./errors.js";
 import type { EventInit } from "./events.js";
 import type { MessageFormat } from "./format.js";
+import { Patience } from "./patience.js";
 
-/** Ends a call early: by a signal, or after some time. */
+/** Ends a call early: by a signal, or each of its tries after some time. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
 /** What to assemble, beside the format. What is absent is the session's or the daemon's default. */
@@ -48,6 +49,7 @@ export interface ModelCall {
  */
 export class Session {
   readonly #stub: Stub<typeof ContextService>;
+  readonly #patience: Patience;
   readonly #deltas = new Map<unknown, Delta>();
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -55,13 +57,16 @@ export class Session {
   constructor(
     stub: Stub<typeof ContextService>,
     readonly id: string,
+    patience: Patience = new Patience(),
   ) {
     this.#stub = stub;
+    this.#patience = patience;
   }
 
   /**
    * Appends events, whole or not at all; they are durable when it returns, where the
-   * daemon's store is. With expectedHead, only if the newest seq is this one.
+   * daemon's store is. With expectedHead, only if the newest seq is this one. Events without
+   * an id are given one, so that a repetition appends nothing twice.
    */
   async append(
     events: EventInit | readonly EventInit[],
@@ -70,10 +75,10 @@ export class Session {
     const { expectedHead, ...control } = options;
     const request = {
       sessionId: this.id,
-      events: "kind" in events ? [events] : [...(events as readonly EventInit[])],
+      events: ("kind" in events ? [events] : (events as readonly EventInit[])).map(named),
       ...(expectedHead === undefined ? {} : { expectedHead }),
     };
-    return await this.#call(() => this.#stub.appendEvents(request, control));
+    return await this.#patience.call(() => this.#stub.appendEvents(request, control), control.signal);
   }
 
   /**
@@ -97,7 +102,7 @@ export class Session {
         ...(limit ? { budget: budget(limit) } : {}),
       };
       const control = { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-      return await this.#call(() => delta.receive(this.#stub.assembleContext(request, control)));
+      return await this.#patience.call(() => delta.receive(this.#stub.assembleContext(request, control)), signal);
     };
     const received = this.#turn.then(receive, receive);
     this.#turn = received;
@@ -106,9 +111,8 @@ export class Session {
 
   /** Gives back what a stub, a clip or a ledger line points to. */
   async resolvePointer(pointer: string, options?: CallControl): Promise<{ event: Event; block: Block | undefined }> {
-    const { event, block } = await this.#call(() =>
-      this.#stub.resolvePointer({ sessionId: this.id, pointer }, options),
-    );
+    const request = { sessionId: this.id, pointer };
+    const { event, block } = await this.#patience.call(() => this.#stub.resolvePointer(request, options), options?.signal);
     return { event: event!, block };
   }
 
@@ -122,42 +126,56 @@ export class Session {
     options?: CallControl,
   ): Promise<number> {
     const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens = 0, ...rest } = call;
-    const { calibration } = await this.#call(() =>
-      this.#stub.recordModelCall(
-        {
-          ...rest,
-          sessionId: this.id,
-          projectionId: context.header.projectionId,
-          inputTokens: BigInt(inputTokens),
-          cacheReadTokens: BigInt(cacheReadTokens),
-          cacheWriteTokens: BigInt(cacheWriteTokens),
-          outputTokens: BigInt(outputTokens),
-        },
-        options,
-      ),
-    );
+    const request = {
+      ...rest,
+      sessionId: this.id,
+      projectionId: context.header.projectionId,
+      inputTokens: BigInt(inputTokens),
+      cacheReadTokens: BigInt(cacheReadTokens),
+      cacheWriteTokens: BigInt(cacheWriteTokens),
+      outputTokens: BigInt(outputTokens),
+    };
+    const { calibration } = await this.#patience.call(() => this.#stub.recordModelCall(request, options), options?.signal);
     return calibration;
   }
 
   /** What the session is; a NotFoundError where nothing was appended yet. */
   async get(options?: CallControl): Promise<SessionInfo> {
-    return (await this.#call(() => this.#stub.getSession({ sessionId: this.id }, options))).session!;
+    const request = { sessionId: this.id };
+    return (await this.#patience.call(() => this.#stub.getSession(request, options), options?.signal)).session!;
   }
 
   /** Reads the log as it was appended. Ends with the newest event. */
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
+    const { fromSeq = 0n, toSeq = 0n } = range;
+    let last = 0n;
+    let pages: AsyncIterator<ReadEventsResponse> | undefined;
     try {
-      for await (const page of this.#stub.readEvents({ sessionId: this.id, ...range }, options)) yield* page.events;
-    } catch (err) {
-      throw toError(err);
+      while (toSeq === 0n || last !== toSeq) {
+        const page = await this.#patience.call(async () => {
+          // What was cut off is asked for again from where it broke.
+          const request = { sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq };
+          pages ??= this.#stub.readEvents(request, options)[Symbol.asyncIterator]();
+          try {
+            return await pages.next();
+          } catch (err) {
+            pages = undefined;
+            throw err;
+          }
+        }, options?.signal);
+        if (page.done) return;
+        for (const event of page.value.events) {
+          last = event.seq;
+          yield event;
+        }
+      }
+    } finally {
+      await pages?.return?.();
     }
   }
+}
 
-  async #call<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (err) {
-      throw toError(err);
-    }
-  }
+/** The event with an id. */
+function named(event: EventInit): EventInit {
+  return event.eventId ? event : { ...event, eventId: randomUUID() };
 }

@@ -63,6 +63,7 @@ test("every documented error has its class and its details", { skip: noDaemon },
     assert.equal(err.reason, "SESSION_NOT_FOUND");
     assert.equal(err.resource?.name, "nobody");
     await thrown(d.client.session("nobody").events().next(), contextd.NotFoundError);
+    await thrown(session.events({ fromSeq: 3n, toSeq: 2n }).next(), contextd.InvalidArgumentError);
   });
 
   await t.test("a session that is there", async () => {

@@ -13,14 +13,16 @@ class Reading:
 
     def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:
         self.request = ReadEventsRequest(session_id=session_id, from_seq=from_seq, to_seq=to_seq)
+        self._last = 0
 
     def take(self, part: ReadEventsResponse) -> Iterable[Event]:
         """The events of the next part of the stream."""
         for event in part.events:
+            self._last = event.seq
             self.request.from_seq = event.seq + 1
             yield event
 
     @property
     def done(self) -> bool:
-        """Nothing is left to be asked for."""
-        return 0 < self.request.to_seq < self.request.from_seq
+        """The last event of the range was received."""
+        return self._last == self.request.to_seq > 0

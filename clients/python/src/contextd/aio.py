@@ -174,13 +174,15 @@ class Client:
         """The events of a log, as they were appended; 0: from the first, to the newest."""
         reading = Reading(session_id, from_seq, to_seq)
         patience = self._patience()
-        while not reading.done:
+        while True:
             try:
                 async for part in self.stub.ReadEvents(reading.request):
                     for event in reading.take(part):
                         yield event
                 return
             except grpc.RpcError as error:
+                if reading.done:
+                    return
                 await self._sleep(patience.wait(error))
 
     # Contexts.

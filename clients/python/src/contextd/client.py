@@ -168,12 +168,14 @@ class Client:
         """The events of a log, as they were appended; 0: from the first, to the newest."""
         reading = Reading(session_id, from_seq, to_seq)
         patience = self._patience()
-        while not reading.done:
+        while True:
             try:
                 for part in self.stub.ReadEvents(reading.request):
                     yield from reading.take(part)
                 return
             except grpc.RpcError as error:
+                if reading.done:
+                    return
                 self._sleep(patience.wait(error))
 
     # Contexts.

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { toError } from "../src/errors.js";
+import { ContextService } from "../src/gen/contextd/v1/context_service_pb.js";
+import { ErrorInfoSchema, RetryInfoSchema } from "../src/gen/google/rpc/error_details_pb.js";
+import * as contextd from "../src/index.js";
+import { pause } from "../src/patience.js";
+import { binary, noDaemon } from "./daemon.js";
+
+const line = new TextEncoder().encode('{"a":1.0}');
+
+/** Refuses a call as the daemon does. */
+function refusal(wait: number | undefined): ConnectError {
+  const err = new ConnectError("not now", Code.Unavailable);
+  err.details.push({ desc: ErrorInfoSchema, value: { reason: "DRAINING", domain: "contextd" } });
+  if (wait !== undefined) {
+    const retryDelay = { seconds: BigInt(Math.floor(wait / 1000)), nanos: (wait % 1000) * 1e6 };
+    err.details.push({ desc: RetryInfoSchema, value: { retryDelay } });
+  }
+  return err;
+}
+
+/** Refuses the first calls, each with the next of waits, and keeps what was asked. */
+class Busy {
+  waits: (number | undefined)[] = [];
+  readonly appended: { eventId: string }[][] = [];
+  readonly read: bigint[] = [];
+  calls = 0;
+
+  enter(): void {
+    this.calls++;
+    if (this.waits.length > 0) throw refusal(this.waits.shift());
+  }
+
+  readonly service: Partial<ServiceImpl<typeof ContextService>> = {
+    appendEvents: ({ events }) => {
+      this.appended.push(events);
+      this.enter();
+      return { lastSeq: 7n };
+    },
+    assembleContext: async function* (this: Busy) {
+      const contextHash = contextd.hashOf([line]);
+      const header = { contextHash, prefixHash: contextHash, messageCount: 1, prefixMessages: 1 };
+      yield { part: { case: "header" as const, value: header } };
+      yield { part: { case: "chunk" as const, value: { messages: [{ json: line }] } } };
+      this.enter();
+      yield { part: { case: "trailer" as const, value: { contextHash, messageCount: 1 } } };
+    }.bind(this),
+    readEvents: async function* (this: Busy, { fromSeq }: { fromSeq: bigint }) {
+      this.read.push(fromSeq);
+      const from = fromSeq || 1n;
+      yield { events: [{ seq: from }, { seq: from + 1n }] };
+      this.enter();
+    }.bind(this),
+  };
+}
+
+/** Uses a client of a server that refuses; its waits are noted and not waited. */
+async function behind<T>(
+  busy: Busy,
+  options: contextd.RetryOptions,
+  use: (client: contextd.Client) => Promise<T>,
+): Promise<{ answer: T | unknown; waited: number[] }> {
+  const server = createServer(connectNodeAdapter({ routes: (r) => r.service(ContextService, busy.service) }));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const waited: number[] = [];
+  const sleep = async (ms: number): Promise<void> => void waited.push(ms);
+  const client = new contextd.Client(`127.0.0.1:${(server.address() as AddressInfo).port}`, { sleep, ...options });
+  try {
+    return { answer: await use(client).catch((err: unknown) => err), waited };
+  } finally {
+    client.close();
+    server.close();
+    await once(server, "close");
+  }
+}
+
+const append = (client: contextd.Client) => client.session("s").append(contextd.user("hi"));
+
+test("waits as long as it is told, and appends the same event", async () => {
+  const busy = new Busy();
+  busy.waits = [1500, 250, 30_000];
+  const { answer, waited } = await behind(busy, {}, append);
+  assert.equal((answer as { lastSeq: bigint }).lastSeq, 7n);
+  assert.deepEqual(waited, [1500, 250, 30_000]);
+  const ids = busy.appended.map((events) => events[0]!.eventId);
+  assert.equal(ids.length, 4);
+  assert.equal(new Set(ids).size, 1, "a repetition would append twice");
+  assert.notEqual(ids[0], "");
+});
+
+for (const { waits, waited, calls, options = {} } of [
+  { waits: [1, 1, 1, 1, 1], waited: [1, 1, 1], calls: 4 },
+  { waits: [1, 1, 1], waited: [1], calls: 2, options: { retries: 1 } },
+  { waits: [1], waited: [], calls: 1, options: { retries: 0 } },
+  { waits: [60_001], waited: [], calls: 1 },
+  { waits: [11], waited: [], calls: 1, options: { longestWaitMs: 10 } },
+  { waits: [undefined], waited: [], calls: 1 },
+]) {
+  test(`gives up after ${calls} of the refusals ${waits} with ${JSON.stringify(options)}`, async () => {
+    const busy = new Busy();
+    busy.waits = [...waits];
+    const got = await behind(busy, options, append);
+    assert.deepEqual(got.waited, waited);
+    assert.equal(busy.calls, calls);
+    assert.ok(got.answer instanceof contextd.UnavailableError, String(got.answer));
+    assert.equal(got.answer.reason, "DRAINING");
+    assert.equal(got.answer.retryAfterMs, waits[calls - 1]);
+  });
+}
+
+test("an assembly that was cut off begins again", async () => {
+  const busy = new Busy();
+  busy.waits = [2, 3];
+  const { answer, waited } = await behind(busy, {}, (client) => client.session("s").assemble(contextd.own));
+  assert.deepEqual((answer as contextd.OwnContext).lines, [line]);
+  assert.deepEqual(waited, [2, 3]);
+});
+
+test("a log goes on where it broke", async () => {
+  const read = (range: { fromSeq?: bigint; toSeq?: bigint }) => async (client: contextd.Client) => {
+    const seqs: bigint[] = [];
+    for await (const { seq } of client.session("s").events(range)) seqs.push(seq);
+    return seqs;
+  };
+  const busy = new Busy();
+  busy.waits = [4, 5];
+  const whole = await behind(busy, {}, read({ fromSeq: 3n }));
+  assert.deepEqual(whole, { answer: [3n, 4n, 5n, 6n, 7n, 8n], waited: [4, 5] });
+  assert.deepEqual(busy.read, [3n, 5n, 7n]);
+  busy.waits = [6];
+  const part = await behind(busy, {}, read({ toSeq: 2n }));
+  assert.deepEqual(part, { answer: [1n, 2n], waited: [] }, "nothing was left to ask for");
+});
+
+test("waits ever longer for a daemon that is not there", async () => {
+  const waited: number[] = [];
+  const client = new contextd.Client("127.0.0.1:1", { retries: 7, sleep: async (ms) => void waited.push(ms) });
+  await assert.rejects(append(client), contextd.UnavailableError);
+  assert.deepEqual(waited, [100, 200, 400, 800, 1600, 2000, 2000]);
+  client.close();
+});
+
+test("a signal ends the waiting", async () => {
+  const busy = new Busy();
+  busy.waits = [50_000];
+  const stop = new AbortController();
+  const sleep: NonNullable<contextd.RetryOptions["sleep"]> = async (ms, signal) => {
+    const waiting = pause(ms, signal);
+    stop.abort();
+    await waiting;
+  };
+  const { answer } = await behind(busy, { sleep }, (client) =>
+    client.session("s").append(contextd.user("hi"), { signal: stop.signal }),
+  );
+  assert.equal((answer as contextd.ContextdError).code, "CANCELLED");
+  assert.equal(busy.calls, 1);
+});
+
+test("a daemon that shuts down says when to come back", { skip: noDaemon }, async () => {
+  const sidecar = await contextd.startSidecar({ binary: binary(), args: ["--store", "memory"] });
+  const client = new contextd.Client(sidecar.address, { retries: 0 });
+  try {
+    await client.session("s").append(contextd.user("hi"));
+    const follow = client.stub.readEvents({ sessionId: "s", follow: true })[Symbol.asyncIterator]();
+    assert.equal((await follow.next()).value.events[0].seq, 1n);
+    const stopped = sidecar.stop();
+    const err = toError(await follow.next().catch((e: unknown) => e));
+    await stopped;
+    assert.ok(err instanceof contextd.UnavailableError, String(err));
+    assert.equal(err.reason, "DRAINING");
+    assert.equal(err.retryAfterMs, 1000);
+  } finally {
+    client.close();
+    await sidecar.stop();
+  }
+});
