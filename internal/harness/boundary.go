@@ -40,21 +40,31 @@ func BoundaryOf(c *eventlog.Compaction) Boundary {
 	return Boundary{Blocks: []eventlog.Block{eventlog.Text{Text: c.Summary}}}
 }
 
-// codexBoundary finds the item that stands for what left in the list that replaced the
-// prompt: a text, or one that only the provider can read.
+// codexBoundary finds what stands for what left in the list that replaced the prompt: the
+// summary as a text, or items that only the provider can read. Where there is such a list
+// Codex reads that alone; where there is none, it puts the summary behind what it kept.
 func codexBoundary(c *eventlog.Compaction, history []json.RawMessage) Boundary {
 	b := Boundary{Last: true}
-	if c.Summary != "" {
-		b.Blocks = []eventlog.Block{eventlog.Text{Text: c.Summary}}
-		return b
-	}
 	for _, item := range history {
 		var it struct {
-			Type string `json:"type"`
+			Type    string `json:"type"`
+			Role    string `json:"role"`
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
 		}
-		if json.Unmarshal(item, &it) == nil && (it.Type == "compaction" || it.Type == "compaction_summary") {
+		if json.Unmarshal(item, &it) != nil {
+			continue
+		}
+		switch {
+		case it.Type == "compaction" || it.Type == "compaction_summary":
 			b.Blocks = append(b.Blocks, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: string(item)})
+		case it.Type == "message" && it.Role == "user" && len(it.Content) == 1 && it.Content[0].Text == c.Summary && c.Summary != "":
+			b.Blocks = append(b.Blocks, eventlog.Text{Text: c.Summary})
 		}
+	}
+	if len(b.Blocks) == 0 && c.Summary != "" {
+		b.Blocks = []eventlog.Block{eventlog.Text{Text: c.Summary}}
 	}
 	return b
 }

@@ -101,8 +101,11 @@ func (r *reader) record(line transcript.Record) error {
 	switch {
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
 		r.conversation(&rec, entry)
-	case rec.Type == "system" && rec.Subtype == "compact_boundary":
+	case rec.Type == "system" && rec.Subtype == boundarySubtype:
 		r.compaction(&rec, entry)
+	case rec.Type == "system" && rec.Subtype == unreadSubtype:
+		r.compaction(&rec, entry)
+		r.flush(r.session(&rec))
 	case rec.Type == "progress" && r.subagent(&rec, entry):
 	case dropped[rec.Type]:
 		r.out.Skip(rec.Type)

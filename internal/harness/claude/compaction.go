@@ -12,6 +12,13 @@ import (
 // they are events before the compaction.
 const labelBetween = "claude.between"
 
+// The subtypes of markers: of the harness's own, and of what contextd writes for one of
+// another maker's that has no summary.
+const (
+	boundarySubtype = "compact_boundary"
+	unreadSubtype   = "contextd_boundary"
+)
+
 // boundary is a compaction on its way to the session that it stands in.
 type boundary struct {
 	entry transcript.Entry

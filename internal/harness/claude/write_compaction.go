@@ -21,7 +21,13 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 		s.write(e.ID, raw)
 		return true
 	}
-	if native.Subtype != "compact_boundary" {
+	switch native.Subtype {
+	case boundarySubtype:
+	case unreadSubtype:
+		s.flushBetween()
+		s.write(e.ID, raw)
+		return true
+	default:
 		return false
 	}
 	s.write(e.ID, raw)
@@ -46,23 +52,30 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 }
 
 // boundary writes a compaction of contextd's or of another harness: the marker, and
-// the record that holds the summary.
+// the record that holds the summary. Behind a marker without a summary the harness would
+// have nothing of the session left; it does not know the other, and goes on as before.
 func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	event := *e
 	event.ID, event.Time = s.uuid(e.ID, 0), s.time()
 	anchor := s.around.summary(&event, c.Summary)
 	v := s.around.record("system")
-	if leaf := s.leaf(); leaf != "" {
-		v.Set("logicalParentUuid", jsonvalue.String(leaf))
+	parent, subtype := "logicalParentUuid", boundarySubtype
+	if c.Summary == "" {
+		parent, subtype = "parentUuid", unreadSubtype
 	}
-	v.Set("subtype", jsonvalue.String("compact_boundary"))
+	if leaf := s.leaf(); leaf != "" {
+		v.Set(parent, jsonvalue.String(leaf))
+	}
+	v.Set("subtype", jsonvalue.String(subtype))
 	v.Set("content", jsonvalue.String("Conversation compacted"))
 	v.Set("isMeta", jsonvalue.Raw("false"))
 	v.Set("level", jsonvalue.String("info"))
 	v.Set("compactMetadata", s.metadata(c, uuidOf(anchor.JSON())))
 	setIdentity(&v, event.ID, event.Time)
 	s.write(e.ID, v.JSON())
-	s.write(e.ID, anchor.JSON())
+	if c.Summary != "" {
+		s.write(e.ID, anchor.JSON())
+	}
 }
 
 func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsonvalue.Value {

@@ -38,7 +38,9 @@ type reader struct {
 	reply string
 	meter meter
 	// items are the ids of events by what their items say, for compactions to name.
-	items  map[string]string
+	items map[string]string
+	// asked are the user's messages that stand in the prompt.
+	asked  []asked
 	differ transcript.Differ
 }
 
@@ -87,6 +89,10 @@ func (r *reader) record(line transcript.Record) error {
 	case "compacted":
 		err = r.compacted(entry, rec.Payload, rec.Notes)
 	case "event_msg":
+		if rec.boundary() {
+			r.unread(entry, rec.Notes.Compaction)
+			return nil
+		}
 		err = r.event(entry, rec.Payload)
 	default:
 		r.session.Keep(entry, rec.Type)

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -18,21 +19,69 @@ func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *n
 	if n != nil && n.Compaction != nil {
 		n.Compaction.into(body)
 	}
-	seen := map[string]bool{}
-	for _, raw := range c.ReplacementHistory {
-		var it item
-		if transcript.DecodePart(raw, &it) != nil {
-			continue
-		}
-		if id := r.items[it.key()]; id != "" && !seen[id] {
-			seen[id] = true
+	kept := map[string]bool{}
+	keep := func(id string) {
+		if id != "" && !kept[id] {
+			kept[id] = true
 			body.KeptEventIDs = append(body.KeptEventIDs, id)
 		}
 	}
+	if c.ReplacementHistory == nil {
+		for _, a := range newest(r.asked) {
+			keep(a.event)
+		}
+	}
+	for _, raw := range c.ReplacementHistory {
+		var it item
+		if transcript.DecodePart(raw, &it) == nil {
+			keep(r.items[it.key()])
+		}
+	}
+	r.asked = slices.DeleteFunc(r.asked, func(a asked) bool { return !kept[a.event] })
 	r.reply = ""
 	entry.Body, entry.Native = body, nil
 	r.session.Append(entry)
 	return nil
+}
+
+// asked is a message of the user's.
+type asked struct {
+	event string
+	bytes int
+}
+
+// keptBytes is how much of the user's messages stays where a compaction has no list of
+// what does: the harness counts four bytes a token, up to 20,000.
+const keptBytes = 4 * 20_000
+
+// newest are the user's messages that stay then. The harness cuts the oldest of them to
+// what is left; it is kept whole here.
+func newest(all []asked) []asked {
+	i := len(all)
+	for left := keptBytes; i > 0 && left > 0; i-- {
+		left -= all[i-1].bytes
+	}
+	return all[i:]
+}
+
+// unread is the boundary of another maker's that has no summary: the harness goes on as if
+// it were not there.
+func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
+	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
+	n.into(body)
+	kept := map[string]bool{}
+	for _, line := range n.Kept {
+		kept[transcript.PositionID(transcript.Record{Line: line})] = true
+	}
+	if len(kept) > 0 {
+		for _, e := range r.session.Since(0) {
+			if kept[e.ID] {
+				body.KeptEventIDs = append(body.KeptEventIDs, e.ID)
+			}
+		}
+	}
+	entry.Body, entry.Native = body, nil
+	r.session.Append(entry)
 }
 
 // key tells items apart by what they say; empty for one that nothing can name.
@@ -62,6 +111,8 @@ type compactionNotes struct {
 	Strategy   string  `json:"strategy,omitempty"`
 	PreTokens  *uint64 `json:"pre_tokens,omitempty"`
 	PostTokens *uint64 `json:"post_tokens,omitempty"`
+	// Kept are the lines of the items that stayed, where the record has no list of them.
+	Kept []int `json:"kept,omitempty"`
 }
 
 func (n *compactionNotes) into(c *eventlog.Compaction) {

@@ -124,7 +124,11 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 		}
 	}
 	r.reply = ""
-	r.note(it, r.append(entry))
+	id := r.append(entry)
+	r.note(it, id)
+	if m.Role == eventlog.RoleUser && id != "" && entry.Labels[transcript.LabelInjected] == "" {
+		r.asked = append(r.asked, asked{id, len(textOf(it.Content))})
+	}
 	return nil
 }
 

@@ -31,6 +31,8 @@ type writer struct {
 	held map[string]bool
 	// items are the payloads that each event became, for compactions to repeat.
 	items map[string][]jsonvalue.Value
+	// lines are where these stand.
+	lines map[string][]int
 	usage map[int]map[string]string
 	at    time.Time
 	state state
@@ -77,7 +79,7 @@ func newWriter(w io.Writer, s transcript.Session, o transcript.WriteOptions) *wr
 	out := &writer{
 		out: bufio.NewWriterSize(w, 64<<10), lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
 		own: s.Labels[transcript.LabelHarness] == format, envelopes: transcript.EnvelopesOf(Name, s),
-		held: map[string]bool{}, items: map[string][]jsonvalue.Value{},
+		held: map[string]bool{}, items: map[string][]jsonvalue.Value{}, lines: map[string][]int{},
 	}
 	if !out.own {
 		out.around.version, out.around.bare = writtenVersion, false
@@ -194,7 +196,10 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	if m.Role == eventlog.RoleAssistant {
 		w.state.reply, w.state.model = m.GroupID, m.Model
 	}
-	w.announce(e, m, func() { w.write(raw) })
+	w.announce(e, m, func() {
+		w.write(raw)
+		w.lines[e.ID] = []int{w.report.Entries}
+	})
 	var rec record
 	if transcript.Decode(raw, &rec) == nil && len(rec.Payload) > 0 {
 		w.items[e.ID] = []jsonvalue.Value{jsonvalue.Raw(string(rec.Payload))}

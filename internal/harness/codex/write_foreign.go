@@ -23,7 +23,6 @@ func (w *writer) meta(instructions string) {
 	if payload := v.Get("payload"); payload != nil {
 		payload.Set("originator", jsonvalue.String("contextd"))
 		payload.Set("source", jsonvalue.String("cli"))
-		payload.Set("model_provider", jsonvalue.String("openai"))
 		if branch := w.session.Labels[transcript.LabelGitBranch]; branch != "" {
 			payload.Set("git", jsonvalue.Object(text("branch", branch)))
 		}
@@ -56,7 +55,10 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 		if item.notes.Len() > 0 && !w.around.bare {
 			v.Set("contextd", item.notes)
 		}
-		w.announce(e, &eventlog.Message{Role: m.Role, Blocks: item.blocks}, func() { w.write(v.JSON()) })
+		w.announce(e, &eventlog.Message{Role: m.Role, Blocks: item.blocks}, func() {
+			w.write(v.JSON())
+			w.lines[e.ID] = append(w.lines[e.ID], w.report.Entries)
+		})
 		w.items[e.ID] = append(w.items[e.ID], item.payload)
 	}
 	w.count(i, m)
@@ -239,22 +241,43 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 func (w *writer) compaction(c *eventlog.Compaction) {
 	w.state.reply = ""
 	var native record
-	if c.NativeJSON != "" && transcript.Decode([]byte(c.NativeJSON), &native) == nil && native.Type == "compacted" {
+	if c.NativeJSON != "" && transcript.Decode([]byte(c.NativeJSON), &native) == nil && native.boundary() {
 		w.write([]byte(transcript.Compact([]byte(c.NativeJSON))))
 		return
 	}
 	w.begin()
+	if c.Summary == "" {
+		w.unread(c)
+		return
+	}
 	history := jsonvalue.List()
 	for _, id := range c.KeptEventIDs {
 		history.Append(w.items[id]...)
 	}
-	if c.Summary != "" {
-		history.Append(itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
-	}
+	history.Append(itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
 	v := w.around.record(w.time(), "compacted", jsonvalue.Object(text("message", c.Summary), with("replacement_history", history)))
 	if notes := notesOf(c); notes.Len() > 0 && !w.around.bare {
 		v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
 	}
+	w.write(v.JSON())
+}
+
+// unread writes a boundary of which nothing can stand for what left: as what the terminal
+// is told of one, which the harness does not act on. A list without a summary would take
+// the session from the model.
+func (w *writer) unread(c *eventlog.Compaction) {
+	v := w.around.record(w.time(), "event_msg", jsonvalue.Object(text("type", contextCompacted)))
+	notes := notesOf(c)
+	kept := jsonvalue.List()
+	for _, id := range c.KeptEventIDs {
+		for _, line := range w.lines[id] {
+			kept.Append(jsonvalue.Raw(strconv.Itoa(line)))
+		}
+	}
+	if kept.Len() > 0 {
+		notes.Set("kept", kept)
+	}
+	v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
 	w.write(v.JSON())
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -93,7 +94,8 @@ func conversationOf(gauge budget.Accountant, all []eventlog.Event, policy projec
 
 // harnessView reads a log as its harness goes on behind the last boundary: the system
 // prompt, what stands for all that left, what was kept and what came since. What is
-// pinned stays too.
+// pinned stays too. System messages that the harness injected are no prompt: it writes
+// them anew, or keeps them.
 func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversation {
 	at, boundary := lastBoundary(all)
 	if at < 0 {
@@ -111,7 +113,7 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 			conv.Append(e)
 			continue
 		}
-		prompt = prompt && m.Role == eventlog.RoleSystem
+		prompt = prompt && m.Role == eventlog.RoleSystem && e.Labels[transcript.LabelInjected] != "true"
 		if prompt {
 			conv.Append(e)
 			continue

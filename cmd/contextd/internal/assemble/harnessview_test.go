@@ -52,6 +52,9 @@ func TestHarnessView(t *testing.T) {
 	}
 	pinned := text("five", eventlog.RoleUser, "pinned")
 	pinned.Body.(*eventlog.Message).Pinned = true
+	injected := text("rules", eventlog.RoleSystem, "The harness's rules.")
+	injected.Labels = map[string]string{"harness.injected": "true"}
+	before = slices.Insert(before, 1, injected)
 	after := []eventlog.Event{text("six", eventlog.RoleUser, "sixth"), text("seven", eventlog.RoleAssistant, "seventh")}
 	codex := `{"type":"compacted","payload":{"message":"","replacement_history":[{"type":"message"},` + secret + `]}}`
 	for name, c := range map[string]struct {
@@ -80,7 +83,11 @@ func TestHarnessView(t *testing.T) {
 		},
 		"a summary that nobody has": {
 			[]eventlog.Event{boundary("c", eventlog.Compaction{NativeJSON: `{"capabilityType":22}`})},
-			[]string{"You code.", "first", "second", "third", "fourth", "pinned", "sixth", "seventh"},
+			[]string{"You code.", "The harness's rules.", "first", "second", "third", "fourth", "pinned", "sixth", "seventh"},
+		},
+		"what the harness injected kept": {
+			[]eventlog.Event{boundary("c", eventlog.Compaction{Summary: "It began.", KeptEventIDs: []string{"rules", "four"}})},
+			[]string{"You code.", "It began.", "The harness's rules.", "fourth", "pinned", "sixth", "seventh"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
