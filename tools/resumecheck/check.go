@@ -29,6 +29,9 @@ func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
+	if err := markForeign(view, h, s); err != nil {
+		return Outcome{Err: err}
+	}
 	request, err := r.resume(ctx, h, s)
 	if err != nil {
 		return Outcome{Err: err}

@@ -75,15 +75,27 @@ const claudeInterrupted = "[Tool call interrupted: the session ended before this
 var renamedTools = map[string]string{"Task": "Agent"}
 
 // Revise: what the Messages API refuses stays out, which is text of whitespace alone,
-// thinking without a seal, and thinking with nothing of the same reply behind it.
+// thinking without a seal or under that of another model, thinking with nothing of the
+// same reply behind it, what the provider began to run without a result, and calls that
+// have none, unless the session ends in them.
 func (claudeCLI) Revise(view []Turn) []Turn {
+	open := map[string]bool{}
+	for i, t := range view {
+		if t.Interrupted && slices.ContainsFunc(view[i:], func(t Turn) bool { return t.Kind != Call && t.Kind != Result }) {
+			open[t.ID] = true
+		}
+	}
 	var sent []Turn
 	for _, t := range slices.Backward(view) {
-		sealed := t.Signature+t.Secret != "" && len(sent) > 0 && sent[len(sent)-1].Role == "assistant"
-		if t.Kind == Text && strings.TrimSpace(t.Body) == "" || t.Kind == Thinking && !sealed {
-			continue
+		sealed := t.Signature+t.Secret != "" && !t.Foreign && len(sent) > 0 && sent[len(sent)-1].Role == "assistant"
+		switch {
+		case t.Kind == Text && strings.TrimSpace(t.Body) == "":
+		case t.Kind == Thinking && !sealed:
+		case t.Kind == Other && strings.Contains(t.Body, `"server_tool_use"`) && !strings.Contains(t.Body, `"tool_use_id"`):
+		case open[t.ID]:
+		default:
+			sent = append(sent, t)
 		}
-		sent = append(sent, t)
 	}
 	slices.Reverse(sent)
 	return sent

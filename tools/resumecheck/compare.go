@@ -25,20 +25,28 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 	var want []Turn
 	for _, t := range view {
 		if t, ok := h.Sends(t); ok {
+			t.Foreign = false
 			want = append(want, t)
 		}
 	}
 	want = append(want, Turn{Role: "user", Kind: Text, Body: prompt})
 	want, request = besideCalls(want), besideCalls(request)
 	ids := idMap{}
+	taken := make([]bool, len(request))
 	w := 0
-	for i, got := range request {
+	for i := 0; i < len(request); i++ {
+		got := request[i]
 		switch {
+		case taken[i]:
 		case w < len(want) && ids.equal(want[w], got):
 			c.Same++
 			w++
+			taken[i] = true
+		case w < len(want) && h.Own(want[w]) && moved(ids, want[w], request, taken):
+			c.Same++
+			w++
+			i-- // against the next
 		case h.Own(got):
-			c.Own++
 		case w == len(want):
 			c.Difference = fmt.Sprintf("turn %d of the request is behind the prompt: %s", i+1, got)
 			return c
@@ -48,10 +56,27 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 			return c
 		}
 	}
+	for _, t := range taken {
+		if !t {
+			c.Own++
+		}
+	}
 	if w < len(want) {
 		c.Difference = fmt.Sprintf("turn %d of %d is not in the request: %s", w+1, len(want), want[w])
 	}
 	return c
+}
+
+// moved finds what the CLI once wrote of itself at another place: where its own messages
+// stand between the others is its own affair too.
+func moved(ids idMap, want Turn, request []Turn, taken []bool) bool {
+	for i, got := range request {
+		if !taken[i] && ids.equal(want, got) {
+			taken[i] = true
+			return true
+		}
+	}
+	return false
 }
 
 // idMap holds what the CLI calls the calls whose ids no provider takes.
@@ -64,7 +89,7 @@ func (ids idMap) equal(want, got Turn) bool {
 		got.Body = want.Body
 	}
 	got.Seam = false
-	if want.ID == "" || anyProviders.MatchString(want.ID) {
+	if want == got || want.ID == "" || anyProviders.MatchString(want.ID) {
 		return want == got
 	}
 	id, known := ids[want.ID]

@@ -32,6 +32,9 @@ type Turn struct {
 	// Signature and Secret are the provider's seals of thinking: what signs the text, and
 	// what stands for it where only the provider can read it.
 	Signature, Secret string
+	// Foreign is set on sealed thinking in the view that is of another model than the one
+	// that spoke last.
+	Foreign bool
 	// Interrupted is set on results in the view that the log does not have; what they say
 	// is contextd's.
 	Interrupted bool

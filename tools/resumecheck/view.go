@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // interrupted begins what contextd says in the place of a result that the log does not
@@ -98,4 +102,31 @@ func (b viewBlock) turn(role string) (Turn, error) {
 		return Turn{Role: role, Kind: Other, Body: string(b.Provider.JSON)}, nil
 	}
 	return Turn{}, fmt.Errorf("a block of an unknown kind")
+}
+
+// markForeign sets Foreign in a view. The view itself does not say which model spoke.
+func markForeign(view []Turn, h Harness, s Session) error {
+	read, err := harness.Read(bytes.NewReader(s.File), h.Name())
+	if err != nil {
+		return err
+	}
+	models, last := map[string]string{}, ""
+	for _, e := range read.Sessions[0].Events {
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok || m.Role != eventlog.RoleAssistant || e.Labels[transcript.LabelInjected] != "" {
+			continue
+		}
+		last = m.Model
+		for _, b := range m.Blocks {
+			if t, ok := b.(eventlog.Thinking); ok {
+				models[t.Signature+t.RedactedData+t.EncryptedContent] = m.Model
+			}
+		}
+	}
+	for i := range view {
+		if t := &view[i]; t.Kind == Thinking && t.Signature+t.Secret != "" {
+			t.Foreign = models[t.Signature+t.Secret] != last
+		}
+	}
+	return nil
 }
