@@ -8,6 +8,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// Subagent reports whether a session is a subagent's.
+func Subagent(s transcript.Session) bool {
+	return own(s) && s.Labels[labelSidechain] == "true"
+}
+
+// BeginsSubagent reports whether calls of the tool do so; the argument "prompt" is what the
+// subagent is told.
+func BeginsSubagent(tool string) bool { return tool == "Task" || tool == "Agent" }
+
 // sidechains keeps the conversations of subagents apart. A record names its
 // subagent, or else belongs where its parent does.
 type sidechains struct {
@@ -63,7 +72,7 @@ func (c *sidechains) note(rec *record, main bool, blocks []eventlog.Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case eventlog.ToolCall:
-			if main && (b.Name == "Task" || b.Name == "Agent") {
+			if main && BeginsSubagent(b.Name) {
 				var input struct {
 					Prompt string `json:"prompt"`
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,36 @@ func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, path
 	files := planImport(paths, flags.session)
 	report := &importReport{client: c, cmd: cmd, verbose: flags.verbose, progress: newProgress(cmd.ErrOrStderr())}
 	report.progress.expect(len(files))
-	group, ctx := errgroup.WithContext(cmd.Context())
+	var err error
+	for _, wave := range waves(files) {
+		if err == nil {
+			err = importAll(cmd.Context(), api, flags, wave, report)
+		}
+	}
+	report.progress.close()
+	if cause := cmd.Context().Err(); cause != nil {
+		err = fmt.Errorf("%w: import again to go on", cause)
+	}
+	return errors.Join(err, report.end())
+}
+
+// waves puts behind all others the files that lie where harnesses put those of subagents:
+// what began them has to be there.
+func waves(files []plannedFile) [2][]plannedFile {
+	var out [2][]plannedFile
+	for _, f := range files {
+		wave := 0
+		if strings.Contains(f.session, "/subagents/") {
+			wave = 1
+		}
+		out[wave] = append(out[wave], f)
+	}
+	return out
+}
+
+// importAll imports several files at once.
+func importAll(ctx context.Context, api api, flags importFlags, files []plannedFile, report *importReport) error {
+	group, ctx := errgroup.WithContext(ctx)
 	todo := make(chan plannedFile)
 	group.Go(func() error {
 		defer close(todo)
@@ -61,12 +91,7 @@ func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, path
 			return nil
 		})
 	}
-	err := group.Wait()
-	report.progress.close()
-	if cause := cmd.Context().Err(); cause != nil {
-		err = fmt.Errorf("%w: import again to go on", cause)
-	}
-	return errors.Join(err, report.end())
+	return group.Wait()
 }
 
 // importOne imports a file if it is a transcript.

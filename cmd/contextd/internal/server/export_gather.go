@@ -27,9 +27,9 @@ func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcrip
 	}
 	var out harness.Transcript
 	for _, session := range append([]eventlog.Session{main}, parts...) {
-		part := harness.Session{ParentCallID: session.Labels[labelParentCall], Labels: maps.Clone(session.Labels)}
+		part := harness.Session{Labels: maps.Clone(session.Labels)}
 		if session.ID != id {
-			part.Suffix = strings.TrimPrefix(session.ID, id+"/")
+			part.Suffix, part.ParentCallID = strings.TrimPrefix(session.ID, id+"/"), session.Labels[labelParentCall]
 		}
 		delete(part.Labels, labelParentSession)
 		delete(part.Labels, labelParentCall)
@@ -57,7 +57,7 @@ func (s *Server) partsOf(ctx context.Context, id string) ([]eventlog.Session, er
 				page = nil
 				break
 			}
-			if session.Labels[labelParentSession] == id {
+			if belongs(session, id) {
 				parts = append(parts, session)
 			}
 		}
@@ -70,6 +70,12 @@ func (s *Server) partsOf(ctx context.Context, id string) ([]eventlog.Session, er
 		return cmp.Or(cmp.Compare(stem(a.ID), stem(b.ID)), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return parts, nil
+}
+
+// belongs reports whether a session was imported with another. A fork that somebody made of
+// one that was has its labels, and another parent.
+func belongs(session eventlog.Session, id string) bool {
+	return session.Labels[labelParentSession] == id && (session.ParentID == id || session.ParentID == "")
 }
 
 // stem is an id without the number at its end.

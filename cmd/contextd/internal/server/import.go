@@ -184,22 +184,30 @@ func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	if errors.As(err, &missing) {
 		return nil
 	}
-	if err == nil && session.Labels[labelParentSession] != id {
+	if err == nil && !belongs(session, id) {
 		err = &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be another: %s exists already and was not imported with %s", target, id)}
 	}
 	return err
 }
 
-// beginPart makes the session of a part. A subagent's is a fork of the main one that
-// shares nothing with it, and has its settings; the main one must be there.
+// beginPart makes the session of a part. A subagent's is a fork of the one that began it,
+// which shares nothing with it and has its settings; that one must be there.
 func (s *Server) beginPart(ctx context.Context, id string, part harness.Session, labels map[string]string) error {
-	target := partID(id, part.Suffix)
-	if part.Suffix == "" || !part.Sidechain() {
+	target, parent := partID(id, part.Suffix), ""
+	if part.Suffix == "" {
+		var err error
+		if parent, labels, err = s.parentOf(ctx, id, part, labels); err != nil {
+			return err
+		}
+	} else if part.Sidechain() {
+		parent = id
+	}
+	if parent == "" {
 		_, err := s.create(ctx, eventlog.Session{ID: target, CreateTime: s.clock(), Labels: labels})
 		return err
 	}
 	return s.quota.make(func() error {
-		_, err := s.store.Fork(ctx, eventlog.ForkRequest{ParentID: id, NewID: target, Time: s.clock(), Labels: labels})
+		_, err := s.store.Fork(ctx, eventlog.ForkRequest{ParentID: parent, NewID: target, Time: s.clock(), Labels: labels})
 		return err
 	})
 }

@@ -148,6 +148,12 @@ func TestImportForksSubagents(t *testing.T) {
 		}
 		a.checkSubagents(t, "p/s", grown)
 		exported := a.exportClaude(t, "p/s")
+		if _, err := a.ForkSession(t.Context(), &contextdv1.ForkSessionRequest{SessionId: side, NewSessionId: "p/s/mine"}); err != nil {
+			t.Fatal(err)
+		}
+		if again := a.exportClaude(t, "p/s"); !bytes.Equal(again, exported) {
+			t.Error("a fork of a subagent's session is exported with its parent")
+		}
 
 		// Without its parent it stays what it was, and belongs to the next one of the name.
 		if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "p/s"}); err != nil {
@@ -211,4 +217,51 @@ func TestImportIntoOlderSessions(t *testing.T) {
 			t.Errorf("importing over a session of something else: %v", err)
 		}
 	})
+}
+
+// TestImportSubagentsFile: a subagent's transcript that is a file of its own becomes a fork
+// of the session whose id the file's place names, if that is there and began it.
+func TestImportSubagentsFile(t *testing.T) {
+	record := func(rest string) string { return `{"sessionId":"aaaa",` + rest + "}\n" }
+	call := func(id, prompt string) string {
+		return record(fmt.Sprintf(`"type":"assistant","uuid":%q,"message":{"role":"assistant","id":%q,"content":[{"type":"tool_use","id":%q,"name":"Task","input":{"prompt":%q}}]}`, "a"+id, "m"+id, id, prompt))
+	}
+	agent := record(`"type":"user","uuid":"x1","isSidechain":true,"agentId":"x","message":{"role":"user","content":"Look."}`)
+	main := record(`"type":"user","uuid":"u1","message":{"role":"user","content":"Go."}`)
+	for name, c := range map[string]struct {
+		main, at, file string
+		parent, call   string
+	}{
+		"below its parent":             {main + call("t1", "Look.") + call("t2", "Read."), "p/aaaa/subagents/agent-x", agent, "p/aaaa", "t1"},
+		"of a call that is not known":  {main + call("t2", "Read."), "p/aaaa/subagents/agent-x", agent, "p/aaaa", ""},
+		"of one of two calls":          {main + call("t1", "Look.") + call("t2", "Look."), "p/aaaa/subagents/agent-x", agent, "p/aaaa", ""},
+		"elsewhere":                    {main + call("t1", "Look."), "q/agent-x", agent, "", ""},
+		"of another session":           {main + call("t1", "Look."), "p/aaaa/subagents/agent-x", strings.ReplaceAll(agent, "aaaa", "p"), "", ""},
+		"below a session of that name": {strings.ReplaceAll(main, "aaaa", "zzzz"), "p/aaaa/subagents/agent-x", agent, "", ""},
+		"before its parent":            {"", "p/aaaa/subagents/agent-x", agent, "", ""},
+		"no subagent":                  {main + call("t1", "Look."), "p/aaaa/subagents/agent-x", strings.ReplaceAll(agent, "true", "false"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+				a := serve(t, open(t))
+				if c.main != "" {
+					if _, err := a.importAs(t, "p/aaaa", "", c.main); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 {
+					if _, err := a.importAs(t, c.at, "claude", c.file); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := a.session(t, c.at)
+				if got.GetHeadSeq() != 1 || got.GetParentSessionId() != c.parent || got.GetLabels()["harness.parent_call_id"] != c.call {
+					t.Errorf("it is %v", got)
+				}
+				if again := a.exportClaude(t, c.at); strings.Count(string(again), "\n") != 1 || !strings.Contains(string(again), "Look.") {
+					t.Errorf("it is exported as %s", again)
+				}
+			})
+		})
+	}
 }
