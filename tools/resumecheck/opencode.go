@@ -29,6 +29,10 @@ const opencodeConfig = `{"autoupdate": false, "share": "disabled", "snapshot": f
 "models": {%[5]q: {"reasoning": true, "tool_call": true, "attachment": true, "temperature": false,
 "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]}, "limit": {"context": 100000000, "output": 1000}}}}}}`
 
+// opencodeInstalled tells OpenCode that its configuration needs no packages: no setting
+// keeps it from fetching that of plugins, of which there are none.
+const opencodeInstalled = `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`
+
 // Place lays the export into the home; Prepare imports it.
 func (c opencodeCLI) Place(h Home, s Session) error {
 	model, err := opencodeModelOf(s.File)
@@ -41,7 +45,12 @@ func (c opencodeCLI) Place(h Home, s Session) error {
 		npm = "@ai-sdk/openai"
 	}
 	config := fmt.Appendf(nil, opencodeConfig, model.Provider, model.name(), npm, h.URL+"/v1", model.ID)
-	return writeFiles(h.Dir, map[string][]byte{".config/opencode/opencode.json": config, "session.json": s.File})
+	return writeFiles(h.Dir, map[string][]byte{
+		".config/opencode/opencode.json":     config,
+		".config/opencode/node_modules/none": nil,
+		".config/opencode/package-lock.json": []byte(opencodeInstalled),
+		"session.json":                       s.File,
+	})
 }
 
 func (m opencodeModel) name() string { return m.Provider + "/" + m.ID }

@@ -19,7 +19,15 @@ func answerResponses(e *events, body []byte) {
 		"type": "message", "id": "msg_ok", "role": "assistant", "status": "completed",
 		"content": []object{{"type": "output_text", "text": "ok", "annotations": []object{}}},
 	}
-	e.send(object{"type": "response.created", "response": object{"id": "resp_ok", "model": modelOf(body)}})
+	e.send(object{"type": "response.created", "response": object{"id": "resp_ok", "created_at": 1, "model": modelOf(body)}})
+	e.send(object{"type": "response.output_item.added", "output_index": 0, "item": object{
+		"type": "message", "id": "msg_ok", "role": "assistant", "status": "in_progress", "content": []object{},
+	}})
+	e.send(object{
+		"type": "response.content_part.added", "item_id": "msg_ok", "output_index": 0, "content_index": 0,
+		"part": object{"type": "output_text", "text": "", "annotations": []object{}},
+	})
+	e.send(object{"type": "response.output_text.delta", "item_id": "msg_ok", "output_index": 0, "content_index": 0, "delta": "ok"})
 	e.send(object{"type": "response.output_item.done", "output_index": 0, "item": message})
 	e.send(object{"type": "response.completed", "response": object{
 		"id": "resp_ok", "model": modelOf(body), "status": "completed", "output": []object{message},

@@ -33,6 +33,15 @@ func (r *reader) compaction(entry transcript.Entry, p *part) {
 	r.pending = &pending{entry: entry, body: body}
 }
 
+// unread is a compaction whose summary cannot be read, which the writer keeps where no
+// model sees it.
+func (r *reader) unread(entry transcript.Entry, m *compactionMetadata) {
+	body := &eventlog.Compaction{}
+	r.told(body, m)
+	entry.Body, entry.Native = body, nil
+	r.session.Append(entry)
+}
+
 // since returns the ids of the events from a message on.
 func (r *reader) since(message string) []string {
 	if message == "" {

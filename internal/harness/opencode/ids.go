@@ -32,6 +32,16 @@ func makeID(prefix string, at time.Time, order int, seed string) string {
 	return fmt.Sprintf("%s_%012x%s", prefix, n, name(seed))
 }
 
+// idLength is that of the harness's ids behind the prefix: a time and 14 letters.
+const idLength = 12 + 14
+
+// ownID reports whether the id of a message is one of the harness's: only such ids sort by
+// their time, and others have messages that begin with the same letters.
+func ownID(id string) bool {
+	rest, ok := strings.CutPrefix(id, messagePrefix+"_")
+	return ok && len(rest) == idLength && strings.IndexFunc(rest, func(c rune) bool { return !strings.ContainsRune(letters, c) }) < 0
+}
+
 // partID numbers the parts of a message.
 func partID(message string, n int) string {
 	return fmt.Sprintf("%s_%04x%s", partPrefix, n, name(message))

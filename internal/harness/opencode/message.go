@@ -20,6 +20,8 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Role == "system":
 			m.Role, typed = eventlog.RoleSystem, true
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
+		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Compaction != nil:
+			r.unread(kept, p.Metadata[systemMark].Compaction)
 		case p.Type == "text" && !p.Ignored:
 			typed = typed || !p.Synthetic
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
@@ -166,6 +168,9 @@ const (
 	// labelExit is the exit code of a command that failed and that the harness takes
 	// for completed.
 	labelExit = Name + ".exit"
+	// labelInterrupted is "true" on a result that a command gave until it was interrupted:
+	// an error for the user, and for the model its output.
+	labelInterrupted = Name + ".interrupted"
 	// labelWithin is "true" on a compaction whose request stands in a message that
 	// says something else too.
 	labelWithin = Name + ".within"
@@ -181,6 +186,9 @@ func (s *state) labels() map[string]string {
 	if id := s.Metadata.SessionID; id != "" && len(id) <= transcript.MaxLabelValue {
 		labels[transcript.LabelSubagentSession] = id
 	}
+	if _, ok := s.interrupted(); ok {
+		labels[labelInterrupted] = "true"
+	}
 	if len(labels) == 0 {
 		return nil
 	}
@@ -190,7 +198,9 @@ func (s *state) labels() map[string]string {
 func (s *state) content() []eventlog.Block {
 	var blocks []eventlog.Block
 	text := s.Output
-	if s.Status == "error" {
+	if output, ok := s.interrupted(); ok {
+		text = output
+	} else if s.Status == "error" {
 		text = s.Error
 	}
 	if text != "" {

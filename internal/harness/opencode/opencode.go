@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Name of the harness.
@@ -123,6 +124,9 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 	}
 	if len(events) == 0 || whole(events) != "" {
 		return
+	}
+	if _, ok := events[0].Body.(*eventlog.Compaction); ok {
+		return // the writer's own
 	}
 	base := r.render.message(events, resultsOf(events))
 	r.session.Envelope(from, r.differ.Difference(&base, prune(raw, role)))

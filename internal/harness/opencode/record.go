@@ -125,7 +125,16 @@ func (s *state) answered() bool { return s.Status == "completed" || s.Status == 
 
 // failed reports whether it ended badly: by its state, or by the exit code of a
 // command.
-func (s *state) failed() bool { return s.Status == "error" || s.exit() != "" }
+func (s *state) failed() bool {
+	_, interrupted := s.interrupted()
+	return s.Status == "error" && !interrupted || s.exit() != ""
+}
+
+// interrupted returns what a tool had put out when it was interrupted; the model is given
+// that and no error.
+func (s *state) interrupted() (output string, ok bool) {
+	return s.Metadata.Output, s.Status == "error" && s.Metadata.Interrupted
+}
 
 // exit is the exit code of a command that failed and that the harness takes for
 // completed.
@@ -140,6 +149,9 @@ func (s *state) exit() string {
 type metadata struct {
 	Exit      int
 	SessionID string // where a subagent ran
+	// Interrupted is set where Output is what there was until then.
+	Interrupted bool
+	Output      string
 }
 
 // UnmarshalJSON never fails.
@@ -148,14 +160,19 @@ func (m *metadata) UnmarshalJSON(raw []byte) error {
 	var told struct {
 		Exit      json.RawMessage `json:"exit"`
 		SessionID json.RawMessage `json:"sessionId"`
+		Stopped   json.RawMessage `json:"interrupted"`
+		Output    json.RawMessage `json:"output"`
 	}
 	if transcript.DecodePart(raw, &told) != nil {
-		told.Exit, told.SessionID = nil, nil
+		told.Exit, told.SessionID, told.Stopped = nil, nil, nil
 	}
 	if n, err := strconv.Atoi(string(told.Exit)); err == nil {
 		m.Exit = n
 	}
 	m.SessionID, _ = transcript.Text(told.SessionID)
+	if string(told.Stopped) == "true" {
+		m.Output, m.Interrupted = transcript.Text(told.Output)
+	}
 	return nil
 }
 

@@ -18,8 +18,9 @@ type renderer struct {
 	complete bool
 	// metadata adds the tools' metadata, of which the reader keeps nothing else.
 	metadata bool
-	parent   string // the user's message that replies answer
-	model    string // of the last reply, or the first one to come
+	parent   string    // the user's message that replies answer
+	model    string    // of the last reply, or the first one to come
+	last     time.Time // of the message before
 	warn     func(format string, args ...any)
 	id       func(e *eventlog.Event) string
 	// placed, if not nil, is told which message an event's content stands in.
@@ -135,7 +136,15 @@ func partNumber(event string) int {
 	return i
 }
 
+// info begins a message's info. The harness orders messages by their times and, where
+// these are equal, by their ids, so that what it is given must not go back in time.
 func (r *renderer) info(message, role string, at time.Time) jsonvalue.Value {
+	if r.complete {
+		if at.Before(r.last) {
+			at = r.last
+		}
+		r.last = at
+	}
 	return jsonvalue.Object(text("id", message), text("sessionID", r.session), text("role", role),
 		member("time", jsonvalue.Object(number("created", millis(at)))))
 }

@@ -98,20 +98,24 @@ func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[stri
 		info.Set("path", jsonvalue.Object(text("cwd", r.directory), text("root", r.directory)))
 	}
 	if r.complete {
-		r.requireReply(&info, calls)
+		r.requireReply(&info, p.message, calls)
 		info.Get("time").Set("completed", jsonvalue.Raw(strconv.FormatInt(millis(last), 10)))
 	}
 	return info
 }
 
 // requireReply adds what the harness requires of a reply.
-func (r *renderer) requireReply(info *jsonvalue.Value, calls bool) {
+func (r *renderer) requireReply(info *jsonvalue.Value, message string, calls bool) {
 	finish := "stop"
 	if calls {
 		finish = "tool-calls"
 	}
+	parent := r.parent
+	if parent == "" {
+		parent = message // nobody asked, and there must be one
+	}
 	for _, m := range []jsonvalue.Member{
-		text("parentID", r.parent), text("modelID", r.model), text("providerID", providerOf(r.model)),
+		text("parentID", parent), text("modelID", r.model), text("providerID", providerOf(r.model)),
 		text("mode", "build"), text("agent", "build"), number("cost", 0), text("finish", finish),
 	} {
 		info.Set(m.Name, m.Value)
@@ -184,13 +188,21 @@ func (r *renderer) tool(p *parts, call eventlog.ToolCall, e *eventlog.Event, res
 	exit := done.event.Labels[labelExit]
 	output, attachments := r.output(p, done.block)
 	state := jsonvalue.Object(text("status", "completed"), input, text("output", output), text("title", ""))
-	if done.block.IsError && exit == "" {
+	interrupted := done.event.Labels[labelInterrupted] == "true"
+	switch {
+	case interrupted:
+		state = jsonvalue.Object(text("status", "error"), input, text("error", "Tool execution aborted"))
+	case done.block.IsError && exit == "":
 		state = jsonvalue.Object(text("status", "error"), input, text("error", output))
 	}
 	if r.metadata {
 		metadata := jsonvalue.Object()
 		if _, err := strconv.Atoi(exit); err == nil {
 			metadata.Set("exit", jsonvalue.Raw(exit))
+		}
+		if interrupted {
+			metadata.Set("interrupted", jsonvalue.Raw("true"))
+			metadata.Set("output", jsonvalue.String(output))
 		}
 		metadata.SetString("sessionId", done.event.Labels[transcript.LabelSubagentSession])
 		state.Set("metadata", metadata)

@@ -2,11 +2,16 @@ package opencode_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextd/contextd/internal/harness/harnesstest"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // TestSessionID: OpenCode takes no id of a session that does not begin as its own do.
@@ -25,6 +30,138 @@ func TestSessionID(t *testing.T) {
 		}
 		if got := again.Sessions[0].Labels[transcript.LabelSessionID]; got != want {
 			t.Errorf("%s becomes %s", given, got)
+		}
+	}
+}
+
+func written(t *testing.T, events ...eventlog.Event) (file []byte, again transcript.Transcript) {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := opencode.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	file = bytes.Clone(out.Bytes())
+	again, err := opencode.Read(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, again
+}
+
+func text(role eventlog.Role, id, said string, at int64) eventlog.Event {
+	e := eventlog.Event{ID: id, Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: said}}}}
+	if at > 0 {
+		e.Time = time.Unix(at, 0).UTC()
+	}
+	return e
+}
+
+// infosOf are those of a file's messages.
+func infosOf(t *testing.T, file []byte) []info {
+	t.Helper()
+	var session struct {
+		Messages []struct {
+			Info info `json:"info"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(file, &session); err != nil {
+		t.Fatal(err)
+	}
+	var all []info
+	for _, m := range session.Messages {
+		all = append(all, m.Info)
+	}
+	return all
+}
+
+type info struct {
+	ID       string `json:"id"`
+	Role     string `json:"role"`
+	ParentID string `json:"parentID"`
+	Time     struct {
+		Created int64 `json:"created"`
+	} `json:"time"`
+}
+
+// TestOrder: in the order of the harness, by times and then by ids, messages stand as they
+// were said, whatever their events are called and though their times go back.
+func TestOrder(t *testing.T) {
+	var events []eventlog.Event
+	for i := range 12 {
+		events = append(events, text(eventlog.RoleUser, fmt.Sprintf("msg-%d", i+1), "said", 0))
+	}
+	events = append(
+		events, text(eventlog.RoleUser, "msg_0a1b2c", "later", 50), text(eventlog.RoleUser, "msg_00", "as late", 50),
+		text(eventlog.RoleUser, "b", "earlier", 40), text(eventlog.RoleUser, "a", "at no time", 0),
+	)
+	file, _ := written(t, events...)
+	all := infosOf(t, file)
+	if len(all) != len(events) {
+		t.Fatalf("%d messages", len(all))
+	}
+	for i := 1; i < len(all); i++ {
+		a, b := all[i-1], all[i]
+		if a.Time.Created > b.Time.Created || a.Time.Created == b.Time.Created && a.ID >= b.ID {
+			t.Errorf("message %d (%s at %d) comes before message %d (%s at %d)", i+1, b.ID, b.Time.Created, i, a.ID, a.Time.Created)
+		}
+	}
+}
+
+// TestNobodyAsked: a reply names a message that it answers even if there is none.
+func TestNobodyAsked(t *testing.T) {
+	file, _ := written(t, text(eventlog.RoleAssistant, "a", "Hello", 1))
+	if all := infosOf(t, file); len(all) != 1 || all[0].ParentID != all[0].ID || !strings.HasPrefix(all[0].ID, "msg_") {
+		t.Errorf("the messages are %+v", all)
+	}
+}
+
+// TestUnreadableSummary: the harness is not told to go on without what nobody can read, and
+// the compaction comes back.
+func TestUnreadableSummary(t *testing.T) {
+	before := uint64(900)
+	want := eventlog.Compaction{Trigger: eventlog.TriggerThreshold, Mode: "auto", PreTokens: &before, KeptEventIDs: []string{"b"}}
+	file, again := written(t, text(eventlog.RoleUser, "a", "Go", 1), text(eventlog.RoleAssistant, "b", "Gone", 2), eventlog.Event{ID: "c", Body: &want})
+	if bytes.Contains(file, []byte(`"type":"compaction"`)) || !bytes.Contains(file, []byte(`"ignored":true`)) {
+		t.Errorf("the harness would leave out what is before\n%s", file)
+	}
+	events := again.Sessions[0].Events
+	got, ok := events[len(events)-1].Body.(*eventlog.Compaction)
+	if !ok {
+		t.Fatalf("the compaction became %T", events[len(events)-1].Body)
+	}
+	if got.Trigger != want.Trigger || got.Mode != want.Mode || got.PreTokens == nil || *got.PreTokens != before ||
+		len(got.KeptEventIDs) != 1 || got.KeptEventIDs[0] != events[1].ID || got.Summary != "" {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+// TestInterrupted: the model is given what a tool had put out, and so it is when the
+// session is written again.
+func TestInterrupted(t *testing.T) {
+	const file = `{"info":{"id":"ses_1","directory":"/src"},"messages":[{"info":{"id":"msg_1","role":"assistant","time":{"created":1}},
+		"parts":[{"type":"tool","callID":"c","tool":"bash","state":{"status":"error","input":{},"error":"Tool execution aborted",
+		"metadata":{"interrupted":true,"output":"one line\n","more":1},"time":{"start":1,"end":2}}}]}]}`
+	read, err := opencode.Read(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result *eventlog.ToolResult
+	for _, e := range read.Sessions[0].Events {
+		if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleTool {
+			r, _ := m.Blocks[0].(eventlog.ToolResult)
+			result = &r
+		}
+	}
+	if result == nil || result.IsError || len(result.Content) != 1 || result.Content[0] != eventlog.Block(eventlog.Text{Text: "one line\n"}) {
+		t.Errorf("the result is %+v", result)
+	}
+	var out bytes.Buffer
+	if _, err := opencode.Write(&out, read, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"status":"error"`, `"interrupted":true`, `"output":"one line\n"`, `"error":"Tool execution aborted"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in\n%s", want, out.String())
 		}
 	}
 }

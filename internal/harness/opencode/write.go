@@ -154,7 +154,7 @@ func (w *writer) messageID(e *eventlog.Event) string {
 		return id
 	}
 	id := key
-	if !strings.HasPrefix(key, messagePrefix) || strings.Contains(key, "/") {
+	if !ownID(key) {
 		if e.Time.After(w.last) {
 			w.last = e.Time
 		}

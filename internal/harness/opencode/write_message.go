@@ -3,6 +3,7 @@ package opencode
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
@@ -50,6 +51,7 @@ func (w *writer) message(events []eventlog.Event) {
 		w.foreign.parent = messageID(events[0].ID)
 		w.ids[messageID(events[0].ID)] = w.foreign.parent
 		w.add(v)
+		w.behind(events)
 		return
 	}
 	for i := range events {
@@ -60,6 +62,15 @@ func (w *writer) message(events []eventlog.Event) {
 	}
 	if c, ok := events[0].Body.(*eventlog.Custom); ok {
 		w.warning("events of type %.100s are no messages of opencode and are left out", c.Type)
+	}
+}
+
+// behind has what is not the harness's own stand behind a message that is.
+func (w *writer) behind(events []eventlog.Event) {
+	for i := range events {
+		if at := events[i].Time; !at.IsZero() && !at.Before(w.foreign.last) {
+			w.foreign.last = at.Add(time.Millisecond)
+		}
 	}
 }
 
@@ -112,16 +123,19 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 // harness does not say of it is metadata of the summary's text.
 func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	p := parts{session: w.foreign.session, message: w.messageID(e)}
+	tail, kept, all := w.kept(c)
+	if c.Summary == "" {
+		w.warning("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
+		part := p.add("text", text("text", ""), member("ignored", jsonvalue.Raw("true")), member("metadata", *metadataOf(c, all)))
+		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part.JSON())}))
+		return
+	}
 	auto := "true"
 	if c.Trigger == eventlog.TriggerManual || c.Trigger == eventlog.TriggerUnspecified {
 		auto = "false"
 	}
 	part := p.add("compaction", member("auto", jsonvalue.Raw(auto)))
-	tail, kept := w.kept(c)
 	part.SetString("tail_start_id", tail)
-	if c.Summary == "" {
-		w.warning("a compaction whose summary is not readable has an empty one in opencode")
-	}
 	asked := *c
 	asked.NativeJSON = string(part.JSON())
 	w.add(w.foreign.request(e, &asked))
@@ -131,7 +145,7 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 
 // kept finds the first message of the tail that was kept. If more was kept, which
 // the harness has no place for, all of it is named.
-func (w *writer) kept(c *eventlog.Compaction) (tail string, named []jsonvalue.Value) {
+func (w *writer) kept(c *eventlog.Compaction) (tail string, named, all []jsonvalue.Value) {
 	kept := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
 		if message, ok := w.owner[id]; ok {
@@ -146,15 +160,17 @@ func (w *writer) kept(c *eventlog.Compaction) (tail string, named []jsonvalue.Va
 	more := false
 	for i, message := range w.sent {
 		if kept[message] {
-			named = append(named, jsonvalue.String(message))
+			all = append(all, jsonvalue.String(message))
 			more = more || i < first
 		}
 	}
 	if !more {
-		return tail, nil
+		return tail, nil, all
 	}
-	w.warning("a compaction that kept more than a tail keeps in opencode the tail alone")
-	return tail, named
+	if c.Summary != "" {
+		w.warning("a compaction that kept more than a tail keeps in opencode the tail alone")
+	}
+	return tail, all, all
 }
 
 func metadataOf(c *eventlog.Compaction, kept []jsonvalue.Value) *jsonvalue.Value {
