@@ -24,7 +24,7 @@ type transcripts struct {
 type importStream = grpc.ClientStreamingServer[contextdv1.ImportTranscriptRequest, contextdv1.ImportTranscriptResponse]
 
 // ImportTranscript reads a transcript into a session. Conversations of subagents
-// become sessions of their own, named after it. It may be repeated: what is in
+// become forks of it that share nothing, named after it. It may be repeated: what is in
 // the log already is not appended again.
 func (t *transcripts) ImportTranscript(stream importStream) error {
 	s := t.server
