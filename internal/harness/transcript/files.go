@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,16 +13,17 @@ type Editors map[string][]string
 // Files are the files that a call of the tool is to change; none if it is no editor.
 func (e Editors) Files(tool string, arguments []byte) []string {
 	names := e[tool]
-	if len(names) == 0 {
+	if len(names) == 0 || !Valid(arguments) {
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if Decode(arguments, &members) != nil {
-		return nil
-	}
+	members := membersOf(arguments)
 	var files []string
 	for _, name := range names {
-		if file, ok := Text(members[name]); ok && file != "" {
+		i := members.find([]byte(name), new(int))
+		if i < 0 {
+			continue
+		}
+		if file, ok := Text(members[i].value); ok && file != "" {
 			files = append(files, file)
 		}
 	}
