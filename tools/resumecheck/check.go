@@ -32,6 +32,9 @@ func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
 	if err := markForeign(view, h, s); err != nil {
 		return Outcome{Err: err}
 	}
+	if r, ok := h.(Reviser); ok {
+		view = r.Revise(view, s)
+	}
 	request, err := r.resume(ctx, h, s)
 	if err != nil {
 		return Outcome{Err: err}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"path/filepath"
 	"regexp"
@@ -77,13 +78,17 @@ var renamedTools = map[string]string{"Task": "Agent"}
 // Revise: what the Messages API refuses stays out, which is text of whitespace alone,
 // thinking without a seal or under that of another model, thinking with nothing of the
 // same reply behind it, what the provider began to run without a result, and calls that
-// have none, unless the session ends in them.
-func (claudeCLI) Revise(view []Turn) []Turn {
-	open := map[string]bool{}
-	for i, t := range view {
-		if t.Interrupted && slices.ContainsFunc(view[i:], func(t Turn) bool { return t.Kind != Call && t.Kind != Result }) {
-			open[t.ID] = true
+// have none, unless the session ends in them. Where contextd wrote the session of another,
+// it has given such calls results.
+func (claudeCLI) Revise(view []Turn, s Session) []Turn {
+	open, given := map[string]bool{}, bytes.Contains(s.File, []byte(`"contextd":{"interrupted":true}`))
+	for i := range view {
+		t := &view[i]
+		if !t.Interrupted || !slices.ContainsFunc(view[i:], func(t Turn) bool { return t.Kind != Call && t.Kind != Result }) {
+			continue
 		}
+		open[t.ID] = !given
+		t.Interrupted = !given // it is there, and says what the view says
 	}
 	var sent []Turn
 	for _, t := range slices.Backward(view) {

@@ -99,6 +99,9 @@ func (codexCLI) Sends(t Turn) (Turn, bool) {
 	if t.Interrupted {
 		t.Interrupted, t.Body = false, "aborted"
 	}
+	if t.Kind == Call && t.Name == "local_shell" {
+		t.Body = withoutNulls(t.Body)
+	}
 	if t.Kind == Other {
 		var it responsesItem
 		if json.Unmarshal([]byte(t.Body), &it) == nil {

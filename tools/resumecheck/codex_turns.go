@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -69,7 +70,7 @@ func (it responsesItem) turns() ([]Turn, error) {
 		// contextd gives such a call as one with an object: docs/harness/codex.md.
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Name, Body: quoteInput(it.Input)}}, nil
 	case "local_shell_call":
-		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "local_shell", Body: compacted(string(it.Action))}}, nil
+		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "local_shell", Body: withoutNulls(string(it.Action))}}, nil
 	case "tool_search_call":
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "tool_search", Body: compacted(textOr(it.Arguments))}}, nil
 	case "tool_search_output":
@@ -147,6 +148,20 @@ func compacted(arguments string) string {
 		return arguments
 	}
 	return out.String()
+}
+
+// withoutNulls is JSON without the members that Codex fills up.
+func withoutNulls(raw string) string {
+	var members map[string]any
+	if json.Unmarshal([]byte(raw), &members) != nil {
+		return raw
+	}
+	maps.DeleteFunc(members, func(_ string, v any) bool { return v == nil })
+	again, err := json.Marshal(members)
+	if err != nil {
+		return raw
+	}
+	return string(again)
 }
 
 func quoteInput(text string) string {

@@ -18,10 +18,6 @@ type Comparison struct {
 // Compare holds the turns of a request to those of the view and the prompt behind them.
 func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 	var c Comparison
-	view = slices.Clone(view)
-	if r, ok := h.(Reviser); ok {
-		view = r.Revise(view)
-	}
 	var want []Turn
 	for _, t := range view {
 		if t, ok := h.Sends(t); ok {

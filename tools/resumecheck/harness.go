@@ -32,10 +32,10 @@ type Preparer interface {
 	Prepare(ctx context.Context, h Home, s Session, run func(Command) error) error
 }
 
-// Reviser is a harness whose rules for what it sends look at more than one turn; it is
-// asked before Sends.
+// Reviser is a harness whose rules for what it sends look at more than one turn, or at what
+// the file says besides; it is asked before Sends.
 type Reviser interface {
-	Revise(view []Turn) []Turn
+	Revise(view []Turn, s Session) []Turn
 }
 
 // Home is all that a CLI has of the machine.

@@ -99,6 +99,9 @@ func (r *reader) record(line transcript.Record) error {
 	// What a boundary kept stands before it, and what comes is not known yet.
 	defer r.parents.note(r.chains.key(&rec), &rec, line.Line)
 	switch {
+	case rec.Notes != nil && rec.Notes.Interrupted:
+		entry.Native = r.native(&rec, entry.Native)
+		r.session(&rec).Record(entry, "interrupted")
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
 		r.conversation(&rec, entry)
 	case rec.Type == "system" && rec.Subtype == boundarySubtype:

@@ -42,6 +42,8 @@ type notes struct {
 	Wrapped []string `json:"wrapped,omitempty"`
 	// Spaced are arguments with whitespace between their tokens, by the ids of calls.
 	Spaced map[string]string `json:"spaced,omitempty"`
+	// Interrupted is set on a result that no one gave, and that is none in the log.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 type message struct {

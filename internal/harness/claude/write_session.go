@@ -25,6 +25,10 @@ type sessionWriter struct {
 	uuids map[string][]string
 	// place is where in lines a record stands.
 	place map[string]int
+	// open are the calls of the newest reply, of the group, that have no result.
+	open     []string
+	group    string
+	answered map[string]bool
 	// usage is made when first needed.
 	usage map[int]map[string]string
 	at    time.Time
@@ -41,6 +45,7 @@ func (s *sessionWriter) event(i int, e *eventlog.Event) {
 	switch body := e.Body.(type) {
 	case *eventlog.Message:
 		s.flushBetween()
+		s.interrupt(e, body)
 		if !s.held[e.ID] && !s.imported(e, body) {
 			s.foreign(i, e, body)
 		}
@@ -48,6 +53,7 @@ func (s *sessionWriter) event(i int, e *eventlog.Event) {
 		s.report.Compactions++
 		if !s.importedBoundary(e, body) {
 			s.flushBetween()
+			s.close(e)
 			s.boundary(e, body)
 		}
 	default:
