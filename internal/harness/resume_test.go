@@ -180,6 +180,25 @@ func TestResumeBoundaries(t *testing.T) {
 	}
 }
 
+// TestResumeBareItems reads a rollout of an old version in which a message's parts are none
+// that anybody knows: its record has to come out all the same.
+func TestResumeBareItems(t *testing.T) {
+	const said = `{"content":[{"text":"Go."},{"text":"On."}],"role":"assistant","type":"message"}`
+	const file = said + "\n" + `{"id":"old-1","instructions":"Old prompt.","timestamp":"2025-05-01T00:00:00.000Z"}` + "\n"
+	tr, err := harness.Read(strings.NewReader(file), "codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkResume(t, tr)
+	var again bytes.Buffer
+	if report, err := harness.Write(&again, tr, "codex", harness.WriteOptions{}); err != nil || len(report.Warnings) > 0 {
+		t.Errorf("written with %v, %v", report.Warnings, err)
+	}
+	if again.String() != file {
+		t.Errorf("it became\n%s", again.String())
+	}
+}
+
 // FuzzResume is TestMutationsResume on anything.
 func FuzzResume(f *testing.F) {
 	seed(f)

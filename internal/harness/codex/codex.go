@@ -117,10 +117,10 @@ func (r *reader) append(entry transcript.Entry) string {
 	if id == "" || len(events) != 1 {
 		return id // it was dropped, or a custom event has the record as it stood
 	}
-	base := envelopeOf(r.session.Labels()).line(&events[0])
-	if base.Len() == 0 {
+	if _, ok := events[0].Body.(*eventlog.Message); !ok {
 		return id
 	}
+	base := envelopeOf(r.session.Labels()).line(&events[0]) // null of blocks that make no item
 	d := r.differ.Difference(&base, entry.Native)
 	if d == nil {
 		d = []byte("{}") // that it is there says that a record was read
