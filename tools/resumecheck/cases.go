@@ -20,8 +20,8 @@ type Case struct {
 	Name string
 	// Make gives the file to be resumed, for the working directory and under the id.
 	Make func(ctx context.Context, c Contextd, id string) ([]byte, error)
-	// Original is set where the file is the harness's own and keeps its id.
-	Original bool
+	// Original is the file as the harness itself wrote it, if it did.
+	Original []byte
 }
 
 // casesOf are the cases of a harness: its fixtures written again, those of the others
@@ -47,9 +47,10 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 			continue
 		}
 		label := format + "/" + strings.TrimSuffix(strings.SplitN(filepath.Base(name), ".in.", 2)[0], ".")
-		cases = append(cases, rewritten(h, label, file))
 		if strings.HasPrefix(name, "tools") {
-			cases = append(cases, shrunk(h, label, file))
+			cases = append(cases, all(h, label, file)...)
+		} else {
+			cases = append(cases, rewritten(h, label, file))
 		}
 	}
 	recorded, err := corpusCases(h, corpus)
@@ -64,13 +65,24 @@ var real = strings.NewReplacer(
 	"image/jpeg", "image/png", "/9j/", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 )
 
+// all are the cases of one transcript: as it is, if it is the harness's own, and written by
+// contextd, in full and shrunk.
+func all(h Harness, label string, file []byte) []Case {
+	cases := []Case{rewritten(h, label, file), shrunk(h, label, file)}
+	if strings.HasPrefix(label, h.Name()+"/") {
+		original := func(context.Context, Contextd, string) ([]byte, error) { return file, nil }
+		cases = append([]Case{{Name: "original " + label, Make: original}}, cases...)
+	}
+	return cases
+}
+
 // rewritten is a transcript of any harness, written by contextd for this one.
 func rewritten(h Harness, label string, file []byte) Case {
-	name := "rewritten "
+	name, original := "rewritten ", file
 	if !strings.HasPrefix(label, h.Name()+"/") {
-		name = "converted "
+		name, original = "converted ", nil
 	}
-	return Case{Name: name + label, Make: func(_ context.Context, _ Contextd, id string) ([]byte, error) {
+	return Case{Name: name + label, Original: original, Make: func(_ context.Context, _ Contextd, id string) ([]byte, error) {
 		read, err := harness.Read(bytes.NewReader(file), "")
 		if err != nil {
 			return nil, err
@@ -81,7 +93,8 @@ func rewritten(h Harness, label string, file []byte) Case {
 	}}
 }
 
-// shrunk is a transcript with a compaction of contextd behind it.
+// shrunk is a transcript with a compaction of contextd behind it, as `contextd convert
+// --as-compacted` writes it.
 func shrunk(h Harness, label string, file []byte) Case {
 	return Case{Name: "shrunk " + label, Make: func(ctx context.Context, c Contextd, id string) ([]byte, error) {
 		return c.Convert(ctx, file, h.Name(), "--session-id", id, "--cwd", "/src", "--as-compacted", "--max-tokens", "8k")
@@ -109,29 +122,31 @@ func corpusCases(h Harness, corpus string) ([]Case, error) {
 		}
 		base := strings.SplitN(filepath.Base(name), ".", 2)[0]
 		label := h.Name() + "/" + filepath.Base(filepath.Dir(name)) + "/" + base
-		cases = append(cases,
-			Case{Name: "original " + label, Original: true, Make: func(context.Context, Contextd, string) ([]byte, error) { return file, nil }},
-			rewritten(h, label, file), shrunk(h, label, file))
+		cases = append(cases, all(h, label, file)...)
 	}
 	return cases, nil
 }
 
 // session makes the file of a case.
 func (c Case) session(ctx context.Context, program Contextd, h Harness) (Session, error) {
-	s := Session{ID: "0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10"}
-	var err error
-	if s.File, err = c.Make(ctx, program, s.ID); err != nil {
-		return s, err
-	}
-	read, err := harness.Read(bytes.NewReader(s.File), h.Name())
+	const id = "0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10"
+	file, err := c.Make(ctx, program, id)
 	if err != nil {
-		return s, err
+		return Session{}, err
+	}
+	return sessionOf(h, file)
+}
+
+// sessionOf is a file with the id that stands in it.
+func sessionOf(h Harness, file []byte) (Session, error) {
+	read, err := harness.Read(bytes.NewReader(file), h.Name())
+	if err != nil {
+		return Session{}, err
 	}
 	if len(read.Sessions) == 0 {
-		return s, fmt.Errorf("the file holds no session")
+		return Session{}, fmt.Errorf("the file holds no session")
 	}
-	s.ID = read.Sessions[0].Labels[transcript.LabelSessionID]
-	return s, nil
+	return Session{ID: read.Sessions[0].Labels[transcript.LabelSessionID], File: file}, nil
 }
 
 func readFile(name string) ([]byte, error) {
@@ -150,9 +165,9 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(unpacked)
 }
 
-// byName finds a harness.
-func byName(name string) (Harness, error) {
-	i := slices.IndexFunc(harnesses, func(h Harness) bool { return h.Name() == name })
+// byName finds what makes a harness.
+func byName(name string) (func() Harness, error) {
+	i := slices.IndexFunc(harnesses, func(fresh func() Harness) bool { return fresh().Name() == name })
 	if i < 0 {
 		return nil, fmt.Errorf("no harness %q", name)
 	}

@@ -63,8 +63,13 @@ type Command struct {
 	Env []string
 }
 
-// harnesses in the order in which they are checked.
-var harnesses = []Harness{codexCLI{}, claudeCLI{}, opencodeCLI{&opencodeModel{}}, piCLI{&piModel{}}}
+// harnesses make one for each case, in the order in which they are checked.
+var harnesses = []func() Harness{
+	func() Harness { return codexCLI{} },
+	func() Harness { return claudeCLI{} },
+	func() Harness { return opencodeCLI{&opencodeModel{}} },
+	func() Harness { return piCLI{&piModel{}} },
+}
 
 // writeFiles writes files below a folder.
 func writeFiles(dir string, files map[string][]byte) error {

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -18,23 +19,29 @@ type runner struct {
 	installed map[string]string // by harness, where its CLI is
 	homes     string            // below which each case has its own
 	keep      bool
+	jobs      int
 }
 
 func main() {
 	var names []string
-	for _, h := range harnesses {
-		names = append(names, h.Name())
+	for _, fresh := range harnesses {
+		names = append(names, fresh().Name())
 	}
 	list := flag.String("harnesses", strings.Join(names, ","), "which to check")
 	corpus := flag.String("corpus", "", "folder of recorded sessions; none if empty")
 	cache := flag.String("cache", filepath.Join(".build", "resumecheck"), "where the CLIs are installed")
 	only := flag.String("run", "", "regular expression of the cases to check")
 	keep := flag.Bool("keep", false, "keep the homes and the requests, and say where")
+	jobs := flag.Int("jobs", 2, "how many CLIs run at once")
 	flag.Parse()
+	if *jobs < 1 {
+		fmt.Fprintln(os.Stderr, "resumecheck: -jobs must be at least 1")
+		os.Exit(2)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ok, err := check(ctx, *list, *corpus, *cache, *only, *keep)
+	ok, err := check(ctx, &runner{installed: map[string]string{}, keep: *keep, jobs: *jobs}, *list, *corpus, *cache, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "resumecheck:", err)
 	}
@@ -44,7 +51,7 @@ func main() {
 	}
 }
 
-func check(ctx context.Context, list, corpus, cache, only string, keep bool) (bool, error) {
+func check(ctx context.Context, r *runner, list, corpus, cache, only string) (bool, error) {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return false, err
@@ -52,11 +59,10 @@ func check(ctx context.Context, list, corpus, cache, only string, keep bool) (bo
 	if cache, err = filepath.Abs(cache); err != nil {
 		return false, err
 	}
-	r := &runner{installed: map[string]string{}, keep: keep}
 	if r.homes, err = os.MkdirTemp("", "resumecheck-"); err != nil {
 		return false, err
 	}
-	if !keep {
+	if !r.keep {
 		defer os.RemoveAll(r.homes)
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -67,14 +73,15 @@ func check(ctx context.Context, list, corpus, cache, only string, keep bool) (bo
 	}
 	ok := true
 	for name := range strings.SplitSeq(list, ",") {
-		h, err := byName(strings.TrimSpace(name))
+		fresh, err := byName(strings.TrimSpace(name))
 		if err != nil {
 			return false, err
 		}
-		if r.installed[h.Name()], err = install(ctx, cache, h.Name()); err != nil {
+		name = fresh().Name()
+		if r.installed[name], err = install(ctx, cache, name); err != nil {
 			return false, err
 		}
-		fine, err := r.all(ctx, h, corpus, wanted)
+		fine, err := r.all(ctx, fresh, corpus, wanted)
 		if err != nil {
 			return false, err
 		}
@@ -84,37 +91,54 @@ func check(ctx context.Context, list, corpus, cache, only string, keep bool) (bo
 }
 
 // all checks the cases of a harness, and prints a line for each.
-func (r *runner) all(ctx context.Context, h Harness, corpus string, wanted *regexp.Regexp) (bool, error) {
+func (r *runner) all(ctx context.Context, fresh func() Harness, corpus string, wanted *regexp.Regexp) (bool, error) {
+	h := fresh()
 	cases, err := casesOf(h, corpus)
 	if err != nil {
 		return false, err
 	}
-	checked, failed := 0, 0
-	for _, c := range cases {
-		if !wanted.MatchString(c.Name) {
-			continue
-		}
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		checked++
-		s, err := c.session(ctx, r.contextd, h)
-		outcome := Outcome{Err: err}
-		if err == nil {
-			outcome = r.Check(ctx, h, s)
-		}
-		if outcome.Failed() {
-			failed++
-		}
-		fmt.Printf("%s %s  %s: %s\n", h.Name(), pinned(h.Name()), c.Name, outcome)
+	cases = slices.DeleteFunc(cases, func(c Case) bool { return !wanted.MatchString(c.Name) })
+	outcomes := make([]chan Outcome, len(cases))
+	free := make(chan struct{}, r.jobs)
+	for i, c := range cases {
+		outcomes[i] = make(chan Outcome, 1)
+		go func() {
+			free <- struct{}{}
+			outcomes[i] <- r.outcome(ctx, fresh(), c)
+			<-free
+		}()
 	}
-	fmt.Printf("%s %s: %d cases, %d failed\n", h.Name(), pinned(h.Name()), checked, failed)
-	return failed == 0 && checked > 0, nil
+	failed, turns, excused := 0, 0, 0
+	for i, c := range cases {
+		o := <-outcomes[i]
+		if ctx.Err() != nil {
+			continue // they are all ended
+		}
+		turns += o.Same
+		if o.Failed() {
+			failed++
+		} else if o.Why+o.Known != "" {
+			excused++
+		}
+		fmt.Printf("%s %s  %s: %s\n", h.Name(), pinned(h.Name()), c.Name, o)
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	fmt.Printf("%s %s: %d cases, %d turns the same, %d failed, %d known or not to be resumed\n",
+		h.Name(), pinned(h.Name()), len(cases), turns, failed, excused)
+	return failed == 0 && len(cases) > 0, nil
 }
 
 // String is the end of a case's line.
 func (o Outcome) String() string {
 	switch {
+	case o.Why != "":
+		return o.Why
+	case o.Known != "" && o.Difference != "":
+		return fmt.Sprintf("KNOWN after %d turns: %s", o.Same, o.Known)
+	case o.Known != "" && o.Err == nil:
+		return "THE SAME, although a difference is said to be known: " + o.Known
 	case o.Err != nil:
 		return "FAILED: " + strings.ReplaceAll(o.Err.Error(), "\n", "\n  ")
 	case o.Difference != "":

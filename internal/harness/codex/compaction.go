@@ -95,6 +95,8 @@ func (it *item) key() string {
 		return it.Type + "\n" + it.reasoning()
 	case it.CallID != "":
 		return it.Type + "\n" + it.CallID
+	case it.Type == "web_search_call":
+		return it.Type + "\n" + transcript.Compact(it.Action)
 	}
 	return ""
 }

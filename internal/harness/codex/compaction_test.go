@@ -17,6 +17,7 @@ func TestKeptWithoutList(t *testing.T) {
 	}
 	const (
 		answers = `{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}}`
+		search  = `{"type":"response_item","payload":{"type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}}`
 		bare    = `{"type":"compacted","payload":{"message":"So far."}}`
 	)
 	listed := fmt.Sprintf(`{"type":"compacted","payload":{"message":"So far.","replacement_history":[%s]}}`,
@@ -30,6 +31,10 @@ func TestKeptWithoutList(t *testing.T) {
 		"not the harness's":      {[]string{asks("<environment_context>x</environment_context>"), asks("one"), bare}, []string{"[line-2]"}},
 		"again":                  {[]string{asks("one"), bare, asks("two"), bare}, []string{"[line-1]", "[line-1 line-3]"}},
 		"behind a list":          {[]string{asks("one"), asks("two"), listed, asks("three"), bare}, []string{"[line-2]", "[line-2 line-4]"}},
+		"what the provider ran": {
+			[]string{asks("one"), search, strings.Replace(bare, `}}`, `,"replacement_history":[{"type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}]}}`, 1)},
+			[]string{"[line-2]"},
+		},
 		"an empty list":          {[]string{asks("one"), strings.Replace(bare, `}}`, `,"replacement_history":[]}}`, 1)}, []string{"[]"}},
 		"no more than a measure": {[]string{asks("one"), asks("two" + long), asks("three" + long), bare}, []string{"[line-2 line-3]"}},
 	} {
