@@ -120,7 +120,7 @@ cover: ## Measure the coverage of the core packages; fail below COVER_MIN percen
 sdkcheck: ## Hold rendered messages to the official SDKs' types (CORPUS=folder SDKCHECK_CACHE=folder)
 	tools/sdkcheck/run.sh '$(CORPUS)'
 
-HARNESSES         ?= codex
+HARNESSES         ?= codex,claude,opencode,pi
 RESUMECHECK_FLAGS ?=
 
 .PHONY: resumecheck

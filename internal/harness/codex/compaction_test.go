@@ -27,10 +27,10 @@ func TestKeptWithoutList(t *testing.T) {
 		records []string
 		want    []string // what the compactions keep
 	}{
-		"the user's":             {[]string{asks("one"), answers, asks("two"), bare}, []string{"[line-1 line-3]"}},
-		"not the harness's":      {[]string{asks("<environment_context>x</environment_context>"), asks("one"), bare}, []string{"[line-2]"}},
-		"again":                  {[]string{asks("one"), bare, asks("two"), bare}, []string{"[line-1]", "[line-1 line-3]"}},
-		"behind a list":          {[]string{asks("one"), asks("two"), listed, asks("three"), bare}, []string{"[line-2]", "[line-2 line-4]"}},
+		"the user's":        {[]string{asks("one"), answers, asks("two"), bare}, []string{"[line-1 line-3]"}},
+		"not the harness's": {[]string{asks("<environment_context>x</environment_context>"), asks("one"), bare}, []string{"[line-2]"}},
+		"again":             {[]string{asks("one"), bare, asks("two"), bare}, []string{"[line-1]", "[line-1 line-3]"}},
+		"behind a list":     {[]string{asks("one"), asks("two"), listed, asks("three"), bare}, []string{"[line-2]", "[line-2 line-4]"}},
 		"what the provider ran": {
 			[]string{asks("one"), search, strings.Replace(bare, `}}`, `,"replacement_history":[{"type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}]}}`, 1)},
 			[]string{"[line-2]"},
