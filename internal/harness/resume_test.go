@@ -180,6 +180,42 @@ func TestResumeBoundaries(t *testing.T) {
 	}
 }
 
+// TestResumeSidechains reads files in which records of subagents stand before those that
+// they follow.
+func TestResumeSidechains(t *testing.T) {
+	side := func(second int, uuid, parent string) string {
+		return fmt.Sprintf(`{"sessionId":"s","timestamp":"2026-04-01T10:00:%02d.000Z","isSidechain":true,"type":"user","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":"It is %s."}}`, second, uuid, parent, uuid)
+	}
+	main := `{"sessionId":"s","timestamp":"2026-04-01T10:00:02.000Z","type":"user","uuid":"m","message":{"role":"user","content":"Go."}}`
+	for name, c := range map[string]struct {
+		lines []string
+		want  []string // the events of each session
+	}{
+		"alone":         {[]string{side(1, "a", "b"), side(0, "b", ""), side(1, "a", "b")}, []string{"a", "b a"}},
+		"behind others": {[]string{main, side(3, "a", "b"), side(1, "b", ""), side(4, "c", "b")}, []string{"m", "a", "b c"}},
+		"before others": {[]string{side(3, "a", "b"), side(1, "b", ""), main}, []string{"m", "a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, err := harness.Read(strings.NewReader(strings.Join(c.lines, "\n")), "claude")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, s := range tr.Sessions {
+				var ids []string
+				for _, e := range s.Events {
+					ids = append(ids, e.ID)
+				}
+				found = append(found, strings.Join(ids, " "))
+			}
+			if !slices.Equal(found, c.want) {
+				t.Errorf("the sessions are %q, want %q", found, c.want)
+			}
+			checkResume(t, tr)
+		})
+	}
+}
+
 // TestResumeBareItems reads a rollout of an old version in which a message's parts are none
 // that anybody knows: its record has to come out all the same.
 func TestResumeBareItems(t *testing.T) {

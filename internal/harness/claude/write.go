@@ -56,7 +56,11 @@ func Write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 		})
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	for l := range inOrder(queues) {
+	first := 1
+	if len(t.Sessions) > 0 && isSidechain(t.Sessions[0]) {
+		first = 0
+	}
+	for l := range inOrder(queues, first) {
 		out.report.Entries++
 		if _, err := buffered.Write(append(l.json, '\n')); err != nil {
 			return out.report, fmt.Errorf("write transcript: %w", err)
@@ -105,13 +109,18 @@ func agentOf(s transcript.Session) string {
 	return s.Suffix
 }
 
-// inOrder merges the sessions' records by time, each in its own order.
-func inOrder(queues [][]line) func(func(line) bool) {
+// inOrder merges the sessions' records by time, each in its own order. From the first
+// sidechain on they begin in their order, whatever their times: a record that stands before
+// the one it follows is the first of a sidechain for the reader.
+func inOrder(queues [][]line, first int) func(func(line) bool) {
 	return func(yield func(line) bool) {
-		for {
+		for begin := first; ; {
+			for begin < len(queues) && len(queues[begin]) == 0 {
+				begin++
+			}
 			next := -1
 			for i, q := range queues {
-				if len(q) > 0 && (next < 0 || q[0].at.Before(queues[next][0].at)) {
+				if i <= begin && len(q) > 0 && (next < 0 || q[0].at.Before(queues[next][0].at)) {
 					next = i
 				}
 			}
@@ -119,6 +128,9 @@ func inOrder(queues [][]line) func(func(line) bool) {
 				return
 			}
 			queues[next] = queues[next][1:]
+			if next == begin {
+				begin++
+			}
 		}
 	}
 }
