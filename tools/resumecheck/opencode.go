@@ -118,43 +118,64 @@ func (c opencodeCLI) Command(h Home, s Session, prompt string) Command {
 // summary is the answer to it.
 const opencodeAsked = "What did we do so far?"
 
-// Turns gives the summary as contextd does, as a message of the user's.
+// again is the role of what is sent of a compaction besides its summary.
+const again = "again"
+
+// Turns gives the summary as contextd does, as a message of the user's. It stands first;
+// the requests and summaries of older compactions are sent again where the tail that was
+// kept begins before them.
 func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	if c.model.Provider == "openai" {
 		turns, err = codexCLI{}.Turns(body)
 	} else {
 		turns, err = claudeCLI{}.Turns(body)
 	}
-	summary := false
+	asked, compactions := false, 0
 	for i := range turns {
 		t := &turns[i]
 		switch {
 		case t.Kind == Call:
-			t.Body = sameJSON(t.Body)
-		case t.Role == "user":
-			summary = t.Body == opencodeAsked
-		case summary && t.Kind == Text:
-			t.Role, summary = "user", false
+			t.Body, asked = sameJSON(t.Body), false
+		case t.Role == "user" && t.Kind == Text && t.Body == opencodeAsked:
+			t.Role, asked = again, true
+			compactions++
+		case asked && t.Role == "assistant" && t.Kind == Text && compactions == 1:
+			t.Role, asked = "user", false
+		case asked && t.Role == "assistant":
+			t.Role, asked = again, t.Kind == Thinking
+		default:
+			asked = false
 		}
 	}
 	return turns, err
 }
 
-// Own: the request for the compaction, and the thinking of the model that answered it.
-func (opencodeCLI) Own(t Turn) bool {
-	return t.Kind == Text && (t.Role == "system" || t.Role == "user" && t.Body == opencodeAsked)
-}
+// Own: the request for a compaction, the thinking of the model that answered it, and what
+// older compactions say.
+func (opencodeCLI) Own(t Turn) bool { return t.Role == again || t.Role == "system" && t.Kind == Text }
 
 // Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open
-// calls a result. Empty texts are not sent.
+// calls a result. Empty texts are not sent. Thinking of another model is a text, and that of
+// this one goes back only with its seal.
 func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
 	if t.Interrupted {
 		t.Interrupted, t.Body = false, "[Tool execution was interrupted]"
 	}
+	if c.model.Provider == "openai" {
+		t.Failed = false // for which Responses has no flag
+	}
 	switch t.Kind {
 	case Thinking:
-		if !c.model.own {
+		switch {
+		case !c.model.own:
 			return Turn{Role: t.Role, Kind: Text, Body: t.Body}, strings.TrimSpace(t.Body) != ""
+		case c.model.Provider == "openai":
+			t.Signature = "" // it is the item's id
+			return t, t.Secret != ""
+		case t.Secret != "":
+			return Turn{Role: t.Role, Kind: Thinking, Secret: t.Secret}, true
+		default:
+			return t, t.Signature != ""
 		}
 	case Call:
 		t.Body = sameJSON(t.Body)

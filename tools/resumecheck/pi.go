@@ -112,25 +112,34 @@ func (c piCLI) Command(h Home, _ Session, prompt string) Command {
 	}
 }
 
-// Turns takes what pi says around a summary off it.
+// orphan is the role of results that answer no call of the request.
+const orphan = "orphan"
+
+// Turns marks such results.
 func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 	if c.model.API == piResponses {
 		turns, err = codexCLI{}.Turns(body)
 	} else {
 		turns, err = claudeCLI{}.Turns(body)
 	}
+	called := map[string]bool{}
 	for i := range turns {
-		if turns[i].Kind == Call {
-			turns[i].Body = sameJSON(turns[i].Body)
+		switch t := &turns[i]; {
+		case t.Kind == Call:
+			t.Body = sameJSON(t.Body)
+			called[t.ID] = true
+		case t.Kind == Result && !called[t.ID]:
+			t.Role = orphan
 		}
 	}
 	return turns, err
 }
 
-// Own: with Responses the system prompt stands among the messages, and texts that are
-// empty stay.
+// Own: pi sends results whose call is not there, which contextd leaves out, as providers
+// refuse them. With Responses the system prompt stands among the messages, and texts that
+// are empty stay.
 func (piCLI) Own(t Turn) bool {
-	return t.Kind == Text && (t.Role == "system" || t.Role == "assistant" && t.Body == "")
+	return t.Role == orphan || t.Kind == Text && (t.Role == "system" || t.Role == "assistant" && t.Body == "")
 }
 
 var notInCallID = regexp.MustCompile(`[^A-Za-z0-9_-]`)

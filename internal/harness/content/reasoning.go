@@ -1,6 +1,10 @@
 package content
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // longestItemID is the longest id of an item that is taken for the provider's.
 const longestItemID = 64
@@ -12,4 +16,11 @@ func IsReasoningID(id string) bool {
 	return ok && rest != "" && len(id) <= longestItemID && !strings.ContainsFunc(rest, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
 	})
+}
+
+// MadeUpReasoningID stands where the id of what OpenAI sealed is not known, and is told by
+// it.
+func MadeUpReasoningID(encrypted string) string {
+	sum := sha256.Sum256([]byte(encrypted))
+	return "rs_" + hex.EncodeToString(sum[:12])
 }

@@ -106,6 +106,9 @@ func (r *reader) told(c *eventlog.Compaction, m *compactionMetadata) {
 	if len(m.Kept) == 0 {
 		return
 	}
+	for _, id := range m.Again {
+		r.again[id] = true
+	}
 	kept := map[string]bool{}
 	for _, id := range m.Kept {
 		kept[id] = true

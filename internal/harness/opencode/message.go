@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/content"
@@ -75,14 +76,15 @@ func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 		return
 	}
 	steps := 0
-	s := step{reader: r, entry: entry, model: rec.Info.ModelID}
+	failed := rec.failed(parts)
+	s := step{reader: r, entry: entry, model: rec.Info.ModelID, failed: failed}
 	for i := range parts {
 		p := &parts[i]
 		switch p.Type {
 		case "step-start":
 			s.end()
 			steps++
-			s = step{reader: r, entry: entry, model: rec.Info.ModelID}
+			s = step{reader: r, entry: entry, model: rec.Info.ModelID, failed: failed}
 			if steps > 1 {
 				s.entry.ID += "/step-" + strconv.Itoa(steps)
 			}
@@ -119,6 +121,7 @@ type step struct {
 	calls  []*part
 	ids    []string
 	files  []string // that changed during the step
+	failed string   // the error of a reply that is not sent
 }
 
 func (s *step) add(b eventlog.Block) { s.blocks = append(s.blocks, b) }
@@ -141,7 +144,7 @@ func (s *step) end() {
 	}
 	s.entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: s.entry.ID, Model: s.model, Blocks: s.blocks}
 	said := s.entry
-	said.Labels = transcript.WithFilesChanged(said.Labels, s.files)
+	said.Labels = withFailed(transcript.WithFilesChanged(said.Labels, s.files), s.failed)
 	s.reader.append(said)
 	for i, p := range s.calls {
 		if p.State == nil || !p.State.answered() {
@@ -149,7 +152,7 @@ func (s *step) end() {
 		}
 		answer := s.entry
 		answer.ID = s.entry.ID + "/result-" + strconv.Itoa(i+1)
-		answer.Labels = transcript.WithFilesChanged(p.State.labels(), p.filesChanged())
+		answer.Labels = withFailed(transcript.WithFilesChanged(p.State.labels(), p.filesChanged()), s.failed)
 		if t := at(p.State.Time.End); !t.IsZero() {
 			answer.Time = t
 		}
@@ -165,6 +168,9 @@ func (s *step) end() {
 }
 
 const (
+	// LabelFailed is the error that a reply ended in, if OpenCode shows the reply to no
+	// model.
+	LabelFailed = Name + ".failed"
 	// labelExit is the exit code of a command that failed and that the harness takes
 	// for completed.
 	labelExit = Name + ".exit"
@@ -177,6 +183,18 @@ const (
 	// systemMark is the key of a text's metadata that tells a system message.
 	systemMark = "contextd"
 )
+
+func withFailed(labels map[string]string, failed string) map[string]string {
+	if failed == "" {
+		return labels
+	}
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelFailed] = failed
+	return labels
+}
 
 func (s *state) labels() map[string]string {
 	labels := map[string]string{}

@@ -32,14 +32,16 @@ type reader struct {
 	// pending is a compaction whose summary is the next reply.
 	pending *pending
 	sent    []string // ids of the events that are messages, in order
-	render  renderer
-	differ  transcript.Differ
+	// again are the messages that say once more what a compaction of the writer's kept.
+	again  map[string]bool
+	render renderer
+	differ transcript.Differ
 }
 
 // Read reads a whole session.
 func Read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name)
-	r := &reader{out: out, session: out.Session("")}
+	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}}
 	r.session.Label(transcript.LabelHarness, Name)
 	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
 		return transcript.Transcript{}, err
@@ -79,6 +81,9 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	var rec record
 	if err := transcript.DecodePart(raw, &rec); err != nil {
 		r.unreadable(entry, err)
+		return
+	}
+	if r.again[rec.Info.ID] {
 		return
 	}
 	if rec.Info.ID != "" && rec.Info.ID != redacted {

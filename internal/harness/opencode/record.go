@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -25,6 +26,29 @@ type info struct {
 		Created   int64 `json:"created"`
 		Completed int64 `json:"completed"`
 	} `json:"time"`
+}
+
+// failed is the error of a reply that the harness does not send: of any but an aborted one
+// that had said something.
+func (r *record) failed(parts []part) string {
+	var e struct {
+		Name string `json:"name"`
+	}
+	if len(r.Info.Error) == 0 || string(r.Info.Error) == "null" {
+		return ""
+	}
+	if transcript.DecodePart(r.Info.Error, &e) != nil || e.Name == "" || len(e.Name) > transcript.MaxLabelValue {
+		e.Name = "error"
+	}
+	if e.Name != "MessageAbortedError" {
+		return e.Name
+	}
+	for i := range parts {
+		if t := parts[i].Type; t != "step-start" && t != "reasoning" {
+			return ""
+		}
+	}
+	return e.Name
 }
 
 type part struct {
@@ -50,6 +74,7 @@ type part struct {
 // stand beside the providers' and are read as nothing.
 type partMetadata struct {
 	Signature        string
+	ItemID           string // of what OpenAI sealed
 	EncryptedContent string
 	RedactedData     string
 	// Of contextd's own: the role of a message that it wrote as a part no model sees,
@@ -64,21 +89,24 @@ type compactionMetadata struct {
 	Strategy   string  `json:"strategy"`
 	PreTokens  *uint64 `json:"preTokens"`
 	PostTokens *uint64 `json:"postTokens"`
-	// Kept names the messages that were kept where they are not a tail.
-	Kept []string `json:"kept"`
+	// Kept names the messages that were kept where they are not a tail, and Again those
+	// that say them again behind the compaction.
+	Kept  []string `json:"kept"`
+	Again []string `json:"again"`
 }
 
 // UnmarshalJSON never fails: most metadata is not a provider's.
 func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 	var provider struct {
 		Signature                 string              `json:"signature"`
+		ItemID                    string              `json:"itemId"`
 		ReasoningEncryptedContent string              `json:"reasoningEncryptedContent"`
 		RedactedData              string              `json:"redactedData"`
 		Role                      string              `json:"role"`
 		Compaction                *compactionMetadata `json:"compaction"`
 	}
 	if transcript.DecodePart(raw, &provider) == nil {
-		*m = partMetadata{provider.Signature, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
+		*m = partMetadata{provider.Signature, provider.ItemID, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
 	}
 	return nil
 }
@@ -182,6 +210,9 @@ func (p *part) thinking() eventlog.Thinking {
 		t.Signature = max(t.Signature, m.Signature)
 		t.EncryptedContent = max(t.EncryptedContent, m.EncryptedContent)
 		t.RedactedData = max(t.RedactedData, m.RedactedData)
+		if m.EncryptedContent != "" && content.IsReasoningID(m.ItemID) && m.ItemID != content.MadeUpReasoningID(m.EncryptedContent) {
+			t.Signature = m.ItemID
+		}
 	}
 	return t
 }

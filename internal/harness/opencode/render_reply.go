@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -141,9 +142,6 @@ func (r *renderer) said(p *parts, block eventlog.Block, e *eventlog.Event, model
 
 func sealOf(t eventlog.Thinking, model string) jsonvalue.Member {
 	var v jsonvalue.Value
-	v.SetString("signature", t.Signature)
-	v.SetString("reasoningEncryptedContent", t.EncryptedContent)
-	v.SetString("redactedData", t.RedactedData)
 	by := "anthropic"
 	switch provider.OfBlock(t, model) {
 	case provider.OpenAI:
@@ -152,6 +150,19 @@ func sealOf(t eventlog.Thinking, model string) jsonvalue.Member {
 		by = "google"
 	case provider.Anthropic, provider.Unknown:
 	}
+	switch {
+	case t.EncryptedContent == "":
+		v.SetString("signature", t.Signature)
+	case content.IsReasoningID(t.Signature):
+		v.SetString("itemId", t.Signature)
+	case t.Signature != "":
+		v.SetString("signature", t.Signature)
+		fallthrough
+	default: // without an id the harness leaves it out
+		v.SetString("itemId", content.MadeUpReasoningID(t.EncryptedContent))
+	}
+	v.SetString("reasoningEncryptedContent", t.EncryptedContent)
+	v.SetString("redactedData", t.RedactedData)
 	return member(by, v)
 }
 

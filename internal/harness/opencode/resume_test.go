@@ -2,8 +2,11 @@ package opencode_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,4 +167,79 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, out.String())
 		}
 	}
+}
+
+// TestKeptSaidAgain: OpenCode keeps tails alone, so that what else was kept stands behind
+// the compaction once more; and it comes back as it was.
+func TestKeptSaidAgain(t *testing.T) {
+	file, again := written(
+		t, text(eventlog.RoleUser, "a", "Goal", 1), text(eventlog.RoleAssistant, "b", "Step", 2), text(eventlog.RoleUser, "c", "Also", 3),
+		eventlog.Event{ID: "d", Body: &eventlog.Compaction{Summary: "One step.", KeptEventIDs: []string{"a", "c"}}},
+		text(eventlog.RoleAssistant, "e", "Next", 4),
+		eventlog.Event{ID: "f", Body: &eventlog.Compaction{Summary: "Two steps.", KeptEventIDs: []string{"c", "e"}}},
+		text(eventlog.RoleUser, "g", "Last", 5),
+	)
+	if got, want := prompt(t, file), []string{"", "Two steps.", "Also", "Next", "Last"}; !slices.Equal(got, want) {
+		t.Errorf("OpenCode goes on with %q instead of %q from\n%.2000s", got, want, file)
+	}
+	events := again.Sessions[0].Events
+	if len(events) < 7 {
+		t.Fatalf("there are %d events", len(events))
+	}
+	var kept [][]string
+	messages := 0
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case *eventlog.Compaction:
+			kept = append(kept, b.KeptEventIDs)
+		case *eventlog.Message:
+			messages++
+		}
+	}
+	if messages != 5 || len(kept) != 2 || !slices.Equal(kept[0], []string{events[0].ID, events[2].ID}) || len(kept[1]) != 2 || kept[1][0] != events[2].ID {
+		t.Errorf("%d messages came back, and the compactions keep %v", messages, kept)
+	}
+	var out bytes.Buffer
+	if _, err := opencode.Write(&out, again, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var first, second any
+	if json.Unmarshal(file, &first) != nil || json.Unmarshal(out.Bytes(), &second) != nil || !reflect.DeepEqual(first, second) {
+		t.Errorf("written again it is\n%.2000s\nand was\n%.2000s", out.Bytes(), file)
+	}
+}
+
+// prompt orders a file's messages as the harness does, and gives the texts of those that
+// stand behind the last compaction: its request, its summary, and what came then.
+func prompt(t *testing.T, file []byte) []string {
+	t.Helper()
+	var session struct {
+		Messages []struct {
+			Info  info
+			Parts []struct{ Type, Text, TailStartID string }
+		}
+	}
+	if err := json.Unmarshal(file, &session); err != nil {
+		t.Fatal(err)
+	}
+	all := session.Messages
+	slices.SortFunc(all, func(a, b struct {
+		Info  info
+		Parts []struct{ Type, Text, TailStartID string }
+	},
+	) int {
+		return cmp.Or(cmp.Compare(a.Info.Time.Created, b.Info.Time.Created), cmp.Compare(a.Info.ID, b.Info.ID))
+	})
+	var said []string
+	for _, m := range all {
+		text := ""
+		for _, p := range m.Parts {
+			if p.Type == "compaction" {
+				said = nil
+			}
+			text += p.Text
+		}
+		said = append(said, text)
+	}
+	return said
 }

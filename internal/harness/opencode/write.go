@@ -53,6 +53,8 @@ type writer struct {
 	ids       map[string]string // event id without its parts: message id
 	owner     map[string]string // event id: the message that its content stands in
 	sent      []string          // those messages, in order
+	said      map[string]jsonvalue.Value
+	compacted int // how many of them stand before the last compaction
 	last      time.Time
 }
 
@@ -67,7 +69,7 @@ func (w *writer) warning(format string, args ...any) {
 func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	w := &writer{
 		warned: map[string]int{}, envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
-		ids: map[string]string{}, owner: map[string]string{},
+		ids: map[string]string{}, owner: map[string]string{}, said: map[string]jsonvalue.Value{},
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
 	switch {
@@ -162,6 +164,21 @@ func (w *writer) messageID(e *eventlog.Event) string {
 	}
 	w.ids[key] = id
 	return id
+}
+
+// newID is the id of one more message that an event becomes.
+func (w *writer) newID(e *eventlog.Event, what string) string {
+	key := fmt.Sprintf("%s/%s-%d", e.ID, what, len(w.ids)+1)
+	w.ids[key] = makeID(messagePrefix, w.last, len(w.ids)+1, key)
+	return w.ids[key]
+}
+
+// addSaid adds a message that a compaction may keep.
+func (w *writer) addSaid(v jsonvalue.Value) {
+	w.add(v)
+	if n := len(w.sent); n > 0 {
+		w.said[w.sent[n-1]] = v
+	}
 }
 
 func (w *writer) add(v jsonvalue.Value) { w.messages = append(w.messages, v) }

@@ -46,6 +46,10 @@ func (b *branch) header(l *line) {
 
 // add reads a record, and keeps what its events do not say.
 func (b *branch) add(l *line) {
+	if l.rec.KeptOf != "" {
+		b.render.wrote(l.rec.ID, l.entry.Time)
+		return // the compaction says what it kept
+	}
 	from := b.session.Len()
 	b.index = l.index
 	if l.bad != nil {

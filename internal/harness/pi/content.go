@@ -2,9 +2,7 @@ package pi
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/content"
@@ -102,12 +100,6 @@ func (r *renderer) media(m eventlog.Media) jsonvalue.Value {
 		member("data", jsonvalue.String(base64.StdEncoding.EncodeToString([]byte(m.Data)))), member("mimeType", jsonvalue.String(m.MIMEType)))
 }
 
-// madeUpID stands where an item's id is not known, and is told by it.
-func madeUpID(encrypted string) string {
-	sum := sha256.Sum256([]byte(encrypted))
-	return "rs_" + hex.EncodeToString(sum[:12])
-}
-
 // thinkingOf writes encrypted reasoning as pi does, as the text of OpenAI's item.
 func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
 	v := jsonvalue.Object(member("type", jsonvalue.String("thinking")), member("thinking", jsonvalue.String(t.Text)))
@@ -116,7 +108,7 @@ func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
 		v.Set("thinkingSignature", jsonvalue.String(t.RedactedData))
 		v.Set("redacted", jsonvalue.Raw("true"))
 	case t.EncryptedContent != "":
-		id := madeUpID(t.EncryptedContent)
+		id := content.MadeUpReasoningID(t.EncryptedContent)
 		if content.IsReasoningID(t.Signature) {
 			id = t.Signature
 		}

@@ -32,6 +32,8 @@ type record struct {
 	// FirstKeptIndex counts records from 0, in version 1.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
+	// KeptOf is the writer's: the entry that this one says again behind a compaction.
+	KeptOf string `json:"contextdKeptOf"`
 }
 
 type message struct {
@@ -97,7 +99,7 @@ func (b *block) thinking() eventlog.Thinking {
 	case strings.HasPrefix(b.ThinkingSignature, "{") &&
 		transcript.Decode([]byte(b.ThinkingSignature), &item) == nil && item.EncryptedContent != "":
 		t := eventlog.Thinking{Text: b.Thinking, EncryptedContent: item.EncryptedContent}
-		if content.IsReasoningID(item.ID) && item.ID != madeUpID(item.EncryptedContent) {
+		if content.IsReasoningID(item.ID) && item.ID != content.MadeUpReasoningID(item.EncryptedContent) {
 			t.Signature = item.ID
 		}
 		return t

@@ -2,6 +2,8 @@ package pi_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,4 +105,79 @@ func TestParents(t *testing.T) {
 	if n != 5 {
 		t.Errorf("%d entries have parents", n)
 	}
+}
+
+// TestKeptSaidAgain: pi keeps tails alone, so that what else was kept stands behind the
+// compaction once more; and it comes back as it was.
+func TestKeptSaidAgain(t *testing.T) {
+	said := []eventlog.Event{
+		text(eventlog.RoleUser, "a", "Goal"), text(eventlog.RoleAssistant, "b", "Step"), text(eventlog.RoleUser, "c", "Also"),
+		{ID: "d", Body: &eventlog.Compaction{Summary: "One step.", KeptEventIDs: []string{"a", "c"}}},
+		text(eventlog.RoleAssistant, "e", "Next"),
+		{ID: "f", Body: &eventlog.Compaction{Summary: "Two steps.", KeptEventIDs: []string{"c", "e"}}},
+		text(eventlog.RoleUser, "g", "Last"),
+	}
+	file, again := written(t, said...)
+	if got, want := prompt(t, file), []string{"Two steps.", "Also", "Next", "Last"}; !slices.Equal(got, want) {
+		t.Errorf("pi goes on with %q instead of %q from\n%s", got, want, file)
+	}
+	if len(again.Sessions) != 1 || len(again.Sessions[0].Events) != len(said) {
+		t.Fatalf("there are %d sessions", len(again.Sessions))
+	}
+	for i, e := range again.Sessions[0].Events {
+		if e.ID != said[i].ID {
+			t.Errorf("event %d is %s", i, e.ID)
+		}
+		c, ok := e.Body.(*eventlog.Compaction)
+		if want, is := said[i].Body.(*eventlog.Compaction); is != ok || is && !slices.Equal(c.KeptEventIDs, want.KeptEventIDs) {
+			t.Errorf("event %d is %+v", i, e.Body)
+		}
+	}
+	if twice, _ := written(t, again.Sessions[0].Events...); twice != file {
+		t.Errorf("written again it is\n%s\nand was\n%s", twice, file)
+	}
+}
+
+// prompt goes through a file as pi does: from the last entry to the root, the newest
+// summary, what it kept, what is behind it.
+func prompt(t *testing.T, file string) []string {
+	t.Helper()
+	type entry struct {
+		Type, ID, ParentID, Summary, FirstKeptEntryID string
+		Message                                       struct {
+			Content []struct{ Text string }
+		}
+	}
+	byID, last := map[string]entry{}, ""
+	for line := range strings.Lines(file) {
+		var e entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != "session" {
+			byID[e.ID], last = e, e.ID
+		}
+	}
+	var path []entry
+	for e, ok := byID[last]; ok; e, ok = byID[e.ParentID] {
+		path = append(path, e)
+	}
+	slices.Reverse(path)
+	at := -1
+	for i, e := range path {
+		if e.Type == "compaction" {
+			at = i
+		}
+	}
+	said, keeping := []string{}, at < 0
+	if at >= 0 {
+		said = append(said, path[at].Summary)
+	}
+	for i, e := range path {
+		keeping = keeping || i >= at || e.ID == path[at].FirstKeptEntryID
+		if keeping && e.Type == "message" {
+			said = append(said, e.Message.Content[0].Text)
+		}
+	}
+	return said
 }

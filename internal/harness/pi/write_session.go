@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -23,6 +22,10 @@ type sessionWriter struct {
 	parts   map[string][]string
 	entries []json.RawMessage
 	shared  int // how many entries of it are in the file already
+	// said are the entries of sent, and again how many of these stood before the last
+	// compaction that has what it kept said again.
+	said  map[string]json.RawMessage
+	again int
 }
 
 // session returns the entries that are not in the file yet.
@@ -30,6 +33,7 @@ func (w *fileWriter) session(s transcript.Session) []json.RawMessage {
 	sw := &sessionWriter{
 		file: w, envelopes: transcript.EnvelopesOf(Name, s), replaced: replaced(s),
 		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
+		said: map[string]json.RawMessage{},
 	}
 	sw.render.warn = w.warning
 	for i := 0; i < len(s.Events); {
@@ -156,16 +160,12 @@ func (w *sessionWriter) add(e *eventlog.Event, raw json.RawMessage) {
 	w.line[e.ID] = len(w.entries) + w.shared + 1
 	if _, ok := e.Body.(*eventlog.Message); ok {
 		w.sent = append(w.sent, e.ID)
+		w.said[e.ID] = raw
 	}
 	if _, ok := e.Body.(*eventlog.Compaction); ok {
 		w.file.report.Compactions++
 	}
-	if w.file.written[e.ID] {
-		w.shared++
-		return
-	}
-	w.file.written[e.ID] = true
-	w.entries = append(w.entries, raw)
+	w.put(e.ID, raw)
 }
 
 func (w *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
@@ -182,80 +182,4 @@ func (w *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	default:
 		w.add(e, []byte(transcript.Compact([]byte(c.JSON))))
 	}
-}
-
-func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
-	if own(c) {
-		w.add(e, []byte(transcript.Compact([]byte(c.NativeJSON))))
-		return
-	}
-	first, kept, all := w.kept(c)
-	tokens := uint64(0)
-	if c.PreTokens != nil {
-		tokens = *c.PreTokens
-	}
-	if c.Summary == "" {
-		w.file.warning("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
-		d, _ := detailsOf(c, all)
-		d.Set("tokensBefore", number(tokens))
-		v := w.render.envelope("custom", e.ID, w.render.at(e), member("customType", jsonvalue.String(compactionType)), member("data", d))
-		w.add(e, v.JSON())
-		return
-	}
-	v := w.render.envelope("compaction", e.ID, w.render.at(e))
-	v.Set("summary", jsonvalue.String(c.Summary))
-	switch {
-	case w.file.old && first != "":
-		v.Set("firstKeptEntryIndex", number(w.line[first]))
-	case w.file.old:
-		v.Set("firstKeptEntryIndex", number(len(w.entries)+w.shared+1))
-	case first != "":
-		v.Set("firstKeptEntryId", jsonvalue.String(w.native[first]))
-	default:
-		v.Set("firstKeptEntryId", jsonvalue.String(e.ID))
-	}
-	v.Set("tokensBefore", number(tokens))
-	if d, ok := detailsOf(c, kept); ok {
-		v.Set("details", d)
-		v.Set("fromHook", jsonvalue.Raw("true"))
-	}
-	w.add(e, v.JSON())
-}
-
-// kept finds where the tail begins that was kept: pi keeps all from there on. What
-// else was kept has no place in pi's prompt; then all that was kept is named.
-func (w *sessionWriter) kept(c *eventlog.Compaction) (first string, named, all []jsonvalue.Value) {
-	kept := map[string]bool{}
-	for _, id := range c.KeptEventIDs {
-		kept[id] = true
-	}
-	tail := len(w.sent)
-	isKept := func(id string) bool {
-		for _, part := range w.parts[id] {
-			if kept[part] {
-				return true
-			}
-		}
-		return kept[id]
-	}
-	for tail > 0 && isKept(w.sent[tail-1]) {
-		tail--
-	}
-	if tail < len(w.sent) {
-		first = w.sent[tail]
-	}
-	more := false
-	for i, id := range w.sent {
-		if isKept(id) {
-			all = append(all, jsonvalue.String(w.native[id]))
-			more = more || i < tail
-		}
-	}
-	if !more {
-		return first, nil, all
-	}
-	if c.Summary != "" {
-		w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
-	}
-	return first, all, all
 }

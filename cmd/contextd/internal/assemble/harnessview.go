@@ -36,7 +36,7 @@ func (s *session) shown(ctx context.Context, store eventlog.Store, gauge budget.
 		}
 		if at, _ := lastBoundary(fresh); at < 0 {
 			for _, e := range fresh {
-				conv.Append(e)
+				appendSeen(conv, e)
 			}
 			return conv, nil
 		}
@@ -98,10 +98,13 @@ func conversationOf(gauge budget.Accountant, all []eventlog.Event, policy projec
 // them anew, or keeps them.
 func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversation {
 	at, boundary := lastBoundary(all)
-	if at < 0 {
-		return conversationOf(gauge, all, projection.Options{})
-	}
 	conv := reduce.NewConversation(gauge)
+	if at < 0 {
+		for _, e := range all {
+			appendSeen(conv, e)
+		}
+		return conv
+	}
 	kept := map[string]bool{}
 	for _, id := range all[at].Body.(*eventlog.Compaction).KeptEventIDs {
 		kept[id] = true
@@ -125,7 +128,7 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 			placed = true
 		}
 		if kept[e.ID] || m.Pinned {
-			conv.Append(e)
+			appendSeen(conv, e)
 		} else {
 			conv.Skip(e)
 		}
@@ -135,7 +138,16 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 	}
 	conv.SayBoundary(all[at])
 	for _, e := range all[at+1:] {
-		conv.Append(e)
+		appendSeen(conv, e)
 	}
 	return conv
+}
+
+// appendSeen appends an event, or skips a message that its harness shows to no model.
+func appendSeen(conv *reduce.Conversation, e eventlog.Event) {
+	if m, ok := e.Body.(*eventlog.Message); ok && !m.Pinned && !harness.Seen(e) {
+		conv.Skip(e)
+		return
+	}
+	conv.Append(e)
 }

@@ -163,3 +163,39 @@ func TestHarnessViewGrows(t *testing.T) {
 		}
 	})
 }
+
+// Replies that failed are in the log, and in no view of the harness that shows them to no
+// model, whether they are read at once or along.
+func TestHarnessViewLeavesOutFailedReplies(t *testing.T) {
+	failed := func(id, label string) eventlog.Event {
+		e := text(id, eventlog.RoleAssistant, id)
+		e.Labels = map[string]string{label: "aborted"}
+		return e
+	}
+	log := []eventlog.Event{
+		text("one", eventlog.RoleUser, "first"), failed("half", "pi.stop_reason"), text("two", eventlog.RoleAssistant, "second"),
+		boundary("c", eventlog.Compaction{Summary: "It began.", KeptEventIDs: []string{"half", "two"}}),
+		failed("none", "opencode.failed"), text("three", eventlog.RoleUser, "third"), failed("late", "pi.stop_reason"),
+	}
+	want := [][]string{
+		{"first"}, {"first"}, {"first", "second"}, {"It began.", "second"}, {"It began.", "second"},
+		{"It began.", "second", "third"}, {"It began.", "second", "third"},
+	}
+	onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+		along := newEngine(t, store)
+		for i, e := range log {
+			push(t, store, "s", e)
+			got := mustAssemble(t, along, harnessRequest())
+			if !slices.Equal(texts(got), want[i]) {
+				t.Errorf("after %s: got %q, want %q", e.ID, texts(got), want[i])
+			}
+			if replay, err := newEngine(t, store).Replay(context.Background(), "s", got.Projection.ID); err != nil || !replay.Same {
+				t.Errorf("after %s, replayed: %q, %v", e.ID, replay.Difference, err)
+			}
+		}
+		whole := mustAssemble(t, newEngine(t, reopen()), request())
+		if len(whole.Messages) != 6 {
+			t.Errorf("the whole history is %q", texts(whole))
+		}
+	})
+}

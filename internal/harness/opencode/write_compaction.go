@@ -1,0 +1,192 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// own tells a compaction that was read from a file: from a request, or from a lone
+// reply.
+func own(c *eventlog.Compaction) (request, reply bool) {
+	raw := []byte(c.NativeJSON)
+	if !transcript.Valid(raw) {
+		return false, false
+	}
+	kind, _ := transcript.MemberOf(raw, "type")
+	_, info := transcript.MemberOf(raw, "info")
+	_, other := transcript.MemberOf(raw, "timestamp")
+	return string(kind) == `"compaction"` && !other, info
+}
+
+func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
+	w.report.Compactions++
+	request, lone := own(c)
+	if lone {
+		w.add(jsonvalue.Raw(c.NativeJSON))
+		return
+	}
+	difference, kept := w.envelopes.Entries[e.ID]
+	if request && kept {
+		w.add(w.amend(w.native.request(e, c), difference))
+	}
+	within := e.Labels[labelWithin] == "true"
+	if request && (kept || within) {
+		id := summaryID(e.ID)
+		w.behind([]eventlog.Event{*e})
+		keeps := w.kept(c)
+		w.compacted = len(w.sent)
+		if difference, ok := w.envelopes.Entries[id]; ok {
+			reply := w.amend(w.native.reply(e, c), difference)
+			w.add(reply)
+			w.sayAgain(keeps.messages, againOf(reply), millis(e.Time))
+		}
+		return
+	}
+	w.foreignCompaction(e, c)
+}
+
+// foreignCompaction writes one that contextd or another harness made. What the
+// harness does not say of it is metadata of the summary's text.
+func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
+	p := parts{session: w.foreign.session, message: w.messageID(e)}
+	kept := w.kept(c)
+	if c.Summary == "" {
+		w.warning("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
+		part := p.add("text", text("text", ""), member("ignored", jsonvalue.Raw("true")), member("metadata", *metadataOf(c, kept.messages, nil)))
+		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part.JSON())}))
+		return
+	}
+	auto := "true"
+	if c.Trigger == eventlog.TriggerManual || c.Trigger == eventlog.TriggerUnspecified {
+		auto = "false"
+	}
+	part := p.add("compaction", member("auto", jsonvalue.Raw(auto)))
+	var named, again []string
+	if kept.more {
+		named = kept.messages
+		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // it stands before these
+		for range named {
+			again = append(again, w.newID(e, "again"))
+		}
+	} else {
+		part.SetString("tail_start_id", kept.tail)
+	}
+	asked := *c
+	asked.NativeJSON = string(part.JSON())
+	w.add(w.foreign.request(e, &asked))
+	reply := w.foreign.reply(e, c)
+	w.add(w.amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, named, again).JSON())+`}}}}}}`))
+	w.compacted = len(w.sent)
+	w.sayAgain(named, again, millis(w.foreign.last))
+}
+
+// keptSet is what a compaction kept.
+type keptSet struct {
+	messages []string // in order
+	tail     string   // the message that the tail begins with
+	more     bool     // it is more than the tail that the harness can keep
+}
+
+// kept finds the first message of the tail that was kept: the harness keeps all from there
+// on, with the requests and summaries of older compactions if there are any.
+func (w *writer) kept(c *eventlog.Compaction) keptSet {
+	var k keptSet
+	ids := map[string]bool{}
+	for _, id := range c.KeptEventIDs {
+		if message, ok := w.owner[id]; ok {
+			ids[message] = true
+		}
+	}
+	first := len(w.sent)
+	for first > 0 && ids[w.sent[first-1]] {
+		first--
+		k.tail = w.sent[first]
+	}
+	k.more = k.tail != "" && first < w.compacted
+	for i, message := range w.sent {
+		if ids[message] {
+			k.messages = append(k.messages, message)
+			k.more = k.more || i < first
+		}
+	}
+	return k
+}
+
+// sayAgain has messages stand behind a compaction once more, under other ids, as the
+// harness knows no other way to keep what is no tail. at is the compaction's time.
+func (w *writer) sayAgain(messages, ids []string, at int64) {
+	for i, message := range messages[:min(len(messages), len(ids))] {
+		v, ok := w.said[message]
+		if !ok {
+			continue
+		}
+		raw := v.JSON()
+		var parts []json.RawMessage
+		list, _ := transcript.MemberOf(raw, "parts")
+		if transcript.Decode(list, &parts) != nil {
+			continue
+		}
+		id := transcript.Quote(ids[i])
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"in":{"info":{"set":{"id":%s},"in":{"time":{"set":{"created":%d}}}},"parts":{"at":{`, id, at)
+		for n := range parts {
+			if n > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"%d":{"set":{"id":%s,"messageID":%s}}`, n, transcript.Quote(partID(ids[i], n+1)), id)
+		}
+		b.WriteString("}}}}")
+		w.add(w.amend(v, b.String()))
+	}
+}
+
+// againOf are the ids under which a compaction's reply says that the kept messages are said
+// again.
+func againOf(reply jsonvalue.Value) []string {
+	var message struct {
+		Parts []part `json:"parts"`
+	}
+	if transcript.Decode(reply.JSON(), &message) != nil {
+		return nil
+	}
+	for i := range message.Parts {
+		if c := message.Parts[i].Metadata[systemMark].Compaction; c != nil {
+			return c.Again
+		}
+	}
+	return nil
+}
+
+func listOf(texts []string) jsonvalue.Value {
+	items := make([]jsonvalue.Value, len(texts))
+	for i, text := range texts {
+		items[i] = jsonvalue.String(text)
+	}
+	return jsonvalue.List(items...)
+}
+
+func metadataOf(c *eventlog.Compaction, kept, again []string) *jsonvalue.Value {
+	v := jsonvalue.Object(text("trigger", triggers[c.Trigger]))
+	v.SetString("mode", c.Mode)
+	v.SetString("strategy", c.Strategy)
+	if c.PreTokens != nil {
+		v.Set("preTokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
+	}
+	if c.PostTokens != nil {
+		v.Set("postTokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
+	}
+	if kept != nil {
+		v.Set("kept", listOf(kept))
+	}
+	if again != nil {
+		v.Set("again", listOf(again))
+	}
+	metadata := jsonvalue.Object(member(systemMark, jsonvalue.Object(member("compaction", v))))
+	return &metadata
+}

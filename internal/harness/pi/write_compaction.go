@@ -1,0 +1,140 @@
+package pi
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
+	kept := w.kept(c)
+	if own(c) {
+		w.add(e, []byte(transcript.Compact([]byte(c.NativeJSON))))
+		if saidAgain(c.NativeJSON) {
+			w.sayAgain(e, kept.events)
+		}
+		return
+	}
+	tokens := uint64(0)
+	if c.PreTokens != nil {
+		tokens = *c.PreTokens
+	}
+	if c.Summary == "" {
+		w.file.warning("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
+		d, _ := detailsOf(c, kept.entries)
+		d.Set("tokensBefore", number(tokens))
+		v := w.render.envelope("custom", e.ID, w.render.at(e), member("customType", jsonvalue.String(compactionType)), member("data", d))
+		w.add(e, v.JSON())
+		return
+	}
+	v := w.render.envelope("compaction", e.ID, w.render.at(e))
+	v.Set("summary", jsonvalue.String(c.Summary))
+	switch {
+	case w.file.old && kept.tail != "":
+		v.Set("firstKeptEntryIndex", number(w.line[kept.tail]))
+	case w.file.old:
+		v.Set("firstKeptEntryIndex", number(len(w.entries)+w.shared+1))
+	case kept.tail != "" && !kept.more:
+		v.Set("firstKeptEntryId", jsonvalue.String(w.native[kept.tail]))
+	default:
+		v.Set("firstKeptEntryId", jsonvalue.String(e.ID))
+	}
+	v.Set("tokensBefore", number(tokens))
+	var named []jsonvalue.Value
+	if kept.more {
+		named = kept.entries
+	}
+	if d, ok := detailsOf(c, named); ok {
+		v.Set("details", d)
+		v.Set("fromHook", jsonvalue.Raw("true"))
+	}
+	w.add(e, v.JSON())
+	switch {
+	case kept.more && w.file.old:
+		w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
+	case kept.more:
+		w.sayAgain(e, kept.events)
+	}
+}
+
+// keptSet is what a compaction kept.
+type keptSet struct {
+	events  []string          // in order
+	entries []jsonvalue.Value // their ids in the file
+	tail    string            // the event that the tail begins with
+	more    bool              // it is more than the tail that pi can keep
+}
+
+// kept finds where the tail begins that was kept: pi keeps all from there on. That must not
+// hold what an older compaction has had said again.
+func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
+	var k keptSet
+	ids := map[string]bool{}
+	for _, id := range c.KeptEventIDs {
+		ids[id] = true
+	}
+	isKept := func(id string) bool {
+		for _, part := range w.parts[id] {
+			if ids[part] {
+				return true
+			}
+		}
+		return ids[id]
+	}
+	tail := len(w.sent)
+	for tail > 0 && isKept(w.sent[tail-1]) {
+		tail--
+	}
+	if tail < len(w.sent) {
+		k.tail = w.sent[tail]
+		k.more = tail < w.again
+	}
+	for i, id := range w.sent {
+		if isKept(id) {
+			k.events = append(k.events, id)
+			k.entries = append(k.entries, jsonvalue.String(w.native[id]))
+			k.more = k.more || i < tail
+		}
+	}
+	return k
+}
+
+// sayAgain has the entries of events stand behind a compaction once more, as pi knows no
+// other way to keep what is no tail.
+func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
+	w.again = len(w.sent)
+	for i, event := range events {
+		id := w.native[e.ID] + "-kept-" + strconv.Itoa(i+1)
+		raw, err := transcript.Amend(w.said[event], []byte(`{"set":{"id":`+transcript.Quote(id)+`,"parentId":`+
+			transcript.Quote(w.render.parent)+`,"contextdKeptOf":`+transcript.Quote(w.native[event])+`}}`))
+		if err != nil {
+			w.file.warning("an entry that a compaction kept cannot be said again: %v", err)
+			continue
+		}
+		w.render.wrote(id, e.Time)
+		w.put(id, raw)
+	}
+}
+
+// put adds an entry unless another branch has.
+func (w *sessionWriter) put(key string, raw json.RawMessage) {
+	if w.file.written[key] {
+		w.shared++
+		return
+	}
+	w.file.written[key] = true
+	w.entries = append(w.entries, raw)
+}
+
+// saidAgain reports whether pi's own compaction keeps nothing, and what it names stands
+// behind it once more.
+func saidAgain(native string) bool {
+	id, _ := transcript.MemberOf([]byte(native), "id")
+	first, _ := transcript.MemberOf([]byte(native), "firstKeptEntryId")
+	raw, _ := transcript.MemberOf([]byte(native), "details")
+	var d details
+	return string(id) == string(first) && transcript.Decode(raw, &d) == nil && d.Kept != nil
+}
