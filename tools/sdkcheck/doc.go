@@ -10,6 +10,6 @@
 //
 // Sessions are the transcripts below the folder and those that the harnesses' tests have,
 // rendered at every seventh group and at the end; besides, it prints what the golden files
-// of the formats hold. `make sdkcheck` gives them to check.py, and to the TypeScript
-// compiler by ts/generate.mjs.
+// of the formats hold. `make sdkcheck` gives them to check.py, to the TypeScript compiler by
+// ts/generate.mjs, and to the program in go.
 package main

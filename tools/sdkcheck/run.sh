@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Holds rendered messages to the types of the official SDKs, in Python and TypeScript.
+# Holds rendered messages to the types of the official SDKs, in Python and TypeScript, and of
+# Anthropic's in Go.
 #
 #   tools/sdkcheck/run.sh [folder of transcripts]
 #
 # What the SDKs need is installed into SDKCHECK_CACHE, or into a folder that is removed
-# again. A language whose toolchain is not there is left out, and said to be; with
-# neither there is nothing to check, and that is a failure.
+# again. A language whose toolchain is not there is left out, and said to be; with neither
+# Python nor TypeScript too little is checked, and that is a failure.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,5 +50,8 @@ if command -v npm >/dev/null && command -v node >/dev/null; then
 else
 	echo "TypeScript: NOT CHECKED, there is no node with npm"
 fi
+
+echo "Go:"
+go run -C "$here/go" . <"$work/messages.jsonl"
 
 ((checked)) || exit 1
