@@ -47,7 +47,7 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 			continue
 		}
 		label := format + "/" + strings.TrimSuffix(strings.SplitN(filepath.Base(name), ".in.", 2)[0], ".")
-		if strings.HasPrefix(name, "tools") {
+		if strings.HasPrefix(name, "tools") || strings.HasPrefix(filepath.Base(name), "resume.") {
 			cases = append(cases, all(h, label, file)...)
 		} else {
 			cases = append(cases, rewritten(h, label, file))

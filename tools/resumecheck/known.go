@@ -10,6 +10,7 @@ var known = map[string]string{
 	"claude rewritten claude/entireio__cli/c9e2351016-2__full":         abandoned,
 	"claude original claude/obra__episodic-memory/large-conversation":  spokenInto,
 	"claude rewritten claude/obra__episodic-memory/large-conversation": spokenInto,
+	"pi original pi/badlogic__pi-mono/session":                         "damaged: two entries on one line, which pi passes over and contextd reads",
 }
 
 const (
