@@ -14,7 +14,7 @@ var (
 	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	makeTarget = regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z-]*)")
 	// code is what is no prose, and so holds no links.
-	code = regexp.MustCompile("(?s)```.*?```")
+	code = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
 )
 
 // pages lists the Markdown files of the repository.
