@@ -99,6 +99,9 @@ func checkUnread(t *testing.T, tr harness.Transcript) {
 			}
 		}
 	}
+	if left := harness.Left(tr.Sessions[0].Events); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
 	want := []string{"First.", "Done.", fmt.Sprintf("compaction %d keeps [Done.]", eventlog.TriggerManual), "Second."}
 	if !slices.Equal(said, want) {
 		t.Errorf("it reads %q", said)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/pi"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -11,3 +12,10 @@ import (
 func Seen(e eventlog.Event) bool {
 	return e.Labels[pi.LabelStopReason] == "" && e.Labels[opencode.LabelFailed] == ""
 }
+
+// Left are the messages among the events, by id, that their harness shows to no model any
+// more because it went on elsewhere: branches of Claude Code that were abandoned.
+func Left(events []eventlog.Event) map[string]bool { return claude.Left(events) }
+
+// Follows reports whether an event may change which messages are Left, its own apart.
+func Follows(e eventlog.Event) bool { return claude.Follows(e) }

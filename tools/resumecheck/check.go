@@ -46,7 +46,8 @@ func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 	if o.Err != nil && c.Original != nil && ctx.Err() == nil {
 		if original, err := sessionOf(h, c.Original); err == nil {
 			original.ID = cmp.Or(original.ID, s.ID)
-			if _, err := r.resume(ctx, h, original); err != nil {
+			turns, err := r.resume(ctx, h, original)
+			if err != nil || !slices.ContainsFunc(turns, func(t Turn) bool { return !h.Own(t) && t.Body != prompt }) {
 				o.Why = "not resumed, nor is the original"
 			}
 		}

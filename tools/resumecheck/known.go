@@ -5,15 +5,9 @@ package main
 // so that it is taken out here.
 var known = map[string]string{
 	"claude rewritten claude/kept":                                     "damaged: parents close a circle, and Claude Code goes on from the newest chain alone",
-	"claude rewritten claude/session":                                  "a reply on two branches, of which Claude Code goes on with the newest; contextd shows both",
-	"claude original claude/entireio__cli/c9e2351016-2__full":          abandoned,
-	"claude rewritten claude/entireio__cli/c9e2351016-2__full":         abandoned,
 	"claude original claude/obra__episodic-memory/large-conversation":  spokenInto,
 	"claude rewritten claude/obra__episodic-memory/large-conversation": spokenInto,
 	"pi original pi/badlogic__pi-mono/session":                         "damaged: two entries on one line, which pi passes over and contextd reads",
 }
 
-const (
-	abandoned  = "an abandoned branch, which Claude Code leaves out and contextd shows"
-	spokenInto = "the user spoke while the model did: contextd puts a reply together, Claude Code leaves its parts where they stand"
-)
+const spokenInto = "the user spoke while the model did: contextd puts a reply together, Claude Code leaves its parts where they stand"

@@ -172,6 +172,8 @@ func (x *explainer) unsaid(e eventlog.Event) string {
 	switch {
 	case x.conv.Skipped(e.Seq) && !harness.Seen(e):
 		return "the harness shows no reply that failed to a model"
+	case x.conv.Skipped(e.Seq) && e.Seq > at:
+		return "the harness went on from a message before it"
 	case x.conv.Skipped(e.Seq), !message && e.Seq < at:
 		return fmt.Sprintf("the harness went on without it behind its compaction at event %d", at)
 	case !message:

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
@@ -34,9 +35,9 @@ func (s *session) shown(ctx context.Context, store eventlog.Store, gauge budget.
 		if err != nil {
 			return nil, err
 		}
-		if at, _ := lastBoundary(fresh); at < 0 {
+		if at, _ := lastBoundary(fresh); at < 0 && !slices.ContainsFunc(fresh, harness.Follows) {
 			for _, e := range fresh {
-				appendSeen(conv, e)
+				appendSeen(conv, e, nil)
 			}
 			return conv, nil
 		}
@@ -99,9 +100,10 @@ func conversationOf(gauge budget.Accountant, all []eventlog.Event, policy projec
 func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversation {
 	at, boundary := lastBoundary(all)
 	conv := reduce.NewConversation(gauge)
+	left := harness.Left(all[at+1:])
 	if at < 0 {
 		for _, e := range all {
-			appendSeen(conv, e)
+			appendSeen(conv, e, left)
 		}
 		return conv
 	}
@@ -128,7 +130,7 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 			placed = true
 		}
 		if kept[e.ID] || m.Pinned {
-			appendSeen(conv, e)
+			appendSeen(conv, e, nil)
 		} else {
 			conv.Skip(e)
 		}
@@ -138,14 +140,14 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 	}
 	conv.SayBoundary(all[at])
 	for _, e := range all[at+1:] {
-		appendSeen(conv, e)
+		appendSeen(conv, e, left)
 	}
 	return conv
 }
 
 // appendSeen appends an event, or skips a message that its harness shows to no model.
-func appendSeen(conv *reduce.Conversation, e eventlog.Event) {
-	if m, ok := e.Body.(*eventlog.Message); ok && !m.Pinned && !harness.Seen(e) {
+func appendSeen(conv *reduce.Conversation, e eventlog.Event, left map[string]bool) {
+	if m, ok := e.Body.(*eventlog.Message); ok && !m.Pinned && (left[e.ID] || !harness.Seen(e)) {
 		conv.Skip(e)
 		return
 	}

@@ -2,6 +2,7 @@ package assemble_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
@@ -196,6 +198,43 @@ func TestHarnessViewLeavesOutFailedReplies(t *testing.T) {
 		whole := mustAssemble(t, newEngine(t, reopen()), request())
 		if len(whole.Messages) != 6 {
 			t.Errorf("the whole history is %q", texts(whole))
+		}
+	})
+}
+
+// A branch that Claude Code has abandoned is not shown, from the moment that it is; what was
+// shown before can be made again.
+func TestHarnessViewLeavesBranches(t *testing.T) {
+	record := func(kind, uuid, parent, said string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"message":{"role":%q,"content":%q}}`, kind, uuid, parent, kind, said)
+	}
+	read, err := harness.Read(strings.NewReader(strings.Join([]string{
+		record("user", "u1", "null", "first"), record("assistant", "a1", `"u1"`, "second"),
+		record("user", "u2", `"a1"`, "third"), record("assistant", "a2", `"u2"`, "fourth"), record("user", "u3", `"a1"`, "fifth"),
+	}, "\n")), "claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"first"}, {"first", "second"}, {"first", "second", "third"}, {"first", "second", "third", "fourth"}, {"first", "second", "fifth"},
+		{"first", "second", "fifth", "sixth"},
+	}
+	onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+		engine := newEngine(t, store)
+		var made []string
+		for i, e := range append(slices.Clone(read.Sessions[0].Events), text("live", eventlog.RoleAssistant, "sixth")) {
+			push(t, store, "s", e)
+			got := mustAssemble(t, engine, harnessRequest())
+			if !slices.Equal(texts(got), want[i]) {
+				t.Errorf("got %q, want %q", texts(got), want[i])
+			}
+			made = append(made, got.Projection.ID)
+		}
+		again := newEngine(t, reopen())
+		for _, id := range made {
+			if replayed, err := again.Replay(context.Background(), "s", id); err != nil || !replayed.Same {
+				t.Errorf("replayed: %q, %v", replayed.Difference, err)
+			}
 		}
 	})
 }

@@ -1,0 +1,158 @@
+package claude
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Follows reports whether an event says which other it follows, as those do that were read
+// from the harness's own files.
+func Follows(e eventlog.Event) bool {
+	if _, ok := e.Labels[transcript.EntryLabel(Name)]; ok {
+		return true
+	}
+	c, ok := e.Body.(*eventlog.Custom)
+	return ok && (strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(c.Type, Name+"."))
+}
+
+// Left are the messages among the events, by id, that the harness does not go on from: those
+// that no chain reaches which ends in the newest. Of one reply all lines go on, and the
+// results of all its calls. What does not say what it follows, follows the message before.
+// A chain ends in a record without a parent, and in one whose parent is not among the events:
+// the harness, too, goes on from there alone. Where it closes a circle, nothing is left.
+func Left(events []eventlog.Event) map[string]bool {
+	if !containsFollows(events) {
+		return nil
+	}
+	t := tree{parents: map[string]string{}, event: map[string]string{}, all: events}
+	t.read(transcript.EnvelopesOf(Name, transcript.Session{Events: events}))
+	on, held := t.chain()
+	if !held {
+		return nil
+	}
+	t.beside(on)
+	left := map[string]bool{}
+	for i := range events {
+		if _, ok := events[i].Body.(*eventlog.Message); ok && !on[events[i].ID] {
+			left[events[i].ID] = true
+		}
+	}
+	return left
+}
+
+func containsFollows(events []eventlog.Event) bool {
+	for i := range events {
+		if Follows(events[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// tree holds what follows what.
+type tree struct {
+	all     []eventlog.Event
+	parents map[string]string // uuids by uuid
+	event   map[string]string // the newest event of a uuid
+	newest  string            // the uuid of the newest message
+}
+
+// repeated is what tells events apart whose records had one uuid.
+var repeated = regexp.MustCompile(`#\d+$`)
+
+func (t *tree) read(around transcript.Envelopes) {
+	for i := range t.all {
+		e := &t.all[i]
+		switch b := e.Body.(type) {
+		case *eventlog.Message:
+			uuid := repeated.ReplaceAllString(e.ID, "")
+			parent := t.newest
+			if d, ok := around.Entries[e.ID]; ok {
+				parent = parentIn(d)
+			}
+			t.parents[uuid], t.event[uuid], t.newest = parent, e.ID, uuid
+		case *eventlog.Custom:
+			if around.Holds(b) {
+				continue
+			}
+			if strings.HasPrefix(b.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(b.Type, Name+".") {
+				t.record(b.JSON)
+			}
+		case *eventlog.Compaction:
+			t.record(b.NativeJSON)
+		}
+	}
+}
+
+// record takes in a record that is no message.
+func (t *tree) record(raw string) {
+	var rec record
+	if transcript.Decode([]byte(raw), &rec) == nil && rec.UUID != "" {
+		t.parents[rec.UUID] = rec.ParentUUID
+	}
+}
+
+// parentIn is the parent that a difference names; a record without one begins a chain.
+func parentIn(difference string) string {
+	var d struct {
+		Set struct {
+			Parent string `json:"parentUuid"`
+		} `json:"set"`
+	}
+	if transcript.Decode([]byte(difference), &d) != nil {
+		return ""
+	}
+	return d.Set.Parent
+}
+
+// chain are the events on the way back from the newest; it holds if it ends.
+func (t *tree) chain() (on map[string]bool, held bool) {
+	on = map[string]bool{}
+	at := t.newest
+	for n := 0; at != ""; n++ {
+		parent, ok := t.parents[at]
+		if !ok {
+			break
+		}
+		if n > len(t.parents) {
+			return nil, false // a circle
+		}
+		if id := t.event[at]; id != "" {
+			on[id] = true
+		}
+		at = parent
+	}
+	return on, len(on) > 0
+}
+
+// beside adds what stands beside the chain and belongs to it.
+func (t *tree) beside(on map[string]bool) {
+	replies, calls := map[string]bool{}, map[string]bool{}
+	for i := range t.all {
+		if m, ok := t.all[i].Body.(*eventlog.Message); ok && on[t.all[i].ID] && m.GroupID != "" {
+			replies[m.GroupID] = true
+		}
+	}
+	for i := range t.all {
+		e := &t.all[i]
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok {
+			continue
+		}
+		replaced := t.event[repeated.ReplaceAllString(e.ID, "")] != e.ID
+		if m.Role == eventlog.RoleAssistant && replies[m.GroupID] && !replaced {
+			on[e.ID] = true
+		}
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case eventlog.ToolCall:
+				calls[b.CallID] = calls[b.CallID] || on[e.ID]
+			case eventlog.ToolResult:
+				on[e.ID] = on[e.ID] || calls[b.CallID]
+			}
+		}
+	}
+}
