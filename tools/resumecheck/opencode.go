@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/opencode"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // opencodeCLI is OpenCode. What it makes of thinking depends on whether the model that
@@ -87,9 +92,9 @@ func opencodeModelOf(file []byte) (opencodeModel, error) {
 	return model, nil
 }
 
-// opencode is the program itself, of the one platform whose package is pinned: opencode-ai
+// program is OpenCode itself, of the one platform whose package is pinned: opencode-ai
 // is a launcher, put in its place by a script that does not run on installing.
-func (opencodeCLI) opencode(h Home, args ...string) Command {
+func (opencodeCLI) program(h Home, args ...string) Command {
 	program := filepath.Join(h.Installed, "node_modules", "opencode-linux-x64", "bin", "opencode")
 	return Command{
 		Args: append([]string{program}, args...),
@@ -105,13 +110,13 @@ func (opencodeCLI) opencode(h Home, args ...string) Command {
 
 // Prepare imports the session into the database.
 func (c opencodeCLI) Prepare(_ context.Context, h Home, _ Session, run func(Command) error) error {
-	return run(c.opencode(h, "import", filepath.Join(h.Dir, "session.json")))
+	return run(c.program(h, "import", filepath.Join(h.Dir, "session.json")))
 }
 
 // Command gives the prompt word by word: one argument with spaces would be quoted.
 func (c opencodeCLI) Command(h Home, s Session, prompt string) Command {
 	args := append([]string{"run", "--session", s.ID, "--model", c.model.name()}, strings.Fields(prompt)...)
-	return c.opencode(h, args...)
+	return c.program(h, args...)
 }
 
 // opencodeAsked is what OpenCode puts in the place of the request for a compaction; the
@@ -153,6 +158,33 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 // Own: the request for a compaction, the thinking of the model that answered it, and what
 // older compactions say.
 func (opencodeCLI) Own(t Turn) bool { return t.Role == again || t.Role == "system" && t.Kind == Text }
+
+// Revise: OpenCode marks a result as failed by its state alone, contextd by the exit code of
+// a command too, and says so with a label.
+func (opencodeCLI) Revise(view []Turn, s Session) []Turn {
+	read, err := harness.Read(bytes.NewReader(s.File), opencode.Name)
+	if err != nil || len(read.Sessions) == 0 {
+		return view
+	}
+	exited := map[string]bool{}
+	for _, e := range read.Sessions[0].Events {
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok || e.Labels[opencode.LabelExit] == "" {
+			continue
+		}
+		for _, b := range m.Blocks {
+			if r, ok := b.(eventlog.ToolResult); ok {
+				exited[r.CallID] = true
+			}
+		}
+	}
+	for i := range view {
+		if t := &view[i]; t.Kind == Result && exited[t.ID] {
+			t.Failed = false
+		}
+	}
+	return view
+}
 
 // Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open
 // calls a result. Empty texts are not sent. Thinking of another model is a text, and that of

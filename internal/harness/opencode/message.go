@@ -171,9 +171,9 @@ const (
 	// LabelFailed is the error that a reply ended in, if OpenCode shows the reply to no
 	// model.
 	LabelFailed = Name + ".failed"
-	// labelExit is the exit code of a command that failed and that the harness takes
+	// LabelExit is the exit code of a command that failed and that the harness takes
 	// for completed.
-	labelExit = Name + ".exit"
+	LabelExit = Name + ".exit"
 	// labelInterrupted is "true" on a result that a command gave until it was interrupted:
 	// an error for the user, and for the model its output.
 	labelInterrupted = Name + ".interrupted"
@@ -199,7 +199,7 @@ func withFailed(labels map[string]string, failed string) map[string]string {
 func (s *state) labels() map[string]string {
 	labels := map[string]string{}
 	if exit := s.exit(); exit != "" {
-		labels[labelExit] = exit
+		labels[LabelExit] = exit
 	}
 	if id := s.Metadata.SessionID; id != "" && len(id) <= transcript.MaxLabelValue {
 		labels[transcript.LabelSubagentSession] = id

@@ -196,7 +196,7 @@ func (r *renderer) tool(p *parts, call eventlog.ToolCall, e *eventlog.Event, res
 		return
 	}
 	r.place(done.event.ID, p.message)
-	exit := done.event.Labels[labelExit]
+	exit := done.event.Labels[LabelExit]
 	output, attachments := r.output(p, done.block)
 	state := jsonvalue.Object(text("status", "completed"), input, text("output", output), text("title", ""))
 	interrupted := done.event.Labels[labelInterrupted] == "true"

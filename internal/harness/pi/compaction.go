@@ -43,7 +43,7 @@ func (b *branch) named(entries []string) []string {
 	}
 	var events []string
 	for _, s := range b.sent {
-		if wanted[s.entry] {
+		if wanted[s.entry] && s.entry != "" || wanted[place(s.index)] {
 			events = append(events, s.event)
 		}
 	}

@@ -138,6 +138,48 @@ func TestKeptSaidAgain(t *testing.T) {
 	}
 }
 
+// TestKeptSaidAgainOld: so it is in a file of version 1, where entries have no ids and pi
+// counts them.
+func TestKeptSaidAgainOld(t *testing.T) {
+	const file = `{"type":"session","id":"s","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}
+{"type":"message","timestamp":"2025-11-20T23:33:01.000Z","message":{"role":"user","content":[{"type":"text","text":"Goal"}]}}
+{"type":"message","timestamp":"2025-11-20T23:33:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Step"}],"model":"m","stopReason":"stop"}}
+{"type":"message","timestamp":"2025-11-20T23:33:03.000Z","message":{"role":"user","content":[{"type":"text","text":"Also"}]}}
+`
+	read, err := pi.Read(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &read.Sessions[0]
+	kept := []string{s.Events[0].ID, s.Events[2].ID}
+	s.Events = append(s.Events, eventlog.Event{ID: "c", Body: &eventlog.Compaction{Summary: "One step.", KeptEventIDs: kept}})
+	var first, second bytes.Buffer
+	if _, err := pi.Write(&first, read, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := pi.Read(bytes.NewReader(first.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := again.Sessions[0].Events[3].Body.(*eventlog.Compaction); !ok || !slices.Equal(c.KeptEventIDs, kept) || len(again.Sessions[0].Events) != 4 {
+		t.Errorf("there are %d events, the fourth %+v", len(again.Sessions[0].Events), again.Sessions[0].Events[3].Body)
+	}
+	var said []string
+	for _, line := range strings.Split(first.String(), "\n")[4:] {
+		for _, word := range []string{`"firstKeptEntryIndex":4`, "Goal", "Step", "Also"} {
+			if strings.Contains(line, word) {
+				said = append(said, word)
+			}
+		}
+	}
+	if want := []string{`"firstKeptEntryIndex":4`, "Goal", "Also"}; !slices.Equal(said, want) {
+		t.Errorf("pi goes on with %q from\n%s", said, first.String())
+	}
+	if _, err := pi.Write(&second, again, transcript.WriteOptions{}); err != nil || second.String() != first.String() {
+		t.Errorf("written again it is\n%s\nand was\n%s", second.String(), first.String())
+	}
+}
+
 // prompt goes through a file as pi does: from the last entry to the root, the newest
 // summary, what it kept, what is behind it.
 func prompt(t *testing.T, file string) []string {

@@ -127,6 +127,15 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 	return raw
 }
 
+// versioned is a new entry for the file: in version 1 entries have no ids, and one without
+// a parent would begin anew for the reader.
+func (w *fileWriter) versioned(raw []byte) json.RawMessage {
+	if !w.old {
+		return raw
+	}
+	return w.amend(raw, `{"del":["id","parentId"]}`)
+}
+
 // amend adds to an entry what was kept of it.
 func (w *fileWriter) amend(base []byte, difference string) json.RawMessage {
 	if difference == "" {

@@ -3,6 +3,7 @@ package pi
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
@@ -27,13 +28,13 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		d, _ := detailsOf(c, kept.entries)
 		d.Set("tokensBefore", number(tokens))
 		v := w.render.envelope("custom", e.ID, w.render.at(e), member("customType", jsonvalue.String(compactionType)), member("data", d))
-		w.add(e, v.JSON())
+		w.add(e, w.file.versioned(v.JSON()))
 		return
 	}
 	v := w.render.envelope("compaction", e.ID, w.render.at(e))
 	v.Set("summary", jsonvalue.String(c.Summary))
 	switch {
-	case w.file.old && kept.tail != "":
+	case w.file.old && kept.tail != "" && !kept.more:
 		v.Set("firstKeptEntryIndex", number(w.line[kept.tail]))
 	case w.file.old:
 		v.Set("firstKeptEntryIndex", number(len(w.entries)+w.shared+1))
@@ -51,11 +52,8 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		v.Set("details", d)
 		v.Set("fromHook", jsonvalue.Raw("true"))
 	}
-	w.add(e, v.JSON())
-	switch {
-	case kept.more && w.file.old:
-		w.file.warning("a compaction that kept more than a tail keeps in pi the tail alone")
-	case kept.more:
+	w.add(e, w.file.versioned(v.JSON()))
+	if kept.more {
 		w.sayAgain(e, kept.events)
 	}
 }
@@ -95,7 +93,7 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
 	for i, id := range w.sent {
 		if isKept(id) {
 			k.events = append(k.events, id)
-			k.entries = append(k.entries, jsonvalue.String(w.native[id]))
+			k.entries = append(k.entries, jsonvalue.String(w.name(id)))
 			k.more = k.more || i < tail
 		}
 	}
@@ -107,17 +105,33 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
 func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	w.again = len(w.sent)
 	for i, event := range events {
-		id := w.native[e.ID] + "-kept-" + strconv.Itoa(i+1)
-		raw, err := transcript.Amend(w.said[event], []byte(`{"set":{"id":`+transcript.Quote(id)+`,"parentId":`+
-			transcript.Quote(w.render.parent)+`,"contextdKeptOf":`+transcript.Quote(w.native[event])+`}}`))
+		id := e.ID + "-kept-" + strconv.Itoa(i+1)
+		set := `"contextdKeptOf":` + transcript.Quote(w.name(event))
+		if !w.file.old {
+			set += `,"id":` + transcript.Quote(id) + `,"parentId":` + transcript.Quote(w.render.parent)
+		}
+		raw, err := transcript.Amend(w.said[event], []byte(`{"set":{`+set+`}}`))
 		if err != nil {
 			w.file.warning("an entry that a compaction kept cannot be said again: %v", err)
 			continue
 		}
-		w.render.wrote(id, e.Time)
+		if !w.file.old {
+			w.render.wrote(id, e.Time)
+		}
 		w.put(id, raw)
 	}
 }
+
+// name is how a compaction names an entry that it kept: by its id or, in version 1, where
+// there are none, by its place.
+func (w *sessionWriter) name(event string) string {
+	if w.file.old {
+		return place(w.line[event])
+	}
+	return w.native[event]
+}
+
+func place(index int) string { return "#" + strconv.Itoa(index) }
 
 // put adds an entry unless another branch has.
 func (w *sessionWriter) put(key string, raw json.RawMessage) {
@@ -132,9 +146,13 @@ func (w *sessionWriter) put(key string, raw json.RawMessage) {
 // saidAgain reports whether pi's own compaction keeps nothing, and what it names stands
 // behind it once more.
 func saidAgain(native string) bool {
-	id, _ := transcript.MemberOf([]byte(native), "id")
+	id, named := transcript.MemberOf([]byte(native), "id")
 	first, _ := transcript.MemberOf([]byte(native), "firstKeptEntryId")
+	_, byIndex := transcript.MemberOf([]byte(native), "firstKeptEntryIndex")
 	raw, _ := transcript.MemberOf([]byte(native), "details")
 	var d details
-	return string(id) == string(first) && transcript.Decode(raw, &d) == nil && d.Kept != nil
+	if transcript.Decode(raw, &d) != nil || len(d.Kept) == 0 {
+		return false
+	}
+	return named && string(id) == string(first) || byIndex && strings.HasPrefix(d.Kept[0], "#")
 }

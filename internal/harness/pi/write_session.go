@@ -146,7 +146,12 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 		w.file.warning("a message that pi cannot hold is left out")
 		return
 	}
-	w.add(first, w.file.amend(base.JSON(), w.envelopes.Entries[first.ID]))
+	difference, read := w.envelopes.Entries[first.ID]
+	if !read {
+		w.add(first, w.file.versioned(base.JSON()))
+		return
+	}
+	w.add(first, w.file.amend(base.JSON(), difference))
 }
 
 // add puts an entry into the file, unless another branch has put it there.
