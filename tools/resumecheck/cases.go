@@ -41,7 +41,7 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		file = []byte(real.Replace(string(file)))
+		file = []byte(genuine.Replace(string(file)))
 		format, ok := harness.Detect(file)
 		if !ok {
 			continue
@@ -57,9 +57,9 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 	return append(cases, recorded...), err
 }
 
-// real replaces what stands for images and models in the fixtures: the CLIs look into
+// genuine replaces what stands for images and models in the fixtures: the CLIs look into
 // images, and leave out what a model has signed that they do not know.
-var real = strings.NewReplacer(
+var genuine = strings.NewReplacer(
 	"AAEC", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 	"claude-x", "claude-opus-4-5-20251101", "claude-y", "claude-opus-4-5-20251101",
 	"image/jpeg", "image/png", "/9j/", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
