@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness"
@@ -186,6 +187,10 @@ func (opencodeCLI) Revise(view []Turn, s Session) []Turn {
 	return view
 }
 
+// repeatedID is what contextd adds to the id of a call that another one has too; the CLIs
+// send both as they are.
+var repeatedID = regexp.MustCompile(`#[0-9]+$`)
+
 // Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open
 // calls a result. Empty texts are not sent. Thinking of another model is a text, and that of
 // this one goes back only with its seal.
@@ -196,6 +201,7 @@ func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
 	if c.model.Provider == "openai" {
 		t.Failed = false // for which Responses has no flag
 	}
+	t.ID = repeatedID.ReplaceAllString(t.ID, "")
 	switch t.Kind {
 	case Thinking:
 		switch {
