@@ -139,6 +139,7 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	asked, compactions := false, 0
 	for i := range turns {
 		t := &turns[i]
+		t.ID = repeatedID.ReplaceAllString(t.ID, "")
 		switch {
 		case t.Kind == Call:
 			t.Body, asked = sameJSON(t.Body), false
@@ -187,8 +188,9 @@ func (opencodeCLI) Revise(view []Turn, s Session) []Turn {
 	return view
 }
 
-// repeatedID is what contextd adds to the id of a call that another one has too; the CLIs
-// send both as they are.
+// repeatedID is what contextd adds to the id of a call that another one has too. OpenCode
+// sends the ids of a file as they are: its own without that, and with it those that contextd
+// has written.
 var repeatedID = regexp.MustCompile(`#[0-9]+$`)
 
 // Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open

@@ -167,7 +167,6 @@ func (c piCLI) Sends(t Turn) (Turn, bool) {
 // flag for failures; what another model called gets an id that Anthropic takes. An image
 // alone gets a text beside it from Anthropic's, and nothing at all from OpenAI's.
 func (c piCLI) call(t *Turn) {
-	t.ID = repeatedID.ReplaceAllString(t.ID, "")
 	switch {
 	case c.model.API == piResponses:
 		t.ID, _, _ = strings.Cut(t.ID, "|")
