@@ -67,7 +67,7 @@ type Command struct {
 var harnesses = []func() Harness{
 	func() Harness { return codexCLI{} },
 	func() Harness { return claudeCLI{} },
-	func() Harness { return opencodeCLI{&opencodeModel{}} },
+	func() Harness { return opencodeCLI{&opencodeModel{}, map[string]bool{}} },
 	func() Harness { return piCLI{&piModel{}} },
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,7 +17,10 @@ import (
 
 // opencodeCLI is OpenCode. What it makes of thinking depends on whether the model that
 // goes on is the one that wrote it; Place chooses it.
-type opencodeCLI struct{ model *opencodeModel }
+type opencodeCLI struct {
+	model    *opencodeModel
+	thoughts map[string]bool
+}
 
 // opencodeModel is a model as OpenCode names it.
 type opencodeModel struct {
@@ -24,6 +28,33 @@ type opencodeModel struct {
 	ID       string `json:"modelID"`
 	// own is set where it wrote all of the session's replies.
 	own bool
+}
+
+// opencodeMessage is what is read of a message of an export.
+type opencodeMessage struct {
+	Info struct {
+		opencodeModel
+		Role    string          `json:"role"`
+		Summary json.RawMessage `json:"summary"`
+	} `json:"info"`
+	Parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"parts"`
+}
+
+// opencodeThoughts are what models thought when they were asked for summaries: another
+// model is told it as a text before the summary.
+func opencodeThoughts(messages []opencodeMessage) map[string]bool {
+	thoughts := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == "reasoning" && string(m.Info.Summary) == "true" {
+				thoughts[p.Text] = true
+			}
+		}
+	}
+	return thoughts
 }
 
 func (opencodeCLI) Name() string { return "opencode" }
@@ -41,10 +72,15 @@ const opencodeInstalled = `{"packages": {"": {"dependencies": {"@opencode-ai/plu
 
 // Place lays the export into the home; Prepare imports it.
 func (c opencodeCLI) Place(h Home, s Session) error {
-	model, err := opencodeModelOf(s.File)
-	if err != nil {
-		return err
+	var session struct {
+		Messages []opencodeMessage `json:"messages"`
 	}
+	if err := json.Unmarshal(s.File, &session); err != nil {
+		return fmt.Errorf("the session: %w", err)
+	}
+	model := opencodeModelOf(session.Messages)
+	clear(c.thoughts)
+	maps.Copy(c.thoughts, opencodeThoughts(session.Messages))
 	*c.model = model
 	npm := "@ai-sdk/anthropic"
 	if model.Provider == "openai" {
@@ -63,20 +99,9 @@ func (m opencodeModel) name() string { return m.Provider + "/" + m.ID }
 
 // opencodeModelOf is the model that wrote all replies, if it is behind an API that Turns
 // reads; otherwise another than those.
-func opencodeModelOf(file []byte) (opencodeModel, error) {
-	var session struct {
-		Messages []struct {
-			Info struct {
-				opencodeModel
-				Role string `json:"role"`
-			} `json:"info"`
-		} `json:"messages"`
-	}
-	if err := json.Unmarshal(file, &session); err != nil {
-		return opencodeModel{}, fmt.Errorf("the session: %w", err)
-	}
+func opencodeModelOf(messages []opencodeMessage) opencodeModel {
 	var model opencodeModel
-	for _, m := range session.Messages {
+	for _, m := range messages {
 		if m.Info.Role != "assistant" {
 			continue
 		}
@@ -87,10 +112,10 @@ func opencodeModelOf(file []byte) (opencodeModel, error) {
 		model = m.Info.opencodeModel
 	}
 	if model.ID == "" || model.Provider != "anthropic" && model.Provider != "openai" {
-		return opencodeModel{Provider: "fake", ID: "fake"}, nil
+		return opencodeModel{Provider: "fake", ID: "fake"}
 	}
 	model.own = true
-	return model, nil
+	return model
 }
 
 // program is OpenCode itself, of the one platform whose package is pinned: opencode-ai
@@ -146,6 +171,8 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 		case t.Role == "user" && t.Kind == Text && t.Body == opencodeAsked:
 			t.Role, asked = again, true
 			compactions++
+		case asked && t.Role == "assistant" && t.Kind == Text && c.thoughts[t.Body]:
+			t.Role = again
 		case asked && t.Role == "assistant" && t.Kind == Text && compactions == 1:
 			t.Role, asked = "user", false
 		case asked && t.Role == "assistant":

@@ -22,7 +22,7 @@ func TestOpencodeRules(t *testing.T) {
 		{Role: "assistant", Kind: Call, ID: "c1", Name: "ls", Body: `{"n":1.0}`},
 		{Kind: Result, ID: "c1", Body: interrupted, Failed: true, Interrupted: true},
 	}
-	held(t, opencodeCLI{&opencodeModel{Provider: "anthropic", ID: "m", own: true}}, view, opencodeRequest, map[string]string{
+	held(t, opencodeCLI{&opencodeModel{Provider: "anthropic", ID: "m", own: true}, nil}, view, opencodeRequest, map[string]string{
 		"none":                           "",
 		"It builds.":                     "It fails.",
 		`"Kept."`:                        `"Lost."`,
