@@ -164,7 +164,7 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	asked, compactions := false, 0
 	for i := range turns {
 		t := &turns[i]
-		t.ID = repeatedID.ReplaceAllString(t.ID, "")
+		t.ID, t.Seam = repeatedID.ReplaceAllString(t.ID, ""), false
 		switch {
 		case t.Kind == Call:
 			t.Body, asked = sameJSON(t.Body), false
@@ -184,9 +184,12 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	return turns, err
 }
 
-// Own: the request for a compaction, the thinking of the model that answered it, and what
-// older compactions say.
-func (opencodeCLI) Own(t Turn) bool { return t.Role == again || t.Role == "system" && t.Kind == Text }
+// Own: the request for a compaction, the thinking of the model that answered it, what older
+// compactions say, and the reminder that the agent changed, as from plan to build.
+func (opencodeCLI) Own(t Turn) bool {
+	return t.Role == again || t.Kind == Text &&
+		(t.Role == "system" || t.Role == "user" && strings.HasPrefix(t.Body, "<system-reminder>\nYour operational mode has changed"))
+}
 
 // Revise: OpenCode marks a result as failed by its state alone, contextd by the exit code of
 // a command too, and says so with a label.

@@ -124,6 +124,7 @@ func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 	}
 	called := map[string]bool{}
 	for i := range turns {
+		turns[i].Seam = false
 		switch t := &turns[i]; {
 		case t.Kind == Call:
 			t.Body = sameJSON(t.Body)
