@@ -63,7 +63,7 @@ replay-policies: ## Replay CORPUS=folder under each projection policy in turn (R
 		'{"policy":"squash_failed_calls"}' \
 		'{"policy":"summary_prefix","summary":"The agent read files and changed some."}' \
 		'{"policy":"reachability_gc"}' \
-		'{"policy":"custom","expression":"age > 60 ? \"drop\" : age > 30 && errors == 0 ? \"stub\" : age > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}'; \
+		'{"policy":"custom","expression":"age - model_calls % 20 > 60 ? \"drop\" : age - model_calls % 20 > 30 && errors == 0 ? \"stub\" : age - model_calls % 20 > 10 && result_chars > 4000 ? \"clip\" : \"keep\""}'; \
 	do \
 		echo "# $$policy"; \
 		go run ./bench/replay -corpus '$(CORPUS)' -policy "{\"projection\":$$policy}" $(REPLAY_FLAGS) || exit 1; \

@@ -163,7 +163,7 @@ func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Ver
 // verdict is the expression's, or Keep where it fails.
 func (r *customRun) verdict(i int) expression.Verdict {
 	g := r.view.Group(i)
-	now := expression.Standing{Tokens: r.view.GroupTokens(i), Index: i, FromEnd: r.view.Len() - 1 - i}
+	now := expression.Standing{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
 	if r.turns > g.Turn {
 		now.Age = r.turns - g.Turn
 	}

@@ -17,7 +17,7 @@ var aGroup = expression.Fixed{
 	TextChars: 900, ResultChars: 800, Results: 2, Errors: 1,
 }
 
-var standing = expression.Standing{Tokens: 300, Age: 7, Index: 4, FromEnd: 9}
+var standing = expression.Standing{Tokens: 300, Age: 7, ModelCalls: 12, Index: 4, FromEnd: 9}
 
 func TestEvaluate(t *testing.T) {
 	for source, want := range map[string]expression.Verdict{
@@ -29,7 +29,7 @@ func TestEvaluate(t *testing.T) {
 		`"drop"`: expression.Drop,
 		`roles == ["assistant", "tool"] && tools == ["read_file", "mcp__search"]`:       expression.Keep,
 		`text_chars == 900 && result_chars == 800 && results == 2 && errors == 1`:       expression.Keep,
-		`tokens == 300 && age == 7 && index == 4 && from_end == 9`:                      expression.Keep,
+		`tokens == 300 && age == 7 && model_calls == 12 && index == 4 && from_end == 9`: expression.Keep,
 		`labels == {"stage": "plan"} && "stage" in labels && labels.stage == "plan"`:    expression.Keep,
 		`tools.exists(t, t.startsWith("mcp__")) ? "stub" : "keep"`:                      expression.Stub,
 		`tools.all(t, t.matches("^(read|write)_"))`:                                     expression.Drop,

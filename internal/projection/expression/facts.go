@@ -28,6 +28,7 @@ var variables = []variable{
 	{"errors", cel.IntType},
 	{"tokens", cel.IntType},
 	{"age", cel.IntType},
+	{"model_calls", cel.IntType},
 	{"index", cel.IntType},
 	{"from_end", cel.IntType},
 }
@@ -70,6 +71,8 @@ type Standing struct {
 	Tokens uint64
 	// Age is how many model calls began after the group did.
 	Age uint32
+	// ModelCalls is how many model calls there were.
+	ModelCalls uint32
 	// Index counts the groups before it, FromEnd those behind it.
 	Index, FromEnd int
 }
@@ -101,6 +104,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return types.Int(a.Tokens), true
 	case "age":
 		return types.Int(a.Age), true
+	case "model_calls":
+		return types.Int(a.ModelCalls), true
 	case "index":
 		return types.Int(a.Index), true
 	case "from_end":
