@@ -38,6 +38,9 @@ func setup(env *testscript.Env) error {
 	// A daemon of the developer's own must not be met by accident.
 	env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
 	env.Setenv("SOCK", env.WorkDir+"/c.sock")
+	// Under the race detector a program waits a second at its end for reports that may
+	// come late, and scripts run hundreds of them.
+	env.Setenv("GORACE", "atexit_sleep_ms=20")
 	return nil
 }
 
