@@ -72,6 +72,9 @@ func all(h Harness, label string, file []byte) []Case {
 	if strings.HasPrefix(label, h.Name()+"/") {
 		original := func(context.Context, Contextd, string) ([]byte, error) { return file, nil }
 		cases = append([]Case{{Name: "original " + label, Make: original}}, cases...)
+		for i := range cases {
+			cases[i].Original = file
+		}
 	}
 	return cases
 }

@@ -33,8 +33,8 @@ func (o Outcome) Failed() bool {
 	return o.Why == "" && (o.Err != nil || o.Difference != "")
 }
 
-// outcome checks a case. Where the CLI does not resume what contextd wrote in the place of
-// its own file, nor that file, the format is too old or damaged, and nothing is wrong with
+// outcome checks a case. Where the CLI resumes neither the file nor the harness's own that
+// it was made of, the format is too old or damaged, and nothing is wrong with
 // the writer.
 func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 	s, err := c.session(ctx, r.contextd, h)
@@ -48,7 +48,7 @@ func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 			original.ID = cmp.Or(original.ID, s.ID)
 			turns, err := r.resume(ctx, h, original)
 			if err != nil || !slices.ContainsFunc(turns, func(t Turn) bool { return !h.Own(t) && t.Body != prompt }) {
-				o.Why = "not resumed, nor is the original"
+				o.Why = "the harness does not resume its own file either"
 			}
 		}
 	}
