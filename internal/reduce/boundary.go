@@ -48,8 +48,8 @@ func (c *Conversation) Skip(e eventlog.Event) {
 
 // AppendBoundary shows what stands for events that were skipped, as a message of the
 // user's. first is the first of them: the group takes its place, and must be appended
-// before any later event. It is a part of the anchor. The blocks are those of the compaction's event, which is
-// still to come and is appended by SayBoundary.
+// before any later event. It is a part of the anchor. The blocks are those of the
+// compaction's event, which is still to come and is appended by SayBoundary.
 func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
 	all := make([]Block, len(blocks))
 	for i, b := range blocks {

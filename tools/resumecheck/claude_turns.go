@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// messagesBlock is read here apart from the reader, which would hide its own faults.
 type messagesBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
