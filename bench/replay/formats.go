@@ -53,6 +53,7 @@ type formatRun struct {
 	// projection is the last that was recorded.
 	projection string
 	faults     figures
+	hashes     []string // per step; empty where the context was refused
 
 	steps, refused, messages, conversions int
 	// received are the bytes that came over gRPC, replaced those of messages that the
@@ -146,8 +147,10 @@ func (r *formatRun) step(ctx context.Context, st step, disk, memory *daemon, eve
 	}
 	if got == nil || other == nil {
 		r.refused++
+		r.hashes = append(r.hashes, "")
 		return nil
 	}
+	r.hashes = append(r.hashes, got.header.GetContextHash())
 	if got.header.GetContextHash() != other.header.GetContextHash() {
 		r.fault(st, "other bytes on the other store", "")
 	}
@@ -278,6 +281,13 @@ func (r *report) playFormat(ctx context.Context, out io.Writer, name string, tok
 	var shares []float64
 	faults := 0
 	for _, run := range runs {
+		changed, err := r.hashes.hold(run.session, r.policy, name, tokens, run.hashes)
+		if err != nil {
+			return 0, err
+		}
+		if changed >= 0 {
+			run.fault(run.session.steps[min(changed, len(run.session.steps)-1)], "other bytes than in the file of hashes", "")
+		}
 		sum.steps, sum.refused = sum.steps+run.steps, sum.refused+run.refused
 		sum.messages, sum.conversions = sum.messages+run.messages, sum.conversions+run.conversions
 		sum.received, sum.replaced, sum.final = sum.received+run.received, sum.replaced+run.replaced, sum.final+run.final

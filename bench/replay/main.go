@@ -39,6 +39,7 @@ type settings struct {
 	policy       *contextdv1.Policy
 	direct       bool
 	trace        bool
+	hashes       string
 }
 
 func parseFlags() (settings, error) {
@@ -53,6 +54,7 @@ func parseFlags() (settings, error) {
 	policy := flag.String("policy", "", "a `policy` of the API, as JSON, for all sessions: {\"projection\":{\"policy\":\"reachability_gc\"}}")
 	backends := flag.String("backends", "", "compare these `models` instead, separated by commas: extractive, ok, slow, hangs, fails, garbage, echo, down")
 	formats := flag.String("formats", "", "hold what is rendered in these `formats` to their providers' rules instead, separated by commas: anthropic, openai_chat, openai_responses, gemini")
+	flag.StringVar(&s.hashes, "hashes", "", "hold every context to the hashes in this `file`, and add those that it lacks")
 	flag.Parse()
 	var err error
 	if s.formats, err = parseFormats(*formats); err != nil {
@@ -76,6 +78,9 @@ func parseFlags() (settings, error) {
 	}
 	if s.corpus == "" && !s.trace {
 		return s, errors.New("-corpus: name a folder of recorded sessions")
+	}
+	if s.hashes != "" && (s.direct || s.trace || len(s.backends) > 0) {
+		return s, errors.New("-hashes: goes with a replay through the daemon, under one model")
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")
@@ -102,6 +107,9 @@ func replay(ctx context.Context) error {
 	}
 	report := newReport(os.Stdout, gauge, sessions)
 	report.policy = s.policy
+	if report.hashes, err = openHashFile(s.hashes, s.corpus); err != nil {
+		return err
+	}
 	if s.direct || s.trace {
 		return report.direct(s.budgets)
 	}
@@ -109,9 +117,11 @@ func replay(ctx context.Context) error {
 		return report.backends(ctx, s.backends, s.budgets, files)
 	}
 	if len(s.formats) > 0 {
-		return report.formats(ctx, s.formats, s.budgets, files)
+		err = report.formats(ctx, s.formats, s.budgets, files)
+	} else {
+		err = report.daemon(ctx, s.budgets, files)
 	}
-	return report.daemon(ctx, s.budgets, files)
+	return errors.Join(err, report.hashes.close())
 }
 
 // file is one transcript and its sessions.

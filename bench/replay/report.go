@@ -25,6 +25,8 @@ type report struct {
 	sessions []*session
 	// policy is what the daemon is asked for; nil is its default.
 	policy *contextdv1.Policy
+	// hashes are those of earlier runs; nil if none are kept.
+	hashes *hashFile
 	// everything is what sending everything costs, by session.
 	everything map[*session]figures
 }
@@ -193,7 +195,19 @@ func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) 
 	}
 	of := map[*session]figures{}
 	for i, s := range r.sessions {
-		of[s] = runs[i].figures
+		run := runs[i]
+		hashes := make([]string, len(run.seen))
+		for i, seen := range run.seen {
+			hashes[i] = seen.hash
+		}
+		changed, err := r.hashes.hold(s, r.policy, "contextd", tokens, hashes)
+		if err != nil {
+			return nil, err
+		}
+		if changed >= 0 {
+			run.fault(s.steps[min(changed, len(s.steps)-1)], "other bytes than in the file of hashes", "")
+		}
+		of[s] = run.figures
 	}
 	return of, nil
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// hashDigits is how much of each hash is kept: enough to notice a change.
+const hashDigits = 12
+
+// hashFile holds the hashes of every context that earlier runs assembled, so that a change
+// that should not touch a byte can be held to it. A line is one session under one policy,
+// format and budget: tab-separated names, then one hash a step. Runs that the file does not
+// know are added to it. A nil hashFile holds nothing.
+type hashFile struct {
+	path, corpus string
+
+	mu    sync.Mutex
+	lines map[string][]string
+}
+
+// openHashFile reads the file; one that does not exist is empty. An empty path gives nil.
+func openHashFile(path, corpus string) (*hashFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	h := &hashFile{path: path, corpus: corpus, lines: map[string][]string{}}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(data)) {
+		at := strings.LastIndexByte(line, '\t')
+		if at < 0 {
+			return nil, fmt.Errorf("%s: %q has no tab", path, line)
+		}
+		h.lines[line[:at]] = strings.Fields(line[at:])
+	}
+	return h, nil
+}
+
+// hold compares a run's hashes, one a step and empty where the context was refused, with
+// those of the file, and adds them to it if it has none. changed is the first step whose
+// hash differs, -1 if none does.
+func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, tokens uint64, hashes []string) (changed int, err error) {
+	if h == nil {
+		return -1, nil
+	}
+	name, err := filepath.Rel(h.corpus, s.file)
+	if err != nil {
+		return -1, err
+	}
+	asked := "default"
+	if policy != nil {
+		json, err := protojson.Marshal(policy)
+		if err != nil {
+			return -1, err
+		}
+		asked = strings.Join(strings.Fields(string(json)), "") // its spaces vary from build to build
+	}
+	key := strings.Join([]string{filepath.ToSlash(name), s.suffix, asked, format, fmt.Sprint(tokens)}, "\t")
+	short := make([]string, len(hashes))
+	for i, hash := range hashes {
+		if short[i] = "refused"; hash != "" {
+			short[i] = strings.TrimPrefix(hash, "sha256:")[:hashDigits]
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, ok := h.lines[key]
+	if !ok {
+		h.lines[key] = short
+		return -1, nil
+	}
+	for i := range max(len(known), len(short)) {
+		if i >= len(known) || i >= len(short) || known[i] != short[i] {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// close writes what was added.
+func (h *hashFile) close() error {
+	if h == nil {
+		return nil
+	}
+	var out strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(h.lines)) {
+		fmt.Fprintf(&out, "%s\t%s\n", key, strings.Join(h.lines[key], " "))
+	}
+	return os.WriteFile(h.path, []byte(out.String()), 0o644)
+}
