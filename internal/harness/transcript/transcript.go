@@ -66,7 +66,9 @@ func (w Warning) String() string {
 const (
 	// LabelInjected is "true" on messages that the harness put in, rather than the
 	// user or the model.
-	LabelInjected = "harness.injected"
+	LabelInjected = eventlog.LabelInjected
+	// LabelStanding names what an injected message tells of until a newer one does.
+	LabelStanding = eventlog.LabelStanding
 	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
 	LabelPromptTokens = "usage.prompt_tokens"
 	// LabelCacheReadTokens is the part of the prompt that the cache served.

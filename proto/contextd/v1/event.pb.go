@@ -157,8 +157,15 @@ type Event struct {
 	// Derived by the log, ignored on append: how many model calls (runs of
 	// assistant messages) had begun up to and including this event. 0: none yet.
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The client's own marks. Never rendered, never interpreted. At most 64
-	// pairs; keys of 1 to 128 characters, values of at most 1024.
+	// The client's own marks. Never rendered. At most 64 pairs; keys of 1 to 128
+	// characters, values of at most 1024. Reduction reads two of them on messages
+	// of the system and of users; the others are only stored, and shown to
+	// policies that ask for them:
+	// "harness.injected": "true" on a message that the runtime put in and no
+	// human wrote, such as a notification: the words of humans go before it.
+	// "harness.standing": beside the former, the name of what the message tells
+	// of, such as "AGENTS.md": it holds until a newer one of that name. Absent:
+	// a notification.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happened. Exactly one is set.
 	//
