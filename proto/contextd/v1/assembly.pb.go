@@ -913,8 +913,10 @@ type RenderedMessage struct {
 	SourceSeqs []uint64 `protobuf:"varint,5,rep,packed,name=source_seqs,json=sourceSeqs,proto3" json:"source_seqs,omitempty"`
 	// Its size in tokens.
 	Tokens uint32 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// A good place for a cache breakpoint of the provider: what stands up to here
-	// is likely to stay.
+	// Never set: cache_breakpoints in the header names the places, since they move while
+	// a message stays.
+	//
+	// Deprecated: Marked as deprecated in contextd/v1/assembly.proto.
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// The reducer or projection policy that changed it last. Empty: none did.
 	Cause string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
@@ -998,6 +1000,7 @@ func (x *RenderedMessage) GetTokens() uint32 {
 	return 0
 }
 
+// Deprecated: Marked as deprecated in contextd/v1/assembly.proto.
 func (x *RenderedMessage) GetCacheBreakpoint() bool {
 	if x != nil {
 		return x.CacheBreakpoint
@@ -1472,7 +1475,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\rcontent_index\x18\x02 \x01(\rH\x00R\fcontentIndex\x88\x01\x01B\x10\n" +
 	"\x0e_content_index\"H\n" +
 	"\fMessageChunk\x128\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\xaa\x02\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1c.contextd.v1.RenderedMessageR\bmessages\"\xae\x02\n" +
 	"\x0fRenderedMessage\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json\x12.\n" +
@@ -1480,8 +1483,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x06origin\x18\x04 \x01(\x0e2\x13.contextd.v1.OriginR\x06origin\x12\x1f\n" +
 	"\vsource_seqs\x18\x05 \x03(\x04R\n" +
 	"sourceSeqs\x12\x16\n" +
-	"\x06tokens\x18\x06 \x01(\rR\x06tokens\x12)\n" +
-	"\x10cache_breakpoint\x18\a \x01(\bR\x0fcacheBreakpoint\x12\x14\n" +
+	"\x06tokens\x18\x06 \x01(\rR\x06tokens\x12-\n" +
+	"\x10cache_breakpoint\x18\a \x01(\bB\x02\x18\x01R\x0fcacheBreakpoint\x12\x14\n" +
 	"\x05cause\x18\b \x01(\tR\x05cause\x12\x16\n" +
 	"\x06system\x18\t \x01(\bR\x06system\"X\n" +
 	"\x0eContextTrailer\x12#\n" +

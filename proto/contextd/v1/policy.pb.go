@@ -753,9 +753,12 @@ type ProjectionPolicy struct {
 	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
 	// Show everything that reduction left wherever signatures keep the policy from
 	// any of what it would do. Else only what is affected stays.
-	RawFallback   bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RawFallback bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
+	// reachability_gc: what a batch redacts at least, in tokens, unless the last batch is
+	// long ago. Absent: the policy's default. 0: every result goes as soon as it may.
+	ClearAtLeastTokens *uint32 `protobuf:"varint,17,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ProjectionPolicy) Reset() {
@@ -898,6 +901,13 @@ func (x *ProjectionPolicy) GetRawFallback() bool {
 		return x.RawFallback
 	}
 	return false
+}
+
+func (x *ProjectionPolicy) GetClearAtLeastTokens() uint32 {
+	if x != nil && x.ClearAtLeastTokens != nil {
+		return *x.ClearAtLeastTokens
+	}
+	return 0
 }
 
 // When reducers may rewrite a prefix that the provider has cached. What the
@@ -1052,7 +1062,7 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
 	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
-	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xe6\x06\n" +
+	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xc5\a\n" +
 	"\x10ProjectionPolicy\x12\x84\x01\n" +
 	"\x06policy\x18\x01 \x01(\tBl\xbaHi\xd8\x01\x01rdR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +
 	"\x1aignore_provider_signatures\x18\x02 \x01(\bR\x18ignoreProviderSignatures\x12 \n" +
@@ -1076,10 +1086,12 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"expression\x18\x0f \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\n" +
 	"expression\x12!\n" +
-	"\fraw_fallback\x18\x10 \x01(\bR\vrawFallbackB\x0e\n" +
+	"\fraw_fallback\x18\x10 \x01(\bR\vrawFallback\x12C\n" +
+	"\x15clear_at_least_tokens\x18\x11 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03H\x02R\x12clearAtLeastTokens\x88\x01\x01B\x0e\n" +
 	"\f_root_windowB\f\n" +
 	"\n" +
-	"_min_chars\"\x86\x02\n" +
+	"_min_charsB\x18\n" +
+	"\x16_clear_at_least_tokens\"\x86\x02\n" +
 	"\x0fCacheDiscipline\x12*\n" +
 	"\x11evict_every_turns\x18\x01 \x01(\rR\x0fevictEveryTurns\x12>\n" +
 	"\x15clear_at_least_tokens\x18\x02 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03R\x12clearAtLeastTokens\x12@\n" +

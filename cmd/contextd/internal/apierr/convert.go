@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -52,10 +51,6 @@ func input(err error) *answer {
 	var spec *budget.SpecError
 	if errors.As(err, &spec) {
 		return badField(codes.InvalidArgument, ReasonInvalidField, "budget."+spec.Field, spec.Reason, err)
-	}
-	var unsupported *wire.UnsupportedError
-	if errors.As(err, &unsupported) {
-		return badField(codes.Unimplemented, ReasonNotBuilt, unsupported.Field, unsupported.Reason, err)
 	}
 	var format *harness.FormatError
 	if errors.As(err, &format) {

@@ -45,7 +45,6 @@ func conversions(t *testing.T) map[string]conversion {
 		"invalid":          {&eventlog.InvalidError{Field: "a.b", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a.b"}},
 		"invalid, wrapped": {fmt.Errorf("x: %w", &eventlog.InvalidError{Field: "a", Reason: "b"}), codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a"}},
 		"budget":           {&budget.SpecError{Field: "red_at", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field budget.red_at"}},
-		"not built":        {&wire.UnsupportedError{Field: "format", Reason: "later"}, codes.Unimplemented, "NOT_BUILT", false, []string{"field format"}},
 		"generated":        {status.Error(codes.Unimplemented, "method X not implemented"), codes.Unimplemented, "NOT_BUILT", false, nil},
 		"transcript":       {&harness.FormatError{Reason: "no"}, codes.InvalidArgument, "TRANSCRIPT_UNREADABLE", false, []string{"field data"}},
 		"no session":       {&eventlog.NotFoundError{Kind: "session", Name: "s"}, codes.NotFound, "SESSION_NOT_FOUND", false, []string{"resource session s"}},

@@ -59,8 +59,7 @@ func BudgetReportToProto(r assemble.BudgetReport) *contextdv1.BudgetReport {
 		RawTokens:       r.Raw,
 		ProjectedTokens: r.Projected,
 		Tokenizer:       r.Tokenizer,
-		// Nothing is learnt from model calls yet.
-		Calibration: r.Calibration,
+		Calibration:     r.Calibration,
 	}
 	for tier, tokens := range r.Tiers {
 		if out.TierTokens == nil {

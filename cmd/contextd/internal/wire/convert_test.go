@@ -174,7 +174,7 @@ func TestFormatToDomain(t *testing.T) {
 		}
 	}
 	_, err := wire.FormatToDomain(99)
-	checkField(t, err, "format", false)
+	checkField(t, err, "format")
 }
 
 func TestInjectionsToDomain(t *testing.T) {
@@ -185,9 +185,9 @@ func TestInjectionsToDomain(t *testing.T) {
 		t.Errorf("%v, injections (-want +got):\n%s", err, diff)
 	}
 	_, err = wire.InjectionsToDomain([]*contextdv1.Injection{{Name: "a"}, {Name: "b", Blocks: []*contextdv1.Block{text, {}}}})
-	checkField(t, err, "injections[1].blocks[1].kind", false)
+	checkField(t, err, "injections[1].blocks[1].kind")
 	_, err = wire.InjectionsToDomain([]*contextdv1.Injection{{Name: "\x00"}})
-	checkField(t, err, "injections[0].name", false)
+	checkField(t, err, "injections[0].name")
 }
 
 func TestSmallConversions(t *testing.T) {

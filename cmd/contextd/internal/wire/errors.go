@@ -10,22 +10,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// UnsupportedError says that a field asks for something that the API describes
-// and this version does not do.
-type UnsupportedError struct{ Field, Reason string }
-
-func (e *UnsupportedError) Error() string { return e.Field + ": " + e.Reason }
-
 // Under returns err as seen from the message that holds the one it speaks of:
 // where err names a field, the path before it is added.
 func Under(path string, err error) error {
 	var invalid *eventlog.InvalidError
 	if errors.As(err, &invalid) {
 		return &eventlog.InvalidError{Field: path + "." + invalid.Field, Reason: invalid.Reason}
-	}
-	var unsupported *UnsupportedError
-	if errors.As(err, &unsupported) {
-		return &UnsupportedError{Field: path + "." + unsupported.Field, Reason: unsupported.Reason}
 	}
 	return err
 }

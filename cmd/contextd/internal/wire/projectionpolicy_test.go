@@ -88,7 +88,18 @@ func TestEveryProjectionFieldIsHeld(t *testing.T) {
 			}
 			continue
 		}
-		checkField(t, err, "policy.projection."+name, false)
+		checkField(t, err, "policy.projection."+name)
+	}
+}
+
+func TestBatchSizeOfReachabilityGCIsTakenOver(t *testing.T) {
+	want := uint32(7)
+	got, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc", ClearAtLeastTokens: &want}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := got.Projection.ClearAtLeastTokens; got == nil || *got != want {
+		t.Errorf("clear_at_least_tokens %d came out as %v", want, got)
 	}
 }
 
@@ -105,7 +116,7 @@ func TestRefusedProjectionPolicies(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
-			checkField(t, err, "policy.projection."+test.field, false)
+			checkField(t, err, "policy.projection."+test.field)
 			if err != nil && !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("%v; want %s", err, test.reason)
 			}
