@@ -19,7 +19,6 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
