@@ -26,7 +26,14 @@ type Session struct {
 	// parent may have been deleted since.
 	ParentID string
 	ForkSeq  Seq
+	// Incarnation tells the session from others that had its id before, or will have
+	// it later. The store gives it.
+	Incarnation Incarnation
 }
+
+// Incarnation names one life of a session id, from the session's creation to its
+// deletion. No two sessions have the same while a store is open; 0 is no session's.
+type Incarnation uint64
 
 // SessionQuery selects a page of sessions, ordered by id.
 type SessionQuery struct {
@@ -59,6 +66,10 @@ type Batch struct {
 	// which every event is a duplicate succeeds whatever the head is, so that a
 	// writer can repeat a call whose answer it lost.
 	ExpectedHead *Seq
+	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if
+	// the id has none, or another by now. 0 is a session that does not exist yet:
+	// *ExistsError if there is one, which can be seen then.
+	Of *Incarnation
 	// Time becomes the session's update time, and its create time if this batch
 	// makes it.
 	Time time.Time
@@ -94,6 +105,9 @@ type Artifact struct {
 	Seq   Seq
 	ID    string
 	Value []byte
+	// Of, if not 0, is the incarnation that the artifact was derived from: putting it
+	// is a *NotFoundError if the id has none, or another by now. It is not kept.
+	Of Incarnation
 }
 
 // ArtifactQuery selects artifacts of one kind with From <= Seq <= To.
@@ -128,8 +142,9 @@ type Store interface {
 	// fork shares; what is removed is gone from the medium on return, in every
 	// copy the store made of it. Appends that were admitted before and not waited
 	// for may fail with *NotFoundError, and so may reads that have begun. The id is
-	// free again.
-	DeleteSession(ctx context.Context, id string) error
+	// free again before all that is done, and stays so whatever comes of it. of, if not
+	// 0, is the incarnation that is meant: *NotFoundError if the id has another.
+	DeleteSession(ctx context.Context, id string, of Incarnation) error
 
 	// Append admits a batch behind all batches admitted before it, by the rules
 	// of PreparedBatch.Admit, and makes the session if there is none. The batch

@@ -260,7 +260,7 @@ func TestSessionMadeAnew(t *testing.T) {
 	store := sessions(t, "s")
 	backend := &asked{}
 	backend.answer = func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
-		if err := store.DeleteSession(ctx, "s"); err != nil {
+		if err := store.DeleteSession(ctx, "s", 0); err != nil {
 			t.Error(err)
 		}
 		appendTo(t, store, "s", epoch.Add(time.Second))

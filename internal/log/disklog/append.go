@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -26,18 +27,41 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 		return nil, err
 	}
 	defer s.release(sl)
+	c, err := s.appendTo(sl, b, prepared, encoded)
+	var exists *eventlog.ExistsError
+	if errors.As(err, &exists) {
+		// The session that is in the way may not be visible yet.
+		if err := c.commit.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// appendTo admits a batch to the session of a slot. With an *ExistsError it returns the
+// commit that is newest in the session that exists.
+func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-
-	target := sl.session.Load()
+	target, id := sl.session.Load(), sl.id
 	created := target == nil
+	switch {
+	case b.Of == nil:
+	case *b.Of == 0 && !created:
+		return appended{commit: target.last}, &eventlog.ExistsError{Kind: "session", Name: id}
+	case *b.Of != 0 && (created || target.incarnation() != *b.Of):
+		return appended{}, noSession(id)
+	}
 	if created {
 		own := link{segment: segmentID(s.lastSegment.Add(1)), upTo: unbounded, puts: unbounded}
 		target = newSession(newRecord(eventlog.Session{ID: id, CreateTime: b.Time}, []link{own}), state{})
 	}
 	admission, err := prepared.Admit(target.at.head, s.lookupIn(target, encoded))
 	if err != nil {
-		return nil, err
+		return appended{}, err
 	}
 	if len(admission.Fresh) == 0 {
 		// The events may be on their way still.
@@ -46,23 +70,23 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	batch := s.db.NewBatch()
 	if created {
 		if err := putSession(batch, target.record); err != nil {
-			return nil, err
+			return appended{}, err
 		}
 	}
 	at := target.at
 	at.update = b.Time.UTC().Round(0)
 	for _, f := range admission.Fresh {
 		if at, err = putEvent(batch, target.own(), at, f, encoded[f.Index]); err != nil {
-			return nil, err
+			return appended{}, err
 		}
 	}
 	settled := target.expect(admission.Fresh, encoded)
-	c, err := s.submit(batch, func() { settled(); target.publish(at) }, nil, sl)
+	commit, err := s.submit(batch, func() { settled(); target.publish(at) }, nil, sl)
 	if err != nil {
 		settled()
-		return nil, err
+		return appended{}, err
 	}
-	target.at, target.last = at, c
+	target.at, target.last = at, commit
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)
@@ -71,7 +95,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	if created {
 		sl.session.Store(target)
 	}
-	return appended{c, admission.Receipts}, nil
+	return appended{commit, admission.Receipts}, nil
 }
 
 // encodedEvent is the part of storing an event that needs no lock.

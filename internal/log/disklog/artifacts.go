@@ -50,7 +50,7 @@ func (s *Store) put(ctx context.Context, sl *slot, target *session, a eventlog.A
 func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.session.Load() != target {
+	if sl.session.Load() != target || a.Of != 0 && a.Of != target.incarnation() {
 		return nil, noSession(sl.id)
 	}
 	if target.lastPut.Load() != before {

@@ -11,7 +11,7 @@ import (
 // DeleteSession removes a session and what no fork shares of it. Once the
 // session is gone for its clients, the call goes on until its data is gone from
 // the disk, even if the context ends meanwhile.
-func (s *Store) DeleteSession(ctx context.Context, id string) error {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -21,6 +21,9 @@ func (s *Store) DeleteSession(ctx context.Context, id string) error {
 		return err
 	}
 	defer s.release(sl)
+	if of != 0 && of != target.incarnation() {
+		return noSession(id)
+	}
 	if err := s.forget(sl, target); err != nil {
 		return err
 	}

@@ -30,11 +30,12 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 		return eventlog.Session{}, err
 	}
 	defer s.release(childSlot)
-	c, err := s.fork(parentSlot, childSlot, parent, r)
-	return s.created(ctx, childSlot.session.Load(), c, err)
+	made, c, err := s.fork(parentSlot, childSlot, parent, r)
+	return s.created(ctx, made, c, err)
 }
 
-func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.ForkRequest) (*commit, error) {
+// fork returns the new session as well: its slot may hold another, or none, soon after.
+func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.ForkRequest) (*session, *commit, error) {
 	first, second := parentSlot, childSlot
 	if second.id < first.id {
 		first, second = second, first
@@ -44,11 +45,11 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	second.mu.Lock()
 	defer second.mu.Unlock()
 	if parentSlot.session.Load() != parent {
-		return nil, noSession(r.ParentID)
+		return nil, nil, noSession(r.ParentID)
 	}
 	at, err := s.forkPoint(parent, r.At)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from := parent.info
 	from.ID, from.ParentID, from.ForkSeq, from.CreateTime = r.NewID, r.ParentID, r.At, r.Time
@@ -59,7 +60,7 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	if err == nil {
 		parent.last = c
 	}
-	return c, err
+	return childSlot.session.Load(), c, err
 }
 
 // forkPoint is the state behind an event. The slot's mu is held.

@@ -119,6 +119,7 @@ func (s *session) describe() eventlog.Session {
 
 func (r *record) describe(at state) eventlog.Session {
 	d := r.info
+	d.Incarnation = r.incarnation()
 	d.Head, d.Turns, d.LogBytes, d.UpdateTime = at.head.Seq, at.head.Turns, at.bytes, at.update
 	if d.Head > 0 {
 		d.ChainHead = bytes.Clone(at.chain[:])

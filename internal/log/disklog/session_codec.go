@@ -32,6 +32,9 @@ type record struct {
 
 func (r *record) own() link { return r.links[len(r.links)-1] }
 
+// incarnation is the number of the session's own segment, which no two have.
+func (r *record) incarnation() eventlog.Incarnation { return eventlog.Incarnation(r.own().segment) }
+
 func newRecord(from eventlog.Session, links []link) *record {
 	created := from.CreateTime.UTC().Round(0)
 	return &record{

@@ -174,10 +174,10 @@ var artifactCases = []testCase{
 		h.put("s", artifact("k", 2, "x", "s4"))
 		h.same("u", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
 		h.same("v", h.artifacts("v", all), []string{"0/zero=s", "1/mine=t", "1/old=t"})
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.same("fork without parent", h.artifacts("t", all), []string{"0/zero=s", "1/mine=t", "1/old=t", "2/x=s", "5/ahead=t"})
 		h.same("u without parent", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
-		h.ok(h.s.DeleteSession(h.Context(), "t"))
+		h.ok(h.s.DeleteSession(h.Context(), "t", 0))
 		h.same("v without parents", h.artifacts("v", all), []string{"0/zero=s", "1/mine=t", "1/old=t"})
 		h.same("u still", h.artifacts("u", all), []string{"0/zero=s", "1/new=s", "1/old=s", "2/x=s3"})
 	}},

@@ -60,7 +60,7 @@ var chainCases = []testCase{
 		if h.o.chained && (cmp.Equal(h.chain("t", 3), at2) || cmp.Equal(h.chain("t", 3), h.chain("s", 3))) {
 			h.Fatal("the fork's own event is not in its chain")
 		}
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.same("without the parent", h.chain("t", 2), at2)
 	}},
 	{name: "there is a chain behind events that there are", run: func(h *harness) {

@@ -158,7 +158,7 @@ var concurrencyCases = []testCase{
 				}
 				_, err := h.tryAppend(id, eventlog.Batch{Events: []eventlog.Event{Say("own")}})
 				if err == nil && i%2 == 0 {
-					err = h.s.DeleteSession(h.Context(), id)
+					err = h.s.DeleteSession(h.Context(), id, 0)
 				}
 				if err == nil {
 					_, err = h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say(id)}})

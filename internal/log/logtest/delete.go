@@ -12,7 +12,7 @@ var deleteCases = []testCase{
 		h.append("s", Say("a"))
 		h.append("t", Say("a"))
 		h.ok(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		check := func() {
 			_, err := h.s.Session(h.Context(), "s")
 			h.fails(err, noSession("s"))
@@ -20,7 +20,7 @@ var deleteCases = []testCase{
 			h.fails(err, noSession("s"))
 			_, err = h.s.Artifact(h.Context(), "s", "k", 0, "i")
 			h.fails(err, noSession("s"))
-			h.fails(h.s.DeleteSession(h.Context(), "s"), noSession("s"))
+			h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))
 			h.same("sessions", sessionIDs(h, eventlog.SessionQuery{}), []string{"t"})
 			h.same("the other", h.ids("t", 1, 0), []string{"a"})
 		}
@@ -33,7 +33,7 @@ var deleteCases = []testCase{
 	{name: "the id of a deleted session is free", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
 		h.ok(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.same("receipts", h.append("s", Say("b")), []eventlog.Receipt{{Seq: 1, EventID: "b"}})
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
 		h.fails(err, &eventlog.NotFoundError{Kind: "artifact", Name: "k/0/i"})
@@ -57,7 +57,7 @@ var deleteCases = []testCase{
 			h.fork(id("t"), 4, id("v"))
 			h.append(id("v"), Say("v1"))
 			for _, gone := range order {
-				h.ok(h.s.DeleteSession(h.Context(), id(gone)))
+				h.ok(h.s.DeleteSession(h.Context(), id(gone), 0))
 				delete(want, gone)
 				if h.o.reopen != nil {
 					h.reopen()
@@ -75,7 +75,7 @@ var deleteCases = []testCase{
 	{name: "a fork outlives its parent's name", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
 		h.fork("s", 1, "t")
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.append("s", Say("x"))
 		h.same("fork", h.ids("t", 1, 0), []string{"a"})
 		h.same("parent", h.session("t").ParentID, "s")
@@ -92,7 +92,7 @@ var deleteCases = []testCase{
 				break
 			}
 			if n++; n == 1 {
-				h.ok(h.s.DeleteSession(h.Context(), "s"))
+				h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 			}
 		}
 		if n == 0 {
@@ -103,7 +103,7 @@ var deleteCases = []testCase{
 		h.append("s", Say("a"))
 		c, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
 		h.ok(err)
-		h.ok(h.s.DeleteSession(h.Context(), "s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		var gone *eventlog.NotFoundError
 		if _, err := c.Wait(h.Context()); err != nil && !errors.As(err, &gone) {
 			h.Fatalf("got %v", err)
@@ -111,7 +111,81 @@ var deleteCases = []testCase{
 		_, err = h.s.Session(h.Context(), "s")
 		h.fails(err, noSession("s"))
 	}},
+	{name: "a session is told from those that had its id", run: func(h *harness) {
+		lives := map[eventlog.Incarnation]string{}
+		check := func(how string) eventlog.Session {
+			s := h.session("s")
+			if other, twice := lives[s.Incarnation]; twice || s.Incarnation == 0 {
+				h.Fatalf("%s: incarnation %d is that of %s", how, s.Incarnation, other)
+			}
+			lives[s.Incarnation] = how
+			h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+			return s
+		}
+		h.append("parent", Say("a"))
+		lives[h.session("parent").Incarnation] = "parent"
+		for i := range 3 {
+			h.append("s", Say("a"))
+			check(fmt.Sprintf("appended %d", i))
+			made, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", CreateTime: epoch, Incarnation: 99})
+			h.ok(err)
+			h.same("incarnation", check(fmt.Sprintf("created %d", i)).Incarnation, made.Incarnation)
+			h.same("incarnation", h.fork("parent", 1, "s").Incarnation, check(fmt.Sprintf("forked %d", i)).Incarnation)
+		}
+		listed, err := h.s.ListSessions(h.Context(), eventlog.SessionQuery{})
+		h.ok(err)
+		h.same("listed", listed[0].Incarnation, h.session("parent").Incarnation)
+		if h.o.reopen != nil {
+			before := h.session("parent").Incarnation
+			h.reopen()
+			h.same("reopened", h.session("parent").Incarnation, before)
+		}
+	}},
+	{name: "a batch goes to the incarnation that it is meant for", run: func(h *harness) {
+		to := func(of eventlog.Incarnation, id string) error {
+			_, err := h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say(id)}, Time: epoch, Of: &of})
+			return err
+		}
+		h.fails(to(7, "none"), noSession("s"))
+		h.ok(to(0, "first"))
+		old := h.session("s").Incarnation
+		h.fails(to(0, "twice"), &eventlog.ExistsError{Kind: "session", Name: "s"})
+		h.ok(to(old, "second"))
+		h.same("ids", h.ids("s", 1, 0), []string{"first", "second"})
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.fails(to(old, "late"), noSession("s"))
+		h.append("s", Say("new"))
+		h.fails(to(old, "new"), noSession("s"))
+		h.fails(to(0, "new"), &eventlog.ExistsError{Kind: "session", Name: "s"})
+		h.same("ids", h.ids("s", 1, 0), []string{"new"})
+	}},
+	{name: "a deletion is of the incarnation that it is meant for", run: func(h *harness) {
+		h.append("s", Say("a"))
+		old := h.session("s").Incarnation
+		h.fails(h.s.DeleteSession(h.Context(), "s", old+100), noSession("s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", old))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old), noSession("s"))
+		h.append("s", Say("b"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old), noSession("s"))
+		h.same("ids", h.ids("s", 1, 0), []string{"b"})
+	}},
+	{name: "an artifact goes to the incarnation that it was derived from", run: func(h *harness) {
+		h.append("s", Say("a"))
+		old := h.session("s").Incarnation
+		put := func(of eventlog.Incarnation) error {
+			return h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i", Of: of})
+		}
+		h.ok(put(old))
+		kept, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
+		h.ok(err)
+		h.same("kept", kept, eventlog.Artifact{Kind: "k", ID: "i"})
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.fails(put(old), noSession("s"))
+		h.append("s", Say("a"))
+		h.fails(put(old), noSession("s"))
+		h.ok(put(0))
+	}},
 	{name: "what is not there cannot be deleted", run: func(h *harness) {
-		h.fails(h.s.DeleteSession(h.Context(), "s"), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))
 	}},
 }

@@ -159,7 +159,7 @@ func (m *machine) fork(t *rapid.T) {
 
 func (m *machine) delete(t *rapid.T) {
 	id := names.Draw(t, "session")
-	_, _ = both(m, "delete", func(s eventlog.Store) (any, error) { return nil, s.DeleteSession(m.ctx, id) })
+	_, _ = both(m, "delete", func(s eventlog.Store) (any, error) { return nil, s.DeleteSession(m.ctx, id, 0) })
 	delete(m.heads, id)
 }
 

@@ -22,6 +22,9 @@ func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact)
 	if err := a.Validate(); err != nil {
 		return err
 	}
+	if a.Of != 0 && a.Of != found.info.Incarnation {
+		return &eventlog.NotFoundError{Kind: "session", Name: id}
+	}
 	own := found.own()
 	key := artifactKey{a.Kind, a.Seq, a.ID}
 	own.puts++

@@ -28,6 +28,9 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 		return nil, err
 	}
 	target := s.sessions[id]
+	if err := target.is(b.Of, id); err != nil {
+		return nil, err
+	}
 	admission, err := prepared.Admit(target.newest(), func(i int) (eventlog.Known, bool, error) {
 		known, found := target.lookup(b.Events[i].ID)
 		return known, found, nil
@@ -44,6 +47,20 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	}
 	target.extend(admission, now)
 	return done(admission.Receipts), nil
+}
+
+// is returns why the session is not the one that a batch is meant for.
+func (s *session) is(of *eventlog.Incarnation, id string) error {
+	switch {
+	case of == nil:
+		return nil
+	case *of == 0 && s != nil:
+		return &eventlog.ExistsError{Kind: "session", Name: id}
+	case *of != 0 && (s == nil || s.info.Incarnation != *of):
+		return &eventlog.NotFoundError{Kind: "session", Name: id}
+	default:
+		return nil
+	}
 }
 
 // newest is the head, of an empty log where there is no session.

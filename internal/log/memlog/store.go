@@ -15,6 +15,7 @@ import (
 type Store struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
+	made     eventlog.Incarnation // of the newest session
 	closed   chan struct{}
 }
 
@@ -62,6 +63,8 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 // add makes a session behind the chain. The lock is held.
 func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, size uint64) *session {
 	own := newSegment(head.Seq)
+	s.made++
+	info.Incarnation = s.made
 	made := &session{info: info, chain: append(chain, own.whole()), head: head, bytes: size, moved: make(chan struct{})}
 	for _, l := range made.chain {
 		l.segment.refs[made] = l
@@ -180,12 +183,15 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 }
 
 // DeleteSession forgets a session and what no fork shares of it.
-func (s *Store) DeleteSession(ctx context.Context, id string) error {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone, err := s.find(ctx, id)
 	if err != nil {
 		return err
+	}
+	if of != 0 && of != gone.info.Incarnation {
+		return &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
 	delete(s.sessions, id)
 	for _, l := range gone.chain {

@@ -148,7 +148,7 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 func (r *replicas) delete(t *rapid.T, id string) {
 	forgets := rapid.Bool().Draw(t, "forgets")
 	_, err := each(t, r, func(s eventlog.Store, e *assemble.Engine) (bool, error) {
-		err := s.DeleteSession(context.Background(), id)
+		err := s.DeleteSession(context.Background(), id, 0)
 		if forgets {
 			e.Forget(id)
 		}

@@ -158,7 +158,7 @@ type deletes struct {
 }
 
 func (d deletes) delete() {
-	if err := d.w.store.DeleteSession(context.Background(), "s"); err != nil {
+	if err := d.w.store.DeleteSession(context.Background(), "s", 0); err != nil {
 		d.w.t.Error(err)
 	}
 	d.w.engine.Forget("s")

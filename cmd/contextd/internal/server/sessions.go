@@ -124,7 +124,7 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 		return nil, err
 	}
 	id := req.GetSessionId()
-	if err := s.store.DeleteSession(ctx, id); err != nil {
+	if err := s.store.DeleteSession(ctx, id, 0); err != nil {
 		return nil, err
 	}
 	s.sessions.forget(id)
