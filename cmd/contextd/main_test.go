@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,11 @@ func setup(env *testscript.Env) error {
 	// A daemon of the developer's own must not be met by accident.
 	env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
 	env.Setenv("SOCK", env.WorkDir+"/c.sock")
+	harnesses, err := filepath.Abs("../../internal/harness")
+	if err != nil {
+		return err
+	}
+	env.Setenv("HARNESSES", harnesses)
 	// Under the race detector a program waits a second at its end for reports that may
 	// come late, and scripts run hundreds of them.
 	env.Setenv("GORACE", "atexit_sleep_ms=20")
@@ -101,5 +107,23 @@ func count(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got := fmt.Sprint(strings.Count(ts.ReadFile(args[1]), "\n")); got != args[0] {
 		ts.Fatalf("%s has %s lines; want %s", args[1], got, args[0])
+	}
+}
+
+// TestNoEngine: files from elsewhere may be databases, and nothing that could run what
+// stands in them is part of the program.
+func TestNoEngine(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const own = "github.com/contextd/contextd/internal/harness/cursor/sqlite"
+	if !strings.Contains(string(out), own+"\n") {
+		t.Fatalf("the program does not have %s: this test shows nothing", own)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		if pkg = strings.TrimSpace(pkg); pkg != own && strings.Contains(pkg, "sqlite") || strings.HasPrefix(pkg, "modernc.org/") {
+			t.Errorf("the program has %s", pkg)
+		}
 	}
 }

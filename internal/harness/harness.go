@@ -6,6 +6,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/codex"
 	"github.com/contextd/contextd/internal/harness/copilot"
 	"github.com/contextd/contextd/internal/harness/cursor"
+	"github.com/contextd/contextd/internal/harness/cursor/sqlite"
 	"github.com/contextd/contextd/internal/harness/gemini"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/openhands"
@@ -87,6 +89,16 @@ func Detect(prefix []byte) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// DatabaseMagic begins a file that is read through OpenDatabase.
+const DatabaseMagic = sqlite.Magic
+
+// OpenDatabase gives what Read takes in the place of a database of Cursor's, which has so
+// many bytes and the write-ahead log beside it, or nil. Nothing that stands in it is run.
+// Its *FormatError says that it is none; warn is given damage that ends it.
+func OpenDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) io.ReadCloser {
+	return cursor.OpenDatabase(ctx, in, size, log, warn)
 }
 
 // readers are used again: none of a transcript's bytes are theirs.

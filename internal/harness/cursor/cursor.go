@@ -6,11 +6,11 @@ package cursor
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/cursor/sqlite"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
@@ -50,25 +50,22 @@ func Detect(p transcript.Probe) bool {
 	return p.Has("role", "message.content[].type") && !p.Has("type", "uuid") && !p.Has("type", "message.role") && !p.Has("sessionId")
 }
 
-// magic begins a database.
-var magic = []byte("SQLite format 3\x00")
-
-// Read reads all chats of a file.
+// Read reads all chats of a file of JSON. A database is read through OpenDatabase, since
+// its pages are read where they stand and not in the order in which they come.
 func Read(in io.Reader) (transcript.Transcript, error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
-	begin, err := buffered.Peek(len(magic))
+	begin, err := buffered.Peek(len(sqlite.Magic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return transcript.Transcript{}, &readError{err}
 	}
+	if string(begin) == sqlite.Magic {
+		return transcript.Transcript{}, &transcript.FormatError{
+			Harness: Name, Reason: `a database is read from its file alone: give it to "contextd import", not compressed and not as stdin`,
+		}
+	}
 	out := transcript.NewBuilder(Name)
 	t := newTable(out)
-	switch {
-	case bytes.Equal(begin, magic):
-		err = t.readDatabase(buffered)
-	default:
-		err = t.readRows(buffered)
-	}
-	if err != nil {
+	if err := t.readRows(buffered); err != nil {
 		return transcript.Transcript{}, err
 	}
 	t.chats()

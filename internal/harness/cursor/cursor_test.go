@@ -2,31 +2,47 @@ package cursor_test
 
 import (
 	"bytes"
-	"database/sql"
-	"encoding/json"
+	"context"
 	"errors"
-	"flag"
+	"io"
 	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/harness/cursor"
+	"github.com/contextd/contextd/internal/harness/cursor/sqlite"
 	"github.com/contextd/contextd/internal/harness/harnesstest"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-var rewrite = flag.Bool("rewrite", false, "make the database anew from the rows")
+const database = "testdata/state.vscdb" // testdata/make.py makes it
 
-const database = "testdata/state.vscdb"
+// read reads a file of JSON, or a database and what it is warned of.
+func read(ctx context.Context, data []byte) (tr transcript.Transcript, warnings []string, err error) {
+	if !bytes.HasPrefix(data, []byte(sqlite.Magic)) {
+		tr, err = cursor.Read(bytes.NewReader(data))
+		return tr, nil, err
+	}
+	db := cursor.OpenDatabase(ctx, bytes.NewReader(data), int64(len(data)), nil, func(w string) { warnings = append(warnings, w) })
+	tr, err = cursor.Read(db)
+	return tr, warnings, errors.Join(err, db.Close())
+}
 
 func TestConformance(t *testing.T) {
 	fixtures := harnesstest.Files(t, "testdata/*.in.json*")
 	for name, data := range harnesstest.Files(t, database) {
 		fixtures[name] = data
 	}
-	harnesstest.Run(t, harnesstest.Harness{Name: cursor.Name, Read: cursor.Read, Fixtures: fixtures})
+	harnesstest.Run(t, harnesstest.Harness{Name: cursor.Name, Fixtures: fixtures, Read: func(in io.Reader) (transcript.Transcript, error) {
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return transcript.Transcript{}, err
+		}
+		tr, _, err := read(t.Context(), data)
+		return tr, err
+	}})
 }
 
 // TestDatabase: the database says what its rows say as JSON.
@@ -35,14 +51,11 @@ func TestDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *rewrite {
-		makeDatabase(t, exported)
-	}
 	data, err := os.ReadFile(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromDatabase, err := cursor.Read(bytes.NewReader(data))
+	fromDatabase, _, err := read(t.Context(), data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,57 +71,41 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-func makeDatabase(t *testing.T, exported []byte) {
-	t.Helper()
-	var rows []struct {
-		Key   string
-		Value json.RawMessage
-	}
-	if err := json.Unmarshal(exported, &rows); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "state.vscdb")
-	db, err := sql.Open("sqlite", path)
+// TestDatabaseAsStream: a database that comes as a stream is refused, and the answer
+// says what reads it.
+func TestDatabaseAsStream(t *testing.T) {
+	data, err := os.ReadFile(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{
-		"CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-		"CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+	_, err = cursor.Read(bytes.NewReader(data))
+	var format *transcript.FormatError
+	if !errors.As(err, &format) || !strings.Contains(format.Reason, "contextd import") {
+		t.Error(err)
+	}
+}
+
+// TestOtherDatabases: a database without the table, or without chats in it, is none of
+// the editor's.
+func TestOtherDatabases(t *testing.T) {
+	for name, want := range map[string]string{
+		"other.refused.db": "has no table cursorDiskKV", "view.refused.db": "is a \"view\" and not a table", "page-512.plain.db": "no conversation",
 	} {
-		if _, err := db.Exec(statement); err != nil {
+		data, err := os.ReadFile("sqlite/testdata/" + name)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, r := range rows {
-		value := []byte(r.Value)
-		var text string
-		if json.Unmarshal(r.Value, &text) == nil && r.Value[0] == '"' {
-			value = []byte(text)
+		_, _, err = read(t.Context(), data)
+		var format *transcript.FormatError
+		if !errors.As(err, &format) || !strings.Contains(format.Reason, want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
 		}
-		if string(r.Value) == "null" {
-			value = nil
-		}
-		if _, err := db.Exec("INSERT INTO cursorDiskKV VALUES (?, ?)", r.Key, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(database, data, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
 // TestDamagedDatabase: what is cut off or overwritten is an answer without a panic:
 // a transcript with a warning, or that there is none.
 func TestDamagedDatabase(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
 	data, err := os.ReadFile(database)
 	if err != nil {
 		t.Fatal(err)
@@ -119,16 +116,16 @@ func TestDamagedDatabase(t *testing.T) {
 			overwritten[i] = 0xA5
 		}
 		for name, in := range map[string][]byte{"cut off": data[:n], "overwritten": overwritten} {
-			tr, err := cursor.Read(bytes.NewReader(in))
+			tr, warnings, err := read(t.Context(), in)
+			if err == nil && n > 5000 && len(warnings)+len(tr.Warnings) == 0 {
+				t.Errorf("%s at %d: there is no warning", name, n)
+			}
 			var format *transcript.FormatError
 			if err != nil && !errors.As(err, &format) {
 				t.Errorf("%s at %d: %v", name, n, err)
 			}
 			harnesstest.Admitted(t, tr)
 		}
-	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "contextd-cursor-*")); err != nil || len(left) > 0 {
-		t.Errorf("copies of databases are left behind: %q, %v", left, err)
 	}
 }
 
@@ -139,10 +136,10 @@ func FuzzDatabase(f *testing.F) {
 	}
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if !bytes.HasPrefix(data, []byte("SQLite format 3\x00")) {
-			data = append([]byte("SQLite format 3\x00"), data...)
+		if !bytes.HasPrefix(data, []byte(sqlite.Magic)) {
+			data = append([]byte(sqlite.Magic), data...)
 		}
-		tr, err := cursor.Read(bytes.NewReader(data))
+		tr, _, err := read(t.Context(), data)
 		var format *transcript.FormatError
 		if err != nil && !errors.As(err, &format) {
 			t.Fatal(err)

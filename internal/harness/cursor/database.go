@@ -1,72 +1,95 @@
 package cursor
 
 import (
-	"database/sql"
+	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/url"
-	"os"
-	"path/filepath"
+	"iter"
 
-	_ "modernc.org/sqlite" // the driver, which needs no C
-
+	"github.com/contextd/contextd/internal/harness/cursor/sqlite"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// readDatabase copies the database into a file of its own and reads the rows of
-// chats from there: a database is read where it is asked, and not in the order in
-// which it comes. Damage is reported and ends the reading.
-func (t *table) readDatabase(in io.Reader) (err error) {
-	dir, err := os.MkdirTemp("", "contextd-cursor-")
-	if err != nil {
-		return fmt.Errorf("copy database: %w", err)
+// Database is a database of the editor as Read reads it: the rows of its chats as JSON,
+// one a line. Nothing that stands in the database is run.
+type Database struct {
+	line bytes.Buffer
+	next func() (sqlite.Row, error, bool)
+	stop func()
+	warn func(string)
+	// begun is set once a row was read.
+	begun bool
+	err   error // the last one, which stays
+}
+
+// databaseTable is where the editor keeps its chats.
+const databaseTable = "cursorDiskKV"
+
+// OpenDatabase reads a database of so many bytes, and the write-ahead log beside it
+// unless it is nil. warn is given damage behind the first row, which ends the rows.
+func OpenDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) *Database {
+	file, err := sqlite.Open(in, size, log)
+	rows := func(yield func(sqlite.Row, error) bool) { yield(sqlite.Row{}, err) }
+	if err == nil {
+		rows = file.Rows(ctx, databaseTable, composerPrefix, bubblePrefix)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, "state.vscdb")
-	if err := copyTo(path, in); err != nil {
-		return err
-	}
-	// immutable: nobody writes the copy, so that it needs no locks and no journal.
-	address := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
-	db, err := sql.Open("sqlite", address.String())
-	if err != nil {
-		return fmt.Errorf("open database: %w", err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := t.query(db); err != nil {
-		t.out.Warn(0, "the database is damaged or not one of Cursor's, and was not read to its end")
-	}
+	d := &Database{warn: warn}
+	d.next, d.stop = iter.Pull2(rows)
+	return d
+}
+
+// Close ends the reading.
+func (d *Database) Close() error {
+	d.stop()
 	return nil
 }
 
-func copyTo(path string, in io.Reader) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("copy database: %w", err)
+// Read reads the next rows. A file that is no database of the editor is a
+// *transcript.FormatError.
+func (d *Database) Read(p []byte) (int, error) {
+	for d.line.Len() == 0 {
+		if d.err == nil {
+			d.err = d.row()
+		}
+		if d.err != nil {
+			return 0, d.err
+		}
 	}
-	_, err = io.Copy(f, in)
-	if err != nil {
-		err = &readError{err}
-	}
-	return errors.Join(err, f.Close())
+	return d.line.Read(p)
 }
 
-// query reads the rows of chats. What else the table holds is not looked at.
-func (t *table) query(db *sql.DB) (err error) {
-	rows, err := db.Query(`SELECT key, value FROM cursorDiskKV
-		WHERE (key >= 'composerData:' AND key < 'composerData;') OR (key >= 'bubbleId:' AND key < 'bubbleId;') ORDER BY rowid`)
-	if err != nil {
+// row goes on to the next row.
+func (d *Database) row() error {
+	row, err, ok := d.next()
+	var damage *sqlite.DamageError
+	var refused *sqlite.RefusedError
+	switch {
+	case !ok && !d.begun:
+		return &transcript.FormatError{Harness: Name, Reason: "there are no chats in the database"}
+	case !ok:
+		return io.EOF
+	case errors.As(err, &damage) && d.begun:
+		d.warn(damage.Error() + "; it was not read to its end")
+		return io.EOF
+	case errors.As(err, &damage), errors.As(err, &refused):
+		return &transcript.FormatError{Harness: Name, Reason: err.Error()}
+	case err != nil:
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var key string
-		var value []byte
-		if err := rows.Scan(&key, &value); err != nil {
-			return err
-		}
-		t.row(transcript.Clean(key), []byte(transcript.Clean(string(value))), 0)
+	d.begun = true
+	d.write(row)
+	return nil
+}
+
+// write writes a row as readRows takes it.
+func (d *Database) write(row sqlite.Row) {
+	value := transcript.Clean(string(row.Value))
+	if row.Value == nil {
+		value = "null"
+	} else if !transcript.Valid([]byte(value)) {
+		value = transcript.Quote(value)
 	}
-	return rows.Err()
+	d.line.Reset()
+	d.line.WriteString(`{"key":` + transcript.Quote(row.Key) + `,"value":` + value + "}\n")
 }

@@ -64,7 +64,7 @@ it stood, and what the harness has no place for, is told on stderr.
 }
 
 // convertPlain needs nothing but a reader and a writer.
-func (c *client) convertPlain(_ *cobra.Command, in io.Reader, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
+func (c *client) convertPlain(_ *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
 	read, err := harness.Read(in, from)
 	if err != nil {
 		return nil, formatError("--from", err)
@@ -75,7 +75,7 @@ func (c *client) convertPlain(_ *cobra.Command, in io.Reader, from string, req *
 	if err != nil {
 		return nil, formatError("--to", err)
 	}
-	out := &contextdv1.ExportReport{Entries: uint64(wrote.Entries), Compactions: uint64(wrote.Compactions)}
+	out := &contextdv1.ExportReport{Entries: uint64(wrote.Entries), Compactions: uint64(wrote.Compactions), Warnings: in.warnings}
 	for _, warning := range append(read.Warnings, wrote.Warnings...) {
 		out.Warnings = append(out.Warnings, warning.String())
 	}
@@ -93,14 +93,14 @@ func formatError(flag string, err error) error {
 
 // convertCompacted takes the way through a daemon that keeps nothing: contexts are
 // made of a log.
-func (c *client) convertCompacted(cmd *cobra.Command, in io.Reader, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (report *contextdv1.ExportReport, err error) {
+func (c *client) convertCompacted(cmd *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (report *contextdv1.ExportReport, err error) {
 	conn, closeConn, err := c.embedStore(cmd.Context(), config.StoreMemory, "")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeConn()) }()
 	api := newAPI(conn)
-	read, err := sendTranscript(cmd.Context(), api, &contextdv1.ImportHeader{SessionId: convertedSession, Harness: from}, in)
+	read, err := in.send(cmd.Context(), api, &contextdv1.ImportHeader{SessionId: convertedSession, Harness: from})
 	if err != nil {
 		return nil, err
 	}

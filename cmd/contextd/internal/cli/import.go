@@ -80,7 +80,7 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 	if err != nil {
 		return err
 	}
-	resp, err := sendTranscript(cmd.Context(), api, header, in)
+	resp, err := in.send(cmd.Context(), api, header)
 	if err := errors.Join(err, in.Close()); err != nil {
 		return err
 	}

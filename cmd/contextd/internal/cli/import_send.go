@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/contextd/contextd/internal/harness"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -19,18 +21,22 @@ const sendBytes = 31 << 10
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// transcriptInput is a file without its compression.
+// transcriptInput is a file without its compression, or the rows of a database.
 type transcriptInput struct {
 	*bufio.Reader
-	file io.Closer // nil for stdin
+	open []io.Closer // the last one is closed first
+	// warnings are what was found wrong with the file itself.
+	warnings []string
 }
 
 // Close closes the file.
 func (t *transcriptInput) Close() error {
-	if t.file == nil {
-		return nil
+	var err error
+	for _, c := range slices.Backward(t.open) {
+		err = errors.Join(err, c.Close())
 	}
-	return t.file.Close()
+	t.open, t.warnings = nil, nil
+	return err
 }
 
 // newTranscriptInput has a buffer of so many bytes, which can be looked at ahead.
@@ -45,22 +51,51 @@ func openTranscript(cmd *cobra.Command, path string) (*transcriptInput, error) {
 	if path == "-" {
 		err = in.decompress(cmd.InOrStdin())
 	} else {
-		err = in.open(path)
+		err = in.openFile(cmd.Context(), path)
 	}
 	return in, err
 }
 
-// open goes on with another file.
-func (t *transcriptInput) open(path string) error {
+// openFile goes on with another file.
+func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		t.file = nil
 		return err
 	}
-	t.file = f
-	if err := t.decompress(f); err != nil {
-		return errors.Join(err, f.Close())
+	t.open = append(t.open, f)
+	if err = t.decompress(f); err == nil {
+		err = t.database(ctx, f)
 	}
+	if err != nil {
+		return errors.Join(err, t.Close())
+	}
+	return nil
+}
+
+// database goes on with the rows of a file that is a database.
+func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
+	magic := make([]byte, len(harness.DatabaseMagic))
+	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != harness.DatabaseMagic {
+		return nil //nolint:nilerr // whoever reads the file is told
+	}
+	before, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var log io.ReaderAt
+	if wal, err := os.Open(f.Name() + "-wal"); err == nil {
+		t.open, log = append(t.open, wal), wal
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if journal, err := os.Stat(f.Name() + "-journal"); err == nil && journal.Size() > 0 {
+		t.warnings = append(t.warnings, "a change of the database is under way or was broken off: close what writes it, and import it again")
+	}
+	rows := harness.OpenDatabase(ctx, f, before.Size(), log, func(warning string) {
+		t.warnings = append(t.warnings, warning)
+	})
+	t.open = append(t.open, rows)
+	t.Reset(rows)
 	return nil
 }
 
@@ -81,6 +116,16 @@ func (t *transcriptInput) decompress(r io.Reader) error {
 func (t *transcriptInput) buffered() []byte {
 	ahead, _ := t.Peek(t.Buffered()) // what is buffered is there
 	return bytes.Clone(ahead)
+}
+
+// send streams the file, and adds its warnings to what the daemon answers.
+func (t *transcriptInput) send(ctx context.Context, api api, header *contextdv1.ImportHeader) (*contextdv1.ImportTranscriptResponse, error) {
+	resp, err := sendTranscript(ctx, api, header, t)
+	if err != nil {
+		return nil, formatError("PATH", err)
+	}
+	resp.Warnings = append(slices.Clone(t.warnings), resp.GetWarnings()...)
+	return resp, nil
 }
 
 // sendTranscript streams a file to the daemon as it is read.

@@ -99,12 +99,16 @@ func importOne(ctx context.Context, api api, in *transcriptInput, name string, f
 	if f.err != nil && f.named {
 		return nil, f.err
 	}
-	if err := in.open(f.path); err != nil {
+	if err := in.openFile(ctx, f.path); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	if !f.named || name == "" {
 		prefix, err := in.Peek(detectBytes)
+		var none *harness.FormatError
+		if errors.As(err, &none) && !f.named {
+			return nil, nil
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
@@ -119,7 +123,7 @@ func importOne(ctx context.Context, api api, in *transcriptInput, name string, f
 	if f.err != nil {
 		return nil, f.err
 	}
-	return sendTranscript(ctx, api, &contextdv1.ImportHeader{SessionId: f.session, Harness: name}, in)
+	return in.send(ctx, api, &contextdv1.ImportHeader{SessionId: f.session, Harness: name})
 }
 
 // endsImport reports whether no other file can be imported either.

@@ -55,7 +55,7 @@ func (a *api) export(t *testing.T, req *contextdv1.ExportTranscriptRequest) ([]b
 func fixtures(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	for _, pattern := range []string{"*.in.*", "*.vscdb"} {
+	for _, pattern := range []string{"*.in.*"} {
 		found, err := filepath.Glob("../../../../internal/harness/*/testdata/" + pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -4,10 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -80,4 +86,19 @@ func TestImport(t *testing.T) {
 			t.Errorf("arguments became %s", got)
 		}
 	})
+}
+
+// TestImportDatabase: the daemon reads no database, whatever it is said to be.
+func TestImportDatabase(t *testing.T) {
+	data, err := os.ReadFile("../../../../internal/harness/cursor/testdata/state.vscdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := serve(t, memlog.New())
+	for _, harness := range []string{"", "cursor"} {
+		_, err := a.importAs(t, "s", harness, string(data))
+		if st := status.Convert(err); st.Code() != codes.InvalidArgument || !strings.Contains(st.Message(), "contextd import") {
+			t.Errorf("as %q: %v", harness, err)
+		}
+	}
 }

@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+)
+
+// Row is a row of a table of keys and values. Text is UTF-8 as far as it is text.
+type Row struct {
+	Key   string
+	Value []byte // nil for NULL
+}
+
+// Rows gives the rows of the table of keys and values, in the order of their ids, whose
+// keys begin as one of the prefixes. The last error ends them: a *DamageError, a
+// *RefusedError where the table is not two plain columns, or the context's.
+func (f *File) Rows(ctx context.Context, table string, prefixes ...string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		root, err := f.find(ctx, table)
+		if err == nil {
+			err = f.walk(ctx, root, func(p *payload) (bool, error) {
+				row, ok, err := f.keyAndValue(p, prefixes)
+				return err == nil && (!ok || yield(row, nil)), err
+			})
+		}
+		if err != nil {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// find is where the tree of a table begins. The schema is data to it: what is no plain
+// table is refused by what it is.
+func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
+	err = f.walk(ctx, 1, func(p *payload) (bool, error) {
+		entry, err := f.columns(p, 5, maxSchema)
+		if err != nil {
+			return false, err
+		}
+		if len(entry) == 0 || !strings.EqualFold(entry[1].string(f.text), name) {
+			return true, nil
+		}
+		if kind := entry[0].string(f.text); kind != "table" {
+			return false, &RefusedError{Reason: fmt.Sprintf("%s is a %.20q and not a table; it was not read", name, kind)}
+		}
+		page := entry[3].integer()
+		if page <= 0 || page > int64(f.pages) || !plain(entry[4].string(f.text), name) {
+			return false, &RefusedError{Reason: name + " is not a plain table of a key and a value; it was not read"}
+		}
+		root = uint32(page)
+		return false, nil
+	})
+	if err == nil && root == 0 {
+		err = &RefusedError{Reason: "the database has no table " + name}
+	}
+	return root, err
+}
+
+// plain reports whether a statement makes a table with rows of a key and a value, and
+// nothing that is computed.
+func plain(statement, name string) bool {
+	quoted := func(name string) string { return "[\"'`\\[]?" + name + "[\"'`\\]]?" }
+	return regexp.MustCompile(`(?is)^CREATE\s+TABLE\s+` + quoted(regexp.QuoteMeta(name)) +
+		`\s*\(\s*` + quoted("key") + `\s+TEXT\b[^,()]*,\s*` + quoted("value") + `(\s+(BLOB|TEXT)\b[^,()]*)?\s*\)\s*$`).MatchString(statement)
+}
+
+// keyAndValue reads a row, the value only if the key has one of the prefixes.
+func (f *File) keyAndValue(p *payload, prefixes []string) (Row, bool, error) {
+	types, err := header(p, 2)
+	if err != nil || len(types) == 0 {
+		return Row{}, false, err
+	}
+	if !types[0].text() || types[0].size() > maxKey {
+		return Row{}, false, nil
+	}
+	raw, err := p.read(types[0].size())
+	if err != nil {
+		return Row{}, false, err
+	}
+	key := f.text.utf8(raw)
+	if !hasPrefix(key, prefixes) {
+		return Row{}, false, nil
+	}
+	row := Row{Key: key}
+	if len(types) < 2 || types[1] == typeNull {
+		return row, true, nil
+	}
+	if size := types[1].size(); size > MaxValue {
+		return row, false, &RefusedError{Reason: fmt.Sprintf("the value of %.200s has %d bytes; the limit is %d", key, size, MaxValue)}
+	}
+	value, err := p.read(types[1].size())
+	if err != nil {
+		return Row{}, false, err
+	}
+	row.Value = column{types[1], value}.bytes(f.text)
+	return row, true, nil
+}
+
+func hasPrefix(key string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// columns reads the first n columns of a row, or nothing of one that is larger than the
+// limit or has fewer.
+func (f *File) columns(p *payload, n int, limit uint64) ([]column, error) {
+	if p.left > limit {
+		return nil, nil
+	}
+	types, err := header(p, n)
+	if err != nil || len(types) < n {
+		return nil, err
+	}
+	out := make([]column, n)
+	for i, t := range types {
+		value, err := p.read(t.size())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = column{t, value}
+	}
+	return out, nil
+}
+
+// header reads the types of up to n columns.
+func header(p *payload, n int) ([]serialType, error) {
+	if p.left == 0 {
+		return nil, nil
+	}
+	// A number has up to nine bytes, of which the row may lack the last.
+	first, err := p.read(1)
+	if err != nil {
+		return nil, err
+	}
+	size := uint64(first[0])
+	read := uint64(1)
+	if size >= 0x80 {
+		second, err := p.read(1)
+		if err != nil {
+			return nil, err
+		}
+		if second[0] >= 0x80 {
+			return nil, damaged("a row has more columns than a table may")
+		}
+		size, read = (size&0x7f)<<7|uint64(second[0]), 2
+	}
+	if size < read || size > maxHeader {
+		return nil, damaged("a row is said to have a header of %d bytes", size)
+	}
+	rest, err := p.read(size - read)
+	if err != nil {
+		return nil, err
+	}
+	types := make([]serialType, 0, n)
+	for len(rest) > 0 && len(types) < n {
+		value, length := varint(rest)
+		if length == 0 {
+			return nil, damaged("the header of a row is cut off")
+		}
+		if value == 10 || value == 11 {
+			return nil, damaged("a value is of a type that there is not")
+		}
+		types, rest = append(types, serialType(value)), rest[length:]
+	}
+	return types, nil
+}
+
+// column is a value and what it is.
+type column struct {
+	kind  serialType
+	value []byte
+}
+
+// serialType is what a value is and how long.
+type serialType uint64
+
+const typeNull serialType = 0
+
+func (t serialType) text() bool { return t >= 13 && t%2 == 1 }
+
+func (t serialType) size() uint64 {
+	switch {
+	case t >= 12:
+		return uint64(t-12) / 2
+	case t == 7:
+		return 8
+	}
+	return [...]uint64{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}[t]
+}
+
+func (c column) string(e textEncoding) string {
+	if !c.kind.text() {
+		return ""
+	}
+	return e.utf8(c.value)
+}
+
+func (c column) integer() int64 {
+	switch {
+	case c.kind == 8 || c.kind == 9:
+		return int64(c.kind) - 8
+	case c.kind == 0 || c.kind > 6:
+		return 0
+	}
+	var wide [8]byte
+	if c.value[0] >= 0x80 {
+		for i := range wide {
+			wide[i] = 0xff
+		}
+	}
+	copy(wide[8-len(c.value):], c.value)
+	return int64(binary.BigEndian.Uint64(wide[:]))
+}

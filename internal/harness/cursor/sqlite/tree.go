@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// The kinds of pages that the tree of a table has.
+const (
+	interiorPage = 5
+	leafPage     = 13
+)
+
+// walk gives each the rows of the table whose tree begins at the page, in the order of
+// their ids, until it returns false.
+func (f *File) walk(ctx context.Context, root uint32, each func(*payload) (bool, error)) error {
+	f.begin()
+	_, err := f.subtree(ctx, root, 0, each)
+	return err
+}
+
+func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(*payload) (bool, error)) (bool, error) {
+	if number == 1 && depth > 0 {
+		return false, damaged("one of its pages leads to the first")
+	}
+	if depth > maxDepth {
+		return false, damaged("a table is more than %d pages deep", maxDepth)
+	}
+	page, err := f.page(ctx, number)
+	if err != nil {
+		return false, err
+	}
+	at := 0
+	if number == 1 {
+		at = 100 // behind the header of the file
+	}
+	kind, head := page[at], 8
+	if kind == interiorPage {
+		head = 12
+	} else if kind != leafPage {
+		return false, damaged("page %d is of kind %d, which is none of a table's", number, kind)
+	}
+	cells := int(binary.BigEndian.Uint16(page[at+3:]))
+	pointers := at + head
+	if pointers+2*cells > f.usable {
+		return false, damaged("page %d has %d rows, for which it has no room", number, cells)
+	}
+	left := f.usable // of the page, for its rows: they cannot share their bytes
+	for i := range cells {
+		cell := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
+		if cell < pointers+2*cells || cell >= f.usable {
+			return false, damaged("a row of page %d does not stand where rows do", number)
+		}
+		rest := page[cell:f.usable]
+		var more bool
+		if kind == interiorPage {
+			if len(rest) < 4 {
+				return false, damaged("page %d is cut off", number)
+			}
+			more, err = f.subtree(ctx, binary.BigEndian.Uint32(rest), depth+1, each)
+		} else {
+			var row *payload
+			var length int
+			if row, length, err = f.leafRow(ctx, rest); err == nil {
+				if left -= length; left < 0 {
+					return false, damaged("rows of page %d have the same bytes", number)
+				}
+				more, err = each(row)
+			}
+		}
+		if err != nil || !more {
+			return false, err
+		}
+	}
+	if kind == leafPage {
+		return true, nil
+	}
+	return f.subtree(ctx, binary.BigEndian.Uint32(page[at+8:]), depth+1, each)
+}
+
+// leafRow is the row that begins with the bytes, and how many of the page it has.
+func (f *File) leafRow(ctx context.Context, cell []byte) (*payload, int, error) {
+	size, n := varint(cell)
+	_, m := varint(cell[n:]) // the row's id
+	if n == 0 || m == 0 {
+		return nil, 0, damaged("a row is cut off")
+	}
+	body := cell[n+m:]
+	local, spilled := f.local(size)
+	need := local
+	if spilled {
+		need += 4
+	}
+	if need > len(body) {
+		return nil, 0, damaged("a row is cut off")
+	}
+	row := &payload{ctx: ctx, file: f, here: body[:local], left: size}
+	if spilled {
+		row.next = binary.BigEndian.Uint32(body[local:])
+	}
+	return row, n + m + need, nil
+}
+
+// local is how much of a row of the size stands on the page itself, and whether the rest
+// stands on others.
+func (f *File) local(size uint64) (int, bool) {
+	most := f.usable - 35
+	if size <= uint64(most) {
+		return int(size), false
+	}
+	least := (f.usable-12)*32/255 - 23
+	if n := least + int((size-uint64(least))%uint64(f.usable-4)); n <= most {
+		return n, true
+	}
+	return least, true
+}
+
+// payload is the content of a row, read from its beginning. What is not asked for is not
+// looked for.
+type payload struct {
+	ctx  context.Context
+	file *File
+	here []byte
+	next uint32 // the page that goes on; 0 if none does
+	left uint64
+}
+
+// read returns the next n bytes; the caller has bounded n.
+func (p *payload) read(n uint64) ([]byte, error) {
+	if n > p.left {
+		return nil, damaged("a value is longer than its row")
+	}
+	p.left -= n
+	if n <= uint64(len(p.here)) {
+		out := p.here[:n]
+		p.here = p.here[n:]
+		return out, nil
+	}
+	var out []byte
+	for {
+		piece := p.here[:min(n, uint64(len(p.here)))]
+		out, p.here, n = append(out, piece...), p.here[len(piece):], n-uint64(len(piece))
+		if n == 0 {
+			return out, nil
+		}
+		if p.next == 0 {
+			return nil, damaged("a value is cut off")
+		}
+		page, err := p.file.page(p.ctx, p.next)
+		if err != nil {
+			return nil, err
+		}
+		p.next, p.here = binary.BigEndian.Uint32(page), page[4:p.file.usable]
+	}
+}
+
+// varint reads a number of one to nine bytes; 0 bytes if it is cut off.
+func varint(b []byte) (value uint64, length int) {
+	for i := range min(len(b), 9) {
+		if i == 8 {
+			return value<<8 | uint64(b[8]), 9
+		}
+		value = value<<7 | uint64(b[i]&0x7f)
+		if b[i] < 0x80 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}
