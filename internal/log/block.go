@@ -34,7 +34,7 @@ func (t Thinking) Sealed() bool {
 type ToolCall struct {
 	CallID string
 	Name   string
-	// Arguments is the JSON of the arguments exactly as the model wrote it.
+	// Arguments is what the model wrote, byte for byte: JSON, unless it made a mistake.
 	Arguments string
 }
 

@@ -36,7 +36,7 @@ type anthropicHead struct {
 
 func readAnthropic(raw string) anthropicHead {
 	var head anthropicHead
-	if !carriedJSON(raw) || !isObject(raw) || json.Unmarshal([]byte(raw), &head) != nil {
+	if !eventlog.IsJSONObject(raw) || json.Unmarshal([]byte(raw), &head) != nil {
 		return anthropicHead{}
 	}
 	return head

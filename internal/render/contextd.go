@@ -44,7 +44,11 @@ func appendBlock(dst []byte, block eventlog.Block) []byte {
 		o.open("tool_call")
 		o.always("call_id", b.CallID)
 		o.always("name", b.Name)
-		o.raw("arguments_json", b.Arguments)
+		if eventlog.IsJSON(b.Arguments) {
+			o.raw("arguments_json", b.Arguments)
+		} else {
+			o.str("arguments_text", b.Arguments)
+		}
 	case eventlog.ToolResult:
 		o.open("tool_result")
 		o.always("call_id", b.CallID)

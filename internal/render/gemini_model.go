@@ -151,7 +151,7 @@ var (
 // geminiNative is a part as it came, if it is one that Gemini takes back.
 func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
 	var part map[string]json.RawMessage
-	if b.Provider != providerGoogle || !carriedJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
+	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
 		return nil, false
 	}
 	kinds := 0

@@ -84,7 +84,7 @@ func saidText(b eventlog.ProviderBlock) (string, bool) {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if !carriedJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &said) != nil {
+	if !eventlog.IsJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &said) != nil {
 		return "", false
 	}
 	return said.Text, (said.Type == "text" || said.Type == "output_text") && !hollow(said.Text)

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // members reads a JSON object whose members are all known, none of them twice. What has
 // others is of a form that nobody here can vouch for.
 func members(raw string, required, optional []string) (map[string]json.RawMessage, bool) {
 	d := json.NewDecoder(strings.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') || !carriedJSON(raw) {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') || !eventlog.IsJSON(raw) {
 		return nil, false
 	}
 	out := map[string]json.RawMessage{}

@@ -255,20 +255,16 @@ func FuzzProviderArguments(f *testing.F) {
 				t.Fatalf("%s: no JSON: %s", format.Name(), got)
 			}
 			var text struct {
-				Text *string `json:"_arguments_text"`
+				Text *string `json:"raw_arguments"`
 			}
 			_ = json.Unmarshal([]byte(got), &text)
 			switch {
-			case strings.Trim(arguments, " \t\r\n\v\f\x1c\x1d\x1e\x1f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000") == "":
+			case arguments == "":
 				if got != `{}` {
 					t.Errorf("%s: nothing became %s", format.Name(), got)
 				}
 			case valid && compact.Bytes()[0] == '{' && got == compact.String():
-			case valid && got == `{"_arguments":`+compact.String()+`}`:
-				if compact.Bytes()[0] == '{' {
-					t.Errorf("%s: an object was wrapped", format.Name())
-				}
-			case valid && strings.Count(arguments, "[")+strings.Count(arguments, "{") <= 9000:
+			case valid && compact.Bytes()[0] == '{' && strings.Count(arguments, "[")+strings.Count(arguments, "{") <= 9000:
 				t.Errorf("%s: %q became %s", format.Name(), arguments, got)
 			case text.Text == nil || *text.Text != string([]rune(arguments)):
 				t.Errorf("%s: %q became %s", format.Name(), arguments, got)

@@ -6,7 +6,7 @@ import type { MessageFormat } from "./format.js";
 export type OwnBlock =
   | { text: { text: string } }
   | { thinking: { text?: string; signature?: string; redacted_data?: string; encrypted_content?: string } }
-  | { tool_call: { call_id: string; name: string; arguments_json?: unknown } }
+  | { tool_call: { call_id: string; name: string; arguments_json?: unknown; arguments_text?: string } }
   | { tool_result: { call_id: string; tool_name?: string; content: OwnBlock[]; is_error?: true } }
   | { media: { mime_type?: string; data?: string; uri?: string } }
   | { provider: { provider: string; json: unknown } };

@@ -122,7 +122,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	for i := range calls {
 		call, ok := calls[i].call()
 		if !ok {
-			c.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", call.CallID)
+			c.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as they are", call.CallID)
 		}
 		blocks = append(blocks, call)
 	}

@@ -7,9 +7,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// wrappedKey holds arguments that are no JSON object.
-const wrappedKey = "raw_arguments"
-
 // restorer undoes what a writer did to calls that the API would refuse.
 type restorer struct{ calls map[string]string }
 
@@ -30,7 +27,7 @@ func (r *restorer) restore(n *notes, blocks []eventlog.Block) {
 		switch b := b.(type) {
 		case eventlog.ToolCall:
 			if n != nil && slices.Contains(n.Wrapped, b.CallID) {
-				b.Arguments = unwrap(b.Arguments)
+				b.Arguments = transcript.UnwrapArguments(b.Arguments)
 			} else if n != nil && transcript.Compact([]byte(n.Spaced[b.CallID])) == b.Arguments {
 				b.Arguments = n.Spaced[b.CallID]
 			}
@@ -48,15 +45,4 @@ func (r *restorer) own(id string) string {
 		return own
 	}
 	return id
-}
-
-func unwrap(arguments string) string {
-	var wrapped map[string]string
-	if transcript.Decode([]byte(arguments), &wrapped) != nil || len(wrapped) != 1 {
-		return arguments
-	}
-	if text := wrapped[wrappedKey]; transcript.Valid([]byte(text)) {
-		return text
-	}
-	return arguments
 }

@@ -90,11 +90,12 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *json
 				calls.Set(id, jsonvalue.String(c.CallID))
 			}
 			c.CallID = id
-			if !strings.HasPrefix(strings.TrimSpace(c.Arguments), "{") {
-				c.Arguments = transcript.Wrap(wrappedKey, c.Arguments)
+			if object := transcript.WrapArguments(c.Arguments); object != c.Arguments {
+				c.Arguments = object
 				wrapped.Append(jsonvalue.String(id))
-			} else if transcript.Compact([]byte(c.Arguments)) != c.Arguments {
+			} else if compact := transcript.Compact([]byte(c.Arguments)); compact != c.Arguments {
 				spaced.Set(id, jsonvalue.String(c.Arguments))
+				c.Arguments = compact // a record is one line
 			}
 			b = c
 		case eventlog.ToolResult:

@@ -124,6 +124,9 @@ func reasoningOf(t eventlog.Thinking) jsonvalue.Value {
 }
 
 func callOf(c eventlog.ToolCall, kind string) jsonvalue.Value {
+	if !eventlog.IsJSONObject(c.Arguments) {
+		kind = "" // the others take an object, or what one holds
+	}
 	switch kind {
 	case "custom_tool_call":
 		return jsonvalue.Object(text("type", kind), text("status", "completed"), text("call_id", c.CallID),

@@ -94,7 +94,7 @@ func (r *reader) note(it *item, id string) {
 func (r *reader) call(entry transcript.Entry, it *item) error {
 	arguments, ok := transcript.RawArguments(it.Arguments)
 	if !ok {
-		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", it.CallID)
+		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as they are", it.CallID)
 	}
 	r.fromModel(entry, it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
 	return nil

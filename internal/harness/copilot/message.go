@@ -62,7 +62,7 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 	for _, c := range d.ToolRequests {
 		arguments, ok := transcript.RawArguments(c.Arguments)
 		if !ok {
-			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as raw_arguments", c.ToolCallID)
+			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as they are", c.ToolCallID)
 		}
 		r.edits.Call(c.ToolCallID, filesOf(c.Name, []byte(arguments)))
 		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ToolCallID, Name: c.Name, Arguments: arguments})

@@ -44,7 +44,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 func (c *conversation) arguments(entry transcript.Entry, raw json.RawMessage) string {
 	arguments, ok := transcript.RawArguments(raw)
 	if !ok {
-		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as raw_arguments")
+		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as they are")
 	}
 	return arguments
 }

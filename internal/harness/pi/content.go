@@ -60,7 +60,7 @@ func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
 		case eventlog.ToolCall:
 			kind = "toolCall"
 			call := jsonvalue.Object(member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(b.CallID)),
-				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(transcript.WrapArguments(onLine(b.Arguments)))))
+				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(onLine(transcript.WrapArguments(b.Arguments)))))
 			call.SetString("thoughtSignature", signature)
 			items = append(items, call)
 			signature = ""

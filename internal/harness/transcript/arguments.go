@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Compact returns the JSON value without the whitespace between its tokens, and
@@ -54,22 +56,19 @@ func stringEnd(value []byte) int {
 	return len(value)
 }
 
-// Arguments returns the arguments that a harness holds as a string. If it is JSON
-// it stays as the model wrote it; an empty one is an empty object. Anything else
-// is wrapped as {"raw_arguments": "…"}, and ok is false.
-func Arguments(text string) (arguments string, ok bool) {
-	switch trimmed := strings.TrimSpace(text); {
-	case trimmed == "":
+// Arguments returns the arguments that a harness holds as a string: as the model wrote
+// them, whatever that is. An empty one is an empty object. isJSON says whether they are
+// JSON.
+func Arguments(text string) (arguments string, isJSON bool) {
+	if text == "" {
 		return "{}", true
-	case Valid([]byte(trimmed)):
-		return trimmed, true
 	}
-	return Wrap("raw_arguments", text), false
+	return text, eventlog.IsJSON(text)
 }
 
 // RawArguments returns the arguments that a harness holds as a string of JSON or
 // as JSON; see Arguments.
-func RawArguments(value json.RawMessage) (arguments string, ok bool) {
+func RawArguments(value json.RawMessage) (arguments string, isJSON bool) {
 	if text, isText := Text(value); isText {
 		return Arguments(text)
 	}
@@ -97,24 +96,35 @@ func quoted(s string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// wrapped is the member that holds arguments which are no object, where a harness
-// has room for objects only.
-const wrapped = "contextd_arguments"
-
-// WrapArguments makes an object of arguments that are none.
+// WrapArguments makes an object of arguments that are none, for a harness that has room
+// for objects only. What looks wrapped already is wrapped, too, so that unwrapping it
+// gives it back.
 func WrapArguments(arguments string) string {
-	if strings.HasPrefix(arguments, "{") {
-		return arguments
+	if arguments == "" {
+		return "{}"
 	}
-	return `{"` + wrapped + `":` + arguments + `}`
-}
-
-// UnwrapArguments undoes WrapArguments. The arguments must be compact.
-func UnwrapArguments(arguments string) string {
-	if rest, ok := strings.CutPrefix(arguments, `{"`+wrapped+`":`); ok {
-		if inner := rest[:len(rest)-1]; Valid([]byte(inner)) {
-			return inner
-		}
+	if _, looks := unwrapped(arguments); looks || !eventlog.IsJSONObject(arguments) {
+		return "{" + quoted(eventlog.WrappedArguments) + ":" + quoted(arguments) + "}"
 	}
 	return arguments
+}
+
+// UnwrapArguments undoes WrapArguments.
+func UnwrapArguments(arguments string) string {
+	if text, ok := unwrapped(arguments); ok {
+		return text
+	}
+	return arguments
+}
+
+func unwrapped(arguments string) (string, bool) {
+	var members map[string]json.RawMessage
+	if !strings.Contains(arguments, eventlog.WrappedArguments) || json.Unmarshal([]byte(arguments), &members) != nil || len(members) != 1 {
+		return "", false
+	}
+	var text *string
+	if json.Unmarshal(members[eventlog.WrappedArguments], &text) != nil || text == nil {
+		return "", false
+	}
+	return *text, true
 }

@@ -114,6 +114,13 @@ func (c *cleaner) str(s string) string {
 	return t
 }
 
+// utf8 is str for what may hold NUL.
+func (c *cleaner) utf8(s string) string {
+	t := strings.ToValidUTF8(s, replacement)
+	c.changed = c.changed || len(t) != len(s) || t != s
+	return t
+}
+
 func (c *cleaner) labels(labels map[string]string) map[string]string {
 	before := c.changed
 	c.changed = false
@@ -143,7 +150,7 @@ func (c *cleaner) blocks(blocks []eventlog.Block) []eventlog.Block {
 			b.Text, b.Signature, b.EncryptedContent = c.str(b.Text), c.str(b.Signature), c.str(b.EncryptedContent)
 			block = b
 		case eventlog.ToolCall:
-			b.CallID, b.Name, b.Arguments = c.str(b.CallID), c.str(b.Name), c.str(b.Arguments)
+			b.CallID, b.Name, b.Arguments = c.str(b.CallID), c.str(b.Name), c.utf8(b.Arguments)
 			block = b
 		case eventlog.ToolResult:
 			b.CallID, b.ToolName = c.str(b.CallID), c.str(b.ToolName)

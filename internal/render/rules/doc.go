@@ -65,7 +65,7 @@
 // pages on function calling, images and vision, audio and file inputs:
 //
 //	role     a message is of system, developer, user, assistant or tool
-//	empty    no content, list, text or arguments are empty or whitespace but a result's
+//	empty    no content, list, text are empty or whitespace, no arguments empty, but a result's
 //	         content, and an assistant says something or calls something
 //	value    a part is of a type that its role may have, and choices are of those there are
 //	media    media are of the types that the API takes, on the web or inline, files named

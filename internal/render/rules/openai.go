@@ -31,6 +31,13 @@ func (r *report) filled(line int, where string, raw json.RawMessage) string {
 	return s
 }
 
+// arguments reads what a model wrote as the arguments of a call: any string but none.
+func (r *report) arguments(line int, where string, raw json.RawMessage) {
+	if s := r.text(line, where, raw); raw != nil && s == "" {
+		r.add(line, "empty", "%s: no arguments", where)
+	}
+}
+
 // choice reads a member that has to be one of some strings.
 func (r *report) choice(line int, where string, raw json.RawMessage, of ...string) string {
 	s := r.text(line, where, raw)

@@ -129,7 +129,7 @@ func (c *chat) call(line int, where string, raw json.RawMessage) {
 	c.choice(line, where+".type", o["type"], "function")
 	function := c.object(line, where+".function", o["function"], []string{"name", "arguments"}, nil)
 	c.toolName(line, where+".function.name", function["name"])
-	c.filled(line, where+".function.arguments", function["arguments"])
+	c.arguments(line, where+".function.arguments", function["arguments"])
 	c.calls.call(c.report, line, c.text(line, where+".id", o["id"]), longestChatCallID)
 }
 

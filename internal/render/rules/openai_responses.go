@@ -49,7 +49,7 @@ func (c *responses) item(line int, raw []byte) {
 	case "function_call":
 		o := c.object(line, "item", raw, []string{"type", "call_id", "name", "arguments"}, []string{"id", "status"})
 		c.toolName(line, "name", o["name"])
-		c.filled(line, "arguments", o["arguments"])
+		c.arguments(line, "arguments", o["arguments"])
 		c.id(line, o["id"], "fc_")
 		c.choice(line, "status", o["status"], itemStates...)
 		c.calls.call(c.report, line, c.text(line, "call_id", o["call_id"]), longestResponsesCallID)

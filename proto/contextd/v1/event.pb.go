@@ -691,8 +691,11 @@ type ToolCall struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name, 1 to 512 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The arguments, as the bytes the model wrote: valid JSON, carried without
-	// reordering or re-escaping. Empty: the call has no arguments.
+	// The arguments as the model wrote them, in UTF-8: an object in JSON, carried without
+	// reordering or re-escaping, or whatever it wrote in its place. What is no JSON, as
+	// where the model broke off, is kept byte for byte too, and shown to the model again:
+	// as the string that it was, or as {"raw_arguments":"…"} where a provider takes an
+	// object alone. Empty: the call has no arguments.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

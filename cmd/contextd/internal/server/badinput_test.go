@@ -50,8 +50,8 @@ func badInputs() map[string]badInput {
 		"NUL in event_id":      {event(&contextdv1.Event{EventId: "a\x00b", Kind: user("x").GetKind()}), codes.InvalidArgument, invalid, "events[0].event_id"},
 		"NUL in call_id":       {event(message(assistant, call("c\x00", "ls", "{}"))), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_call.call_id"},
 		"NUL in a tool's name": {event(message(assistant, call("c", "l\x00s", "{}"))), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_call.name"},
-		"arguments that are no JSON": {
-			event(message(assistant, call("c9", "ls", `{"path": `))),
+		"arguments that are no text": {
+			event(message(assistant, call("c9", "ls", "{\"path\": \xff"))),
 			codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_call.arguments_json",
 		},
 		"a provider block that is no JSON": {
@@ -74,7 +74,7 @@ func badInputs() map[string]badInput {
 		"text in a tool message":      {event(message(tool, text("x"))), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_result"},
 		"one call_id twice":           {event(message(assistant, call("c9", "ls", ""), call("c9", "ls", ""))), codes.InvalidArgument, invalid, "events[0].message.blocks[1].tool_call.call_id"},
 		"a result within a result":    {event(message(tool, result("c1", result("c1")))), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_result.content"},
-		"the second of two events":    {appending(&contextdv1.AppendEventsRequest{Events: []*contextdv1.Event{user("fine"), message(assistant, call("c9", "ls", "{"))}}), codes.InvalidArgument, invalid, "events[1].message.blocks[0].tool_call.arguments_json"},
+		"the second of two events":    {appending(&contextdv1.AppendEventsRequest{Events: []*contextdv1.Event{user("fine"), message(assistant, call("c9", "ls", "\xff"))}}), codes.InvalidArgument, invalid, "events[1].message.blocks[0].tool_call.arguments_json"},
 		"a reminder that never lives": {event(&contextdv1.Event{Kind: &contextdv1.Event_Reminder{Reminder: &contextdv1.Reminder{Body: "b", TtlTurns: proto.Uint32(0)}}}), codes.InvalidArgument, invalid, "events[0].reminder.ttl_turns"},
 		"invalid UTF-8 in text":       {raw(user("PLACEHOLDER")), codes.InvalidArgument, invalid, "events[0].message.blocks[0].text.text"},
 		"invalid UTF-8 in an id":      {raw(user("fine"), &contextdv1.Event{EventId: "PLACEHOLDER", Kind: user("x").GetKind()}), codes.InvalidArgument, invalid, "events[1].event_id"},
@@ -202,7 +202,7 @@ func badInputs() map[string]badInput {
 		"count tools that are no list":          {counting(&contextdv1.CountTokensRequest{ToolsJson: []byte(`{}`)}), codes.InvalidArgument, invalid, "tools_json"},
 		"count for no such format":              {counting(&contextdv1.CountTokensRequest{Format: 99}), codes.InvalidArgument, invalid, "format"},
 		"count text and message":                {counting(&contextdv1.CountTokensRequest{Text: "x", Message: user("x").GetMessage()}), codes.InvalidArgument, invalid, "text"},
-		"count a broken message":                {counting(&contextdv1.CountTokensRequest{Message: message(assistant, call("c", "n", "{")).GetMessage()}), codes.InvalidArgument, invalid, "message.blocks[0].tool_call.arguments_json"},
+		"count a broken message":                {counting(&contextdv1.CountTokensRequest{Message: message(assistant, call("c", "n", "\xff")).GetMessage()}), codes.InvalidArgument, invalid, "message.blocks[0].tool_call.arguments_json"},
 		"project nothing":                       {projecting(&contextdv1.ProjectTranscriptRequest{}), codes.InvalidArgument, invalid, "events"},
 		"project in the wrong order":            {projecting(&contextdv1.ProjectTranscriptRequest{Events: conversation()[3:]}), codes.InvalidArgument, invalid, "events[0].message.blocks[0].tool_result.call_id"},
 		"record a call of nobody":               {recording(&contextdv1.RecordModelCallRequest{SessionId: "nobody"}), codes.NotFound, apierr.ReasonSessionNotFound, ""},

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -55,8 +56,10 @@ func toolCallToDomain(c *contextdv1.ToolCall) (eventlog.Block, error) {
 	if err := checkNames(named{"call_id", c.GetCallId()}, named{"name", c.GetName()}); err != nil {
 		return nil, err
 	}
-	if err := checkJSON("arguments_json", c.GetArgumentsJson()); err != nil {
-		return nil, err
+	// What a model writes need not be JSON. That it is no text it cannot have written, and
+	// no format could show it.
+	if !utf8.Valid(c.GetArgumentsJson()) {
+		return nil, invalid("arguments_json", "must be UTF-8")
 	}
 	return eventlog.ToolCall{CallID: c.GetCallId(), Name: c.GetName(), Arguments: string(c.GetArgumentsJson())}, nil
 }

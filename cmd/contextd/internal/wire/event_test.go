@@ -61,7 +61,7 @@ func TestEventsRoundTrip(t *testing.T) {
 
 // faultOf says what the API must refuse in an event that a log holds.
 func faultOf(e eventlog.Event) string {
-	names, texts := []string{e.ID}, []string{}
+	names, texts, written := []string{e.ID}, []string{}, ""
 	for k, v := range e.Labels {
 		names = append(names, k, v)
 	}
@@ -71,7 +71,7 @@ func faultOf(e eventlog.Event) string {
 		for _, b := range all {
 			switch b := b.(type) {
 			case eventlog.ToolCall:
-				names, texts = append(names, b.CallID, b.Name), append(texts, b.Arguments)
+				names, written = append(names, b.CallID, b.Name), written+b.Arguments
 			case eventlog.ToolResult:
 				names = append(names, b.CallID, b.ToolName)
 				walk(b.Content)
@@ -99,6 +99,8 @@ func faultOf(e eventlog.Event) string {
 		return "a provider block without JSON"
 	case strings.Contains(strings.Join(names, "|"), "\x00"):
 		return "a NUL in a name"
+	case !utf8.ValidString(written):
+		return "arguments that are no text"
 	}
 	for _, text := range texts {
 		if text != "" && (!utf8.ValidString(text) || !json.Valid([]byte(text))) {
@@ -130,9 +132,7 @@ func TestRefusedFields(t *testing.T) {
 	}{
 		"no kind":              {&contextdv1.Event{}, "events[0].kind"},
 		"a block without kind": {messageOf(&contextdv1.Block{}), "events[0].message.blocks[0].kind"},
-		"arguments cut off":    {messageOf(call("c", "n", "{}"), call("d", "n", `{"a":`)), "events[0].message.blocks[1].tool_call.arguments_json"},
-		"two values":           {messageOf(call("c", "n", `{} {}`)), "events[0].message.blocks[0].tool_call.arguments_json"},
-		"arguments in latin1":  {messageOf(call("c", "n", "\"\xe9\"")), "events[0].message.blocks[0].tool_call.arguments_json"},
+		"arguments in latin1":  {messageOf(call("c", "n", "{}"), call("d", "n", "\"\xe9\"")), "events[0].message.blocks[1].tool_call.arguments_json"},
 		"NUL in call_id":       {messageOf(call("c\x00", "n", "")), "events[0].message.blocks[0].tool_call.call_id"},
 		"NUL in name":          {messageOf(call("c", "n\x00", "")), "events[0].message.blocks[0].tool_call.name"},
 		"NUL in event_id":      {&contextdv1.Event{EventId: "a\x00"}, "events[0].event_id"},
@@ -172,18 +172,22 @@ func TestRefusedFields(t *testing.T) {
 	}
 }
 
-// TestCarriedAsItCame holds JSON to its bytes.
+// TestCarriedAsItCame holds arguments to their bytes, JSON or not.
 func TestCarriedAsItCame(t *testing.T) {
-	arguments := "{ \"b\":1.0, \"a\" : 9007199254740993, \"x\":\"\\u00e9\\/\" , \"e\":1e400}"
-	got, err := wire.EventToDomain(messageOf(&contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
-		CallId: "c", Name: "n", ArgumentsJson: []byte(arguments),
-	}}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	call := got.Body.(*eventlog.Message).Blocks[0].(eventlog.ToolCall)
-	if call.Arguments != arguments {
-		t.Errorf("arguments became %s", call.Arguments)
+	for _, arguments := range []string{
+		"{ \"b\":1.0, \"a\" : 9007199254740993, \"x\":\"\\u00e9\\/\" , \"e\":1e400}",
+		`{"a":`, `{} {}`, "plain words\x00", " ", "\ufeff{}",
+	} {
+		got, err := wire.EventToDomain(messageOf(&contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
+			CallId: "c", Name: "n", ArgumentsJson: []byte(arguments),
+		}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := got.Body.(*eventlog.Message).Blocks[0].(eventlog.ToolCall)
+		if call.Arguments != arguments {
+			t.Errorf("%q became %q", arguments, call.Arguments)
+		}
 	}
 }
 
