@@ -73,7 +73,7 @@ type Budget struct {
 	OverheadTokens uint64
 	Tokenizer      string
 	// Format names how the messages are encoded, and so what is counted around them.
-	Format          string `json:",omitempty"`
+	Format          string
 	Model           string
 	YellowAt, RedAt float64
 	// Calibration is real / estimated tokens, as model calls taught it; see

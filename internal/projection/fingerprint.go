@@ -3,12 +3,12 @@ package projection
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"reflect"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // Fingerprint identifies what decisions depend on: the policy, the window, the
@@ -16,41 +16,27 @@ import (
 // request to request, reserves, overhead and the margin, so that a request that reserves
 // a little more does not throw away what was decided.
 func Fingerprint(o Options, reduction reduce.Policy, b budget.Budget) string {
-	of := fingerprinted{Policy: o.PolicyName(), Reduction: reduction, MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer}
-	if o = o.Lasting(); !reflect.DeepEqual(o, Options{Name: o.Name}) {
-		o.Name = ""
-		of.Options = &o
+	o = o.Lasting()
+	o.Name = o.PolicyName()
+	m := &storagev1.Fingerprinted{
+		Reduction: storeReduction(reduction), Projection: storeOptions(o, storeTexts(o).hash),
+		MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer,
 	}
 	for _, tier := range budget.Tiers() {
 		if fraction, ok := b.CapFractions[tier]; ok {
-			of.Caps = append(of.Caps, tierCap{tier, budget.PartsPerMillion(fraction)})
+			m.Caps = append(m.Caps, &storagev1.FingerprintedCap{Tier: string(tier), PartsPerMillion: budget.PartsPerMillion(fraction)})
 		}
 	}
-	data, err := json.Marshal(of)
-	if err != nil {
-		// Only floats that are no numbers cannot be encoded, which validation keeps
-		// out; the policy has its floats in Collapse.
-		data = fmt.Appendf(nil, "%+v", reduction.Collapse)
-		of.Reduction.Collapse = reduce.Collapse{}
-		rest, _ := json.Marshal(of)
-		data = append(data, rest...)
-	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(encode(m))
 	return hex.EncodeToString(sum[:8])
 }
 
-// fingerprinted is what a fingerprint is taken of. Its JSON decides what
-// fingerprints recorded earlier still match.
-type fingerprinted struct {
-	Policy    string
-	Reduction reduce.Policy
-	MaxTokens uint64
-	Tokenizer string
-	Caps      []tierCap
-	Options   *Options `json:",omitempty"`
-}
-
-type tierCap struct {
-	Tier            budget.Tier
-	PartsPerMillion uint64
+// encode writes a message whose bytes are hashed. It fails only for texts that are not
+// UTF-8, which the API and the configuration keep out.
+func encode(m proto.Message) []byte {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return data
 }

@@ -45,8 +45,8 @@ func resolve(t interface{ Fatal(...any) }, change func(*budget.Spec)) budget.Bud
 // forget what was decided.
 func TestFingerprintStaysTheSame(t *testing.T) {
 	for want, b := range map[string]budget.Budget{
-		"3649c9a6b71631f5": resolve(t, func(*budget.Spec) {}),
-		"323fb74d6ca48aaf": resolve(t, func(s *budget.Spec) {
+		"42be2890ef9f09a2": resolve(t, func(*budget.Spec) {}),
+		"d7923fc1051b977c": resolve(t, func(s *budget.Spec) {
 			s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
 		}),
 	} {

@@ -38,23 +38,34 @@ type Record struct {
 	// Ask is what was asked for beside the budget, and Summaries are the ids of those
 	// that could be quoted, oldest first.
 	Ask       reduce.Ask
-	Summaries []string `json:",omitempty"`
+	Summaries []string
 	// Projection is the policy that was applied to the reduced view, ShownBefore the
 	// state it started from and ShownAfter the one it ended with.
 	Projection              Options
 	ShownBefore, ShownAfter State
 	// RootsConsulted, SafetyBlocked and Reverted are what the policy told; see Applied.
-	RootsConsulted []string `json:",omitempty"`
-	SafetyBlocked  bool     `json:",omitempty"`
-	Reverted       string   `json:",omitempty"`
+	RootsConsulted []string
+	SafetyBlocked  bool
+	Reverted       string
+	// Texts names the caller's texts, of a record that was read from the store: LoadTexts
+	// puts them into Projection. Empty if there are none.
+	Texts string
 	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
-	SummaryVersion uint32 `json:",omitempty"`
+	SummaryVersion uint32
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
 	// Injected is the size of the injections beside them, in tokens.
-	Injected uint64 `json:",omitempty"`
+	Injected uint64
 }
+
+// Ranges are runs of events, Places blocks of the log, and Pointers blocks that are not
+// rendered as they stand there, in order.
+type (
+	Ranges   []Range
+	Places   []Place
+	Pointers []Pointer
+)
 
 // Range is a run of seqs, both ends included.
 type Range struct{ From, To eventlog.Seq }

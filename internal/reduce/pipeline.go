@@ -57,14 +57,14 @@ func (p *Pipeline) Resume(s State) View {
 // for nothing.
 type Ask struct {
 	// Reserved are tokens that stand beside the view and count against the target.
-	Reserved uint64 `json:"-"`
+	Reserved uint64
 	// Goal is the size to come down to although the target does not demand it, in
 	// tokens; 0 is none. Nothing is done where hardly anything would be freed.
-	Goal uint64 `json:",omitempty"`
+	Goal uint64
 	// Strategy is how to come down to the goal; empty is any way.
-	Strategy Strategy `json:",omitempty"`
+	Strategy Strategy
 	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 leaves that.
-	KeepLastTurns uint32 `json:",omitempty"`
+	KeepLastTurns uint32
 }
 
 // Strategy is a way to free tokens.

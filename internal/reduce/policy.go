@@ -94,8 +94,8 @@ type Collapse struct {
 	To float64
 	// CutFrom is the fraction of the target from which groups leave although nothing
 	// forces it, if that pays within CutPaybackTurns turns; 0 of either is never.
-	CutFrom         float64 `json:",omitempty"`
-	CutPaybackTurns uint32  `json:",omitempty"`
+	CutFrom         float64
+	CutPaybackTurns uint32
 	// KeepLastTurns stay verbatim where the target has room for them.
 	KeepLastTurns uint32
 	// LedgerShare and IndexShare are fractions of the target for the ledger of
@@ -103,8 +103,8 @@ type Collapse struct {
 	LedgerShare, IndexShare float64
 	// SummaryShare is the fraction of the target that the text of a summary may take,
 	// and StartAt the fraction at which one is worth making; 0 asks for none.
-	SummaryShare float64 `json:",omitempty"`
-	StartAt      float64 `json:",omitempty"`
+	SummaryShare float64
+	StartAt      float64
 }
 
 // Cache says when a rewrite of the prefix that nothing forces is worth it.

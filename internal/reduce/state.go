@@ -18,7 +18,7 @@ type State struct {
 	// AskedAsOf is the event at which it was last asked whether a cut pays. It is not
 	// asked twice of the same log: the answer depends on the summaries that are there,
 	// and one that arrives must rewrite nothing by itself.
-	AskedAsOf eventlog.Seq `json:",omitempty"`
+	AskedAsOf eventlog.Seq
 	// StubbedThrough is the event up to which pressure stubbed every result that
 	// may be stubbed.
 	StubbedThrough eventlog.Seq
@@ -28,7 +28,7 @@ type State struct {
 	// collapsed run and the user messages kept beside it.
 	CollapsedFor uint64
 	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
-	Summary string `json:",omitempty"`
+	Summary string
 	// ClipTokens is the size above which a result is clipped when it first
 	// appears; fixed when the session is first assembled.
 	ClipTokens uint64
@@ -37,13 +37,13 @@ type State struct {
 	Clips []Clip
 	// TextClips are limits on the texts of users and assistants up to an event: the
 	// last resort.
-	TextClips []Clip `json:",omitempty"`
+	TextClips []Clip
 	// AnchorTokens is what the first user message was clipped to; 0 if it stands
 	// in full.
 	AnchorTokens uint64
 	// SystemTextTokens is the size above which single texts of the system prompt are
 	// clipped; 0 if it stands in full.
-	SystemTextTokens uint64 `json:",omitempty"`
+	SystemTextTokens uint64
 }
 
 // Clip is a limit on the size of single bodies in events (From, Through].

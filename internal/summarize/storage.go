@@ -5,12 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // ArtifactKind is the kind of artifact under which summaries are kept, at the last
@@ -36,39 +37,27 @@ func workKey(from, to eventlog.Seq, summarizer, instructions string, n int) stri
 	return hex.EncodeToString(h.Sum(nil)[:n])
 }
 
-// storedSummary is a Summary as it stands in the store. Members may be added; one
-// that is gone is never used for something else.
-type storedSummary struct {
-	From         eventlog.Seq `json:"from"`
-	To           eventlog.Seq `json:"to"`
-	Text         string       `json:"text"`
-	Ledger       string       `json:"ledger,omitempty"`
-	Index        string       `json:"index,omitempty"`
-	Summarizer   string       `json:"summarizer"`
-	Model        string       `json:"model,omitempty"`
-	Instructions string       `json:"instructions,omitempty"`
-	Extends      string       `json:"extends,omitempty"`
-	InputTokens  uint64       `json:"input_tokens,omitempty"`
-	OutputTokens uint64       `json:"output_tokens,omitempty"`
-	Time         time.Time    `json:"time"`
-	Version      uint32       `json:"version"`
-}
+// storedVersion is the version of the messages of contextd.storage.v1 that are written.
+const storedVersion = 1
 
 // Put stores a summary beside the log; durable on return. One with the same id and
 // span is replaced.
 func Put(ctx context.Context, store eventlog.Store, sessionID string, s Summary) error {
-	value, err := json.Marshal(storedSummary{
-		s.From, s.To, s.Text, s.Ledger, s.Index, s.Summarizer, s.Model, s.Instructions, s.Extends,
-		s.InputTokens, s.OutputTokens, s.Time.UTC().Round(0), s.Version,
-	})
-	if err != nil {
-		return err
+	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID}, s.stored())
+}
+
+func (s Summary) stored() *storagev1.Summary {
+	return &storagev1.Summary{
+		Version: storedVersion, From: uint64(s.From), To: uint64(s.To), Text: s.Text, Ledger: s.Ledger, Index: s.Index,
+		Summarizer: s.Summarizer, Model: s.Model, Instructions: s.Instructions, Extends: s.Extends,
+		InputTokens: s.InputTokens, OutputTokens: s.OutputTokens,
+		TimeSeconds: s.Time.Unix(), TimeNanos: int32(s.Time.Nanosecond()), Rules: s.Version,
 	}
-	return store.PutArtifact(ctx, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Value: value})
 }
 
 // Load returns the summaries of a session whose spans end at upTo or before, oldest
-// first; upTo 0 means no bound. One that cannot be read is an *eventlog.CorruptError.
+// first; upTo 0 means no bound. One that cannot be read is an *eventlog.CorruptError or an
+// *artifact.VersionError.
 func Load(ctx context.Context, store eventlog.Store, sessionID string, upTo eventlog.Seq) ([]Summary, error) {
 	var all []Summary
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, To: upTo}) {
@@ -103,16 +92,21 @@ func exists(err error) (bool, error) {
 	return err == nil, err
 }
 
+// decodeSummary returns *artifact.VersionError or *eventlog.CorruptError for what cannot be
+// read.
 func decodeSummary(a eventlog.Artifact) (Summary, error) {
-	var s storedSummary
-	if err := json.Unmarshal(a.Value, &s); err != nil {
-		return Summary{}, &eventlog.CorruptError{What: fmt.Sprintf("summary %s", a.ID), Reason: err.Error()}
+	m := &storagev1.Summary{}
+	if err := artifact.Decode(a, m, storedVersion); err != nil {
+		return Summary{}, err
+	}
+	s := Summary{
+		ID: a.ID, From: eventlog.Seq(m.GetFrom()), To: eventlog.Seq(m.GetTo()), Text: m.GetText(), Ledger: m.GetLedger(), Index: m.GetIndex(),
+		Summarizer: m.GetSummarizer(), Model: m.GetModel(), Instructions: m.GetInstructions(), Extends: m.GetExtends(),
+		InputTokens: m.GetInputTokens(), OutputTokens: m.GetOutputTokens(),
+		Time: time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(), Version: m.GetRules(),
 	}
 	if s.To != a.Seq || s.From == 0 || s.From > s.To {
 		return Summary{}, &eventlog.CorruptError{What: fmt.Sprintf("summary %s", a.ID), Reason: fmt.Sprintf("it covers events %d to %d and is kept at %d", s.From, s.To, a.Seq)}
 	}
-	return Summary{
-		a.ID, s.From, s.To, s.Text, s.Ledger, s.Index, s.Summarizer, s.Model, s.Instructions, s.Extends,
-		s.InputTokens, s.OutputTokens, s.Time, s.Version,
-	}, nil
+	return s, nil
 }

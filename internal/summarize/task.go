@@ -2,11 +2,11 @@ package summarize
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
+	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize/prompt"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // TaskKind is the kind of artifact under which the work itself is kept, so that what
@@ -15,38 +15,24 @@ const TaskKind = "summary_task"
 
 // task is the state of the work on one span.
 type task struct {
-	Status status `json:"status"`
+	Status status
 	// Reason is why the last attempt failed; empty if none did.
-	Reason string `json:"reason,omitempty"`
+	Reason string
 	// Attempts counts how often a backend was asked, the one that is running
 	// included.
-	Attempts int            `json:"attempts"`
-	Proposal storedProposal `json:"proposal"`
+	Attempts int
+	Proposal Proposal
 }
 
-type status string
+// status says where the work stands. A task is pending from before its first attempt until
+// it ends.
+type status = storagev1.SummaryTaskStatus
 
-// A task is pending from before its first attempt until it ends.
 const (
-	pending status = "pending"
-	failed  status = "failed"
-	done    status = "done"
+	pending = storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_PENDING
+	failed  = storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_FAILED
+	done    = storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_DONE
 )
-
-// storedProposal is a Proposal as it stands in the store. The session is the one
-// that it is found in: a fork goes on with what its parent began.
-type storedProposal struct {
-	From            eventlog.Seq `json:"from"`
-	To              eventlog.Seq `json:"to"`
-	Extends         string       `json:"extends,omitempty"`
-	Summarizer      string       `json:"summarizer"`
-	Instructions    string       `json:"instructions,omitempty"`
-	Mode            prompt.Mode  `json:"instructions_mode,omitempty"`
-	MaxInputTokens  uint64       `json:"max_input_tokens,omitempty"`
-	MaxOutputTokens uint64       `json:"max_output_tokens"`
-	Tokenizer       string       `json:"tokenizer,omitempty"`
-	Trigger         string       `json:"trigger,omitempty"`
-}
 
 // taskID is the key of the proposal's task within its session.
 func (p Proposal) taskID() string {
@@ -58,28 +44,20 @@ func (p Proposal) requestID() string {
 	return "t" + workKey(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint()+"\n"+p.SessionID, 12)
 }
 
-func (p Proposal) stored() storedProposal {
-	return storedProposal{
-		p.From, p.To, p.Extends, p.Summarizer, p.Instructions.Text, p.Instructions.Mode,
-		p.MaxInputTokens, p.MaxOutputTokens, p.Tokenizer, p.Trigger,
-	}
-}
-
-func (p storedProposal) in(sessionID string) Proposal {
-	return Proposal{
-		sessionID, p.From, p.To, p.Extends, p.Summarizer, prompt.Instructions{Text: p.Instructions, Mode: p.Mode},
-		p.MaxInputTokens, p.MaxOutputTokens, p.Tokenizer, p.Trigger,
-	}
-}
-
 // putTask is durable on return.
 func putTask(ctx context.Context, store eventlog.Store, p Proposal, t task) error {
-	t.Proposal = p.stored()
-	value, err := json.Marshal(t)
-	if err != nil {
-		return err
+	t.Proposal = p
+	return artifact.Put(ctx, store, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID()}, t.stored())
+}
+
+func (t task) stored() *storagev1.SummaryTask {
+	p := t.Proposal
+	return &storagev1.SummaryTask{
+		Version: storedVersion, Status: t.Status, Reason: t.Reason, Attempts: uint32(t.Attempts),
+		From: uint64(p.From), To: uint64(p.To), Extends: p.Extends, Summarizer: p.Summarizer,
+		Instructions: p.Instructions.Text, InstructionsMode: string(p.Instructions.Mode),
+		MaxInputTokens: p.MaxInputTokens, MaxOutputTokens: p.MaxOutputTokens, Tokenizer: p.Tokenizer, Trigger: p.Trigger,
 	}
-	return store.PutArtifact(ctx, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Value: value})
 }
 
 // getTask returns the zero task if there is none.
@@ -88,15 +66,24 @@ func getTask(ctx context.Context, store eventlog.Store, p Proposal) (task, error
 	if ok, err := exists(err); !ok {
 		return task{}, err
 	}
-	return decodeTask(a)
+	return decodeTask(p.SessionID, a)
 }
 
-func decodeTask(a eventlog.Artifact) (task, error) {
-	var t task
-	if err := json.Unmarshal(a.Value, &t); err != nil {
-		return task{}, &eventlog.CorruptError{What: fmt.Sprintf("summary task %s", a.ID), Reason: err.Error()}
+// decodeTask reads a task. Its proposal is for the session that it was found in: a fork goes
+// on with what its parent began.
+func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
+	m := &storagev1.SummaryTask{}
+	if err := artifact.Decode(a, m, storedVersion); err != nil {
+		return task{}, err
 	}
-	return t, nil
+	return task{
+		Status: m.GetStatus(), Reason: m.GetReason(), Attempts: int(m.GetAttempts()),
+		Proposal: Proposal{
+			SessionID: sessionID, From: eventlog.Seq(m.GetFrom()), To: eventlog.Seq(m.GetTo()), Extends: m.GetExtends(), Summarizer: m.GetSummarizer(),
+			Instructions:   prompt.Instructions{Text: m.GetInstructions(), Mode: prompt.Mode(m.GetInstructionsMode())},
+			MaxInputTokens: m.GetMaxInputTokens(), MaxOutputTokens: m.GetMaxOutputTokens(), Tokenizer: m.GetTokenizer(), Trigger: m.GetTrigger(),
+		},
+	}, nil
 }
 
 // unfinished returns the pending tasks of a session, oldest first, that no summary
@@ -115,12 +102,12 @@ func unfinished(ctx context.Context, store eventlog.Store, sessionID string) ([]
 		if err != nil {
 			return nil, err
 		}
-		t, err := decodeTask(a)
+		t, err := decodeTask(sessionID, a)
 		if err != nil {
 			return nil, err
 		}
 		if t.Status == pending {
-			all = append(all, t.Proposal.in(sessionID))
+			all = append(all, t.Proposal)
 		}
 	}
 	return all, nil

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,12 +10,16 @@ import (
 
 	"go.uber.org/goleak"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/contextd/contextd/internal/budget"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -208,18 +211,24 @@ type journal struct {
 	Attempts int
 }
 
+var statusNames = map[storagev1.SummaryTaskStatus]string{
+	storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_PENDING: "pending",
+	storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_FAILED:  "failed",
+	storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_DONE:    "done",
+}
+
 func (w *world) journal(session string) journal {
 	w.t.Helper()
 	var all []journal
 	for a, err := range w.store.Artifacts(w.t.Context(), session, eventlog.ArtifactQuery{Kind: summarize.TaskKind}) {
-		var j journal
+		var m storagev1.SummaryTask
 		if err == nil {
-			err = json.Unmarshal(a.Value, &j)
+			err = proto.Unmarshal(a.Value, &m)
 		}
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		all = append(all, j)
+		all = append(all, journal{statusNames[m.GetStatus()], m.GetReason(), int(m.GetAttempts())})
 	}
 	if len(all) != 1 {
 		w.t.Fatalf("%d tasks in the journal: %+v", len(all), all)

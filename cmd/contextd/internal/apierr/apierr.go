@@ -31,6 +31,7 @@ const (
 	ReasonLimit             = "LIMIT_EXCEEDED"
 	ReasonStoreFailed       = "STORE_FAILED"
 	ReasonDataCorrupt       = "DATA_CORRUPT"
+	ReasonStoredVersion     = "STORED_VERSION"
 	ReasonDraining          = "DRAINING"
 	ReasonCanceled          = "CANCELED"
 	ReasonDeadline          = "DEADLINE_EXCEEDED"

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -89,6 +90,11 @@ func state(err error) *answer {
 	var lacking *NotConfiguredError
 	if errors.As(err, &lacking) {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)
+	}
+	var version *artifact.VersionError
+	if errors.As(err, &version) {
+		a := newAnswer(codes.FailedPrecondition, ReasonStoredVersion, err)
+		return a.number("version", uint64(version.Version)).number("readable", uint64(version.Readable))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -80,6 +81,10 @@ func conversions(t *testing.T) map[string]conversion {
 			codes.DataLoss, "DATA_CORRUPT", true, nil,
 		},
 		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
+		"a newer version": {
+			&artifact.VersionError{Kind: "projection", ID: "p1-0001", Version: 2, Readable: 1}, codes.FailedPrecondition, "STORED_VERSION", false,
+			[]string{"version=2", "readable=1"},
+		},
 		"not configured": {
 			&apierr.NotConfiguredError{Setting: "summarizers", Reason: "there is none"}, codes.FailedPrecondition, "NOT_CONFIGURED", false,
 			[]string{"setting=summarizers"},

@@ -12,10 +12,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/render"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // turns is how many turns the test sessions have: enough for several cuts under
@@ -97,20 +102,30 @@ func stableMessages(a, b []assemble.Message) int {
 	return n
 }
 
+// changeRecord changes a stored record of session s.
+func changeRecord(t *testing.T, store eventlog.Store, asOf eventlog.Seq, id string, change func(*storagev1.Projection)) {
+	t.Helper()
+	a, err := store.Artifact(t.Context(), "s", projection.ArtifactKind, asOf, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &storagev1.Projection{}
+	if err := proto.Unmarshal(a.Value, m); err != nil {
+		t.Fatal(err)
+	}
+	change(m)
+	if err := artifact.Put(t.Context(), store, "s", a, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestReplayFindsARecordThatDoesNotMatch(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
 	engine := newEngine(t, store)
 	push(t, store, "s", opening()...)
 	id := mustAssemble(t, engine, request()).Projection.ID
-	a, err := store.Artifact(context.Background(), "s", "projection", 2, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Value = []byte(strings.Replace(string(a.Value), `"MessageCount":2`, `"MessageCount":3`, 1))
-	if err := store.PutArtifact(context.Background(), "s", a); err != nil {
-		t.Fatal(err)
-	}
+	changeRecord(t, store, 2, id, func(m *storagev1.Projection) { m.MessageCount++ })
 	replay, err := engine.Replay(context.Background(), "s", id)
 	if err != nil {
 		t.Fatal(err)

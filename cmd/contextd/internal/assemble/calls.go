@@ -2,12 +2,9 @@ package assemble
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -83,19 +80,6 @@ func (e *Engine) inForce(ctx context.Context, sessionID string, r projection.Rec
 // rendered and what the caller said it sends beside it.
 func estimate(r projection.Record) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
 
-const (
-	// callKind is the kind of artifact that holds calls.
-	callKind = "call"
-	// callVersion is the version of their encoding.
-	callVersion = 1
-)
-
-// storedCall is the value of a call's artifact, as JSON.
-type storedCall struct {
-	Version int
-	RecordedCall
-}
-
 // RecordCall keeps a call beside the log and returns what is known of its model
 // from now on; durable on return. Calls of one session are numbered one after the
 // other. *eventlog.NotFoundError if there is no such session or projection.
@@ -138,7 +122,7 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 	}
 	// A call is derived from the calls before it, too: it stands behind them, so
 	// that a fork which has one call has every call that its calibration is from.
-	return recorded.Calibration, e.putCall(ctx, recorded, max(at, newest.seq))
+	return recorded.Calibration, recorded.put(ctx, e.store, max(at, newest.seq))
 }
 
 // sent is the projection that a call was made from.
@@ -173,37 +157,4 @@ func (e *Engine) learn(ctx context.Context, c RecordedCall) (budget.Calibration,
 	default:
 		return before.Calibration.Observe(c.EstimatedTokens, c.InputTokens), nil
 	}
-}
-
-func (e *Engine) putCall(ctx context.Context, c RecordedCall, at eventlog.Seq) error {
-	value, err := json.Marshal(storedCall{callVersion, c})
-	if err != nil {
-		return fmt.Errorf("encode model call: %w", err)
-	}
-	return e.store.PutArtifact(ctx, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Value: value})
-}
-
-func callID(number uint32) string { return fmt.Sprintf("c%010d", number) }
-
-// numberOf reads the number out of the id of a call's artifact.
-func numberOf(id string) (uint32, error) {
-	n, err := strconv.ParseUint(id[min(len(id), 1):], 10, 32)
-	if err != nil || callID(uint32(n)) != id {
-		return 0, fmt.Errorf("model call has the id %q", id)
-	}
-	return uint32(n), nil
-}
-
-// decodeCall reads a call. It is of the session that it was found in, which may be
-// a fork of the one it was reported for.
-func decodeCall(sessionID string, a eventlog.Artifact) (RecordedCall, error) {
-	var c storedCall
-	if err := json.Unmarshal(a.Value, &c); err != nil {
-		return RecordedCall{}, fmt.Errorf("decode model call %s: %w", a.ID, err)
-	}
-	if c.Version != callVersion {
-		return RecordedCall{}, fmt.Errorf("model call %s has version %d; this release reads %d", a.ID, c.Version, callVersion)
-	}
-	c.SessionID = sessionID
-	return c.RecordedCall, nil
 }

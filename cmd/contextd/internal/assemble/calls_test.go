@@ -252,9 +252,9 @@ func TestCallsThatCannotBeRecorded(t *testing.T) {
 
 func TestDamagedCalls(t *testing.T) {
 	for name, a := range map[string]eventlog.Artifact{
-		"no JSON":     {Kind: "call", Seq: 1, ID: "c0000000001", Value: []byte("{")},
-		"a newer one": {Kind: "call", Seq: 1, ID: "c0000000001", Value: []byte(`{"Version":2}`)},
-		"a wrong id":  {Kind: "call", Seq: 1, ID: "c1", Value: []byte(`{"Version":1}`)},
+		"no message":  {Kind: "call", Seq: 1, ID: "c0000000001", Value: []byte("{")},
+		"a newer one": {Kind: "call", Seq: 1, ID: "c0000000001", Value: []byte("\x08\x02")},
+		"a wrong id":  {Kind: "call", Seq: 1, ID: "c1", Value: []byte("\x08\x01")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memlog.New()

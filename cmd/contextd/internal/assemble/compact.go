@@ -87,6 +87,9 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 		in.shows = c.Request.Policy.Projection
 		in.fingerprint = projection.Fingerprint(in.shows, in.policy, in.budget)
 	} else {
+		if err := newest.LoadTexts(ctx, e.store, c.SessionID); err != nil {
+			return in, "", err
+		}
 		in.policy, in.budget, in.before, in.fingerprint = newest.Reduction, newest.Budget, newest.After, newest.Fingerprint
 		in.shows, in.shown = newest.Projection, newest.ShownAfter
 		previous = newest.ID

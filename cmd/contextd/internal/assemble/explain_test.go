@@ -1,7 +1,6 @@
 package assemble_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // told is a session that was compacted with a summary before its newest call.
@@ -236,15 +236,8 @@ func TestSightingsAreBounded(t *testing.T) {
 func TestExplainOnlyWhatItCanProve(t *testing.T) {
 	s := tell(t)
 	r := s.sent.Projection
-	a, err := s.store.Artifact(t.Context(), "s", "projection", r.AsOf, r.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Value = bytes.ReplaceAll(a.Value, []byte(r.PrefixHash), []byte("sha256:"+strings.Repeat("0", 64)))
-	if err := s.store.PutArtifact(t.Context(), "s", a); err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.engine.Explain(t.Context(), "s", 3, "late_gate")
+	changeRecord(t, s.store, r.AsOf, r.ID, func(m *storagev1.Projection) { clear(m.GetPrefixHash()) })
+	_, err := s.engine.Explain(t.Context(), "s", 3, "late_gate")
 	var invalid *eventlog.InvalidError
 	if !errors.As(err, &invalid) || invalid.Field != "text" || !strings.Contains(invalid.Reason, "prefix_hash") {
 		t.Errorf("a context that cannot be made again is explained: %v", err)

@@ -77,7 +77,7 @@ func (e *Engine) collapses(ctx context.Context, sessionID string, r projection.R
 		if err != nil {
 			return nil, err
 		}
-		older, err := decodeRecord(a)
+		older, err := projection.FromStored(a)
 		if err != nil {
 			return nil, err
 		}

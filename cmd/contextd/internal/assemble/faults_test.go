@@ -169,8 +169,8 @@ func TestEstimateFaults(t *testing.T) {
 // TestRecordsThatCannotBeRead are reported, not taken for none.
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
-		"no JSON":       {"nonsense", "decode projection record"},
-		"a later one's": {`{"Version":99}`, "has version 99; this release reads 1"},
+		"no message":        {"nonsense", "projection p1-0001 is corrupt"},
+		"a later version's": {"\x08\x63", "projection p1-0001 has version 99 and this contextd reads up to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memlog.New()

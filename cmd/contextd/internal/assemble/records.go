@@ -2,45 +2,29 @@ package assemble
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 )
 
-const (
-	// recordKind is the kind of artifact that holds projection records.
-	recordKind = "projection"
-	// recordVersion is the version of their encoding.
-	recordVersion = 1
-	// keySearch bounds how many records are looked at for an idempotency key.
-	keySearch = 256
-)
+// recordKind is the kind of artifact that holds projection records.
+const recordKind = projection.ArtifactKind
 
-// storedRecord is the value of a record's artifact, as JSON.
-type storedRecord struct {
-	Version int
-	projection.Record
-}
+// keySearch bounds how many records are looked at for an idempotency key.
+const keySearch = 256
 
+// putRecord stores the caller's texts, then the record that names them; durable on return.
 func (e *Engine) putRecord(ctx context.Context, sessionID string, r projection.Record) error {
-	value, err := json.Marshal(storedRecord{recordVersion, r})
+	if err := projection.PutTexts(ctx, e.store, sessionID, r.Projection); err != nil {
+		return err
+	}
+	m, err := r.Stored()
 	if err != nil {
 		return fmt.Errorf("encode projection record: %w", err)
 	}
-	return e.store.PutArtifact(ctx, sessionID, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Value: value})
-}
-
-func decodeRecord(a eventlog.Artifact) (projection.Record, error) {
-	var r storedRecord
-	if err := json.Unmarshal(a.Value, &r); err != nil {
-		return r.Record, fmt.Errorf("decode projection record %s: %w", a.ID, err)
-	}
-	if r.Version != recordVersion {
-		return r.Record, fmt.Errorf("projection record %s has version %d; this release reads %d", a.ID, r.Version, recordVersion)
-	}
-	return r.Record, nil
+	return artifact.Put(ctx, e.store, sessionID, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID}, m)
 }
 
 // search returns the newest record up to asOf that matches, looking at no more
@@ -54,7 +38,7 @@ func (e *Engine) search(ctx context.Context, sessionID string, asOf eventlog.Seq
 		if err != nil {
 			return nil, err
 		}
-		r, err := decodeRecord(a)
+		r, err := projection.FromStored(a)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +100,7 @@ func (e *Engine) Projections(ctx context.Context, sessionID, after string, limit
 		if len(records) == limit {
 			return records, records[limit-1].ID, nil
 		}
-		r, err := decodeRecord(a)
+		r, err := projection.FromStored(a)
 		if err != nil {
 			return nil, "", err
 		}
@@ -135,7 +119,7 @@ func (e *Engine) record(ctx context.Context, sessionID, projectionID string) (pr
 	if err != nil {
 		return projection.Record{}, err
 	}
-	return decodeRecord(a)
+	return projection.FromStored(a)
 }
 
 func seqName(s eventlog.Seq) string { return fmt.Sprintf("%d", s) }

@@ -11,6 +11,9 @@ import (
 
 // again computes a recorded projection from the log.
 func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (projected, error) {
+	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
+		return projected{}, err
+	}
 	gauge, err := e.gauge(r.Budget)
 	if err != nil {
 		return projected{}, err

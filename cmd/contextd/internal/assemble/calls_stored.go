@@ -1,0 +1,76 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/contextd/contextd/internal/artifact"
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+const (
+	// callKind is the kind of artifact that holds calls.
+	callKind = "call"
+	// callVersion is the version of contextd.storage.v1.ModelCall that is written.
+	callVersion = 1
+)
+
+// put stores the call at an event; durable on return.
+func (c RecordedCall) put(ctx context.Context, store eventlog.Store, at eventlog.Seq) error {
+	return artifact.Put(ctx, store, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number)}, c.stored())
+}
+
+func (c RecordedCall) stored() *storagev1.ModelCall {
+	return &storagev1.ModelCall{
+		Version: callVersion, ProjectionId: c.ProjectionID, Model: c.Model,
+		InputTokens: c.InputTokens, CacheReadTokens: c.CacheReadTokens, CacheWriteTokens: c.CacheWriteTokens, OutputTokens: c.OutputTokens,
+		StopReason: c.StopReason, Rejected: c.Rejected,
+		TimeSeconds: c.Time.Unix(), TimeNanos: int32(c.Time.Nanosecond()),
+		EstimatedTokens: c.EstimatedTokens, Tokenizer: c.Tokenizer, BudgetModel: c.BudgetModel, Fingerprint: c.Fingerprint,
+		SummaryId: c.InForce.SummaryID, SummaryVersion: c.InForce.SummaryVersion,
+		CollapsedThrough: uint64(c.InForce.CollapsedThrough), EvictedAsOf: uint64(c.InForce.EvictedAsOf), After: c.After,
+		Calibration: &storagev1.Calibration{Average: c.Calibration.Average, Floor: c.Calibration.Floor, Calls: c.Calibration.Calls},
+	}
+}
+
+// decodeCall reads a call. It is of the session that it was found in, which may be
+// a fork of the one it was reported for.
+func decodeCall(sessionID string, a eventlog.Artifact) (RecordedCall, error) {
+	m := &storagev1.ModelCall{}
+	if err := artifact.Decode(a, m, callVersion); err != nil {
+		return RecordedCall{}, err
+	}
+	number, err := numberOf(a.ID)
+	return RecordedCall{
+		Call: Call{
+			SessionID: sessionID, ProjectionID: m.GetProjectionId(), Model: m.GetModel(),
+			InputTokens: m.GetInputTokens(), CacheReadTokens: m.GetCacheReadTokens(), CacheWriteTokens: m.GetCacheWriteTokens(), OutputTokens: m.GetOutputTokens(),
+			StopReason: m.GetStopReason(), Rejected: m.GetRejected(),
+		},
+		Number: number, Time: time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(),
+		EstimatedTokens: m.GetEstimatedTokens(), Tokenizer: m.GetTokenizer(), BudgetModel: m.GetBudgetModel(), Fingerprint: m.GetFingerprint(),
+		InForce: InForce{
+			SummaryID: m.GetSummaryId(), SummaryVersion: m.GetSummaryVersion(),
+			CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()),
+		},
+		After: m.GetAfter(),
+		Calibration: budget.Calibration{
+			Average: m.GetCalibration().GetAverage(), Floor: m.GetCalibration().GetFloor(), Calls: m.GetCalibration().GetCalls(),
+		},
+	}, err
+}
+
+func callID(number uint32) string { return fmt.Sprintf("c%010d", number) }
+
+// numberOf reads the number out of the id of a call's artifact.
+func numberOf(id string) (uint32, error) {
+	n, err := strconv.ParseUint(id[min(len(id), 1):], 10, 32)
+	if err != nil || callID(uint32(n)) != id {
+		return 0, fmt.Errorf("model call has the id %q", id)
+	}
+	return uint32(n), nil
+}

@@ -1,0 +1,59 @@
+// Package artifact encodes what is kept beside a log: each kind is a message of
+// contextd.storage.v1 that carries its version.
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Message is a stored message. Its field version comes first and is never 0.
+type Message interface {
+	proto.Message
+	GetVersion() uint32
+}
+
+// VersionError says that an artifact was written in a version that this program does not
+// read.
+type VersionError struct {
+	Kind, ID          string
+	Version, Readable uint32
+}
+
+func (e *VersionError) Error() string {
+	if e.Version > e.Readable {
+		return fmt.Sprintf("%s %s has version %d and this contextd reads up to %d: run the newer contextd that wrote it", e.Kind, e.ID, e.Version, e.Readable)
+	}
+	return fmt.Sprintf("%s %s was written before version 1 of its format: delete the session, or export it with the contextd that wrote it and import it again", e.Kind, e.ID)
+}
+
+// Put encodes m as the value of a and stores it; durable on return.
+func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog.Artifact, m Message) error {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", a.Kind, a.ID, err)
+	}
+	a.Value = value
+	return store.PutArtifact(ctx, sessionID, a)
+}
+
+// Decode reads the value of a into m, whose version must be at least 1 and at most
+// readable. It returns *VersionError or *eventlog.CorruptError.
+func Decode(a eventlog.Artifact, m Message, readable uint32) error {
+	if bytes.HasPrefix(a.Value, []byte("{")) && json.Valid(a.Value) { // as builds before version 1 wrote it
+		return &VersionError{Kind: a.Kind, ID: a.ID, Readable: readable}
+	}
+	if err := proto.Unmarshal(a.Value, m); err != nil {
+		return &eventlog.CorruptError{What: fmt.Sprintf("%s %s", a.Kind, a.ID), Reason: err.Error()}
+	}
+	if v := m.GetVersion(); v == 0 || v > readable {
+		return &VersionError{Kind: a.Kind, ID: a.ID, Version: v, Readable: readable}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package projection
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/contextd/contextd/internal/artifact"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// ArtifactKind is the kind of artifact that holds records, at the event that they show the
+// log as of.
+const ArtifactKind = "projection"
+
+// storedVersion is the version of contextd.storage.v1.Projection that is written.
+const storedVersion = 1
+
+// Stored is the record as it is stored. The caller's texts are not in it, but their hash
+// is.
+func (r Record) Stored() (*storagev1.Projection, error) {
+	hash, err := hex.DecodeString(strings.TrimPrefix(r.PrefixHash, HashName(nil)))
+	if err != nil {
+		return nil, fmt.Errorf("prefix hash: %w", err)
+	}
+	places, edits := storePointers(r.Pointers)
+	return &storagev1.Projection{
+		Version: storedVersion, Reason: r.Reason, Fingerprint: r.Fingerprint, PrefixHash: hash,
+		TimeSeconds: r.Time.Unix(), TimeNanos: int32(r.Time.Nanosecond()), IdempotencyKey: r.IdempotencyKey,
+		MessageCount: uint32(r.MessageCount), Tokens: r.Tokens, InjectedTokens: r.Injected,
+		ReclaimedTokens: r.ReclaimedTokens, ReclaimedChars: r.ReclaimedChars,
+		Kept: storeRanges(r.Kept), Dropped: storeRanges(r.Dropped), Redacted: storeRanges(r.Redacted),
+		Pointers: places, Edits: edits, Steps: storeSteps(r.Steps),
+		Before: storeReductionState(r.Before), After: storeReductionState(r.After),
+		Reduction: storeReduction(r.Reduction), Budget: storeBudget(r.Budget), Ask: storeAsk(r.Ask),
+		Summaries: r.Summaries, SummaryVersion: r.SummaryVersion,
+		Projection: storeOptions(r.Projection, storeTexts(r.Projection).hash), ShownBefore: storeState(r.ShownBefore), ShownAfter: storeState(r.ShownAfter),
+		RootsConsulted: r.RootsConsulted, SafetyBlocked: r.SafetyBlocked, Reverted: r.Reverted,
+	}, nil
+}
+
+// FromStored reads the record that an artifact holds. Its options are without the caller's
+// texts, which Texts names. It returns *artifact.VersionError or *eventlog.CorruptError.
+func FromStored(a eventlog.Artifact) (Record, error) {
+	m := &storagev1.Projection{}
+	if err := artifact.Decode(a, m, storedVersion); err != nil {
+		return Record{}, err
+	}
+	in := &reader{what: fmt.Sprintf("%s %s", a.Kind, a.ID)}
+	r := Record{
+		ID: a.ID, AsOf: a.Seq, Reason: m.GetReason(), Fingerprint: m.GetFingerprint(),
+		PrefixHash: HashName(m.GetPrefixHash()),
+		Time:       time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(), IdempotencyKey: m.GetIdempotencyKey(),
+		MessageCount: int(m.GetMessageCount()), Tokens: m.GetTokens(), Injected: m.GetInjectedTokens(),
+		ReclaimedTokens: m.GetReclaimedTokens(), ReclaimedChars: m.GetReclaimedChars(),
+		Kept: in.ranges(m.GetKept()), Dropped: in.ranges(m.GetDropped()), Redacted: in.ranges(m.GetRedacted()),
+		Pointers: in.pointers(m.GetPointers(), m.GetEdits()), Steps: readSteps(m.GetSteps()),
+		Before: readReductionState(m.GetBefore()), After: readReductionState(m.GetAfter()),
+		Reduction: readReduction(m.GetReduction()), Budget: readBudget(m.GetBudget()), Ask: readAsk(m.GetAsk()),
+		Summaries: m.GetSummaries(), SummaryVersion: m.GetSummaryVersion(),
+		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),
+		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),
+	}
+	r.Policy = r.Projection.PolicyName()
+	r.Texts = hex.EncodeToString(m.GetProjection().GetTextsHash())
+	return r, in.err
+}
+
+func storeSteps(all []reduce.Step) []*storagev1.Step {
+	var out []*storagev1.Step
+	for _, s := range all {
+		out = append(out, &storagev1.Step{
+			Reducer: s.Reducer, TokensBefore: s.TokensBefore, TokensAfter: s.TokensAfter, Touched: uint32(s.Touched), Note: s.Note,
+		})
+	}
+	return out
+}
+
+func readSteps(all []*storagev1.Step) []reduce.Step {
+	var out []reduce.Step
+	for _, s := range all {
+		out = append(out, reduce.Step{
+			Reducer: s.GetReducer(), TokensBefore: s.GetTokensBefore(), TokensAfter: s.GetTokensAfter(), Touched: int(s.GetTouched()), Note: s.GetNote(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package projection
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+func storeReductionState(s reduce.State) *storagev1.ReductionState {
+	return &storagev1.ReductionState{
+		EvictedAsOf: uint64(s.EvictedAsOf), EvictedTurn: s.EvictedTurn, AskedAsOf: uint64(s.AskedAsOf),
+		StubbedThrough: uint64(s.StubbedThrough), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
+		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips),
+		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens,
+	}
+}
+
+func readReductionState(m *storagev1.ReductionState) reduce.State {
+	return reduce.State{
+		EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()), EvictedTurn: m.GetEvictedTurn(), AskedAsOf: eventlog.Seq(m.GetAskedAsOf()),
+		StubbedThrough: eventlog.Seq(m.GetStubbedThrough()), CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
+		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()),
+		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(),
+	}
+}
+
+func storeClips(all []reduce.Clip) []*storagev1.Clip {
+	var out []*storagev1.Clip
+	for _, c := range all {
+		out = append(out, &storagev1.Clip{From: uint64(c.From), Through: uint64(c.Through), Tokens: c.Tokens})
+	}
+	return out
+}
+
+func readClips(all []*storagev1.Clip) []reduce.Clip {
+	var out []reduce.Clip
+	for _, c := range all {
+		out = append(out, reduce.Clip{From: eventlog.Seq(c.GetFrom()), Through: eventlog.Seq(c.GetThrough()), Tokens: c.GetTokens()})
+	}
+	return out
+}
+
+func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
+	out := &storagev1.ReductionPolicy{
+		DefaultRetention: storeRetention(p.ToolResults.Default),
+		EvictErrors:      p.ToolResults.EvictErrors, OutlineTokens: p.ToolResults.OutlineTokens, Duplicates: p.Duplicates,
+		ClipMaxTokens: p.Clipping.MaxTokens, ClipHeadTokens: p.Clipping.HeadTokens, ClipTailTokens: p.Clipping.TailTokens,
+		ThinkingKeepTurns: p.Thinking.KeepTurns,
+		WindowMaxTurns:    p.Window.MaxTurns, WindowMaxTokens: p.Window.MaxTokens, StrictAnchor: p.Window.StrictAnchor,
+		CollapseTo: p.Collapse.To, CutFrom: p.Collapse.CutFrom, CutPaybackTurns: p.Collapse.CutPaybackTurns, KeepLastTurns: p.Collapse.KeepLastTurns,
+		LedgerShare: p.Collapse.LedgerShare, IndexShare: p.Collapse.IndexShare, SummaryShare: p.Collapse.SummaryShare, SummaryStartAt: p.Collapse.StartAt,
+		EvictEveryTurns: p.Cache.EvictEveryTurns, ClearAtLeastTokens: p.Cache.ClearAtLeastTokens,
+		CacheTtlNanos: int64(p.Cache.TTL), PaybackTurns: p.Cache.PaybackTurns,
+	}
+	for _, tool := range slices.Sorted(maps.Keys(p.ToolResults.ByTool)) {
+		out.RetentionByTool = append(out.RetentionByTool, &storagev1.ToolRetention{Tool: tool, Retention: storeRetention(p.ToolResults.ByTool[tool])})
+	}
+	return out
+}
+
+func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
+	if m == nil {
+		return reduce.Policy{}
+	}
+	out := reduce.Policy{
+		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
+		Duplicates:  m.GetDuplicates(),
+		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens()},
+		Thinking:    reduce.Thinking{KeepTurns: m.ThinkingKeepTurns},
+		Window:      reduce.Window{MaxTurns: m.GetWindowMaxTurns(), MaxTokens: m.GetWindowMaxTokens(), StrictAnchor: m.GetStrictAnchor()},
+		Collapse: reduce.Collapse{
+			To: m.GetCollapseTo(), CutFrom: m.GetCutFrom(), CutPaybackTurns: m.GetCutPaybackTurns(), KeepLastTurns: m.GetKeepLastTurns(),
+			LedgerShare: m.GetLedgerShare(), IndexShare: m.GetIndexShare(), SummaryShare: m.GetSummaryShare(), StartAt: m.GetSummaryStartAt(),
+		},
+		Cache: reduce.Cache{
+			EvictEveryTurns: m.GetEvictEveryTurns(), ClearAtLeastTokens: m.GetClearAtLeastTokens(),
+			TTL: time.Duration(m.GetCacheTtlNanos()), PaybackTurns: m.GetPaybackTurns(),
+		},
+	}
+	for _, t := range m.GetRetentionByTool() {
+		if out.ToolResults.ByTool == nil {
+			out.ToolResults.ByTool = make(map[string]reduce.Retention, len(m.GetRetentionByTool()))
+		}
+		out.ToolResults.ByTool[t.GetTool()] = readRetention(t.GetRetention())
+	}
+	return out
+}
+
+func storeRetention(r reduce.Retention) *storagev1.Retention {
+	return &storagev1.Retention{Turns: r.Turns, Last: r.Last, Never: r.Never, MinTokens: r.MinTokens}
+}
+
+func readRetention(m *storagev1.Retention) reduce.Retention {
+	return reduce.Retention{Turns: m.GetTurns(), Last: m.GetLast(), Never: m.GetNever(), MinTokens: m.GetMinTokens()}
+}
+
+func storeAsk(a reduce.Ask) *storagev1.Ask {
+	return &storagev1.Ask{Reserved: a.Reserved, Goal: a.Goal, Strategy: string(a.Strategy), KeepLastTurns: a.KeepLastTurns}
+}
+
+func readAsk(m *storagev1.Ask) reduce.Ask {
+	return reduce.Ask{Reserved: m.GetReserved(), Goal: m.GetGoal(), Strategy: reduce.Strategy(m.GetStrategy()), KeepLastTurns: m.GetKeepLastTurns()}
+}
+
+func storeBudget(b budget.Budget) *storagev1.Budget {
+	out := &storagev1.Budget{
+		Target: b.Target, MaxTokens: b.MaxTokens, InjectionReserve: b.InjectionReserve, OverheadTokens: b.OverheadTokens,
+		Tokenizer: b.Tokenizer, Format: b.Format, Model: b.Model, YellowAt: b.YellowAt, RedAt: b.RedAt, Calibration: b.Calibration,
+	}
+	for _, tier := range slices.Sorted(maps.Keys(b.Caps)) {
+		out.Caps = append(out.Caps, &storagev1.TierCap{Tier: string(tier), Tokens: b.Caps[tier], Fraction: b.CapFractions[tier]})
+	}
+	return out
+}
+
+func readBudget(m *storagev1.Budget) budget.Budget {
+	out := budget.Budget{
+		Target: m.GetTarget(), MaxTokens: m.GetMaxTokens(), InjectionReserve: m.GetInjectionReserve(), OverheadTokens: m.GetOverheadTokens(),
+		Tokenizer: m.GetTokenizer(), Format: m.GetFormat(), Model: m.GetModel(), YellowAt: m.GetYellowAt(), RedAt: m.GetRedAt(), Calibration: m.GetCalibration(),
+	}
+	for _, c := range m.GetCaps() {
+		if out.Caps == nil {
+			out.Caps, out.CapFractions = map[budget.Tier]uint64{}, map[budget.Tier]float64{}
+		}
+		out.Caps[budget.Tier(c.GetTier())], out.CapFractions[budget.Tier(c.GetTier())] = c.GetTokens(), c.GetFraction()
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package projection_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/artifact/artifacttest"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// filled is a record in which no field is zero, so that a field that is not stored shows.
+func filled() projection.Record {
+	var r projection.Record
+	artifacttest.Fill(&r)
+	r.PrefixHash = projection.HashName([]byte{1, 2, 3})
+	r.Time = time.Unix(1_700_000_000, 5).UTC()
+	r.Projection.Name = projection.ReachabilityGC
+	r.Policy, r.Texts = r.Projection.PolicyName(), ""
+	r.Budget.Excess = 0 // a demand of the pipeline on its reducers, not a part of a budget
+	// Lists are in order, and caps are a tier's in both maps.
+	r.Kept = projection.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
+	r.Dropped = projection.Ranges{{From: 2, To: 2}}
+	r.Redacted = projection.Ranges{{From: 10, To: 12}}
+	r.Pointers = projection.Pointers{
+		{Seq: 10, Block: 0, Kind: 1, Reducer: "a", Reason: "x", Reclaimed: 300},
+		{Seq: 10, Block: 2, Kind: 2, Reducer: "b", Reason: "y", Reclaimed: 1},
+		{Seq: 12, Block: 0, Kind: 1, Reducer: "a", Reason: "x", Reclaimed: 5},
+	}
+	return r
+}
+
+func TestStoredRecordKeepsEveryField(t *testing.T) {
+	ctx := t.Context()
+	store := memlog.New()
+	if _, err := store.CreateSession(ctx, eventlog.Session{ID: "s", CreateTime: time.Unix(0, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	want := filled()
+	m, err := want.Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifacttest.Golden(t, "projection", m)
+	if err := projection.PutTexts(ctx, store, "s", want.Projection); err != nil {
+		t.Fatal(err)
+	}
+	value, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := projection.FromStored(eventlog.Artifact{Kind: projection.ArtifactKind, Seq: want.AsOf, ID: want.ID, Value: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Projection.Scratchpad != "" {
+		t.Error("the caller's texts are in the record")
+	}
+	if err := got.LoadTexts(ctx, store, "s"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(projection.Record{}, "Texts")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStoredRecordsThatAreRefused(t *testing.T) {
+	encode := func(m proto.Message) []byte {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for name, test := range map[string]struct {
+		value []byte
+		want  string
+	}{
+		"a newer version": {
+			encode(&storagev1.Projection{Version: 2}),
+			"projection p1-0001 has version 2 and this contextd reads up to 1: run the newer contextd that wrote it",
+		},
+		"JSON of an earlier build": {
+			[]byte(`{"Version":1}`),
+			"projection p1-0001 was written before version 1 of its format: delete the session, or export it with the contextd that wrote it and import it again",
+		},
+		"a list that ends early": {
+			encode(&storagev1.Projection{Version: 1, Kept: []uint64{1}}),
+			"projection p1-0001 is corrupt: a list of places ends early",
+		},
+		"a run that ends before it begins": {
+			encode(&storagev1.Projection{Version: 1, Kept: []uint64{5, ^uint64(0)}}),
+			"projection p1-0001 is corrupt: a run of events ends before it begins",
+		},
+		"a pointer without an edit": {
+			encode(&storagev1.Projection{Version: 1, Pointers: []uint64{1, 0, 0, 0}}),
+			"projection p1-0001 is corrupt: a pointer names no edit",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := projection.FromStored(eventlog.Artifact{Kind: projection.ArtifactKind, Seq: 1, ID: "p1-0001", Value: test.value})
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got %v; want %s", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package projection
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/artifact"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// TextsKind is the kind of artifact that holds the caller's texts, at event 0 and under
+// their hash, so that every record that goes by the same ones shares them.
+const TextsKind = "caller_texts"
+
+// textsVersion is the version of contextd.storage.v1.CallerTexts that is written.
+const textsVersion = 1
+
+// storedTexts are a caller's texts and the hash they are kept under; nil if there are none.
+type storedTexts struct {
+	message *storagev1.CallerTexts
+	hash    []byte
+}
+
+func storeTexts(o Options) storedTexts {
+	m := &storagev1.CallerTexts{
+		Summary: o.Summary, Roots: o.Roots, ActivePlan: o.ActivePlan, Scratchpad: o.Scratchpad,
+		PendingToolArgs: o.PendingToolArgs, UnresolvedFindings: o.UnresolvedFindings, WriteBarrierRefs: o.WriteBarrierRefs,
+	}
+	if proto.Size(m) == 0 {
+		return storedTexts{}
+	}
+	m.Version = textsVersion
+	hash := sha256.Sum256(encode(m))
+	return storedTexts{m, hash[:]}
+}
+
+// PutTexts stores the caller's texts among the options beside the session's log, unless
+// they are there; durable on return.
+func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, o Options) error {
+	texts := storeTexts(o)
+	if texts.message == nil {
+		return nil
+	}
+	id := hex.EncodeToString(texts.hash)
+	_, err := store.Artifact(ctx, sessionID, TextsKind, 0, id)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); !ok || missing.Kind != "artifact" {
+		return err
+	}
+	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: TextsKind, ID: id}, texts.message)
+}
+
+// LoadTexts puts the caller's texts back into the options of a record that was read from
+// the store, which then gives its projection again.
+func (r *Record) LoadTexts(ctx context.Context, store eventlog.Store, sessionID string) error {
+	if r.Texts == "" {
+		return nil
+	}
+	a, err := store.Artifact(ctx, sessionID, TextsKind, 0, r.Texts)
+	if err != nil {
+		return err
+	}
+	m := &storagev1.CallerTexts{}
+	if err := artifact.Decode(a, m, textsVersion); err != nil {
+		return err
+	}
+	o := &r.Projection
+	o.Summary, o.Roots, o.ActivePlan, o.Scratchpad = m.GetSummary(), m.GetRoots(), m.GetActivePlan(), m.GetScratchpad()
+	o.PendingToolArgs, o.UnresolvedFindings, o.WriteBarrierRefs = m.GetPendingToolArgs(), m.GetUnresolvedFindings(), m.GetWriteBarrierRefs()
+	return nil
+}
+
+func storeOptions(o Options, texts []byte) *storagev1.ProjectionOptions {
+	return &storagev1.ProjectionOptions{
+		Policy: o.Name, IgnoreSignatures: o.IgnoreSignatures, RawFallback: o.RawFallback, KeepLast: o.KeepLast,
+		RootWindow: o.RootWindow, MinChars: o.MinChars, ClearAtLeastTokens: o.ClearAtLeastTokens,
+		RequireWriteBarrier: o.RequireWriteBarrier, Expression: o.Expression, TextsHash: texts,
+	}
+}
+
+func readOptions(m *storagev1.ProjectionOptions) Options {
+	if m == nil {
+		return Options{}
+	}
+	return Options{
+		Name: m.GetPolicy(), IgnoreSignatures: m.GetIgnoreSignatures(), RawFallback: m.GetRawFallback(), KeepLast: m.GetKeepLast(),
+		RootWindow: m.RootWindow, MinChars: m.MinChars, ClearAtLeastTokens: m.ClearAtLeastTokens,
+		RequireWriteBarrier: m.GetRequireWriteBarrier(), Expression: m.GetExpression(),
+	}
+}
