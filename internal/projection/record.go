@@ -59,13 +59,14 @@ type Record struct {
 	Injected uint64
 }
 
-// Ranges are runs of events, Places blocks of the log, and Pointers blocks that are not
-// rendered as they stand there, in order.
-type (
-	Ranges   []Range
-	Places   []Place
-	Pointers []Pointer
-)
+// Ranges are runs of events, in order.
+type Ranges []Range
+
+// Places are blocks of the log, in order.
+type Places []Place
+
+// Pointers are the blocks that are not rendered as they stand in the log, in order.
+type Pointers []Pointer
 
 // Range is a run of seqs, both ends included.
 type Range struct{ From, To eventlog.Seq }
