@@ -17,9 +17,19 @@ func main() {
 	os.Exit(run())
 }
 
-// run ends with its context, so that what it defers happens before the exit.
+// run ends with its context, so that what it defers happens before the exit. The first
+// signal ends the context, the second the program, whatever it is doing.
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		os.Exit(cli.ExitAtOnce)
+	}()
 	return cli.OS(version).Run(ctx, os.Args[1:])
 }

@@ -29,6 +29,8 @@ const (
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
 	ReasonNotConfigured     = "NOT_CONFIGURED"
 	ReasonLimit             = "LIMIT_EXCEEDED"
+	ReasonBusy              = "BUSY"
+	ReasonSlow              = "CLIENT_TOO_SLOW"
 	ReasonStoreFailed       = "STORE_FAILED"
 	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonStoredVersion     = "STORED_VERSION"
@@ -62,6 +64,19 @@ func (e *LimitError) Error() string {
 		s = e.Field + ": " + s
 	}
 	return s
+}
+
+// SlowError says that a client did not do its part of a call in time.
+type SlowError struct {
+	// Setting is the configuration that sets the time, as it stands in the file.
+	Setting string
+	After   time.Duration
+	// What did not happen.
+	What string
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%s within %s (%s)", e.What, e.After, e.Setting)
 }
 
 // NotConfiguredError says that the daemon's configuration lacks what a request

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
@@ -121,6 +122,16 @@ func capacity(err error) *answer {
 		}
 		a.retryAfter = limit.RetryAfter
 		return a.with("setting", limit.Setting).number("limit", limit.Limit).number("actual", limit.Actual)
+	}
+	var busy *memory.BusyError
+	if errors.As(err, &busy) {
+		a := newAnswer(codes.ResourceExhausted, ReasonBusy, err)
+		a.retryAfter = busy.RetryAfter
+		return a.with("setting", busy.Setting).number("limit", busy.Limit)
+	}
+	var slow *SlowError
+	if errors.As(err, &slow) {
+		return newAnswer(codes.DeadlineExceeded, ReasonSlow, err).with("setting", slow.Setting)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
@@ -74,6 +75,14 @@ func conversions(t *testing.T) map[string]conversion {
 		"a limit that time lifts": {
 			&apierr.LimitError{Setting: "rate", RetryAfter: time.Minute}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
 			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},
+		},
+		"busy": {
+			&memory.BusyError{Setting: "request_memory", Limit: 5, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
+			[]string{"setting=request_memory", "limit=5", "retry after 1s"},
+		},
+		"slow": {
+			&apierr.SlowError{Setting: "send_timeout", After: time.Second, What: "nothing"}, codes.DeadlineExceeded, "CLIENT_TOO_SLOW", false,
+			[]string{"setting=send_timeout"},
 		},
 		"store failed": {&eventlog.UnavailableError{Cause: errSecret}, codes.Unavailable, "STORE_FAILED", true, nil},
 		"corrupt": {

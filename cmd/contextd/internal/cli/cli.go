@@ -54,7 +54,8 @@ func (p Program) newRoot() *cobra.Command {
 from it the context of the next model call, within a token budget.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
-4 over budget or another precondition, 5 daemon or store not available.`,
+4 over budget or another precondition, 5 daemon or store not available, 6 stopped
+although not everything had ended, 7 ended at once by a second signal.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

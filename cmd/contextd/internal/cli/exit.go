@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
 )
 
 // The exit codes.
@@ -15,6 +17,10 @@ const (
 	ExitNotFound     = 3
 	ExitPrecondition = 4
 	ExitUnavailable  = 5
+	// ExitUnfinished is a daemon that stopped although not everything had ended.
+	ExitUnfinished = 6
+	// ExitAtOnce is a program that a second signal ended.
+	ExitAtOnce = 7
 )
 
 // usageError is a command line that makes no sense.
@@ -26,6 +32,9 @@ func exitCode(err error) int {
 	var usage usageError
 	if errors.As(err, &usage) {
 		return ExitUsage
+	}
+	if errors.Is(err, daemon.ErrUnfinished) {
+		return ExitUnfinished
 	}
 	st, ok := statusOf(err)
 	if !ok {

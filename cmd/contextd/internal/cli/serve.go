@@ -2,10 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -26,7 +29,7 @@ Flags go before the environment, and that before the file.
 On SIGHUP the policies are read again, and which of them is the default; calls that
 have begun keep theirs. What is wrong with them is logged, and nothing changes.`,
 		Example: `  contextd serve --data-dir /var/lib/contextd
-  contextd serve --store memory --unix-socket /run/contextd/contextd.sock --listen ""
+  contextd serve --store memory --unix-socket /run/contextd/contextd.sock
   CONTEXTD_LOG_FORMAT=json contextd serve --config /etc/contextd.yaml`,
 		Args: cobra.NoArgs,
 	}
@@ -36,12 +39,18 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		if err := c.Load(cmd.Flags(), p.LookupEnv); err != nil {
 			return usageError{fmt.Errorf("configuration: %w", err)}
 		}
+		// A log that nobody reads any more must not end the daemon, nor hold it up.
+		signal.Ignore(syscall.SIGPIPE)
+		log := daemon.NewLogWriter(p.Stderr)
+		defer log.Close()
+		logger := daemon.NewLogger(c, log)
+		limitHeap(logger)
 		// One that comes while another is acted upon waits; more are as one.
 		reloads := make(chan os.Signal, 1)
 		signal.Notify(reloads, syscall.SIGHUP)
 		defer signal.Stop(reloads)
 		d, err := daemon.Build(cmd.Context(), daemon.Options{
-			Config: c, Logger: daemon.NewLogger(c, p.Stderr), LookupEnv: p.LookupEnv, Version: p.Version,
+			Config: c, Logger: logger, LookupEnv: p.LookupEnv, Version: p.Version,
 			Reload:  func() (config.Config, error) { return config.Reload(cmd.Flags(), p.LookupEnv) },
 			Reloads: reloads,
 		})
@@ -51,4 +60,20 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		return d.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// heapShare is how much of a container's memory the heap may take before the garbage
+// collector works harder.
+const heapShare = 0.85
+
+// limitHeap sets the garbage collector's limit from the container's memory, unless
+// GOMEMLIMIT says otherwise.
+func limitHeap(logger *slog.Logger) {
+	limit, err := memlimit.Set(memlimit.WithRatio(heapShare), memlimit.WithProvider(memlimit.FromCgroup))
+	switch {
+	case err != nil:
+		logger.Debug("no memory limit was found", "error", err)
+	case limit < math.MaxInt64:
+		logger.Info("the garbage collector keeps the heap below", "bytes", limit)
+	}
 }

@@ -18,8 +18,9 @@ func (c *Config) Bind(f *pflag.FlagSet) {
 // bind declares every setting. The text in backquotes is what the help calls the
 // value.
 func (c *Config) bind(f *pflag.FlagSet) {
-	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none")
+	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none, as where only unix_socket is set")
 	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
+	f.Var(modeValue{&c.UnixSocketMode}, "unix-socket-mode", "who may connect to the unix socket, as an octal file `mode`")
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of the Prometheus endpoint /metrics; empty for none")
 
 	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
@@ -29,9 +30,17 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(levelValue{&c.LogLevel}, "log-level", "least `level` that is logged: debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")
 
-	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long calls may take to finish when the daemon stops")
-	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "clients that may be connected to each listener; more wait")
+	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long a stop may take; calls that do not end are cut off before")
+	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "clients that may be connected to each listener; one more takes the place of the longest idle")
+	f.DurationVar(&c.ConnectionIdleTimeout, "connection-idle-timeout", c.ConnectionIdleTimeout, "how long a client may stay connected without a call")
+	f.Uint64Var(&c.MaxCalls, "max-calls", c.MaxCalls, "calls that may run at once, over all connections")
 	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "calls that one connection may have open at once")
+	f.DurationVar(&c.ReceiveTimeout, "receive-timeout", c.ReceiveTimeout, "how long a request may take to arrive")
+	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may take none of an answer")
+	f.Var(sizeValue(&c.RequestMemory), "request-memory", "memory for requests above 64 KiB until their calls end; more wait")
+	f.Var(sizeValue(&c.AnswerMemory), "answer-memory", "memory for answers above 64 KiB until they are taken; more wait")
+	f.Var(sizeValue(&c.WorkMemory), "work-memory", "memory for what calls read from logs and make of it; more wait")
+	f.Var(sizeValue(&c.CacheMemory), "cache-memory", "memory for sessions and contexts that stay between calls")
 	f.Uint64Var(&c.CacheSessions, "cache-sessions", c.CacheSessions, "sessions that stay in memory between assemblies")
 
 	l := &c.Limits
@@ -41,6 +50,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Uint64Var(&l.MaxSessions, "max-sessions", l.MaxSessions, "most sessions; 0 for no limit")
 	f.Uint64Var(&l.MaxSessionEvents, "max-session-events", l.MaxSessionEvents, "most events of one session; 0 for no limit")
 	f.Var(sizeValue(&l.MaxSessionBytes), "max-session-bytes", "largest content of one session's log; 0 for no limit")
+	f.Var(sizeValue(&l.MaxPolicyBytes), "max-policy-bytes", "largest policy, with the budget, of a session or a request")
 	f.Var(sizeValue(&l.MaxImportBytes), "max-import-bytes", "largest transcript that is imported")
 	f.Uint64Var(&l.StreamWindow, "stream-window", l.StreamWindow, "appends of one stream that may wait for the disk at once")
 

@@ -8,6 +8,7 @@
 package config
 
 import (
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -34,6 +35,8 @@ type Config struct {
 	Listen string
 	// UnixSocket is the path of the API's unix socket; empty is none.
 	UnixSocket string
+	// UnixSocketMode is who may connect to it.
+	UnixSocketMode fs.FileMode
 	// MetricsListen is the TCP address of the Prometheus endpoint; empty is none.
 	MetricsListen string
 
@@ -47,11 +50,21 @@ type Config struct {
 	LogLevel  slog.Level
 	LogFormat string
 
-	// ShutdownTimeout bounds the graceful part of a stop.
+	// ShutdownTimeout bounds a stop.
 	ShutdownTimeout time.Duration
-	// MaxConnections is how many clients may be connected to each listener; more
-	// wait until one leaves.
+	// MaxConnections is how many clients may be connected to each listener. One more
+	// takes the place of the client that was idle for longest.
 	MaxConnections uint64
+	// ConnectionIdleTimeout is how long a client may stay connected without a call.
+	ConnectionIdleTimeout time.Duration
+	// MaxCalls is how many calls may run at once, over all connections.
+	MaxCalls uint64
+	// ReceiveTimeout and SendTimeout are how long a request may take to arrive, and an
+	// answer to be taken.
+	ReceiveTimeout, SendTimeout time.Duration
+	// RequestMemory, AnswerMemory, WorkMemory and CacheMemory are how many bytes requests,
+	// answers, what calls work on, and what is kept between calls may hold.
+	RequestMemory, AnswerMemory, WorkMemory, CacheMemory uint64
 	// MaxStreams is how many calls a connection may have open at once.
 	MaxStreams uint64
 	// CacheSessions is how many sessions stay in memory between assemblies.
@@ -86,13 +99,23 @@ func Default() Config {
 		LogLevel:        slog.LevelInfo,
 		LogFormat:       LogText,
 		ShutdownTimeout: 20 * time.Second,
+		UnixSocketMode:  0o600,
 		MaxConnections:  1024,
 		MaxStreams:      1024,
+		MaxCalls:        1024,
 		CacheSessions:   64,
 		Limits:          server.DefaultLimits(),
 		DefaultPolicy:   "default",
 		HookTimeout:     5 * time.Second,
 		HookOnTimeout:   "allow",
+
+		ConnectionIdleTimeout: 30 * time.Minute,
+		ReceiveTimeout:        30 * time.Second,
+		SendTimeout:           time.Minute,
+		RequestMemory:         40 << 20,
+		AnswerMemory:          32 << 20,
+		WorkMemory:            96 << 20,
+		CacheMemory:           64 << 20,
 
 		DefaultSummarizer: builtinSummarizer,
 		DefaultBudget:     &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},

@@ -16,34 +16,45 @@ import (
 
 // other has, for every setting, a value that is not its default.
 var other = map[string]string{
-	"listen":             "127.0.0.1:1",
-	"unix-socket":        "/tmp/x.sock",
-	"metrics-listen":     "127.0.0.1:2",
-	"store":              "memory",
-	"data-dir":           "/elsewhere",
-	"disk-cache-bytes":   "3MiB",
-	"log-level":          "debug",
-	"log-format":         "json",
-	"shutdown-timeout":   "3s",
-	"max-connections":    "3",
-	"max-streams":        "3",
-	"cache-sessions":     "3",
-	"max-event-bytes":    "1MiB",
-	"max-batch-events":   "3",
-	"max-batch-bytes":    "2MiB",
-	"max-sessions":       "3",
-	"max-session-events": "3",
-	"max-session-bytes":  "3GiB",
-	"max-import-bytes":   "3KiB",
-	"stream-window":      "3",
-	"default-policy":     "lean",
-	"default-budget":     `{"max_tokens":"9000","tokenizer":"heuristic"}`,
-	"policies":           `{"lean":{"duplicates":{}}}`,
-	"default-summarizer": "house",
-	"summarizers":        `{"house":{"lease":"1m30s","type":"pull"}}`,
-	"hook-timeout":       "3s",
-	"hook-on-timeout":    "block",
-	"models":             `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25}]`,
+	"listen":           "127.0.0.1:1",
+	"unix-socket":      "/tmp/x.sock",
+	"unix-socket-mode": "0660",
+	"metrics-listen":   "127.0.0.1:2",
+	"store":            "memory",
+	"data-dir":         "/elsewhere",
+	"disk-cache-bytes": "3MiB",
+	"log-level":        "debug",
+	"log-format":       "json",
+	"shutdown-timeout": "3s",
+	"max-connections":  "3",
+	"max-streams":      "3",
+	"max-calls":        "3",
+	"max-policy-bytes": "3KiB",
+	"receive-timeout":  "3s",
+	"send-timeout":     "3s",
+	"request-memory":   "3MiB",
+	"answer-memory":    "3MiB",
+	"work-memory":      "3MiB",
+	"cache-memory":     "3MiB",
+
+	"connection-idle-timeout": "3s",
+	"cache-sessions":          "3",
+	"max-event-bytes":         "1MiB",
+	"max-batch-events":        "3",
+	"max-batch-bytes":         "2MiB",
+	"max-sessions":            "3",
+	"max-session-events":      "3",
+	"max-session-bytes":       "3GiB",
+	"max-import-bytes":        "3KiB",
+	"stream-window":           "3",
+	"default-policy":          "lean",
+	"default-budget":          `{"max_tokens":"9000","tokenizer":"heuristic"}`,
+	"policies":                `{"lean":{"duplicates":{}}}`,
+	"default-summarizer":      "house",
+	"summarizers":             `{"house":{"lease":"1m30s","type":"pull"}}`,
+	"hook-timeout":            "3s",
+	"hook-on-timeout":         "block",
+	"models":                  `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25}]`,
 }
 
 func load(t *testing.T, env map[string]string, args ...string) (config.Config, error) {
@@ -292,4 +303,30 @@ func FuzzSize(f *testing.F) {
 			t.Errorf("%q is shown as %q, which is %q, %v", text, shown, again, err)
 		}
 	})
+}
+
+// TestSocketAlone opens no port beside a socket unless one is asked for, in whatever
+// way.
+func TestSocketAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"neither":          {nil, nil, "127.0.0.1:7171"},
+		"a socket":         {[]string{"--unix-socket=/x"}, nil, ""},
+		"by a variable":    {nil, map[string]string{"CONTEXTD_UNIX_SOCKET": "/x"}, ""},
+		"by a file":        {[]string{"--config=" + file(t, "unix_socket: /x\n")}, nil, ""},
+		"with a port":      {[]string{"--unix-socket=/x", "--listen=127.0.0.1:1"}, nil, "127.0.0.1:1"},
+		"with the default": {[]string{"--unix-socket=/x", "--listen=127.0.0.1:7171"}, nil, "127.0.0.1:7171"},
+		"port by variable": {[]string{"--unix-socket=/x"}, map[string]string{"CONTEXTD_LISTEN": "127.0.0.1:1"}, "127.0.0.1:1"},
+		"port by file":     {[]string{"--config=" + file(t, "unix_socket: /x\nlisten: 127.0.0.1:1\n")}, nil, "127.0.0.1:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := load(t, test.env, test.args...)
+			if err != nil || c.Listen != test.want {
+				t.Errorf("it listens at %q, %v; want %q", c.Listen, err, test.want)
+			}
+		})
+	}
 }

@@ -42,6 +42,7 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 			return fmt.Errorf("%s: %s: there is no such setting", path, key)
 		}
 	}
+	listenSet := f.Lookup("listen").Changed
 	var problems []error
 	settings.VisitAll(func(s *pflag.Flag) {
 		flag := f.Lookup(s.Name)
@@ -57,12 +58,17 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 		if !ok {
 			return
 		}
+		listenSet = listenSet || s.Name == "listen"
 		if err := flag.Value.Set(text); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", source, err))
 		}
 	})
 	if err := errors.Join(problems...); err != nil {
 		return err
+	}
+	if c.UnixSocket != "" && !listenSet {
+		// Who asks for a socket does not expect a port beside it, which others may reach.
+		c.Listen = ""
 	}
 	return c.Validate()
 }

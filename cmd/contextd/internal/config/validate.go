@@ -26,6 +26,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("max_connections must be between 1 and %d", 1<<20)
 	case c.MaxStreams == 0 || c.MaxStreams > 1<<31:
 		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
+	case c.MaxCalls == 0 || c.MaxCalls > 1<<31:
+		return fmt.Errorf("max_calls must be between 1 and %d", 1<<31)
+	case c.UnixSocketMode&0o600 != 0o600:
+		return fmt.Errorf("unix_socket_mode must let the daemon's own user read and write (0600)")
 	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:
 		return fmt.Errorf("cache_sessions must be between 1 and %d", 1<<20)
 	case c.HookTimeout <= 0 || c.HookTimeout > time.Minute:
@@ -34,6 +38,22 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("hook_on_timeout must be allow or block, not %q", c.HookOnTimeout)
 	case c.DiskCacheBytes > 1<<40:
 		return fmt.Errorf("disk_cache_bytes must be at most 1024GiB")
+	}
+	for _, required := range []struct {
+		setting string
+		unset   bool
+	}{
+		{"connection_idle_timeout", c.ConnectionIdleTimeout <= 0},
+		{"receive_timeout", c.ReceiveTimeout <= 0},
+		{"send_timeout", c.SendTimeout <= 0},
+		{"request_memory", c.RequestMemory == 0},
+		{"answer_memory", c.AnswerMemory == 0},
+		{"work_memory", c.WorkMemory == 0},
+		{"cache_memory", c.CacheMemory == 0},
+	} {
+		if required.unset {
+			return fmt.Errorf("%s must be greater than 0", required.setting)
+		}
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return err

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"math/bits"
@@ -50,6 +51,30 @@ func (s *size) String() string {
 
 // Type implements pflag.Value.
 func (*size) Type() string { return "size" }
+
+// modeValue is a file mode in octal digits.
+type modeValue struct{ mode *fs.FileMode }
+
+// Set implements pflag.Value.
+func (v modeValue) Set(text string) error {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n > 0o777 {
+		return fmt.Errorf("must be an octal file mode such as 0600 or 0660")
+	}
+	*v.mode = fs.FileMode(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (v modeValue) String() string {
+	if v.mode == nil {
+		return ""
+	}
+	return fmt.Sprintf("%04o", uint32(*v.mode))
+}
+
+// Type implements pflag.Value.
+func (modeValue) Type() string { return "mode" }
 
 type levelValue struct{ level *slog.Level }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -20,6 +19,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
@@ -59,9 +59,11 @@ type Daemon struct {
 	store     eventlog.Store
 	service   *server.Server
 	summaries *summaries
-	grpc      *grpc.Server
+	grpc      *transport.Server
 	health    *health.Server
 	listeners []net.Listener
+	bounds    transport.Bounds
+	work      *memory.Budget
 	reloader  reloader
 	// sick wakes the watch over the store's health.
 	sick chan struct{}
@@ -89,6 +91,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.store, err = openStore(o.Config, o.Logger); err != nil {
 		return nil, err
 	}
+	d.buildBudgets(o.Config)
 	if d.service, err = d.buildService(ctx, o); err != nil {
 		return nil, err
 	}
@@ -96,15 +99,56 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}
-	opened, err := listen(o.Config)
-	d.listeners = append(d.listeners, opened...)
+	opened, err := listen(o.Config, o.Logger)
+	for _, l := range opened {
+		d.listeners = append(d.listeners, l)
+	}
 	if err != nil {
 		return nil, err
 	}
+	if err := d.observe(opened); err != nil {
+		return nil, err
+	}
 	if o.Config.MetricsListen != "" {
-		d.metrics, err = newMetricsServer(o.Config.MetricsListen, d.telemetry.MetricsHandler())
+		d.metrics, err = newMetricsServer(o.Config.MetricsListen, d.telemetry.MetricsHandler(), o.Logger)
 	}
 	return d, err
+}
+
+// busyWait is how long a call waits for others to give memory back before it is
+// refused.
+const busyWait = 10 * time.Second
+
+// smallRequestMemory is for requests of up to 64 KiB: for as many as there may be calls.
+const smallRequestMemory = 16 << 20
+
+func (d *Daemon) buildBudgets(c config.Config) {
+	d.work = memory.NewBudget("work_memory", c.WorkMemory, busyWait)
+	d.bounds = transport.Bounds{
+		MaxCalls:       c.MaxCalls,
+		SmallRequests:  memory.NewBudget("request_memory", smallRequestMemory, busyWait),
+		LargeRequests:  memory.NewBudget("request_memory", c.RequestMemory, busyWait),
+		Answers:        memory.NewBudget("answer_memory", c.AnswerMemory, busyWait),
+		ReceiveTimeout: c.ReceiveTimeout,
+		SendTimeout:    c.SendTimeout,
+	}
+}
+
+// observe has the metrics tell of connections and memory.
+func (d *Daemon) observe(listeners []*transport.Listener) error {
+	budgets := map[string]*memory.Budget{
+		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work,
+	}
+	return errors.Join(
+		d.telemetry.ObserveConnections(func() (c transport.ConnectionCounts) {
+			for _, l := range listeners {
+				n := l.Counts()
+				c.Open, c.Accepted, c.Refused, c.Evicted = c.Open+n.Open, c.Accepted+n.Accepted, c.Refused+n.Refused, c.Evicted+n.Evicted
+			}
+			return c
+		}),
+		d.telemetry.ObserveMemory(budgets),
+	)
 }
 
 func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, error) {
@@ -141,6 +185,7 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		Policies: policies,
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
+		Work:     d.work,
 		Clock:    o.Clock,
 		NewID:    newID,
 		Logger:   o.Logger,
@@ -164,17 +209,19 @@ func newID() (string, error) {
 }
 
 func (d *Daemon) buildGRPC(o Options) error {
-	opts, err := transport.ServerOptions(transport.Options{
+	var err error
+	d.grpc, err = transport.NewServer(transport.Options{
 		Logger:          o.Logger,
 		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
 		MaxStreams:      uint32(o.Config.MaxStreams),
 		Unavailable:     d.wake,
 		Telemetry:       d.telemetry.ServerHandler(),
+		Bounds:          d.bounds,
+		ConnectionIdle:  o.Config.ConnectionIdleTimeout,
 	})
 	if err != nil {
 		return err
 	}
-	d.grpc = grpc.NewServer(opts...)
 	d.service.Register(d.grpc)
 	d.health = health.NewServer()
 	grpc_health_v1.RegisterHealthServer(d.grpc, d.health)

@@ -4,54 +4,78 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
-// socketMode lets the daemon's user and group connect. The API knows no other
-// access control.
-const socketMode = 0o660
-
 // listen opens the listeners of the configuration.
-func listen(c config.Config) ([]net.Listener, error) {
-	var out []net.Listener
+func listen(c config.Config, logger *slog.Logger) ([]*transport.Listener, error) {
+	var out []*transport.Listener
+	limit := connectionLimit(c.MaxConnections, logger)
 	if c.Listen != "" {
 		l, err := net.Listen("tcp", c.Listen)
 		if err != nil {
 			return out, fmt.Errorf("listen: %w", err)
 		}
-		out = append(out, limited(l, c))
+		warnOpen(l.Addr(), "listen", logger)
+		out = append(out, transport.Limited(l, limit, logger))
 	}
 	if c.UnixSocket != "" {
-		l, err := listenUnix(c.UnixSocket)
+		l, err := listenUnix(c.UnixSocket, c.UnixSocketMode)
 		if err != nil {
 			return out, err
 		}
-		out = append(out, limited(l, c))
+		out = append(out, transport.Limited(l, limit, logger))
 	}
 	return out, nil
 }
 
-func limited(l net.Listener, c config.Config) net.Listener {
-	return netutil.LimitListener(l, int(c.MaxConnections))
+// reservedFiles are file descriptors for what is no client: the store's files, above
+// all.
+const reservedFiles = 128
+
+// connectionLimit is what of a limit the process has file descriptors for. The store
+// must not lack any because of clients: half of them are its own, or all but those.
+func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return limit
+	}
+	// There are two listeners at most.
+	room := max(files.Cur/2, files.Cur-min(files.Cur, 2*reservedFiles)) / 2
+	if room = max(room, 1); room >= limit {
+		return limit
+	}
+	logger.Warn("there are file descriptors for fewer connections", "setting", "max_connections", "limit", limit, "file_descriptors", files.Cur, "connections", room)
+	return room
+}
+
+// warnOpen says that others than those on this machine can reach the daemon.
+func warnOpen(a net.Addr, setting string, logger *slog.Logger) {
+	if tcp, ok := a.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		logger.Warn("whoever reaches this address can read and change everything: there is no authentication and no encryption",
+			"setting", setting, "address", a.String())
+	}
 }
 
 // listenUnix opens a socket, in place of one that a daemon left behind when it
-// was killed.
-func listenUnix(path string) (net.Listener, error) {
+// was killed. At no time can others than the mode says connect.
+func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, fmt.Errorf("unix_socket %s: %w", path, err)
 	}
+	before := syscall.Umask(0o177)
 	l, err := net.Listen("unix", path)
+	syscall.Umask(before)
 	if err != nil {
 		return nil, fmt.Errorf("unix_socket: %w", err)
 	}
-	if err := os.Chmod(path, socketMode); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("unix_socket: %w", err), l.Close())
 	}
 	return l, nil

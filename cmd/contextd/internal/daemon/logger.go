@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
@@ -14,4 +18,71 @@ func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// logBacklog is how many lines wait for whoever reads the log, and logFlush how long
+// they are waited for in the end.
+const (
+	logBacklog = 1024
+	logFlush   = time.Second
+)
+
+// LogWriter writes lines without ever keeping who logs waiting: where nobody reads the
+// log, lines are dropped and counted.
+type LogWriter struct {
+	to    io.Writer
+	lines chan []byte
+	lost  atomic.Uint64
+	ended chan struct{}
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+// NewLogWriter returns a writer that must be closed.
+func NewLogWriter(to io.Writer) *LogWriter {
+	w := &LogWriter{to: to, lines: make(chan []byte, logBacklog), ended: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// Write implements io.Writer; it never fails.
+func (w *LogWriter) Write(line []byte) (int, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if !w.closed {
+		select {
+		case w.lines <- append([]byte(nil), line...):
+		default:
+			w.lost.Add(1)
+		}
+	}
+	return len(line), nil
+}
+
+func (w *LogWriter) run() {
+	defer close(w.ended)
+	for line := range w.lines {
+		if n := w.lost.Swap(0); n > 0 {
+			fmt.Fprintf(w.to, "contextd: %d lines of the log were dropped, because nobody read it\n", n)
+		}
+		// An error is that of a log which nobody reads.
+		_, _ = w.to.Write(line)
+	}
+}
+
+// Close writes what waits, unless that takes too long.
+func (w *LogWriter) Close() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.lines)
+	}
+	w.mu.Unlock()
+	flush := time.NewTimer(logFlush)
+	defer flush.Stop()
+	select {
+	case <-w.ended:
+	case <-flush.C:
+	}
 }

@@ -3,9 +3,12 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
 // metricsServer serves /metrics and nothing else.
@@ -14,11 +17,16 @@ type metricsServer struct {
 	server   *http.Server
 }
 
-func newMetricsServer(address string, handler http.Handler) (*metricsServer, error) {
-	l, err := net.Listen("tcp", address)
+// maxScrapers is how many may be connected to the metrics; one more takes the place of
+// the one that came first.
+const maxScrapers = 32
+
+func newMetricsServer(address string, handler http.Handler, logger *slog.Logger) (*metricsServer, error) {
+	tcp, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("metrics_listen: %w", err)
 	}
+	l := transport.Limited(tcp, maxScrapers, logger)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
 	return &metricsServer{l, &http.Server{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,9 +16,13 @@ import (
 // healthPeriod is how often the store is asked how it is.
 const healthPeriod = time.Second
 
+// ErrUnfinished says that the daemon ended although something still ran. What was
+// acknowledged is safe; the store was not closed.
+var ErrUnfinished = errors.New("the daemon ended although not everything had stopped")
+
 // Run serves until ctx ends or serving fails, and then stops in order: health
 // down, calls finished within the bound, calls cut off, background work, store.
-// Everything is closed when it returns.
+// Everything is closed when it returns, unless the error is ErrUnfinished.
 func (d *Daemon) Run(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
@@ -40,18 +45,36 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
+	bound := time.NewTimer(max(d.stopAfter, leastStop))
+	defer bound.Stop()
 	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter)
-	d.health.Shutdown()
-	d.service.Drain()
-	d.stopServing()
-	stopBackground()
-	if d.metrics != nil {
-		err = errors.Join(err, d.metrics.close())
+	// What the daemon waits for now, for the log.
+	var stage atomic.Value
+	stage.Store("calls")
+	stopped := make(chan error, 1)
+	go func() {
+		d.health.Shutdown()
+		d.service.Drain()
+		d.stopServing()
+		stage.Store("background work")
+		stopBackground()
+		var errs []error
+		if d.metrics != nil {
+			errs = append(errs, d.metrics.close())
+		}
+		work.Wait()
+		stage.Store("the summarizers and the store")
+		stopped <- errors.Join(append(errs, d.release())...)
+	}()
+	select {
+	case stopErr := <-stopped:
+		d.logger.InfoContext(ctx, "stopped")
+		return errors.Join(err, stopErr)
+	case <-bound.C:
+		d.logger.ErrorContext(ctx, "ended although not everything had stopped", "after", d.stopAfter,
+			"waited_for", stage.Load(), "calls", d.grpc.Running())
+		return errors.Join(err, ErrUnfinished)
 	}
-	work.Wait()
-	err = errors.Join(err, d.release())
-	d.logger.InfoContext(ctx, "stopped")
-	return err
 }
 
 func (d *Daemon) serve(l net.Listener) error {
@@ -61,19 +84,28 @@ func (d *Daemon) serve(l net.Listener) error {
 	return nil
 }
 
-// stopServing lets calls finish, but not for ever.
+// leastStop is how long a stop may take where it is to take no time at all: the store
+// is worth a moment.
+const leastStop = time.Second
+
+// closingTime is what of a stop is kept for what comes after calls were cut off; a
+// quarter of the stop at most.
+const closingTime = 5 * time.Second
+
+// stopServing lets calls finish, but not for ever, and waits for them.
 func (d *Daemon) stopServing() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		d.grpc.GracefulStop()
 	}()
-	bound := time.NewTimer(d.stopAfter)
+	after := d.stopAfter - min(closingTime, d.stopAfter/4)
+	bound := time.NewTimer(after)
 	defer bound.Stop()
 	select {
 	case <-done:
 	case <-bound.C:
-		d.logger.Warn("calls were cut off", "after", d.stopAfter)
+		d.logger.Warn("calls were cut off", "after", after, "calls", d.grpc.Running())
 		d.grpc.Stop()
 		<-done
 	}

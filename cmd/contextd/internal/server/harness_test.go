@@ -91,11 +91,13 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts, err := transport.ServerOptions(transport.Options{Logger: logger, MaxMessageBytes: o.Limits.MaxBatchBytes, MaxStreams: 128})
+	g, err := transport.NewServer(transport.Options{
+		Logger: logger, MaxMessageBytes: o.Limits.MaxBatchBytes, MaxStreams: 128, ConnectionIdle: time.Hour,
+		Bounds: transport.Bounds{MaxCalls: 1024, ReceiveTimeout: time.Minute, SendTimeout: time.Minute},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(opts...)
 	s.Register(g)
 	l := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)

@@ -3,8 +3,11 @@ package server
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // Limits bound what clients may ask for. 0 is no limit where the field says so.
@@ -22,6 +25,8 @@ type Limits struct {
 	// may exceed them by what they hold.
 	MaxSessionEvents uint64
 	MaxSessionBytes  uint64
+	// MaxPolicyBytes is the largest encoded policy and budget of a session or a request.
+	MaxPolicyBytes uint64
 	// MaxImportBytes is the largest transcript that is read.
 	MaxImportBytes uint64
 	// StreamWindow is how many appends of one stream may wait to become durable.
@@ -35,6 +40,7 @@ func DefaultLimits() Limits {
 		MaxBatchEvents:   10_000,
 		MaxBatchBytes:    32 << 20,
 		MaxSessionEvents: 1_000_000,
+		MaxPolicyBytes:   2 << 20,
 		MaxImportBytes:   512 << 20,
 		StreamWindow:     256,
 	}
@@ -49,6 +55,7 @@ func (l Limits) Validate() error {
 		{"max_event_bytes", l.MaxEventBytes},
 		{"max_batch_events", l.MaxBatchEvents},
 		{"max_batch_bytes", l.MaxBatchBytes},
+		{"max_policy_bytes", l.MaxPolicyBytes},
 		{"max_import_bytes", l.MaxImportBytes},
 		{"stream_window", l.StreamWindow},
 	} {
@@ -101,6 +108,14 @@ func (l Limits) checkEvent(field string, size uint64) error {
 		return nil
 	}
 	return &apierr.LimitError{Field: field, Setting: "max_event_bytes", Limit: l.MaxEventBytes, Actual: size, Unit: "bytes"}
+}
+
+// checkPolicy holds a policy and a budget against the limit.
+func (l Limits) checkPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) error {
+	if n := uint64(proto.Size(policy) + proto.Size(b)); n > l.MaxPolicyBytes {
+		return &apierr.LimitError{Field: "policy", Setting: "max_policy_bytes", Limit: l.MaxPolicyBytes, Actual: n, Unit: "bytes"}
+	}
+	return nil
 }
 
 // checkRoom holds a session with so many more events and bytes against the

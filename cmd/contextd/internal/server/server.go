@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -59,6 +60,8 @@ type Options struct {
 	// Budget applies where neither request nor session brings one.
 	Budget *contextdv1.Budget
 	Limits Limits
+	// Work is what calls take for what they read from logs and make of it.
+	Work *memory.Budget
 	// Clock gives events without a time theirs, and sessions their dates.
 	Clock func() time.Time
 	// NewID gives events without an id theirs.
@@ -89,6 +92,7 @@ type Server struct {
 	policies atomic.Pointer[wire.Policies]
 	budget   *contextdv1.Budget
 	limits   Limits
+	work     *memory.Budget
 	clock    func() time.Time
 	newID    func() (string, error)
 	logger   *slog.Logger
@@ -114,6 +118,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		models:   o.Models,
 		budget:   o.Budget,
 		limits:   o.Limits,
+		work:     o.Work,
 		clock:    o.Clock,
 		newID:    o.NewID,
 		logger:   o.Logger,

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
 // Meter records what the services do; it is a server.Meter.
@@ -61,6 +63,59 @@ func (t *Telemetry) ObserveStore(healthy func() error) error {
 		return fmt.Errorf("store gauge: %w", err)
 	}
 	return nil
+}
+
+// ObserveConnections reports what became of connections.
+func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts) error {
+	m := t.metrics.Meter(scope)
+	open, err := m.Int64ObservableGauge("contextd.connections.open", metric.WithUnit("{connection}"),
+		metric.WithDescription("Clients that are connected."))
+	if err != nil {
+		return fmt.Errorf("connection metrics: %w", err)
+	}
+	var counters [3]metric.Int64ObservableCounter
+	for i, c := range []struct{ name, description string }{
+		{"contextd.connections.accepted", "Clients that connected."},
+		{"contextd.connections.refused", "Clients beyond the limit, who could check the health only."},
+		{"contextd.connections.evicted", "Clients that were disconnected, for others or because they took no answer."},
+	} {
+		if counters[i], err = m.Int64ObservableCounter(c.name, metric.WithUnit("{connection}"), metric.WithDescription(c.description)); err != nil {
+			return fmt.Errorf("connection metrics: %w", err)
+		}
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		c := counts()
+		o.ObserveInt64(open, c.Open)
+		o.ObserveInt64(counters[0], c.Accepted)
+		o.ObserveInt64(counters[1], c.Refused)
+		o.ObserveInt64(counters[2], c.Evicted)
+		return nil
+	}, open, counters[0], counters[1], counters[2])
+	return err
+}
+
+// ObserveMemory reports how much of each budget is taken, and how often one was refused.
+func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
+	m := t.metrics.Meter(scope)
+	used, err := m.Int64ObservableGauge("contextd.memory.used", metric.WithUnit("By"),
+		metric.WithDescription("What calls hold of a budget of memory."))
+	if err != nil {
+		return fmt.Errorf("memory metrics: %w", err)
+	}
+	refused, err := m.Int64ObservableCounter("contextd.memory.refused", metric.WithUnit("{call}"),
+		metric.WithDescription("Calls that waited for memory in vain."))
+	if err != nil {
+		return fmt.Errorf("memory metrics: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for name, b := range budgets {
+			of := metric.WithAttributes(attribute.String("budget", name))
+			o.ObserveInt64(used, b.Used(), of)
+			o.ObserveInt64(refused, b.Refused(), of)
+		}
+		return nil
+	}, used, refused)
+	return err
 }
 
 // Appended implements server.Meter.

@@ -36,6 +36,57 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
+// outgoing is a message on its way to a client.
+type outgoing struct {
+	message proto.Message
+	// size is that of the encoded message, computed just now.
+	size int
+	// release, if set, is called once gRPC has let go of the encoded message.
+	release func()
+	encoded bool
+}
+
+// releaseUnsent is for messages that never reached gRPC.
+func (o *outgoing) releaseUnsent() {
+	if !o.encoded {
+		o.release()
+	}
+}
+
+// Marshal encodes what a stream sends.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	out, ok := v.(*outgoing)
+	if !ok {
+		return c.CodecV2.Marshal(v)
+	}
+	options := proto.MarshalOptions{UseCachedSize: true}
+	if out.release == nil {
+		pool := mem.DefaultBufferPool()
+		b := pool.Get(out.size)
+		encoded, err := options.MarshalAppend((*b)[:0], out.message)
+		if err != nil {
+			pool.Put(b)
+			return nil, err
+		}
+		*b = encoded
+		return mem.BufferSlice{mem.NewBuffer(b, pool)}, nil
+	}
+	b := make([]byte, 0, out.size)
+	b, err := options.MarshalAppend(b, out.message)
+	if err != nil {
+		return nil, err
+	}
+	out.encoded = true
+	return mem.BufferSlice{mem.NewBuffer(&b, onFree(out.release))}, nil
+}
+
+// onFree is a pool for a single buffer, which tells when it is let go of.
+type onFree func()
+
+func (f onFree) Get(n int) *[]byte { b := make([]byte, n); return &b }
+
+func (f onFree) Put(*[]byte) { f() }
+
 // checkDecoded returns the error of a request that could not be decoded.
 func checkDecoded(m proto.Message) error {
 	unknown := m.ProtoReflect().GetUnknown()

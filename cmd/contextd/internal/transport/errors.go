@@ -3,8 +3,8 @@ package transport
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -29,18 +29,18 @@ func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
 // errorConverter turns errors of handlers into statuses, and hands what clients
 // are not told to those who should know.
 type errorConverter struct {
-	logger *slog.Logger
 	// unavailable is called when a store refuses work; may be nil.
 	unavailable func()
 }
 
-func (c errorConverter) convert(ctx context.Context, method string, err error) error {
+func (c errorConverter) convert(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	st, hidden := apierr.Convert(err)
 	if hidden {
-		c.logger.ErrorContext(ctx, "call failed", "method", method, "code", st.Code().String(), "error", err)
+		// It stands in the one line that the call has in the log.
+		logging.AddFields(ctx, logging.Fields{"cause", err.Error()})
 		if st.Code() == codes.Unavailable && c.unavailable != nil {
 			c.unavailable()
 		}
@@ -48,11 +48,6 @@ func (c errorConverter) convert(ctx context.Context, method string, err error) e
 	return st.Err()
 }
 
-func (c errorConverter) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	resp, err := handler(ctx, req)
-	return resp, c.convert(ctx, info.FullMethod, err)
-}
-
-func (c errorConverter) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return c.convert(ss.Context(), info.FullMethod, handler(srv, ss))
+func (c errorConverter) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return c.convert(ss.Context(), handler(srv, ss))
 }

@@ -28,6 +28,9 @@ type Options struct {
 	Unavailable func()
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
+	Bounds    Bounds
+	// ConnectionIdle is how long a client may stay connected without a call.
+	ConnectionIdle time.Duration
 }
 
 // How connections are kept: clients of a sidecar live as long as it does and are
@@ -36,6 +39,8 @@ const (
 	pingAfter     = 30 * time.Second
 	pingTimeout   = 10 * time.Second
 	minClientPing = 5 * time.Second
+	// setupTimeout is how long a client may take to say that it speaks HTTP/2.
+	setupTimeout = 10 * time.Second
 )
 
 // streamWorkers are goroutines that serve calls one after the other; what exceeds
@@ -44,52 +49,53 @@ const (
 const streamWorkers = 64
 
 // Fixed windows: on loopback there is no bandwidth to be found out, and the pings
-// that would find it cost every small call a round trip of their own.
+// that would find it cost every small call a round trip of their own. That of a call is
+// the least there is: it is what a client may send before anyone looked at it.
 const (
-	streamWindow = 1 << 20
+	streamWindow = 64 << 10
 	connWindow   = 8 << 20
 )
 
 // frameSlack is what a message takes beside the content of its events.
 const frameSlack = 4 << 20
 
-// ServerOptions returns the options of a gRPC server with the chain in its
-// order: logging sees the status that the client sees; recovery is last, so that
-// all others see a panic as an error.
-func ServerOptions(o Options) ([]grpc.ServerOption, error) {
+// build returns the options of a gRPC server, and the chain in its order: logging sees
+// the status that the client sees; what is bounded is bounded before it is looked at;
+// recovery is last, so that all others see a panic as an error.
+func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *bounds, error) {
 	validator, err := protovalidate.New()
 	if err != nil {
-		return nil, fmt.Errorf("set up request validation: %w", err)
+		return nil, nil, nil, fmt.Errorf("set up request validation: %w", err)
 	}
 	logger, logOptions := callLogger(o.Logger)
-	convert := errorConverter{o.Logger, o.Unavailable}
-	validate := validation{validator}
-	recoverer := recovery.WithRecoveryHandlerContext(recovered(debug.Stack))
+	bound := &bounds{
+		Bounds: o.Bounds, running: map[*boundedStream]struct{}{}, codec: newCodec(), telemetry: o.Telemetry,
+		maxContent: o.MaxMessageBytes, maxMessage: min(o.MaxMessageBytes+frameSlack, math.MaxInt32),
+	}
+	chain := []grpc.StreamServerInterceptor{
+		logging.StreamServerInterceptor(logger, logOptions...),
+		errorConverter{o.Unavailable}.stream,
+		bound.intercept,
+		validation{validator}.stream,
+		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(recovered(debug.Stack))),
+	}
 	opts := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(int(min(o.MaxMessageBytes+frameSlack, math.MaxInt32))),
+		grpc.ForceServerCodecV2(bound.codec),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(o.MaxStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.ConnectionTimeout(setupTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: o.ConnectionIdle}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(
-			logging.UnaryServerInterceptor(logger, logOptions...),
-			convert.unary,
-			validate.unary,
-			recovery.UnaryServerInterceptor(recoverer),
-		),
-		grpc.ChainStreamInterceptor(
-			logging.StreamServerInterceptor(logger, logOptions...),
-			convert.stream,
-			validate.stream,
-			recovery.StreamServerInterceptor(recoverer),
-		),
 	}
 	if o.Telemetry != nil {
 		opts = append(opts, grpc.StatsHandler(o.Telemetry))
 	}
-	return opts, nil
+	return opts, chain, bound, nil
 }
+
+// maxHeaderBytes bounds the metadata of a call.
+const maxHeaderBytes = 64 << 10

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -71,16 +73,24 @@ func (j *journal) String() string {
 	return j.buf.String()
 }
 
+// roomy are bounds that no test reaches by accident.
+func roomy() transport.Bounds {
+	budget := func() *memory.Budget { return memory.NewBudget("request_memory", 64<<20, time.Minute) }
+	return transport.Bounds{
+		MaxCalls: 100, SmallRequests: budget(), LargeRequests: budget(), Answers: budget(),
+		ReceiveTimeout: time.Minute, SendTimeout: time.Minute,
+	}
+}
+
 func serve(t *testing.T, log io.Writer, unavailable func()) contextdv1.ContextServiceClient {
 	t.Helper()
-	opts, err := transport.ServerOptions(transport.Options{
+	g, err := transport.NewServer(transport.Options{
 		Logger:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		MaxMessageBytes: 1 << 20, MaxStreams: 10, Unavailable: unavailable,
+		MaxMessageBytes: 1 << 20, MaxStreams: 10, Unavailable: unavailable, Bounds: roomy(), ConnectionIdle: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(opts...)
 	contextdv1.RegisterContextServiceServer(g, service{})
 	l := bufconn.Listen(1 << 16)
 	served := make(chan error, 1)

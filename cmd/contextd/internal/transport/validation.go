@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"context"
-
 	"buf.build/go/protovalidate"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -25,13 +23,6 @@ func (v validation) check(m any) error {
 		return nil
 	}
 	return v.validator.Validate(msg)
-}
-
-func (v validation) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := v.check(req); err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
 }
 
 func (v validation) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {

@@ -1,0 +1,165 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// client connects to the same daemon again.
+func (r *running) client(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(r.conn.Target(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+// TestIdleClientsMakeRoom connects far more clients than there may be, silent ones and
+// such that speak HTTP/2 and then stop: others are served all the same, and the metrics
+// say what became of whom.
+func TestIdleClientsMakeRoom(t *testing.T) {
+	metrics := freeAddress(t)
+	r := start(t, settings(t, func(c *config.Config) {
+		c.Store, c.MaxConnections, c.MetricsListen = config.StoreMemory, 20, metrics
+	}))
+	r.await(t, serving)
+	for i := range 200 {
+		idle, err := net.Dial("tcp", r.conn.Target())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = idle.Close() })
+		if i%2 == 0 {
+			// The preface and empty settings; nothing after.
+			if _, err := idle.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		scraper, err := net.Dial("tcp", metrics)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = scraper.Close() })
+	}
+	fresh := r.client(t)
+	if _, err := grpc_health_v1.NewHealthClient(fresh).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	if _, err := contextdv1.NewContextServiceClient(fresh).AppendEvents(t.Context(), say("s", "hello")); err != nil {
+		t.Errorf("a call: %v", err)
+	}
+	body := scrape(t, "http://"+metrics+"/metrics")
+	if strings.Contains(body, "contextd_connections_evicted_total{") == strings.Contains(body, `contextd_connections_evicted_total{otel_scope_name="contextd"} 0`) {
+		t.Errorf("the metrics do not tell of evicted clients:\n%s", grep(body, "contextd_connections"))
+	}
+	r.end(t)
+}
+
+// TestBusyClientsStay has as many clients with calls that last as there may be: none of
+// them is disconnected, one more is told why it is refused, and can check the health.
+func TestBusyClientsStay(t *testing.T) {
+	const limit = 3
+	r := start(t, settings(t, func(c *config.Config) { c.Store, c.MaxConnections = config.StoreMemory, limit }))
+	r.await(t, serving)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var watches []grpc.ServerStreamingClient[contextdv1.WatchLifecycleResponse]
+	for _, conn := range []*grpc.ClientConn{r.conn, r.client(t), r.client(t)} {
+		watch, err := contextdv1.NewCompactionServiceClient(conn).WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := watch.Header(); err != nil {
+			t.Fatal(err)
+		}
+		watches = append(watches, watch)
+	}
+	for range 40 {
+		extra := r.client(t)
+		if _, err := grpc_health_v1.NewHealthClient(extra).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+			t.Fatalf("health: %v", err)
+		}
+		_, err := contextdv1.NewContextServiceClient(extra).CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"})
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "max_connections") {
+			t.Fatalf("a call of one more client: %v", err)
+		}
+	}
+	cancel()
+	for _, watch := range watches {
+		if _, err := watch.Recv(); status.Code(err) != codes.Canceled {
+			t.Errorf("a watcher was told %v", err)
+		}
+	}
+	r.end(t)
+}
+
+// TestCallsAreBounded refuses calls beyond the bound, whichever connection they come on.
+func TestCallsAreBounded(t *testing.T) {
+	r := start(t, settings(t, func(c *config.Config) { c.Store, c.MaxCalls = config.StoreMemory, 2 }))
+	r.await(t, serving)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		watch, err := contextdv1.NewCompactionServiceClient(r.client(t)).WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := watch.Header(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := r.api().CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"})
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "max_calls") {
+		t.Errorf("a third call: %v", err)
+	}
+	if _, err := grpc_health_v1.NewHealthClient(r.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	cancel()
+	for {
+		if _, err := r.api().CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err == nil {
+			break
+		} else if status.Code(err) != codes.ResourceExhausted {
+			t.Fatal(err)
+		}
+	}
+	r.end(t)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func grep(text, word string) string {
+	var out bytes.Buffer
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}

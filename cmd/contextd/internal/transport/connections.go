@@ -1,0 +1,239 @@
+package transport
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/peer"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+)
+
+// surplusConnections are taken beside the limit, for health checks alone: on others
+// calls are refused with the reason.
+const surplusConnections = 16
+
+// logEvery is how often a kind of trouble with connections is logged at most.
+const logEvery = 10 * time.Second
+
+// ConnectionCounts are what became of connections.
+type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
+
+// Listener bounds how many clients are connected. Where there are too many, the one that
+// has been without a call for longest has to go; it is free to come back.
+type Listener struct {
+	net.Listener
+	limit  uint64
+	logger *slog.Logger
+
+	mu sync.Mutex
+	// idle are the connections without a call, for longest first, and surplus those beyond
+	// the limit, oldest first.
+	idle, surplus *list.List
+	open          uint64 // those within the limit
+
+	counts struct{ open, accepted, refused, evicted atomic.Int64 }
+
+	logMu  sync.Mutex
+	logged map[string]time.Time
+	muted  map[string]int
+}
+
+// Limited returns a listener for so many connections.
+func Limited(l net.Listener, limit uint64, logger *slog.Logger) *Listener {
+	return &Listener{
+		Listener: l, limit: max(limit, 1), logger: logger, idle: list.New(), surplus: list.New(),
+		logged: map[string]time.Time{}, muted: map[string]int{},
+	}
+}
+
+// Counts are what became of the connections so far.
+func (l *Listener) Counts() ConnectionCounts {
+	return ConnectionCounts{l.counts.open.Load(), l.counts.accepted.Load(), l.counts.refused.Load(), l.counts.evicted.Load()}
+}
+
+// Accept implements net.Listener. An error that only time mends, such as too few file
+// descriptors, costs the connection that was idle for longest; gRPC asks again.
+func (l *Listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			l.warn("there are no file descriptors for another connection", "error", err)
+			l.evict()
+		}
+		return nil, err
+	}
+	l.counts.accepted.Add(1)
+	l.counts.open.Add(1)
+	c := &conn{Conn: raw, list: l}
+	l.mu.Lock()
+	full := l.open >= l.limit
+	l.mu.Unlock()
+	if full && l.evict() {
+		full = false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !full {
+		l.open++
+		c.place = l.idle.PushBack(c)
+		return c, nil
+	}
+	c.surplus = true
+	c.place = l.surplus.PushBack(c)
+	l.counts.refused.Add(1)
+	l.warn("all connections are in use by calls; another may check the health only", "setting", "max_connections", "limit", l.limit)
+	if l.surplus.Len() > surplusConnections {
+		// Closing it takes the lock.
+		go l.surplus.Front().Value.(*conn).shut()
+	}
+	return c, nil
+}
+
+// evict disconnects the client that has been without a call for longest, if there is
+// any.
+func (l *Listener) evict() bool {
+	l.mu.Lock()
+	front := l.idle.Front()
+	l.mu.Unlock()
+	if front == nil {
+		return false
+	}
+	l.counts.evicted.Add(1)
+	l.warn("disconnected the client that was idle for longest", "setting", "max_connections", "limit", l.limit)
+	front.Value.(*conn).shut()
+	return true
+}
+
+// drop disconnects a client for a reason.
+func (l *Listener) drop(c *conn, reason string) {
+	l.counts.evicted.Add(1)
+	l.warn("disconnected a client", "reason", reason)
+	c.shut()
+}
+
+// warn logs a kind of trouble, and not again for a while.
+func (l *Listener) warn(what string, args ...any) {
+	l.logMu.Lock()
+	defer l.logMu.Unlock()
+	if time.Since(l.logged[what]) < logEvery {
+		l.muted[what]++
+		return
+	}
+	if n := l.muted[what]; n > 0 {
+		args = append(args, "times_since_last", n)
+	}
+	l.logged[what], l.muted[what] = time.Now(), 0
+	l.logger.Warn("there is trouble with connections", append(args, "listener", l.Addr().String(), "what", what)...)
+}
+
+// conn is a client's connection.
+type conn struct {
+	net.Conn
+	list    *Listener
+	surplus bool
+	closed  sync.Once
+	err     error
+
+	// What list.mu guards: the place among the idle or the surplus ones, the calls, and
+	// what the client has not taken yet.
+	place *list.Element
+	calls int
+	held  map[*memory.Grant]struct{}
+	gone  bool
+}
+
+// connAddr finds the connection of a call.
+type connAddr struct {
+	net.Addr
+	conn *conn
+}
+
+// RemoteAddr implements net.Conn.
+func (c *conn) RemoteAddr() net.Addr { return connAddr{c.Conn.RemoteAddr(), c} }
+
+// connOf is the connection of a call, or nil if it did not come through a Listener.
+func connOf(ctx context.Context) *conn {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	a, ok := p.Addr.(connAddr)
+	if !ok {
+		return nil
+	}
+	return a.conn
+}
+
+// begin and end count a call.
+func (c *conn) begin() {
+	c.list.mu.Lock()
+	defer c.list.mu.Unlock()
+	if c.calls++; c.calls == 1 && !c.surplus && c.place != nil {
+		c.list.idle.Remove(c.place)
+		c.place = nil
+	}
+}
+
+func (c *conn) end() {
+	c.list.mu.Lock()
+	defer c.list.mu.Unlock()
+	if c.calls--; c.calls == 0 && !c.surplus && !c.gone {
+		c.place = c.list.idle.PushBack(c)
+	}
+}
+
+// hold keeps a part of a budget for as long as the client is connected, or until it is
+// released.
+func (c *conn) hold(g *memory.Grant) {
+	c.list.mu.Lock()
+	defer c.list.mu.Unlock()
+	if c.held == nil {
+		c.held = map[*memory.Grant]struct{}{}
+	}
+	c.held[g] = struct{}{}
+}
+
+func (c *conn) release(g *memory.Grant) {
+	c.list.mu.Lock()
+	delete(c.held, g)
+	c.list.mu.Unlock()
+	g.Release()
+}
+
+// shut closes the connection where it is not of interest how.
+func (c *conn) shut() { _ = c.Close() }
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.closed.Do(func() {
+		l := c.list
+		l.mu.Lock()
+		c.gone = true
+		if c.place != nil && c.surplus {
+			l.surplus.Remove(c.place)
+		} else if c.place != nil {
+			l.idle.Remove(c.place)
+		}
+		c.place = nil
+		if !c.surplus {
+			l.open--
+		}
+		held := c.held
+		c.held = nil
+		l.mu.Unlock()
+		l.counts.open.Add(-1)
+		for g := range held {
+			g.Release()
+		}
+		c.err = c.Conn.Close()
+	})
+	return c.err
+}

@@ -1,0 +1,251 @@
+package transport
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+)
+
+// rawStream is the part of gRPC's own stream that tells how large a message is before
+// it is received. A test fails should gRPC ever lack it.
+type rawStream interface {
+	ReadMessageHeader(header []byte) error
+	Read(n int) (mem.BufferSlice, error)
+	RecvCompress() string
+	WriteStatus(st *status.Status) error
+}
+
+// errNoRawStream says that this gRPC cannot be bounded.
+var errNoRawStream = errors.New("gRPC's stream does not tell the size of messages")
+
+// boundedStream receives and sends within bounds.
+type boundedStream struct {
+	grpc.ServerStream
+	bounds *bounds
+	raw    rawStream
+	conn   *conn // nil outside of a Listener
+	ctx    context.Context
+	method string
+	began  time.Time
+	// streams is set where the client may send more than one message, and exempt for
+	// calls that no budget may hold up.
+	streams, exempt bool
+	request         memory.Request
+	// slow is set once the client was found to be.
+	slow atomic.Pointer[apierr.SlowError]
+}
+
+func (s *boundedStream) Context() context.Context { return s.ctx }
+
+// RecvMsg receives a message once the budget has room for it.
+func (s *boundedStream) RecvMsg(m any) error {
+	if s.raw == nil {
+		return errNoRawStream
+	}
+	if !s.streams {
+		// The only request is due from the start.
+		defer s.dueWithin(s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")()
+	}
+	var header [5]byte
+	if err := s.raw.ReadMessageHeader(header[:]); err != nil {
+		if errors.Is(err, io.EOF) && !s.streams {
+			return status.Error(codes.Internal, "no request was received")
+		}
+		return s.ended(err)
+	}
+	if s.streams {
+		defer s.dueWithin(s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")()
+	}
+	if err := s.receive(m, uint64(binary.BigEndian.Uint32(header[1:])), header[0] != 0); err != nil {
+		return s.ended(err)
+	}
+	if s.streams {
+		return nil
+	}
+	switch err := s.raw.ReadMessageHeader(header[:]); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return s.ended(err)
+	default:
+		return status.Error(codes.Internal, "more than one request was received")
+	}
+}
+
+// receive reads and decodes a message of so many bytes.
+func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
+	if size > s.bounds.maxMessage {
+		return &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: size, Unit: "bytes of a request"}
+	}
+	if s.exempt && size > largeMessage {
+		return status.Error(codes.ResourceExhausted, "the request is too large")
+	}
+	held := size
+	if compressed {
+		held = s.bounds.maxMessage // it says how large it is only while it is unpacked
+	}
+	if err := s.take(held); err != nil {
+		return err
+	}
+	data, err := s.read(int(size))
+	if err != nil {
+		return err
+	}
+	defer data.Free()
+	if compressed {
+		plain, err := s.unpack(data)
+		if err != nil {
+			return err
+		}
+		defer plain.Free()
+		data = plain
+	}
+	if err := s.bounds.codec.Unmarshal(data, m); err != nil {
+		return err
+	}
+	if t := s.bounds.telemetry; t != nil {
+		t.HandleRPC(s.ctx, &stats.InPayload{
+			RecvTime: time.Now(), Payload: m, Length: data.Len(), CompressedLength: int(size), WireLength: int(size) + 5,
+		})
+	}
+	return nil
+}
+
+// take gives back the part of the request before and takes that of the next.
+func (s *boundedStream) take(size uint64) error {
+	s.request.Hold(nil)
+	if s.exempt {
+		return nil
+	}
+	budget := s.bounds.SmallRequests
+	if size > largeMessage {
+		budget = s.bounds.LargeRequests
+	}
+	grant, err := budget.Take(s.ctx, size)
+	if err != nil {
+		return err
+	}
+	s.request.Hold(grant)
+	return nil
+}
+
+// readPiece is how much of a large message is asked for at once: what a client may have
+// sent that nobody has taken yet stays small, however large the message is.
+const readPiece = 256 << 10
+
+func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
+	if size <= readPiece {
+		return s.raw.Read(size)
+	}
+	whole := make([]byte, 0, size)
+	for len(whole) < size {
+		piece, err := s.raw.Read(min(readPiece, size-len(whole)))
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range piece {
+			whole = append(whole, b.ReadOnlyData()...)
+		}
+		piece.Free()
+	}
+	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
+}
+
+// unpack decompresses a message, as far as it may be large.
+func (s *boundedStream) unpack(packed mem.BufferSlice) (mem.BufferSlice, error) {
+	c := encoding.GetCompressor(s.raw.RecvCompress())
+	if c == nil {
+		return nil, status.Error(codes.Internal, "a compressed message came without its grpc-encoding")
+	}
+	r, err := c.Decompress(packed.Reader())
+	if err != nil {
+		return nil, status.Error(codes.Internal, "the message could not be decompressed")
+	}
+	out, err := mem.ReadAll(io.LimitReader(r, int64(s.bounds.maxMessage)+1), mem.DefaultBufferPool())
+	if err != nil {
+		out.Free()
+		return nil, status.Error(codes.Internal, "the message could not be decompressed")
+	}
+	if n := uint64(out.Len()); n > s.bounds.maxMessage {
+		out.Free()
+		return nil, &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: n, Unit: "bytes of a decompressed request"}
+	}
+	return out, nil
+}
+
+// SendMsg sends a message once the budget has room for it and the client takes it.
+func (s *boundedStream) SendMsg(m any) error {
+	message, ok := m.(proto.Message)
+	if !ok {
+		return s.ServerStream.SendMsg(m)
+	}
+	out := &outgoing{message: message, size: proto.Size(message)}
+	if out.size > largeMessage && !s.exempt {
+		grant, err := s.bounds.Answers.Take(s.ctx, uint64(out.size))
+		if err != nil {
+			return err
+		}
+		out.release = s.releaseWhenTaken(grant)
+		defer out.releaseUnsent()
+	}
+	defer s.dueWithin(s.bounds.SendTimeout, "send_timeout", "no part of the answer was taken")()
+	return s.ended(s.ServerStream.SendMsg(out))
+}
+
+// releaseWhenTaken returns what gives the part of a large answer back. gRPC keeps the
+// answer until the client has taken it, also when the call is over: a client that does
+// not is disconnected.
+func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
+	c := s.conn
+	if c == nil {
+		return grant.Release
+	}
+	c.hold(grant)
+	late := time.AfterFunc(s.bounds.SendTimeout, func() { c.list.drop(c, "took no answer in time") })
+	return func() {
+		late.Stop()
+		c.release(grant)
+	}
+}
+
+// dueWithin ends the call unless the function that it returns is called in time.
+func (s *boundedStream) dueWithin(timeout time.Duration, setting, what string) (done func()) {
+	if s.raw == nil {
+		return func() {}
+	}
+	late := time.AfterFunc(timeout, func() {
+		slow := &apierr.SlowError{Setting: setting, After: timeout, What: what}
+		s.slow.Store(slow)
+		st, _ := apierr.Convert(slow)
+		_ = s.raw.WriteStatus(st) // it fails if the call is over, which is what is wanted
+	})
+	return func() { late.Stop() }
+}
+
+// ended is err, or why the call was ended.
+func (s *boundedStream) ended(err error) error {
+	if slow := s.slow.Load(); err != nil && slow != nil {
+		return slow
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return status.Error(codes.Internal, "the request was cut off")
+	}
+	if err != nil && s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// process is the real program, serving on a unix socket.
+type process struct {
+	cmd    *exec.Cmd
+	socket string
+	log    *lines
+	ended  chan struct{}
+	conn   *grpc.ClientConn
+}
+
+// lines is a log that is written and read at once.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+// spawn starts the program and waits until it is ready. It is killed in the end if it
+// has not ended by then.
+func spawn(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	dir := t.TempDir()
+	p := &process{cmd: cmd, socket: filepath.Join(dir, "c.sock"), log: &lines{}, ended: make(chan struct{})}
+	cmd.Args = append(cmd.Args, "--unix-socket="+p.socket, "--data-dir="+filepath.Join(dir, "data"))
+	if cmd.Stderr == nil {
+		cmd.Stderr = p.log
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // its state says how it ended
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-p.ended
+	})
+	p.conn = p.dial(t)
+	if err := awaitReady(p.conn); err != nil {
+		t.Fatalf("the daemon does not become ready: %v\n%s", err, p.log)
+	}
+	return p
+}
+
+func (p *process) dial(t testing.TB) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+p.socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// wait returns the exit code once the program has ended.
+func (p *process) wait(t testing.TB, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(within):
+		t.Fatalf("the daemon runs still after %s\n%s", within, p.log)
+		return 0
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/cli"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func TestStop(t *testing.T) {
+	binary := build(t)
+	t.Run("bounded", func(t *testing.T) { stopIsBounded(t, binary) })
+	t.Run("second signal", func(t *testing.T) { secondSignalEndsAtOnce(t, binary) })
+	t.Run("log closed", func(t *testing.T) { logThatNobodyReads(t, binary, true) })
+	t.Run("log full", func(t *testing.T) { logThatNobodyReads(t, binary, false) })
+}
+
+// stopIsBounded stops the real program while calls of many kinds do not end. What
+// waits for a client is cut off, and the store closed.
+func stopIsBounded(t *testing.T, binary string) {
+	const timeout = 2 * time.Second
+	p := spawn(t, exec.Command(binary, "serve", "--shutdown-timeout="+timeout.String()))
+	occupy(t, p)
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+		t.Errorf("it ended with %d\n%s", code, p.log)
+	}
+	if took := time.Since(began); took > timeout+5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if log := p.log.String(); !strings.Contains(log, "calls were cut off") || !strings.Contains(log, "ImportTranscript (1, since") {
+		t.Errorf("the log does not name what was cut off:\n%s", log)
+	}
+}
+
+// secondSignalEndsAtOnce interrupts a stop that would take an hour.
+func secondSignalEndsAtOnce(t *testing.T, binary string) {
+	p := spawn(t, exec.Command(binary, "serve", "--shutdown-timeout=1h"))
+	occupy(t, p)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(p.log.String(), "stopping") {
+		select {
+		case <-p.ended:
+			t.Fatalf("it did not wait\n%s", p.log)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t, time.Minute); code != cli.ExitAtOnce {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+// occupy begins a call that does not end by itself.
+func occupy(t *testing.T, p *process) {
+	t.Helper()
+	stuck, err := contextdv1.NewTranscriptServiceClient(p.conn).ImportTranscript(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: "s"}}}
+	if err := stuck.Send(header); err != nil {
+		t.Fatal(err)
+	}
+	// A call on the same connection makes sure that the first has arrived.
+	if _, err := contextdv1.NewContextServiceClient(p.conn).CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logThatNobodyReads closes the reading end of the log, or lets it fill up: the daemon
+// goes on, and stops as it should.
+func logThatNobodyReads(t *testing.T, binary string, closed bool) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command(binary, "serve", "--log-level=debug", "--store=memory")
+	cmd.Stderr = w
+	p := spawn(t, cmd)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if closed {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := contextdv1.NewContextServiceClient(p.conn)
+	for range 500 { // each is a line of more than 200 bytes, and a pipe holds 64 KiB
+		if _, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+		t.Errorf("it ended with %d", code)
+	}
+}
