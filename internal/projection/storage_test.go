@@ -48,7 +48,7 @@ func TestStoredRecordKeepsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	artifacttest.Golden(t, "projection", m)
-	if err := projection.PutTexts(ctx, store, "s", want.Projection); err != nil {
+	if err := projection.PutTexts(ctx, store, "s", 0, want.Projection); err != nil {
 		t.Fatal(err)
 	}
 	value, err := proto.Marshal(m)

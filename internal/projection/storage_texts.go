@@ -40,8 +40,8 @@ func storeTexts(o Options) storedTexts {
 }
 
 // PutTexts stores the caller's texts among the options beside the session's log, unless
-// they are there; durable on return.
-func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, o Options) error {
+// they are there; durable on return. of, if not 0, is the incarnation that is meant.
+func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, of eventlog.Incarnation, o Options) error {
 	texts := storeTexts(o)
 	if texts.message == nil {
 		return nil
@@ -51,7 +51,7 @@ func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, o Opt
 	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); !ok || missing.Kind != "artifact" {
 		return err
 	}
-	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: TextsKind, ID: id}, texts.message)
+	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: TextsKind, ID: id, Of: of}, texts.message)
 }
 
 // LoadTexts puts the caller's texts back into the options of a record that was read from

@@ -2,11 +2,8 @@ package summarize
 
 import (
 	"context"
-	"strings"
-	"time"
-
-	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"strings"
 )
 
 // attempt asks a backend for the text of one span, chunk by chunk: each text extends
@@ -16,8 +13,8 @@ type attempt struct {
 	n *named
 	p Proposal
 	m Material
-	// created is when the session was made.
-	created time.Time
+	// ctx ends with the scheduler or the session.
+	ctx context.Context
 }
 
 // write returns the summary; it is durable then.
@@ -63,11 +60,11 @@ func (a attempt) write() (Summary, error) {
 func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last bool) (Summary, error) {
 	answered := false
 	out, err := a.n.breaker.execute(func() (Output, error) {
-		ctx, cancel := context.WithTimeout(a.s.ctx, a.n.Timeout)
+		ctx, cancel := context.WithTimeout(a.ctx, a.n.Timeout)
 		defer cancel()
 		out, err := b.Summarize(ctx, r)
-		if a.s.ctx.Err() != nil && err != nil {
-			return Output{}, ErrClosed
+		if a.ctx.Err() != nil && err != nil {
+			return Output{}, &endedError{context.Cause(a.ctx)}
 		}
 		if err != nil {
 			return Output{}, err
@@ -85,7 +82,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		summary = a.add(summary, r, out)
 		if last {
 			summary.Time = a.s.o.Now().UTC().Round(0)
-			err = a.put(summary)
+			err = Put(context.WithoutCancel(a.ctx), a.s.o.Store, a.p.SessionID, a.p.Of, summary)
 		}
 	}
 	if settler, ok := b.(Settler); ok && answered {
@@ -96,18 +93,6 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		settler.Settled(r, settled, err)
 	}
 	return summary, err
-}
-
-// put stores the summary unless its session was deleted meanwhile.
-func (a attempt) put(summary Summary) error {
-	created, err := a.s.session(a.p)
-	if err != nil {
-		return err
-	}
-	if !created.Equal(a.created) {
-		return &eventlog.NotFoundError{Kind: "session", Name: a.p.SessionID}
-	}
-	return Put(context.WithoutCancel(a.s.ctx), a.s.o.Store, a.p.SessionID, summary)
 }
 
 // add counts by the gauge where the backend did not count.

@@ -50,7 +50,7 @@ func newBreaker(name string, coolDown time.Duration) *breaker {
 		Name:        name,
 		Timeout:     coolDown,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return errors.Is(err, ErrClosed) },
+		IsExcluded:  isEnded,
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -58,6 +58,11 @@ func newBreaker(name string, coolDown time.Duration) *breaker {
 		},
 	})
 	return b
+}
+
+func isEnded(err error) bool {
+	var ended *endedError
+	return errors.As(err, &ended)
 }
 
 // execute asks, or fails with a *BreakerOpenError without asking.
@@ -69,7 +74,7 @@ func (b *breaker) execute(ask func() (Output, error)) (Output, error) {
 		switch {
 		case err == nil:
 			b.failures = 0
-		case !errors.Is(err, ErrClosed):
+		case !isEnded(err):
 			b.failures++
 		}
 		return out, err

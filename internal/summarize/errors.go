@@ -15,6 +15,15 @@ var ErrPermanent = errors.New("permanent failure")
 // The work is taken up again after the next start.
 var ErrClosed = errors.New("summaries are shut down")
 
+// endedError is that of a request that was given up for no fault of the summarizer:
+// the scheduler closes, or the session was deleted.
+type endedError struct{ cause error }
+
+func (e *endedError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *endedError) Unwrap() error { return e.cause }
+
 // RejectedError says why a text is not taken for a summary. Another attempt at the
 // same span is not made.
 type RejectedError struct{ Reason string }

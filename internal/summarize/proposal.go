@@ -28,6 +28,9 @@ type Proposal struct {
 	Tokenizer string
 	// Trigger says what caused the proposal, for those who watch.
 	Trigger string
+	// Of is the incarnation of the session that is meant; 0 is the one that the id has
+	// when the work begins.
+	Of eventlog.Incarnation
 }
 
 // SummaryID is the id of the summary that the proposal leads to.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -16,17 +15,16 @@ const reasonBytes = 400
 
 // run carries out one proposal: it ends with the summary stored, or with the reason
 // why not in the journal.
-func (s *Scheduler) run(p Proposal) (Summary, error) {
+func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	n, err := s.o.Registry.lookup(p.Summarizer)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer n.breaker.tell(s.o.Observer.BreakerChanged)
-	created, err := s.session(p)
-	if err != nil {
+	if p.Of, err = s.session(p); err != nil {
 		return Summary{}, err
 	}
-	t, stored, err := s.begin(p)
+	t, stored, err := s.begin(ctx, p)
 	if stored.ID != "" || err != nil {
 		return stored, err
 	}
@@ -34,9 +32,9 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 		return Summary{}, &BreakerOpenError{n.name}
 	}
 	n.breaker.tell(s.o.Observer.BreakerChanged)
-	m, err := s.o.Sessions.Material(s.ctx, p)
+	m, err := s.o.Sessions.Material(ctx, p)
 	if err != nil {
-		if s.ctx.Err() == nil {
+		if ctx.Err() == nil {
 			s.o.Observer.SummaryFailed(p, reason(err))
 		}
 		return Summary{}, err
@@ -46,14 +44,14 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 	}
 	t.Status = pending
 	t.Attempts++
-	if err := putTask(s.ctx, s.o.Store, p, t); err != nil {
+	if err := putTask(ctx, s.o.Store, p, t); err != nil {
 		return Summary{}, err
 	}
 	s.o.Observer.SummaryStarted(p)
-	a := attempt{s, n, p, m, created}
+	a := attempt{s, n, p, m, ctx}
 	summary, err := a.write()
 	if err != nil {
-		return Summary{}, s.failed(p, t, err)
+		return Summary{}, s.failed(ctx, p, t, err)
 	}
 	t.Status, t.Reason = done, ""
 	if err := s.put(p, t); err != nil {
@@ -65,24 +63,26 @@ func (s *Scheduler) run(p Proposal) (Summary, error) {
 	return summary, nil
 }
 
-// session returns when the proposal's session was made, by which it is told apart from
-// a later one of the same name.
-func (s *Scheduler) session(p Proposal) (time.Time, error) {
+// session returns the incarnation of the proposal's session.
+func (s *Scheduler) session(p Proposal) (eventlog.Incarnation, error) {
 	session, err := s.o.Store.Session(context.WithoutCancel(s.ctx), p.SessionID)
+	if err == nil && p.Of != 0 && session.Incarnation != p.Of {
+		err = &eventlog.NotFoundError{Kind: "session", Name: p.SessionID}
+	}
 	if err == nil && session.Head < p.To {
 		err = &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("event %d does not exist; the log ends at %d", p.To, session.Head)}
 	}
-	return session.CreateTime, err
+	return session.Incarnation, err
 }
 
 // begin returns what is known of the proposal: the stored summary, the error that
 // says why it is not tried again, or its task.
-func (s *Scheduler) begin(p Proposal) (task, Summary, error) {
-	stored, ok, err := get(s.ctx, s.o.Store, p.SessionID, p.To, p.SummaryID())
+func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error) {
+	stored, ok, err := get(ctx, s.o.Store, p.SessionID, p.To, p.SummaryID())
 	if err != nil {
 		return task{}, Summary{}, err
 	}
-	t, err := getTask(s.ctx, s.o.Store, p)
+	t, err := getTask(ctx, s.o.Store, p)
 	if err != nil {
 		return task{}, Summary{}, err
 	}
@@ -110,13 +110,13 @@ func (s *Scheduler) begin(p Proposal) (task, Summary, error) {
 }
 
 // failed records the end of an attempt and returns why it ended.
-func (s *Scheduler) failed(p Proposal, t task, err error) error {
+func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) error {
 	var open *BreakerOpenError
 	var rejected *RejectedError
 	switch {
-	case s.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		t.Attempts--
-		err = ErrClosed
+		err = context.Cause(ctx)
 	case errors.As(err, &open):
 		t.Attempts--
 		t.Reason = reason(err)

@@ -46,20 +46,26 @@ type Scheduler struct {
 	// jobs are those waiting and running; queue those waiting, oldest first.
 	jobs  map[jobKey]*job
 	queue []*job
-	// busy are the sessions of running jobs.
-	busy    map[string]bool
+	// busy are the running jobs, by session.
+	busy    map[string]*job
 	workers int
 }
 
-type jobKey struct{ sessionID, taskID string }
+type jobKey struct {
+	sessionID, taskID string
+	of                eventlog.Incarnation
+}
 
 // job is one proposal and its outcome, which may be read once done is closed.
 type job struct {
 	key      jobKey
 	proposal Proposal
-	done     chan struct{}
-	summary  Summary
-	err      error
+	// ctx ends with the scheduler or the session.
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+	summary Summary
+	err     error
 }
 
 // NewScheduler returns a scheduler that works until it is closed.
@@ -82,7 +88,7 @@ func NewScheduler(o Options) *Scheduler {
 	if o.Observer == nil {
 		o.Observer = nobody{}
 	}
-	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]bool{}}
+	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]*job{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
@@ -133,6 +139,24 @@ func (s *Scheduler) Resting(summarizer string) bool {
 	return err == nil && n.breaker.state().Health == Open
 }
 
+// Forget gives up what waits and what runs for a session that was deleted: nobody is
+// asked about it any more.
+func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
+	gone := &eventlog.NotFoundError{Kind: "session", Name: sessionID}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(j *job) bool {
+		theirs := j.key.sessionID == sessionID && j.key.of == of
+		if theirs {
+			s.finish(j, Summary{}, gone)
+		}
+		return theirs
+	})
+	if j := s.busy[sessionID]; j != nil && j.key.of == of {
+		j.cancel(gone)
+	}
+}
+
 // Close gives up what waits, cancels what runs and returns when it has ended. What was
 // given up stays in the journal.
 func (s *Scheduler) Close() {
@@ -157,7 +181,7 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 			return err
 		}
 		for _, session := range sessions {
-			proposals, err := unfinished(ctx, s.o.Store, session.ID)
+			proposals, err := unfinished(ctx, s.o.Store, session)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -189,11 +213,12 @@ func (s *Scheduler) enqueue(p Proposal) *job {
 	if s.closed {
 		return nil
 	}
-	key := jobKey{p.SessionID, p.taskID()}
+	key := jobKey{p.SessionID, p.taskID(), p.Of}
 	if j, ok := s.jobs[key]; ok {
 		return j
 	}
 	j := &job{key: key, proposal: p, done: make(chan struct{})}
+	j.ctx, j.cancel = context.WithCancelCause(s.ctx)
 	s.jobs[key] = j
 	s.queue = append(s.queue, j)
 	if s.workers < s.o.Workers {
@@ -209,18 +234,18 @@ func (s *Scheduler) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		i := slices.IndexFunc(s.queue, func(j *job) bool { return !s.busy[j.key.sessionID] })
+		i := slices.IndexFunc(s.queue, func(j *job) bool { return s.busy[j.key.sessionID] == nil })
 		if i < 0 {
 			s.workers--
 			return
 		}
 		j := s.queue[i]
 		s.queue = slices.Delete(s.queue, i, i+1)
-		s.busy[j.key.sessionID] = true
+		s.busy[j.key.sessionID] = j
 		s.mu.Unlock()
-		summary, err := s.run(j.proposal)
-		if errors.Is(err, context.Canceled) && s.ctx.Err() != nil {
-			err = ErrClosed
+		summary, err := s.run(j.ctx, j.proposal)
+		if errors.Is(err, context.Canceled) && j.ctx.Err() != nil {
+			err = context.Cause(j.ctx)
 		}
 		s.mu.Lock()
 		delete(s.busy, j.key.sessionID)
@@ -231,6 +256,7 @@ func (s *Scheduler) drain() {
 // finish ends a job. The caller holds mu.
 func (s *Scheduler) finish(j *job, summary Summary, err error) {
 	j.summary, j.err = summary, err
+	j.cancel(nil)
 	delete(s.jobs, j.key)
 	close(j.done)
 }

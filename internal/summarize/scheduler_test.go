@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -273,5 +274,63 @@ func TestSessionMadeAnew(t *testing.T) {
 	}
 	if all := w.stored("s"); len(all) != 0 {
 		t.Errorf("%+v", all)
+	}
+}
+
+// TestForgottenSessions: what waits and what runs for a session that was deleted ends,
+// and only that; nobody's breaker counts it.
+func TestForgottenSessions(t *testing.T) {
+	store := sessions(t, "s", "t")
+	backend := &asked{answer: func(ctx context.Context, _ summarize.Request) (summarize.Output, error) {
+		<-ctx.Done()
+		return summarize.Output{}, ctx.Err()
+	}}
+	w := start(t, store, backend, summarize.Options{})
+	of := func(id string, to eventlog.Seq) summarize.Proposal {
+		session, err := store.Session(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := proposal(id, to)
+		p.Of = session.Incarnation
+		return p
+	}
+	running, waiting, other := of("s", 5), of("s", 4), of("t", 5)
+	errs := map[string]chan error{"running": make(chan error, 1), "waiting": make(chan error, 1), "other": make(chan error, 1)}
+	for name, p := range map[string]summarize.Proposal{"running": running, "waiting": waiting, "other": other} {
+		go func() {
+			_, err := w.Do(context.Background(), p)
+			errs[name] <- err
+		}()
+	}
+	for backend.times() < 2 {
+		runtime.Gosched()
+	}
+	w.Forget("s", other.Of) // another incarnation: nothing ends
+	if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+		t.Fatal(err)
+	}
+	w.Forget("s", running.Of)
+	var missing *eventlog.NotFoundError
+	for _, name := range []string{"running", "waiting"} {
+		if err := <-errs[name]; !errors.As(err, &missing) || missing.Name != "s" {
+			t.Errorf("%s ended with %v", name, err)
+		}
+	}
+	select {
+	case err := <-errs["other"]:
+		t.Errorf("the other session's ended with %v", err)
+	default:
+	}
+	appendTo(t, store, "s", epoch)
+	if _, err := w.Do(t.Context(), running); !errors.As(err, &missing) {
+		t.Errorf("carried out for another session: %v", err)
+	}
+	if b := w.registry.Breakers()[0]; b.Failures != 0 {
+		t.Errorf("%+v", b)
+	}
+	w.Close()
+	if err := <-errs["other"]; !errors.Is(err, summarize.ErrClosed) {
+		t.Errorf("the other session's ended with %v", err)
 	}
 }

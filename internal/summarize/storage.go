@@ -41,9 +41,9 @@ func workKey(from, to eventlog.Seq, summarizer, instructions string, n int) stri
 const storedVersion = 1
 
 // Put stores a summary beside the log; durable on return. One with the same id and
-// span is replaced.
-func Put(ctx context.Context, store eventlog.Store, sessionID string, s Summary) error {
-	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID}, s.stored())
+// span is replaced. of, if not 0, is the incarnation of the session that it is of.
+func Put(ctx context.Context, store eventlog.Store, sessionID string, of eventlog.Incarnation, s Summary) error {
+	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Of: of}, s.stored())
 }
 
 func (s Summary) stored() *storagev1.Summary {

@@ -30,7 +30,7 @@ func TestSummariesComeBack(t *testing.T) {
 			Time: time.Unix(rapid.Int64Range(0, 1<<35).Draw(t, "time"), 123456789).UTC(), Version: rapid.Uint32().Draw(t, "version"),
 		}
 		s.ID = summarize.SummaryID(s.From, s.To, s.Summarizer, s.Instructions)
-		if err := summarize.Put(t.Context(), store, "s", s); err != nil {
+		if err := summarize.Put(t.Context(), store, "s", 0, s); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, s)

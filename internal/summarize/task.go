@@ -47,7 +47,7 @@ func (p Proposal) requestID() string {
 // putTask is durable on return.
 func putTask(ctx context.Context, store eventlog.Store, p Proposal, t task) error {
 	t.Proposal = p
-	return artifact.Put(ctx, store, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID()}, t.stored())
+	return artifact.Put(ctx, store, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Of: p.Of}, t.stored())
 }
 
 func (t task) stored() *storagev1.SummaryTask {
@@ -88,7 +88,8 @@ func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
 
 // unfinished returns the pending tasks of a session, oldest first, that no summary
 // has overtaken.
-func unfinished(ctx context.Context, store eventlog.Store, sessionID string) ([]Proposal, error) {
+func unfinished(ctx context.Context, store eventlog.Store, session eventlog.Session) ([]Proposal, error) {
+	sessionID := session.ID
 	var newest eventlog.Seq
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, Reverse: true}) {
 		if err != nil {
@@ -107,6 +108,7 @@ func unfinished(ctx context.Context, store eventlog.Store, sessionID string) ([]
 			return nil, err
 		}
 		if t.Status == pending {
+			t.Proposal.Of = session.Incarnation
 			all = append(all, t.Proposal)
 		}
 	}

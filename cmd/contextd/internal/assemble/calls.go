@@ -84,12 +84,12 @@ func estimate(r projection.Record) uint64 { return r.Tokens + r.Injected + r.Bud
 // from now on; durable on return. Calls of one session are numbered one after the
 // other. *eventlog.NotFoundError if there is no such session or projection.
 func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, error) {
-	_, release, err := e.sessions.acquire(ctx, c.SessionID)
+	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
 		return budget.Calibration{}, err
 	}
 	defer release()
-	info, err := e.store.Session(ctx, c.SessionID)
+	info, err := s.look(ctx, e.store)
 	if err != nil {
 		return budget.Calibration{}, err
 	}
@@ -122,7 +122,7 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 	}
 	// A call is derived from the calls before it, too: it stands behind them, so
 	// that a fork which has one call has every call that its calibration is from.
-	return recorded.Calibration, recorded.put(ctx, e.store, max(at, newest.seq))
+	return recorded.Calibration, recorded.put(ctx, e.store, s.of, max(at, newest.seq))
 }
 
 // sent is the projection that a call was made from.

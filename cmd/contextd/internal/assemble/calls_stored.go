@@ -20,8 +20,8 @@ const (
 )
 
 // put stores the call at an event; durable on return.
-func (c RecordedCall) put(ctx context.Context, store eventlog.Store, at eventlog.Seq) error {
-	return artifact.Put(ctx, store, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number)}, c.stored())
+func (c RecordedCall) put(ctx context.Context, store eventlog.Store, of eventlog.Incarnation, at eventlog.Seq) error {
+	return artifact.Put(ctx, store, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
 }
 
 func (c RecordedCall) stored() *storagev1.ModelCall {

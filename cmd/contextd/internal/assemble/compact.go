@@ -15,6 +15,8 @@ import (
 // demand it.
 type Compaction struct {
 	SessionID string
+	// Of, if not 0, is the incarnation of the session that is meant.
+	Of eventlog.Incarnation
 	// Request gives the budget and the policy of a session that was never assembled,
 	// and how summaries are made. Any other is compacted under the policy and budget of
 	// its newest projection.
@@ -71,7 +73,8 @@ func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (Plan, error)
 // projection.
 func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in inputs, previous string, err error) {
 	in.session = s
-	info, err := e.store.Session(ctx, c.SessionID)
+	s.pinned = c.Of
+	info, err := s.look(ctx, e.store)
 	if err != nil {
 		return in, "", err
 	}
@@ -114,6 +117,9 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if in.summaries, err = e.offered(ctx, s, in); c.Summary != "" {
 		// No summary that was made ahead of need takes the place of the caller's own.
 		in.summaries = slices.DeleteFunc(in.summaries, func(s summarize.Summary) bool { return s.ID != in.before.Summary })
+	}
+	if err == nil {
+		_, err = s.look(ctx, e.store)
 	}
 	return in, previous, err
 }
@@ -266,7 +272,7 @@ func (e *Engine) PutSummary(ctx context.Context, p summarize.Proposal, text stri
 		ID: summarize.SummaryID(p.From, p.To, summarize.Caller, text), From: p.From, To: p.To, Text: text, Ledger: m.Ledger, Index: m.Index,
 		Summarizer: summarize.Caller, Extends: p.Extends, Time: e.opts.Clock(), Version: summarize.Version,
 	}
-	if err := summarize.Put(ctx, e.store, p.SessionID, s); err != nil {
+	if err := summarize.Put(ctx, e.store, p.SessionID, p.Of, s); err != nil {
 		return summarize.Summary{}, err
 	}
 	e.sessions.summarize(p.SessionID)

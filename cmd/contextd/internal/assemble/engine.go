@@ -113,6 +113,9 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := s.look(ctx, e.store); err != nil {
+		return nil, nil, err
+	}
 	if wait {
 		if p, due := e.proposal(in, req); due {
 			return nil, p, nil
@@ -149,13 +152,17 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 		return nil, err
 	}
 	out.cacheHints()
-	if err := e.skip(ctx, s, out, req.Have); err != nil || recorded {
+	if err := e.skip(ctx, s, out, req.Have); err != nil {
+		return nil, err
+	}
+	if recorded {
+		_, err := s.look(ctx, e.store)
 		return out, err
 	}
 	if out.Projection.ID, err = e.nextID(ctx, req.SessionID, record.AsOf); err != nil {
 		return nil, err
 	}
-	if err := e.putRecord(ctx, req.SessionID, out.Projection); err != nil {
+	if err := e.putRecord(ctx, s, out.Projection); err != nil {
 		return nil, err
 	}
 	s.remember(out.Projection, messages, p.conv)

@@ -66,7 +66,10 @@ const (
 // *eventlog.NotFoundError if there is no such session, call or block;
 // *eventlog.InvalidError where the call cannot tell what was sent.
 func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, text string) (Explanation, error) {
-	info, err := e.store.Session(ctx, sessionID)
+	// A session of its own, so that nothing kept in memory can flatter the answer.
+	s := &session{id: sessionID}
+	s.reset()
+	info, err := s.look(ctx, e.store)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -86,9 +89,6 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		return Explanation{}, err
 	}
 	out.Projection = &r
-	// A session of its own, so that nothing kept in memory can flatter the answer.
-	s := &session{id: sessionID}
-	s.reset()
 	p, err := e.again(ctx, s, r)
 	if err != nil {
 		return Explanation{}, err
@@ -113,7 +113,9 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if other := difference(r, remade(r, p, messages)); other != "" {
 		return Explanation{}, unknowable("what was sent in call %d cannot be made again (%s)", call.Number, other)
 	}
-	out.Seen, out.Sightings, err = x.explain(ctx, messages)
+	if out.Seen, out.Sightings, err = x.explain(ctx, messages); err == nil {
+		_, err = s.look(ctx, e.store)
+	}
 	return out, err
 }
 

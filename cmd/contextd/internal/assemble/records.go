@@ -16,15 +16,15 @@ const recordKind = projection.ArtifactKind
 const keySearch = 256
 
 // putRecord stores the caller's texts, then the record that names them; durable on return.
-func (e *Engine) putRecord(ctx context.Context, sessionID string, r projection.Record) error {
-	if err := projection.PutTexts(ctx, e.store, sessionID, r.Projection); err != nil {
+func (e *Engine) putRecord(ctx context.Context, s *session, r projection.Record) error {
+	if err := projection.PutTexts(ctx, e.store, s.id, s.of, r.Projection); err != nil {
 		return err
 	}
 	m, err := r.Stored()
 	if err != nil {
 		return fmt.Errorf("encode projection record: %w", err)
 	}
-	return artifact.Put(ctx, e.store, sessionID, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID}, m)
+	return artifact.Put(ctx, e.store, s.id, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Of: s.of}, m)
 }
 
 // search returns the newest record up to asOf that matches, looking at no more

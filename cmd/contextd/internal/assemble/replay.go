@@ -26,19 +26,25 @@ func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (pr
 	if in.summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
 		return projected{}, err
 	}
+	if _, err := s.look(ctx, e.store); err != nil {
+		return projected{}, err
+	}
 	return in.run()
 }
 
 // Replay computes a recorded projection anew from the log and the recorded state
 // and says whether it gives the same bytes, or where it first differs.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
+	// A session of its own, so that nothing kept in memory can flatter the answer.
+	s := &session{id: sessionID}
+	s.reset()
+	if _, err := s.look(ctx, e.store); err != nil {
+		return Replay{}, err
+	}
 	r, err := e.record(ctx, sessionID, projectionID)
 	if err != nil {
 		return Replay{}, err
 	}
-	// A session of its own, so that nothing kept in memory can flatter the answer.
-	s := &session{id: sessionID}
-	s.reset()
 	p, err := e.again(ctx, s, r)
 	if err != nil {
 		return Replay{}, err

@@ -42,7 +42,8 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	if s.report == nil {
 		return BudgetReport{}, false, nil
 	}
-	r := s.report.record
+	last := *s.report
+	r := last.record
 	gauge, err := e.gauge(r.Budget)
 	if err != nil {
 		return BudgetReport{}, false, err
@@ -51,7 +52,10 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	if err != nil {
 		return BudgetReport{}, false, err
 	}
-	used := r.Tokens + conv.Tokens() - min(s.report.raw, conv.Tokens())
+	if s.report == nil {
+		return BudgetReport{}, false, nil // it was of another session that had the id
+	}
+	used := r.Tokens + conv.Tokens() - min(last.raw, conv.Tokens())
 	return reportOf(r.Budget, used, conv.Tokens(), nil), true, nil
 }
 

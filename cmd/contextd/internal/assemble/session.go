@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -30,10 +29,11 @@ type session struct {
 	summarized bool
 	chars      int
 
-	// born tells the session from another that had its name before; head is the
-	// log's as it was last seen.
-	born time.Time
-	head eventlog.Seq
+	// of is the incarnation that what follows is of, and pinned the one that whoever
+	// has the session works on; 0 before it looked. head is the log's as it was last
+	// seen.
+	of, pinned eventlog.Incarnation
+	head       eventlog.Seq
 
 	convs   map[string]*reduce.Conversation           // by tokenizer, and how the log is read
 	encoded map[string]map[*reduce.Group]encodedGroup // by format
@@ -92,6 +92,7 @@ func (s *session) reset() {
 	s.projectors = map[string]projection.Policy{}
 	s.turns = 0
 	s.head = 0
+	s.of = 0
 }
 
 // maxProjectors bounds how many policies a session keeps at hand.
@@ -148,18 +149,13 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 	return conv, nil
 }
 
-// upTo is asOf, or the log's head, and forgets everything about another session that
-// had the name before.
+// upTo is asOf, or the log's head.
 func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
-	info, err := store.Session(ctx, s.id)
-	var gone *eventlog.NotFoundError
-	if errors.As(err, &gone) || err == nil && (!info.CreateTime.Equal(s.born) || info.Head < s.head) {
-		s.reset() // it was deleted, and what has its name, now or later, is another
-	}
+	info, err := s.look(ctx, store)
 	if err != nil {
 		return 0, err
 	}
-	s.born, s.head = info.CreateTime, info.Head
+	s.head = info.Head
 	if asOf == nil {
 		return info.Head, nil
 	}
@@ -167,6 +163,28 @@ func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog
 		return 0, &eventlog.NotFoundError{Kind: "event", Name: seqName(*asOf)}
 	}
 	return *asOf, nil
+}
+
+// look returns the session as it stands, and forgets everything about another that had
+// its id before. For whoever has the session, the first look decides which one it works
+// on: a later one is a *eventlog.NotFoundError where that one is gone. So what was read
+// between two looks is of one session, and what is computed after them is of no mixture.
+func (s *session) look(ctx context.Context, store eventlog.Store) (eventlog.Session, error) {
+	info, err := store.Session(ctx, s.id)
+	var gone *eventlog.NotFoundError
+	if errors.As(err, &gone) || err == nil && info.Incarnation != s.of {
+		s.reset()
+	}
+	if err != nil {
+		return info, err
+	}
+	if s.of = info.Incarnation; s.pinned == 0 {
+		s.pinned = s.of
+	}
+	if s.pinned != s.of {
+		return info, &eventlog.NotFoundError{Kind: "session", Name: s.id}
+	}
+	return info, nil
 }
 
 // remember keeps what was recorded, for the next comparison and for estimates. What

@@ -42,6 +42,7 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	if summarized {
 		s.summaries = nil
 	}
+	s.pinned = 0
 	return s, func() {
 		all.leave(s, s.grown())
 		s.turn <- struct{}{}

@@ -139,7 +139,7 @@ func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Reques
 	tokens := pipeline.SummaryTokens(in.budget)
 	tokens -= tokens / 6 // for the quotation marks
 	return &summarize.Proposal{
-		SessionID: req.SessionID, From: span.From, To: span.To, Extends: span.Extends,
+		SessionID: req.SessionID, Of: in.session.of, From: span.From, To: span.To, Extends: span.Extends,
 		Summarizer: of.Summarizer, Instructions: of.Instructions, MaxInputTokens: of.MaxInputTokens,
 		MaxOutputTokens: tokens, Tokenizer: in.conv.Gauge().Tokenizer(), Trigger: trigger,
 	}
@@ -194,6 +194,7 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 		return summarize.Material{}, err
 	}
 	defer release()
+	s.pinned = p.Of
 	conv, err := s.conversation(ctx, e.store, gauge, nil)
 	if err != nil {
 		return summarize.Material{}, err
@@ -206,6 +207,9 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 			return summarize.Material{}, err
 		}
 		out.Older, after = older[0].Text, older[0].To
+	}
+	if _, err := s.look(ctx, e.store); err != nil {
+		return summarize.Material{}, err
 	}
 	out.Groups = conv.Span(after, p.To)
 	pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), conv)

@@ -252,3 +252,34 @@ func TestACutAfterARejectionIsTold(t *testing.T) {
 		t.Errorf("told was %+v", e)
 	}
 }
+
+// A veto, and what is being asked about, end with the session: one that has its id
+// afterwards is asked about anew, even where everything in it is the same.
+func TestAVetoEndsWithItsSession(t *testing.T) { synctest.Test(t, vetoEndsWithItsSession) }
+
+func vetoEndsWithItsSession(t *testing.T) {
+	w := start(t, &model{answer: writes})
+	vetoes := w.serve(block)
+	for round := range 3 {
+		w.open(12)
+		w.assemble()
+		synctest.Wait()
+		w.assemble() // the same span is not asked about again
+		synctest.Wait()
+		if n := len(vetoes.calls); n != 1 {
+			t.Fatalf("hooks were asked %d times", n)
+		}
+		<-vetoes.calls
+		session, err := w.store.Session(t.Context(), "s")
+		if err == nil {
+			err = w.store.DeleteSession(t.Context(), "s", session.Incarnation)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round > 0 { // the first is replaced before its deletion has ended
+			w.engine.Forget("s")
+			w.Forget("s", session.Incarnation)
+		}
+	}
+}

@@ -27,6 +27,8 @@ type Scheduler interface {
 	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
 	// Resting reports whether a summarizer is left alone now.
 	Resting(summarizer string) bool
+	// Forget gives up what is to be made for a session that was deleted.
+	Forget(sessionID string, of eventlog.Incarnation)
 }
 
 // Options are what a Compactor works with. All are required.
@@ -53,13 +55,21 @@ type Compactor struct {
 	closed bool
 	// ahead is the last event of the span, by session, of which a summary is being asked
 	// about or made ahead of need, and refused that of the span that was vetoed last.
-	ahead   map[string]eventlog.Seq
-	refused map[string]eventlog.Seq
+	ahead   map[life]eventlog.Seq
+	refused map[life]eventlog.Seq
 }
+
+// life is a session from its creation to its deletion.
+type life struct {
+	sessionID string
+	of        eventlog.Incarnation
+}
+
+func lifeOf(p summarize.Proposal) life { return life{p.SessionID, p.Of} }
 
 // New returns a compactor that works until it is closed.
 func New(o Options) *Compactor {
-	c := &Compactor{Options: o, ahead: map[string]eventlog.Seq{}, refused: map[string]eventlog.Seq{}}
+	c := &Compactor{Options: o, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -74,15 +84,21 @@ func (c *Compactor) Close() {
 	c.work.Wait()
 }
 
+// Forget ends what is kept, or under way, for a session that was deleted.
+func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
+	c.mu.Lock()
+	delete(c.ahead, life{sessionID, of})
+	delete(c.refused, life{sessionID, of})
+	c.mu.Unlock()
+	c.Scheduler.Forget(sessionID, of)
+}
+
 // Request asks for a compaction now.
 type Request struct {
 	assemble.Compaction
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode    string
 	Trigger eventlog.CompactionTrigger
-
-	// created tells the session from a later one of its name.
-	created time.Time
 }
 
 // The outcomes of a compaction that was no error.
@@ -115,7 +131,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	r.created = session.CreateTime
+	r.Of = session.Incarnation
 	plan, err := c.Engine.PlanCompaction(ctx, r.Compaction)
 	if err != nil {
 		return Outcome{}, err

@@ -3,7 +3,6 @@ package compact
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
@@ -55,29 +54,17 @@ func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacte
 	return c.append(context.WithoutCancel(ctx), r, eventlog.Event{ID: id, Time: now, Body: body})
 }
 
-// append puts an event behind the session's log, however far that has grown, unless the
-// session was deleted: an append alone would make it anew.
+// append puts an event after all others of the session's log, unless the session was
+// deleted: an append alone would make it anew.
 func (c *Compactor) append(ctx context.Context, r Request, event eventlog.Event) (eventlog.Seq, error) {
-	for {
-		session, err := c.Store.Session(ctx, r.SessionID)
-		if err == nil && !session.CreateTime.Equal(r.created) {
-			err = &eventlog.NotFoundError{Kind: "session", Name: r.SessionID}
-		}
-		if err != nil {
-			return 0, err
-		}
-		commit, err := c.Store.Append(ctx, r.SessionID, eventlog.Batch{Events: []eventlog.Event{event}, Time: event.Time, ExpectedHead: &session.Head})
-		var grown *eventlog.HeadMismatchError
-		if errors.As(err, &grown) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		receipts, err := commit.Wait(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return receipts[0].Seq, nil
+	batch := eventlog.Batch{Events: []eventlog.Event{event}, Time: event.Time, Of: &r.Of}
+	commit, err := c.Store.Append(ctx, r.SessionID, batch)
+	if err != nil {
+		return 0, err
 	}
+	receipts, err := commit.Wait(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return receipts[0].Seq, nil
 }

@@ -17,13 +17,13 @@ import (
 func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) eventlog.Seq {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if through, ok := c.ahead[p.SessionID]; ok {
+	if through, ok := c.ahead[lifeOf(p)]; ok {
 		return through
 	}
-	if c.closed || c.refused[p.SessionID] >= p.To || c.Scheduler.Resting(p.Summarizer) {
+	if c.closed || c.refused[lifeOf(p)] >= p.To || c.Scheduler.Resting(p.Summarizer) {
 		return 0
 	}
-	c.ahead[p.SessionID] = p.To
+	c.ahead[lifeOf(p)] = p.To
 	c.work.Go(func() {
 		defer c.ended(p)
 		c.make(p, pressure)
@@ -36,8 +36,8 @@ func (c *Compactor) Proposed(p summarize.Proposal, pressure assemble.Pressure) e
 func (c *Compactor) ended(p summarize.Proposal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ahead[p.SessionID] == p.To {
-		delete(c.ahead, p.SessionID)
+	if c.ahead[lifeOf(p)] == p.To {
+		delete(c.ahead, lifeOf(p))
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *Compactor) do(p summarize.Proposal) {
 // makeOther has the span summarised that the hooks' terms lead to, if they lead to any.
 func (c *Compactor) makeOther(p summarize.Proposal, terms lifecycle.Terms) {
 	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
-		SessionID: p.SessionID, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
+		SessionID: p.SessionID, Of: p.Of, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
 		Request: assemble.Request{Policy: assemble.Policy{Summaries: assemble.SummaryPolicy{
 			Summarizer: p.Summarizer, Instructions: p.Instructions, MaxInputTokens: p.MaxInputTokens,
 		}}},
@@ -101,7 +101,7 @@ func (c *Compactor) refuse(p summarize.Proposal) {
 	if len(c.refused) >= maxRefused {
 		clear(c.refused)
 	}
-	c.refused[p.SessionID] = p.To
+	c.refused[lifeOf(p)] = p.To
 }
 
 // Collapsed implements assemble.Watcher: the budget forced groups to leave.

@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
@@ -45,60 +48,74 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 		head := eventlog.Seq(req.GetExpectedHead())
 		expected = &head
 	}
-	return s.admitEvents(ctx, req.GetSessionId(), events, expected)
+	return s.admitEvents(ctx, req.GetSessionId(), eventlog.Batch{Events: events, ExpectedHead: expected})
 }
 
-// admitEvents fills the events in; the caller gives them away.
-func (s *Server) admitEvents(ctx context.Context, id string, events []eventlog.Event, expected *eventlog.Seq) (pendingAppend, error) {
-	total, err := s.limits.checkBatch(events)
-	if err != nil {
-		return pendingAppend{}, err
+// admitEvents has events appended to the session that has the id, or makes it. Where
+// the session is deleted meanwhile, or somebody else makes it first, what was found out
+// of it is found out anew.
+func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch) (pendingAppend, error) {
+	for {
+		known, err := s.settingsOf(ctx, id)
+		if err != nil {
+			return pendingAppend{}, err
+		}
+		b.Of = &known.session.Incarnation
+		p, err := s.admitKnown(ctx, id, known, b)
+		if err == nil || ctx.Err() != nil || !changed(err, id, known) {
+			return p, err
+		}
 	}
-	known, err := s.checkSession(ctx, id, len(events), total)
-	if err != nil {
-		return pendingAppend{}, err
-	}
+}
+
+// changed reports whether an append failed because the session is not what is known.
+func changed(err error, id string, known knownSession) bool {
+	var missing *eventlog.NotFoundError
+	var exists *eventlog.ExistsError
 	if known.exists {
-		if err := s.restoreCallIDs(ctx, id, known.settings.tokenizer, events); err != nil {
+		return errors.As(err, &missing) && missing.Kind == "session" && missing.Name == id
+	}
+	return errors.As(err, &exists)
+}
+
+// admitTo has events appended to one incarnation of a session.
+func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pendingAppend, error) {
+	known, err := s.settingsOf(ctx, id)
+	if err != nil {
+		return pendingAppend{}, err
+	}
+	return s.admitKnown(ctx, id, known, b)
+}
+
+func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch) (pendingAppend, error) {
+	total, err := s.limits.checkBatch(b.Events)
+	if err != nil {
+		return pendingAppend{}, err
+	}
+	if err := s.limits.checkRoom(known.session, len(b.Events), total); err != nil {
+		return pendingAppend{}, err
+	}
+	b.Events = slices.Clone(b.Events) // filled in for this session
+	if known.exists {
+		if err := s.restoreCallIDs(ctx, id, known.settings.tokenizer, b.Events); err != nil {
 			return pendingAppend{}, err
 		}
 	}
-	p := pendingAppend{sessionID: id, admitted: s.clock(), sizes: make([]uint64, len(events))}
-	if err := s.complete(events, known.settings.tokenizer, p); err != nil {
+	p := pendingAppend{sessionID: id, admitted: s.clock(), sizes: make([]uint64, len(b.Events))}
+	if err := s.complete(b.Events, known.settings.tokenizer, p); err != nil {
 		return pendingAppend{}, err
 	}
-	batch := eventlog.Batch{Events: events, ExpectedHead: expected, Time: p.admitted}
-	push := func() (err error) {
-		p.commit, err = s.store.Append(ctx, id, batch)
+	b.Time = p.admitted
+	push := func(ctx context.Context) (err error) {
+		p.commit, err = s.store.Append(ctx, id, b)
 		return err
 	}
 	if known.exists {
-		err = push()
+		err = push(ctx)
 	} else {
-		err = s.quota.make(push)
+		err = s.quota.make(ctx, push)
 	}
 	return p, err
-}
-
-type knownSession struct {
-	settings settings
-	exists   bool
-}
-
-// checkSession finds the session's settings and holds its log against the
-// limits.
-func (s *Server) checkSession(ctx context.Context, id string, events int, bytes uint64) (knownSession, error) {
-	found, exists, err := s.settingsOf(ctx, id)
-	if err != nil {
-		return knownSession{}, err
-	}
-	var session eventlog.Session
-	if exists && (s.limits.MaxSessionEvents > 0 || s.limits.MaxSessionBytes > 0) {
-		if session, err = s.store.Session(ctx, id); err != nil {
-			return knownSession{}, err
-		}
-	}
-	return knownSession{found, exists}, s.limits.checkRoom(session, events, bytes)
 }
 
 // complete gives the events what only the edge can give, and measures them.
@@ -146,13 +163,28 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		bytes += p.sizes[i]
 	}
 	s.meter.Appended(ctx, s.clock().Sub(p.admitted), fresh, bytes)
-	report, ok, err := s.engine.Estimate(ctx, p.sessionID)
-	switch {
-	case err != nil:
-		// The events are durable and the client must learn it; the estimate can wait.
-		s.logger.WarnContext(ctx, "no budget estimate", "session_id", p.sessionID, "error", err)
-	case ok:
-		out.Budget = wire.BudgetReportToProto(report)
-	}
+	out.Budget = s.estimate(ctx, p.sessionID)
 	return out, nil
+}
+
+// estimate is the budget after an append; nil if nothing is known. The events are
+// durable and the client must learn it, so nothing here may fail the call: a client
+// that repeated it would have its events twice.
+func (s *Server) estimate(ctx context.Context, id string) (out *contextdv1.BudgetReport) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.logger.ErrorContext(ctx, "no budget estimate", "session_id", id, "panic", v, "stack", string(debug.Stack()))
+			out = nil
+		}
+	}()
+	report, ok, err := s.engine.Estimate(ctx, id)
+	var missing *eventlog.NotFoundError
+	switch {
+	case errors.As(err, &missing) || ctx.Err() != nil: // the session was deleted since, or nobody waits
+	case err != nil:
+		s.logger.WarnContext(ctx, "no budget estimate", "session_id", id, "error", err)
+	case ok:
+		return wire.BudgetReportToProto(report)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"sync"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -19,70 +20,57 @@ type settings struct {
 	tokenizer string
 }
 
-// sessionCache keeps the settings of the sessions used last. The zero value with
-// a limit is ready.
-type sessionCache struct {
+// settingsCache keeps the settings of the sessions used last. Whoever looks one up
+// names its incarnation, so that nothing is found of another that had its id. The
+// zero value with a limit is ready.
+type settingsCache struct {
 	mu    sync.Mutex
 	limit int
-	byID  map[string]*list.Element
+	of    map[eventlog.Incarnation]*list.Element
 	order list.List // most recently used first
-	// forgotten counts calls of forget: what was read from the store before one
-	// of them may be of a session that is gone.
-	forgotten uint64
 }
 
-type cachedSession struct {
-	id       string
+type cachedSettings struct {
+	of       eventlog.Incarnation
 	settings settings
 }
 
-func (c *sessionCache) get(id string) (settings, bool) {
+func (c *settingsCache) get(of eventlog.Incarnation) (settings, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.byID[id]
+	e, ok := c.of[of]
 	if !ok {
 		return settings{}, false
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(cachedSession).settings, true
+	return e.Value.(cachedSettings).settings, true
 }
 
-// generation is what put must be told; it is read before the session is.
-func (c *sessionCache) generation() uint64 {
+func (c *settingsCache) put(of eventlog.Incarnation, s settings) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.forgotten
-}
-
-// put keeps the settings unless any session was forgotten since.
-func (c *sessionCache) put(since uint64, id string, s settings) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if since != c.forgotten {
-		return
-	}
-	if e, ok := c.byID[id]; ok {
-		e.Value = cachedSession{id, s}
+	if e, ok := c.of[of]; ok {
 		c.order.MoveToFront(e)
 		return
 	}
-	if c.byID == nil {
-		c.byID = map[string]*list.Element{}
+	if c.of == nil {
+		c.of = map[eventlog.Incarnation]*list.Element{}
 	}
-	c.byID[id] = c.order.PushFront(cachedSession{id, s})
+	c.of[of] = c.order.PushFront(cachedSettings{of, s})
 	if c.order.Len() > c.limit {
-		oldest := c.order.Back()
-		c.order.Remove(oldest)
-		delete(c.byID, oldest.Value.(cachedSession).id)
+		c.drop(c.order.Back())
 	}
 }
 
-func (c *sessionCache) forget(id string) {
+func (c *settingsCache) forget(of eventlog.Incarnation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgotten++
-	if e, ok := c.byID[id]; ok {
-		c.order.Remove(e)
-		delete(c.byID, id)
+	if e, ok := c.of[of]; ok {
+		c.drop(e)
 	}
+}
+
+func (c *settingsCache) drop(e *list.Element) {
+	c.order.Remove(e)
+	delete(c.of, e.Value.(cachedSettings).of)
 }

@@ -18,6 +18,8 @@ import (
 // Compactor carries out compactions; *compact.Compactor is the one there is.
 type Compactor interface {
 	Compact(ctx context.Context, r compact.Request) (compact.Outcome, error)
+	// Forget ends what is kept, or under way, for a session that was deleted.
+	Forget(sessionID string, of eventlog.Incarnation)
 }
 
 // CompactSession makes a session's context smaller now.

@@ -28,31 +28,38 @@ func (s *Server) tokenizer(b *contextdv1.Budget) (string, error) {
 	return resolved.Tokenizer, nil
 }
 
-// settingsOf returns the settings of a session. known is false if there is no
-// such session: then they are those it would be made with.
-func (s *Server) settingsOf(ctx context.Context, id string) (_ settings, known bool, _ error) {
-	if cached, ok := s.sessions.get(id); ok {
-		return cached, true, nil
-	}
-	since := s.sessions.generation()
+// knownSession is what a call goes by: a session and its settings, or, where there is
+// none, the settings it would be made with.
+type knownSession struct {
+	session  eventlog.Session
+	settings settings
+	exists   bool
+}
+
+// settingsOf returns what is known of a session.
+func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error) {
 	session, err := s.store.Session(ctx, id)
 	var missing *eventlog.NotFoundError
 	if errors.As(err, &missing) {
 		fresh, err := s.newSettings(wire.Settings{})
-		return fresh, false, err
+		return knownSession{settings: fresh}, err
 	}
 	if err != nil {
-		return settings{}, false, err
+		return knownSession{}, err
+	}
+	found := knownSession{session: session, exists: true}
+	var cached bool
+	if found.settings, cached = s.settings.get(session.Incarnation); cached {
+		return found, nil
 	}
 	decoded, err := wire.DecodeSettings(session.Settings)
 	if err != nil {
-		return settings{}, true, err
+		return found, err
 	}
-	found, err := s.newSettings(decoded)
-	if err == nil {
-		s.sessions.put(since, id, found)
+	if found.settings, err = s.newSettings(decoded); err == nil {
+		s.settings.put(session.Incarnation, found.settings)
 	}
-	return found, true, err
+	return found, err
 }
 
 func (s *Server) newSettings(w wire.Settings) (settings, error) {
@@ -65,11 +72,11 @@ func (s *Server) newSettings(w wire.Settings) (settings, error) {
 
 // existing is settingsOf for calls that need the session to be there.
 func (s *Server) existing(ctx context.Context, id string) (settings, error) {
-	found, known, err := s.settingsOf(ctx, id)
-	if err == nil && !known {
+	found, err := s.settingsOf(ctx, id)
+	if err == nil && !found.exists {
 		err = &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
-	return found, err
+	return found.settings, err
 }
 
 // spec is the budget that holds for a request. Where it reserves nothing for

@@ -206,7 +206,7 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 		_, err := s.create(ctx, eventlog.Session{ID: target, CreateTime: s.clock(), Labels: labels})
 		return err
 	}
-	return s.quota.make(func() error {
+	return s.quota.make(ctx, func(ctx context.Context) error {
 		_, err := s.store.Fork(ctx, eventlog.ForkRequest{ParentID: parent, NewID: target, Time: s.clock(), Labels: labels})
 		return err
 	})
@@ -215,17 +215,22 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 // importSession has the session begun if there is none and appends the events in
 // batches within the limits.
 func (s *Server) importSession(ctx context.Context, id string, begin func() error, events []eventlog.Event, out *contextdv1.ImportTranscriptResponse) error {
-	_, known, err := s.settingsOf(ctx, id)
+	known, err := s.settingsOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !known {
+	if !known.exists {
 		err := begin()
 		var exists *eventlog.ExistsError
 		if err != nil && !errors.As(err, &exists) {
 			return err
 		}
+		if known, err = s.settingsOf(ctx, id); err != nil {
+			return err
+		}
 	}
+	// All batches go to one incarnation: another would begin in the middle.
+	of := known.session.Incarnation
 	for len(events) > 0 {
 		n := s.limits.batchOf(events)
 		batch := make([]eventlog.Event, n)
@@ -233,7 +238,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 			batch[i] = untimed(events[i])
 		}
 		events = events[n:]
-		p, err := s.admitEvents(ctx, id, batch, nil)
+		p, err := s.admitTo(ctx, id, eventlog.Batch{Events: batch, Of: &of})
 		if err != nil {
 			return fmt.Errorf("import into session %q: %w", id, err)
 		}

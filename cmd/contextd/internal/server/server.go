@@ -98,7 +98,7 @@ type Server struct {
 	logger   *slog.Logger
 	meter    Meter
 
-	sessions sessionCache
+	settings settingsCache
 	quota    sessionQuota
 
 	drainOnce sync.Once
@@ -131,7 +131,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.transcripts.server = s
 	s.compaction = newCompactions(s, o)
-	s.sessions.limit = cachedSessions
+	s.settings.limit = cachedSessions
 	if _, err := s.tokenizer(nil); err != nil {
 		return nil, err
 	}

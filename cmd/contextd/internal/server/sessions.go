@@ -44,7 +44,7 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 
 func (s *Server) create(ctx context.Context, session eventlog.Session) (eventlog.Session, error) {
 	var out eventlog.Session
-	err := s.quota.make(func() (err error) {
+	err := s.quota.make(ctx, func(ctx context.Context) (err error) {
 		out, err = s.store.CreateSession(ctx, session)
 		return err
 	})
@@ -105,7 +105,7 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 		at = parent.Head
 	}
 	var fork eventlog.Session
-	err := s.quota.make(func() (err error) {
+	err := s.quota.make(ctx, func(ctx context.Context) (err error) {
 		fork, err = s.store.Fork(ctx, eventlog.ForkRequest{
 			ParentID: req.GetSessionId(), At: at, NewID: req.GetNewSessionId(), Time: s.clock(),
 		})
@@ -124,12 +124,23 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 		return nil, err
 	}
 	id := req.GetSessionId()
-	if err := s.store.DeleteSession(ctx, id, 0); err != nil {
+	session, err := s.store.Session(ctx, id)
+	if err != nil {
 		return nil, err
 	}
-	s.sessions.forget(id)
-	s.engine.Forget(id)
-	s.quota.deleted()
+	of := session.Incarnation
+	err = s.quota.delete(ctx, id, of, func() error { return s.store.DeleteSession(ctx, id, of) })
+	// The session may be gone although its data could not be removed from the disk.
+	if err == nil || gone(ctx, s.store, id, of) {
+		s.settings.forget(of)
+		s.engine.Forget(id)
+		if s.compaction.compactor != nil {
+			s.compaction.compactor.Forget(id, of)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
 	return &contextdv1.DeleteSessionResponse{}, nil
 }
 
