@@ -83,6 +83,14 @@ func (r *Registry) Breakers() []BreakerState {
 	return all
 }
 
+// Health is whether the summarizer of a name is asked; Closed if there is none.
+func (r *Registry) Health(name string) Health {
+	if n, ok := r.all[name]; ok {
+		return n.breaker.state().Health
+	}
+	return Closed
+}
+
 // lookup returns an *eventlog.InvalidError for a name that is not there.
 func (r *Registry) lookup(name string) (*named, error) {
 	if n, ok := r.all[name]; ok {

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/health"
 )
 
 func newHealth(c *client) *cobra.Command {
@@ -18,7 +23,8 @@ func newHealth(c *client) *cobra.Command {
 		Use:   "health",
 		Short: "Tell whether the daemon takes work",
 		Long: `Tell whether the daemon takes work. The exit code is 0 where it does and 5 where
-it does not, or is not there.`,
+it does not, or is not there. Lines below say how its parts are: a daemon takes work
+while its store is well; without a summarizer it writes summaries by rules alone.`,
 		Example: `  contextd health
   contextd health --wait 30s`,
 		Args: cobra.NoArgs,
@@ -42,11 +48,38 @@ it does not, or is not there.`,
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "serving")
 			}
+			if err == nil {
+				err = writeParts(cmd, conn)
+			}
 			return err
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for it to be ready")
 	return cmd
+}
+
+// writeParts prints how each part of the daemon is.
+func writeParts(cmd *cobra.Command, conn *grpc.ClientConn) error {
+	resp, err := grpc_health_v1.NewHealthClient(conn).List(cmd.Context(), &grpc_health_v1.HealthListRequest{})
+	if status.Code(err) == codes.Unimplemented {
+		return nil // an older daemon
+	}
+	if err != nil {
+		return err
+	}
+	t := table{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
+	for _, name := range slices.Sorted(maps.Keys(resp.GetStatuses())) {
+		part, ok := health.Label(name)
+		if !ok {
+			continue
+		}
+		state := "well"
+		if resp.GetStatuses()[name].GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+			state = "failing"
+		}
+		t.row("  "+part, state)
+	}
+	return t.flush()
 }
 
 var errNotServing = status.Error(codes.Unavailable, "the daemon is there and takes no work")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"google.golang.org/grpc/health"
+	grpchealth "google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
@@ -60,7 +60,7 @@ type Daemon struct {
 	service   *server.Server
 	summaries *summaries
 	grpc      *transport.Server
-	health    *health.Server
+	health    *grpchealth.Server
 	listeners []net.Listener
 	bounds    transport.Bounds
 	work      *memory.Budget
@@ -164,9 +164,6 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 	if err != nil {
 		return nil, err
 	}
-	if err := d.telemetry.ObserveStore(d.store.Healthy); err != nil {
-		return nil, err
-	}
 	engine := assemble.New(d.store, assemble.Options{
 		Gauges:        gauges.Open,
 		Models:        models,
@@ -175,6 +172,9 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		Observer:      d.telemetry.NewObserver(),
 	})
 	if d.summaries, err = d.buildSummaries(o, engine); err != nil {
+		return nil, err
+	}
+	if err := d.telemetry.ObserveHealth(d.parts()); err != nil {
 		return nil, err
 	}
 	return server.New(ctx, server.Options{
@@ -223,10 +223,10 @@ func (d *Daemon) buildGRPC(o Options) error {
 		return err
 	}
 	d.service.Register(d.grpc)
-	d.health = health.NewServer()
+	d.health = grpchealth.NewServer()
 	grpc_health_v1.RegisterHealthServer(d.grpc, d.health)
 	reflection.Register(d.grpc)
-	d.setServing(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	d.setServing(notServing)
 	return nil
 }
 

@@ -84,9 +84,15 @@ func (r *running) api() contextdv1.ContextServiceClient {
 // await waits until the daemon reports this status.
 func (r *running) await(t *testing.T, want grpc_health_v1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
+	r.awaitPart(t, "contextd.v1.ContextService", want)
+}
+
+// awaitPart waits for the health of a service or a part.
+func (r *running) awaitPart(t *testing.T, name string, want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	watch, err := grpc_health_v1.NewHealthClient(r.conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "contextd.v1.ContextService"})
+	watch, err := grpc_health_v1.NewHealthClient(r.conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: name})
 	if err != nil {
 		t.Fatal(err)
 	}

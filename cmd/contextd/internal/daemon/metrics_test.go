@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	body := scrape(t, "http://"+address+"/metrics")
 	for _, want := range []string{
 		"contextd_append_events_total{", "contextd_append_duration_seconds_bucket{", `outcome="ok"`,
-		"contextd_assembly_tokens_raw_total{", "contextd_store_healthy{", "rpc_server_", "go_goroutines",
+		"contextd_assembly_tokens_raw_total{", "contextd_part_healthy{", `part="store"`, "rpc_server_", "go_goroutines",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)

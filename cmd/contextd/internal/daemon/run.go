@@ -10,11 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health/grpc_health_v1"
 )
-
-// healthPeriod is how often the store is asked how it is.
-const healthPeriod = time.Second
 
 // ErrUnfinished says that the daemon ended although something still ran. What was
 // acknowledged is safe; the store was not closed.
@@ -108,52 +104,5 @@ func (d *Daemon) stopServing() {
 		d.logger.Warn("calls were cut off", "after", after, "calls", d.grpc.Running())
 		d.grpc.Stop()
 		<-done
-	}
-}
-
-// watch reports to be ready once the tokenizer is there, and for as long as the
-// store is well. A store that failed stays failed.
-func (d *Daemon) watch(ctx context.Context) {
-	if !d.lazy {
-		if err := d.service.Warm(); err != nil {
-			d.logger.ErrorContext(ctx, "not ready", "error", err)
-			return
-		}
-	}
-	tick := time.NewTicker(healthPeriod)
-	defer tick.Stop()
-	for serving := false; ; {
-		if err := d.store.Healthy(); err != nil {
-			d.setServing(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-			d.logger.ErrorContext(ctx, "the store has failed; the daemon takes no more work", "error", err)
-			return
-		}
-		if !serving {
-			d.setServing(grpc_health_v1.HealthCheckResponse_SERVING)
-			d.logger.InfoContext(ctx, "ready")
-			serving = true
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-d.sick:
-		}
-	}
-}
-
-// wake makes the watch look at the store now.
-func (d *Daemon) wake() {
-	select {
-	case d.sick <- struct{}{}:
-	default:
-	}
-}
-
-// setServing sets the status of the daemon and of each of its services.
-func (d *Daemon) setServing(status grpc_health_v1.HealthCheckResponse_ServingStatus) {
-	d.health.SetServingStatus("", status)
-	for name := range d.grpc.GetServiceInfo() {
-		d.health.SetServingStatus(name, status)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -223,6 +224,9 @@ func TestAFailingModelIsLeftAlone(t *testing.T) {
 	if e := next("breaker_open"); e.GetAttributes()["summarizer"] != "house" {
 		t.Errorf("told was %v", e)
 	}
+	a.awaitPart(t, health.Summarizer("house"), notServing)
+	a.awaitPart(t, health.Summarizer("extractive"), serving)
+	a.await(t, serving)
 	requests := len(server.Requests())
 	states := map[string]string{}
 	for _, s := range a.summaries().GetSummarizers() {

@@ -103,6 +103,7 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 	for _, s := range h.serving(PreCompact, c) {
 		c.Terms = v.Terms
 		reply, how := s.ask(ctx, c)
+		s.note(how == late)
 		switch how {
 		case canceled:
 			return Verdict{}, context.Cause(ctx)
@@ -137,6 +138,22 @@ func (h *Hooks) PostCompact(c Call) {
 	for _, s := range h.serving(PostCompact, c) {
 		s.tell(c)
 	}
+}
+
+// Overdue is how many of the subscribers did not answer their last PreCompact call in time.
+func (h *Hooks) Overdue() int {
+	h.mu.Lock()
+	all := h.subscribers
+	h.mu.Unlock()
+	n := 0
+	for _, s := range all {
+		s.mu.Lock()
+		if s.overdue {
+			n++
+		}
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // serving lists who is to be called.

@@ -217,3 +217,42 @@ func TestHooksOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A subscriber that misses its deadline is overdue until it answers in time, or leaves.
+func TestOverdueSubscribers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := lifecycle.NewHooks(lifecycle.HooksOptions{Deadline: time.Second})
+		s := h.Subscribe(lifecycle.Subscription{PreCompact: true})
+		ask := func() {
+			t.Helper()
+			if _, err := h.PreCompact(t.Context(), lifecycle.Call{SessionID: "s", Mode: lifecycle.ModeManual}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask()
+		if n := h.Overdue(); n != 1 {
+			t.Errorf("%d are overdue after a missed deadline, want 1", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			for c := range s.Calls(ctx) {
+				if err := s.Reply(lifecycle.Reply{CallID: c.ID}); err != nil && ctx.Err() == nil {
+					continue // the one whose deadline has passed
+				}
+			}
+		}()
+		ask()
+		if n := h.Overdue(); n != 0 {
+			t.Errorf("%d are overdue after an answer, want 0", n)
+		}
+		cancel()
+		<-answered
+		ask()
+		s.Close()
+		if n := h.Overdue(); n != 0 {
+			t.Errorf("%d are overdue after they left, want 0", n)
+		}
+	})
+}

@@ -38,6 +38,7 @@ type Subscriber struct {
 	asked    map[string]*delivery
 	answered map[uint64]struct{} // by the call's number
 	order    []uint64            // of answered, oldest first
+	overdue  bool                // it did not answer its last PreCompact call in time
 	lost     uint64
 }
 
@@ -84,6 +85,13 @@ func (s *Subscriber) Lost() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
+}
+
+// note remembers whether the subscriber missed a deadline.
+func (s *Subscriber) note(overdue bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.overdue = overdue
 }
 
 // Close ends the subscription; nobody waits for its answers any more. It may be

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
@@ -47,20 +48,23 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 	return m, errors.Join(b.errs...)
 }
 
-// ObserveStore reports whether the store takes work.
-func (t *Telemetry) ObserveStore(healthy func() error) error {
-	_, err := t.metrics.Meter(scope).Int64ObservableGauge("contextd.store.healthy",
-		metric.WithDescription("1 while the store takes work, 0 once it has failed."),
+// ObserveHealth reports which parts of the daemon are well.
+func (t *Telemetry) ObserveHealth(parts []health.Part) error {
+	_, err := t.metrics.Meter(scope).Int64ObservableGauge("contextd.part.healthy",
+		metric.WithDescription("1 while a part of the daemon is well, 0 while it is not. A store that failed stays at 0."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			value := int64(1)
-			if healthy() != nil {
-				value = 0
+			for _, p := range parts {
+				name, _ := health.Label(p.Name)
+				value := int64(0)
+				if p.Healthy() {
+					value = 1
+				}
+				o.Observe(value, metric.WithAttributes(attribute.String("part", name)))
 			}
-			o.Observe(value)
 			return nil
 		}))
 	if err != nil {
-		return fmt.Errorf("store gauge: %w", err)
+		return fmt.Errorf("health gauge: %w", err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -93,7 +94,8 @@ func TestMeter(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := error(nil)
-	if err := tel.ObserveStore(func() error { return broken }); err != nil {
+	store := health.Part{Name: health.Store, Healthy: func() bool { return broken == nil }}
+	if err := tel.ObserveHealth([]health.Part{store, {Name: health.Hooks, Healthy: func() bool { return true }}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -110,7 +112,7 @@ func TestMeter(t *testing.T) {
 		"contextd.assembly.count/outcome=injection_over_reserve": 1, "contextd.assembly.count/outcome=canceled": 1,
 		"contextd.assembly.count/outcome=failed": 1,
 		"contextd.assembly.tokens.raw":           100, "contextd.assembly.tokens.projected": 40, "contextd.assembly.tokens.reclaimed": 60,
-		"contextd.prefix.breaks/cause=tool_results": 1, "contextd.store.healthy": 1,
+		"contextd.prefix.breaks/cause=tool_results": 1, "contextd.part.healthy/part=store": 1, "contextd.part.healthy/part=hooks": 1,
 		"contextd.append.duration": 2, "contextd.assembly.duration": 5,
 	} {
 		if got[name] != want {
@@ -118,8 +120,8 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	broken = errors.New("EIO")
-	if collect(t, reader)["contextd.store.healthy"] != 0 {
-		t.Error("a failed store is reported healthy")
+	if got := collect(t, reader); got["contextd.part.healthy/part=store"] != 0 || got["contextd.part.healthy/part=hooks"] != 1 {
+		t.Errorf("with a failed store: %v", got)
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
 		t.Error(err)

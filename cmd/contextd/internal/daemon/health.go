@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/health"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// healthPeriod is how often the parts are asked how they are.
+const healthPeriod = time.Second
+
+const (
+	serving    = grpc_health_v1.HealthCheckResponse_SERVING
+	notServing = grpc_health_v1.HealthCheckResponse_NOT_SERVING
+)
+
+// parts are those of the daemon that can fail by themselves.
+func (d *Daemon) parts() []health.Part {
+	parts := []health.Part{{Name: health.Store, Healthy: func() bool { return d.store.Healthy() == nil }}}
+	for _, name := range d.summaries.registry.Names() {
+		parts = append(parts, health.Part{Name: health.Summarizer(name), Healthy: func() bool {
+			return d.summaries.registry.Health(name) == summarize.Closed
+		}})
+	}
+	return append(parts, health.Part{Name: health.Hooks, Healthy: func() bool { return d.summaries.hooks.Overdue() == 0 }})
+}
+
+// watch reports to be ready once the tokenizer is there, and for as long as the
+// store is well. A store that failed stays failed. Summarizers and hooks are reported each
+// by itself: without them the daemon takes work, too.
+func (d *Daemon) watch(ctx context.Context) {
+	if !d.lazy {
+		if err := d.service.Warm(); err != nil {
+			d.logger.ErrorContext(ctx, "not ready", "error", err)
+			return
+		}
+	}
+	parts := d.parts()
+	well := make([]bool, len(parts))
+	for i := range well {
+		well[i] = true
+	}
+	tick := time.NewTicker(healthPeriod)
+	defer tick.Stop()
+	for ready := false; ; {
+		for i, p := range parts {
+			healthy := p.Healthy()
+			d.health.SetServingStatus(p.Name, statusOf(healthy))
+			if healthy != well[i] && p.Name != health.Store {
+				d.logger.WarnContext(ctx, "the health of a part has changed", "part", p.Name, "healthy", healthy)
+			}
+			well[i] = healthy
+		}
+		if err := d.store.Healthy(); err != nil {
+			d.setServing(notServing)
+			d.logger.ErrorContext(ctx, "the store has failed; the daemon takes no more work", "error", err)
+			return
+		}
+		if !ready {
+			d.setServing(serving)
+			d.logger.InfoContext(ctx, "ready")
+			ready = true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-d.sick:
+		}
+	}
+}
+
+// wake makes the watch look at the store now.
+func (d *Daemon) wake() {
+	select {
+	case d.sick <- struct{}{}:
+	default:
+	}
+}
+
+func statusOf(healthy bool) grpc_health_v1.HealthCheckResponse_ServingStatus {
+	if healthy {
+		return serving
+	}
+	return notServing
+}
+
+// setServing sets the status of the daemon and of each of its services.
+func (d *Daemon) setServing(status grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	d.health.SetServingStatus("", status)
+	for name := range d.grpc.GetServiceInfo() {
+		d.health.SetServingStatus(name, status)
+	}
+}

@@ -1,0 +1,30 @@
+// Package health names the parts of a daemon whose health is reported one by one: as services of
+// grpc.health.v1 and in metrics.
+package health
+
+import "strings"
+
+// prefix begins the names of parts, so that no service of the API has one of them.
+const prefix = "contextd.part."
+
+// The parts that every daemon has.
+const (
+	// Store fails for good: the daemon takes no more work.
+	Store = prefix + "store"
+	// Hooks fails while a runtime that serves hooks does not answer in time.
+	Hooks = prefix + "hooks"
+)
+
+// Summarizer is the part of a summarizer's name. It fails while the summarizer is left
+// alone because its requests failed.
+func Summarizer(name string) string { return prefix + "summarizer." + name }
+
+// Part is a part of the daemon.
+type Part struct {
+	Name string
+	// Healthy may be called from any goroutine and does not wait.
+	Healthy func() bool
+}
+
+// Label is the part's name for people, or false for a service of the API.
+func Label(name string) (string, bool) { return strings.CutPrefix(name, prefix) }
