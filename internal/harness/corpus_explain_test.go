@@ -17,6 +17,8 @@ func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 	case "claude-code":
 		// The index counts the text that replaced the conversation as a user's message.
 		c.User += c.Compactions
+		// It does not count what came from the queue while the model worked.
+		c.User -= labelled(s, "claude.queued")
 		// A result without its call is kept, but is no result.
 		orphans := customsOf(s, "orphan-result")
 		c.Results += len(orphans)
@@ -56,17 +58,18 @@ func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 		// The index does not take an edit that reports ERROR for one; and it counts no
 		// usage.
 		c.Errors--
-		c.User -= injected(s)
+		c.User -= labelled(s, "harness.injected")
 		c.Prompt, c.Cached = 0, 0
 	case "gemini-cli", "mini-swe-agent", "tau-bench":
 	}
 	return c
 }
 
-func injected(s harness.Session) int {
+// labelled counts the events that have a label.
+func labelled(s harness.Session, label string) int {
 	n := 0
 	for _, e := range s.Events {
-		if e.Labels["harness.injected"] == "true" {
+		if e.Labels[label] != "" {
 			n++
 		}
 	}

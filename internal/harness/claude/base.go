@@ -66,6 +66,31 @@ func setIdentity(v *jsonvalue.Value, uuid string, at time.Time) {
 	}
 }
 
+// of makes the record that a whole message stands in.
+func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsonvalue.Value {
+	switch event.Labels[labelQueued] {
+	case queuedAttachment:
+		v := e.record(attachmentType)
+		v.Set(attachmentType, jsonvalue.Object(
+			jsonvalue.Member{Name: "type", Value: jsonvalue.String(queuedCommand)},
+			jsonvalue.Member{Name: "prompt", Value: contentOf("user", m.Blocks)},
+			jsonvalue.Member{Name: "commandMode", Value: jsonvalue.String("prompt")},
+		))
+		setIdentity(&v, event.ID, event.Time)
+		return v
+	case queuedRemoval:
+		v := jsonvalue.Object(
+			jsonvalue.Member{Name: "type", Value: jsonvalue.String(operationType)},
+			jsonvalue.Member{Name: "operation", Value: jsonvalue.String(removed)},
+		)
+		if !event.Time.IsZero() {
+			v.Set("timestamp", jsonvalue.String(event.Time.Format(timeLayout)))
+		}
+		return v
+	}
+	return e.message(event, m, m.Blocks)
+}
+
 // message makes the record of a message with the blocks, which may be a part of
 // the event's.
 func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []eventlog.Block) jsonvalue.Value {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -22,7 +23,8 @@ func Follows(e eventlog.Event) bool {
 // that no chain reaches which ends in the newest. Of one reply all lines go on, and the
 // results of all its calls. What does not say what it follows, follows the message before.
 // A chain ends in a record without a parent, and in one whose parent is not among the events:
-// the harness, too, goes on from there alone. Where it closes a circle, nothing is left.
+// the harness, too, goes on from there alone. Where it closes a circle, or no message names what
+// it follows, nothing is left.
 func Left(events []eventlog.Event) map[string]bool {
 	if !containsFollows(events) {
 		return nil
@@ -34,6 +36,7 @@ func Left(events []eventlog.Event) map[string]bool {
 		return nil
 	}
 	t.beside(on)
+	t.operations(on)
 	left := map[string]bool{}
 	for i := range events {
 		if _, ok := events[i].Body.(*eventlog.Message); ok && !on[events[i].ID] {
@@ -58,6 +61,9 @@ type tree struct {
 	parents map[string]string // uuids by uuid
 	event   map[string]string // the newest event of a uuid
 	newest  string            // the uuid of the newest message
+	// named is set once a message names what it follows. Those of subagents that came in
+	// progress records never do.
+	named bool
 }
 
 // repeated is what tells events apart whose records had one uuid.
@@ -68,10 +74,13 @@ func (t *tree) read(around transcript.Envelopes) {
 		e := &t.all[i]
 		switch b := e.Body.(type) {
 		case *eventlog.Message:
+			if e.Labels[labelQueued] == queuedRemoval {
+				continue // no record follows it
+			}
 			uuid := repeated.ReplaceAllString(e.ID, "")
 			parent := t.newest
 			if d, ok := around.Entries[e.ID]; ok {
-				parent = parentIn(d)
+				parent = t.parentIn(d)
 			}
 			t.parents[uuid], t.event[uuid], t.newest = parent, e.ID, uuid
 		case *eventlog.Custom:
@@ -95,21 +104,30 @@ func (t *tree) record(raw string) {
 	}
 }
 
-// parentIn is the parent that a difference names; a record without one begins a chain.
-func parentIn(difference string) string {
+// parentIn is the parent that a difference names, or the message before where the record had
+// no member for one; a record whose parent is null begins a chain.
+func (t *tree) parentIn(difference string) string {
 	var d struct {
 		Set struct {
 			Parent string `json:"parentUuid"`
 		} `json:"set"`
+		Del []string `json:"del"`
 	}
 	if transcript.Decode([]byte(difference), &d) != nil {
 		return ""
 	}
+	if slices.Contains(d.Del, "parentUuid") {
+		return t.newest
+	}
+	t.named = t.named || d.Set.Parent != ""
 	return d.Set.Parent
 }
 
-// chain are the events on the way back from the newest; it holds if it ends.
+// chain are the events on the way back from the newest; it holds if there is one that ends.
 func (t *tree) chain() (on map[string]bool, held bool) {
+	if !t.named {
+		return nil, false
+	}
 	on = map[string]bool{}
 	at := t.newest
 	for n := 0; at != ""; n++ {
@@ -126,6 +144,22 @@ func (t *tree) chain() (on map[string]bool, held bool) {
 		at = parent
 	}
 	return on, len(on) > 0
+}
+
+// operations adds the prompts that came from the queue without a record of the tree: they go
+// the way of the message before.
+func (t *tree) operations(on map[string]bool) {
+	before := true
+	for i := range t.all {
+		e := &t.all[i]
+		if _, ok := e.Body.(*eventlog.Message); !ok {
+			continue
+		}
+		if e.Labels[labelQueued] == queuedRemoval {
+			on[e.ID] = before
+		}
+		before = on[e.ID]
+	}
 }
 
 // beside adds what stands beside the chain and belongs to it.

@@ -28,6 +28,10 @@ func TestLeft(t *testing.T) {
 	noted := func(uuid, parent string) string {
 		return fmt.Sprintf(`{"type":"attachment","uuid":%q,"parentUuid":%q,"attachment":{}}`, uuid, parent)
 	}
+	carried := func(record string) string {
+		return fmt.Sprintf(`{"type":"progress","parentToolUseID":"t","data":{"type":"agent_progress","agentId":"ag","message":%s}}`, strings.Replace(record, `,"parentUuid":"x"`, "", 1))
+	}
+	taken := `{"type":"queue-operation","operation":"remove","content":"And test it."}`
 	for name, tc := range map[string]struct {
 		records []string
 		want    string
@@ -41,6 +45,11 @@ func TestLeft(t *testing.T) {
 		"over what is dropped": {[]string{root, strings.Replace(noted("n1", "u1"), "attachment", "progress", 1), says("a1", "n1", "m1", text)}, ""},
 		"written again":        {[]string{root, says("a1", "u1", "m1", text), says("a1", "u1", "m1", `{"type":"text","text":"Else."}`), asks("u2", "a1")}, "a1"},
 		"nobody's":             {[]string{root, says("a1", "u1", "m1", text), asks("u2", "nobody"), says("a2", "u2", "m2", text)}, "a1 u1"},
+		"of a subagent":        {[]string{carried(asks("u1", "x")), carried(says("a1", "x", "m1", call("1"))), carried(answers("r1", "x", "1")), carried(says("a2", "x", "m2", text))}, ""},
+		"parents not told":     {[]string{root, strings.Replace(says("a1", "x", "m1", text), `,"parentUuid":"x"`, "", 1), asks("u2", "a1")}, ""},
+		"from the queue":       {[]string{root, says("a1", "u1", "m1", text), taken, asks("u2", "a1")}, ""},
+		"from the queue, left": {[]string{root, says("a1", "u1", "m1", text), asks("u2", "a1"), taken, asks("u3", "a1")}, "line-4 u2"},
+		"over what was queued": {[]string{root, strings.Replace(noted("n1", "u1"), "{}", `{"type":"queued_command","prompt":"x"}`, 1), says("a1", "n1", "m1", text)}, ""},
 		"a circle":             {[]string{root, asks("u2", "u3"), asks("u3", "u2")}, ""},
 	} {
 		read, err := Read(strings.NewReader(strings.Join(tc.records, "\n")))

@@ -32,6 +32,7 @@ type reader struct {
 	parents  parents
 	files    files
 	notes    restorer
+	queue    queue
 	sessions map[*transcript.SessionBuilder]*progress
 	unknown  map[string]bool
 	differ   transcript.Differ
@@ -47,6 +48,8 @@ type progress struct {
 	pending *boundary
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
+	// local is set while commands that ran in the terminal alone are told of.
+	local bool
 }
 
 // of returns how far a session was read.
@@ -69,6 +72,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
 	r.parents.init()
+	r.queue.init()
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
@@ -76,6 +80,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 		r.flush(session)
 	}
 	r.parents.report(out.Warn)
+	r.queue.report(out.Warn)
 	return out.Finish()
 }
 
@@ -110,6 +115,7 @@ func (r *reader) record(line transcript.Record) error {
 		r.compaction(&rec, entry)
 		r.flush(r.session(&rec))
 	case rec.Type == "progress" && r.subagent(&rec, entry):
+	case r.queued(&rec, entry):
 	case dropped[rec.Type]:
 		r.out.Skip(rec.Type)
 	default:
@@ -186,40 +192,51 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		return
 	}
 	r.notes.restore(rec.Notes, blocks)
+	if r.queue.givenBefore(rec, blocks) {
+		session.Record(entry, rec.Type)
+		return
+	}
 	m := &eventlog.Message{Role: role(rec.Type, blocks), Blocks: blocks}
 	entry.Body = m
 	if m.Role == eventlog.RoleAssistant {
 		m.GroupID, m.Model = rec.Message.ID, rec.Message.Model
 		entry.Labels = rec.Message.Usage.labels()
 	}
-	if rec.IsMeta || rec.Message.Model == syntheticModel {
+	at := r.of(session)
+	at.tells(rec, said(blocks))
+	if m.Role != eventlog.RoleTool && rec.injected(blocks, at.local) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	if changed := r.files.changed(blocks); changed != "" {
-		entry.Labels = map[string]string{transcript.LabelFilesChanged: changed}
+		if entry.Labels == nil {
+			entry.Labels = map[string]string{}
+		}
+		entry.Labels[transcript.LabelFilesChanged] = changed
 	}
 	r.chains.note(rec, session == r.main, blocks)
 	r.append(session, rec, entry)
 }
 
-// append makes the event, and keeps with it what its record says besides.
-func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
+// append makes the event, and keeps with it what its record says besides. It returns the
+// event's id, or "" if it made none.
+func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
 	n := session.Len()
 	id := session.Append(entry)
 	events := session.Since(n)
 	if id == "" || len(events) != 1 {
-		return // it was dropped, or a custom event has the record as it stood
+		return id // it was dropped, or a custom event has the record as it stood
 	}
 	if seen := r.of(session).events; rec.UUID != "" && seen[rec.UUID] == "" {
 		seen[rec.UUID] = id
 	}
 	m, ok := events[0].Body.(*eventlog.Message)
 	if !ok {
-		return
+		return id
 	}
 	around := envelopeOf(session.Labels())
-	base := around.message(&events[0], m, m.Blocks)
+	base := around.of(&events[0], m)
 	session.Envelope(n, told(r.differ.Difference(around.carried(base), entry.Native)))
+	return id
 }
 
 // told is never empty: that it is there says that a record was read.

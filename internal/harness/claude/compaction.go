@@ -25,6 +25,8 @@ type boundary struct {
 	body  *eventlog.Compaction
 	// kept lists the events of the session that it kept, once all before it are known.
 	kept func() []string
+	// since are events that stand before it and that the harness gave to the model behind it.
+	since []string
 	// summary is the record that holds the summary.
 	summary []byte
 }
@@ -139,6 +141,7 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 	if p.kept != nil {
 		p.body.KeptEventIDs = p.kept()
 	}
+	p.body.KeptEventIDs = append(p.body.KeptEventIDs, p.since...)
 	n := session.Len()
 	session.Append(p.entry)
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {

@@ -30,6 +30,37 @@ type record struct {
 	Data              json.RawMessage `json:"data"` // of progress
 	ParentToolUseID   string          `json:"parentToolUseID"`
 	Notes             *notes          `json:"contextd"`
+
+	Origin       origin          `json:"origin"`
+	TurnOrigin   word            `json:"turnOrigin"`
+	PromptSource word            `json:"promptSource"`
+	Interrupted  word            `json:"interruptedMessageId"`
+	Attachment   json.RawMessage `json:"attachment"`
+	Operation    word            `json:"operation"` // of queue-operation, as what follows
+	Reason       word            `json:"reason"`
+	Content      json.RawMessage `json:"content"`
+}
+
+// word is a text, or empty if it is none.
+type word string
+
+// UnmarshalJSON never fails: records of other types use the members for other things.
+func (w *word) UnmarshalJSON(raw []byte) error {
+	text, _ := transcript.Text(raw)
+	*w = word(text)
+	return nil
+}
+
+// origin says who wrote a prompt.
+type origin struct{ Kind string }
+
+// UnmarshalJSON never fails.
+func (o *origin) UnmarshalJSON(raw []byte) error {
+	kind, ok := transcript.MemberOf(raw, "kind")
+	if *o = (origin{}); ok {
+		o.Kind, _ = transcript.Text(kind)
+	}
+	return nil
 }
 
 // notes stand in records that contextd wrote of sessions which were not the

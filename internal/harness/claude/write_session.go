@@ -44,7 +44,9 @@ func (s *sessionWriter) event(i int, e *eventlog.Event) {
 	}
 	switch body := e.Body.(type) {
 	case *eventlog.Message:
-		s.flushBetween()
+		if e.Labels[labelBetween] != "true" {
+			s.flushBetween()
+		}
 		s.interrupt(e, body)
 		if !s.held[e.ID] && !s.imported(e, body) {
 			s.foreign(i, e, body)
@@ -152,11 +154,15 @@ func (s *sessionWriter) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	if !ok || !own(s.session) {
 		return false
 	}
-	base := s.around.message(e, m, m.Blocks)
+	base := s.around.of(e, m)
 	raw, err := transcript.Amend(s.around.carried(base).JSON(), []byte(d))
 	if err != nil {
 		s.lost["what records said besides their messages"]++
 		return false
+	}
+	if e.Labels[labelBetween] == "true" {
+		s.between = append(s.between, raw)
+		return true
 	}
 	s.write(e.ID, s.linked(m, raw))
 	return true

@@ -1,0 +1,237 @@
+package claude
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// labelQueued says which record gave a message to the model that was sent while the agent
+// worked: none of the type "user" does.
+const labelQueued = "claude.queued"
+
+// The values of labelQueued.
+const (
+	queuedAttachment = "attachment"
+	queuedRemoval    = "operation"
+)
+
+const (
+	attachmentType = "attachment"
+	operationType  = "queue-operation"
+	queuedCommand  = "queued_command"
+	// removed takes a prompt out of the queue. It went to the model in the middle of its
+	// turn unless a reason says otherwise; versions before 2.1.246 give none.
+	removed        = "remove"
+	reasonAbsorbed = "absorbed_mid_turn"
+)
+
+// attachment is what a record of the type "attachment" carries of a queued prompt.
+type attachment struct {
+	Type        string          `json:"type"`
+	Prompt      json.RawMessage `json:"prompt"` // a text, or blocks
+	CommandMode word            `json:"commandMode"`
+	Origin      origin          `json:"origin"`
+	IsMeta      bool            `json:"isMeta"`
+	SourceUUID  word            `json:"source_uuid"`
+}
+
+// queue follows what was sent while the agent worked. A prompt that waits for the end of the
+// turn comes back as a record of the type "user"; one that goes to the model at once comes as
+// an attachment, as an operation that takes it out of the queue, or as both, in either order.
+type queue struct {
+	waiting []string
+	// attached and taken are the prompts that came one way and not the other yet.
+	attached, taken map[string]int
+	// given are the prompts that came since the model last spoke.
+	given map[string]bool
+	// sources are the uuids of the records that attached prompts would have been.
+	sources map[string]bool
+}
+
+func (q *queue) init() {
+	*q = queue{attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
+}
+
+// operation follows the queue, and returns what one operation gave to the model.
+func (q *queue) operation(rec *record) (prompt string, given bool) {
+	text, named := "", false
+	if blocks, err := content.AnthropicBlocks(rec.Content); err == nil && len(blocks) > 0 {
+		text, named = said(blocks), true
+	}
+	switch rec.Operation {
+	case "enqueue":
+		if named {
+			q.waiting = append(q.waiting, text)
+		}
+	case "popAll":
+		if !named {
+			q.waiting = nil
+			break
+		}
+		q.take(text)
+	case "dequeue", removed:
+		if !named {
+			text, named = q.next()
+		}
+		q.take(text)
+		given = rec.Operation == removed && named && (rec.Reason == "" || rec.Reason == reasonAbsorbed)
+	}
+	return text, given && strings.TrimSpace(text) != ""
+}
+
+// next is the oldest prompt that waits. Notifications leave the queue without a record.
+func (q *queue) next() (string, bool) {
+	i := slices.IndexFunc(q.waiting, func(text string) bool { return !byHarness(text) })
+	if i < 0 {
+		i = 0
+	}
+	if i >= len(q.waiting) {
+		return "", false
+	}
+	return q.waiting[i], true
+}
+
+func (q *queue) take(text string) {
+	if i := slices.Index(q.waiting, text); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+}
+
+// pair notes that a prompt came one way, and reports whether it had come the other.
+func pair(other, one map[string]int, text string) bool {
+	if other[text] > 0 {
+		other[text]--
+		return true
+	}
+	one[text]++
+	return false
+}
+
+// byHarness reports whether a queued text is no human's: early versions wrote tasks as JSON.
+func byHarness(text string) bool {
+	return notification(text) || strings.HasPrefix(text, `{"task_id":`)
+}
+
+// said joins the texts among the blocks.
+func said(blocks []eventlog.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(eventlog.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// queued reads a record that gives a prompt from the queue to the model, and reports whether
+// it did. What came before by another record is not said again.
+func (r *reader) queued(rec *record, entry transcript.Entry) bool {
+	switch rec.Type {
+	case operationType:
+		text, given := r.queue.operation(rec)
+		if !given || pair(r.queue.attached, r.queue.taken, text) {
+			return false
+		}
+		r.give(rec, entry, []eventlog.Block{eventlog.Text{Text: text}}, queuedRemoval, byHarness(text))
+		return true
+	case attachmentType:
+		var a attachment
+		if transcript.DecodePart(rec.Attachment, &a) != nil || a.Type != queuedCommand {
+			return false
+		}
+		blocks, err := content.AnthropicBlocks(a.Prompt)
+		if err != nil {
+			r.out.Warn(entry.Line, "a queued prompt has an unexpected shape: %v", err)
+			return false
+		}
+		return r.attached(rec, entry, &a, blocks)
+	}
+	return false
+}
+
+func (r *reader) attached(rec *record, entry transcript.Entry, a *attachment, blocks []eventlog.Block) bool {
+	text, session := said(blocks), r.session(rec)
+	events := r.of(session).events
+	if _, again := events[rec.UUID]; !again {
+		if _, spoken := events[string(a.SourceUUID)]; spoken && a.SourceUUID != "" {
+			return false
+		}
+		if pair(r.queue.taken, r.queue.attached, text) {
+			// The operation held the words alone.
+			blocks = slices.DeleteFunc(blocks, func(b eventlog.Block) bool { _, isText := b.(eventlog.Text); return isText })
+		}
+	}
+	if len(blocks) == 0 {
+		return false
+	}
+	if a.SourceUUID != "" {
+		r.queue.sources[string(a.SourceUUID)] = true
+	}
+	r.begin(session, rec)
+	r.give(rec, entry, blocks, queuedAttachment, a.injected(text))
+	return true
+}
+
+// injected reports whether no human wrote the prompt.
+func (a *attachment) injected(text string) bool {
+	switch {
+	case a.IsMeta:
+		return true
+	case a.Origin.Kind != "":
+		return a.Origin.Kind != human
+	case a.CommandMode != "" && a.CommandMode != "prompt" && a.CommandMode != "bash":
+		return true
+	}
+	return byHarness(text)
+}
+
+// give appends a queued prompt as the message of the user that it was for the model.
+func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Block, by string, injected bool) {
+	session := r.session(rec)
+	if text := said(blocks); text != "" {
+		r.queue.given[text] = true
+	}
+	entry.Native = r.native(rec, entry.Native)
+	entry.Labels = map[string]string{labelQueued: by}
+	if injected {
+		entry.Labels[transcript.LabelInjected] = "true"
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+	p := r.of(session).pending
+	if p != nil {
+		entry.Labels[labelBetween] = "true"
+	}
+	if id := r.append(session, rec, entry); p != nil && id != "" {
+		p.since = append(p.since, id) // the harness gave it after the boundary
+	}
+}
+
+// report warns of what waits at the end of the file.
+func (q *queue) report(warn transcript.Warn) {
+	n := 0
+	for _, text := range q.waiting {
+		if !byHarness(text) {
+			n++
+		}
+	}
+	if n > 0 {
+		warn(0, "prompts that wait in the queue and that no model has seen: %d", n)
+	}
+}
+
+// givenBefore reports whether the record says what the queue gave to the model just before,
+// and notes who speaks.
+func (q *queue) givenBefore(rec *record, blocks []eventlog.Block) bool {
+	if rec.Type == "assistant" {
+		clear(q.given)
+		return false
+	}
+	text := said(blocks)
+	q.take(text)
+	return q.sources[rec.UUID] || q.given[text]
+}
