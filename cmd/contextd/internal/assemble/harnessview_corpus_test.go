@@ -43,17 +43,28 @@ func (m rawMessage) said() []string {
 }
 
 // behindClaude reads a file of Claude Code itself: the last summary and what the user
-// and the model said behind it.
+// and the model said behind it, with what the user said while the model worked.
 func behindClaude(lines [][]byte) (said []string) {
+	var queue []string
 	for _, line := range lines {
 		var l struct {
-			Type      string
-			Summary   bool `json:"isCompactSummary"`
-			Sidechain bool `json:"isSidechain"`
-			Message   rawMessage
+			Type               string
+			Summary            bool `json:"isCompactSummary"`
+			Sidechain          bool `json:"isSidechain"`
+			Message            rawMessage
+			Operation, Content string
 		}
-		if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Type != "user" && l.Type != "assistant" {
+		if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Type != "user" && l.Type != "assistant" && l.Type != "queue-operation" {
 			continue
+		}
+		switch {
+		case l.Operation == "enqueue" && !strings.HasPrefix(l.Content, "{"): // else of a task
+			queue = append(queue, l.Content)
+		case l.Operation == "remove" && len(queue) > 0:
+			said = append(said, queue[0])
+			fallthrough
+		case l.Operation == "dequeue" && len(queue) > 0:
+			queue = queue[1:]
 		}
 		if l.Summary {
 			said = nil
