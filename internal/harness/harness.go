@@ -141,7 +141,11 @@ func Read(r io.Reader, harness string) (Transcript, error) {
 	}
 	for _, f := range formats {
 		if f.named(harness) {
-			return f.read(in)
+			t, err := f.read(in)
+			if err != nil {
+				return Transcript{}, err
+			}
+			return withPasts(t), nil
 		}
 	}
 	return Transcript{}, &FormatError{Reason: fmt.Sprintf("no reader for %q; there are %s", harness, strings.Join(Names(), ", "))}
@@ -159,11 +163,14 @@ func (f format) named(name string) bool {
 	return false
 }
 
+// own reports whether the session was read from a file of the harness.
+func (f format) own(s Session) bool { return f.named(s.Labels[transcript.LabelHarness]) }
+
 // gathered prepares the sessions that are not the harness's own for its writer.
 func (f format) gathered(t Transcript) Transcript {
 	t.Sessions = slices.Clone(t.Sessions)
 	for i, s := range t.Sessions {
-		if !f.named(s.Labels[transcript.LabelHarness]) {
+		if !f.own(s) {
 			t.Sessions[i] = transcript.Gather(s)
 		}
 	}
@@ -187,7 +194,7 @@ func Writers() []string {
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
 	for _, f := range formats {
 		if f.named(harness) && f.write != nil {
-			return f.write(w, f.gathered(t), o)
+			return f.write(w, f.gathered(withoutPasts(t, f.own)), o)
 		}
 	}
 	return WriteReport{}, &FormatError{Reason: fmt.Sprintf("no writer for %q; there are %s", harness, strings.Join(Writers(), ", "))}

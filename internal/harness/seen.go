@@ -17,5 +17,6 @@ func Seen(e eventlog.Event) bool {
 // more because it went on elsewhere: branches of Claude Code that were abandoned.
 func Left(events []eventlog.Event) map[string]bool { return claude.Left(events) }
 
-// Follows reports whether an event may change which messages are Left, its own apart.
-func Follows(e eventlog.Event) bool { return claude.Follows(e) }
+// Follows reports whether an event may change which messages before it are shown, its own apart:
+// which are Left, or that a boundary shows what it says.
+func Follows(e eventlog.Event) bool { return claude.Follows(e) || e.Labels[labelSummary] == "true" }

@@ -53,8 +53,13 @@ func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int)
 	switch {
 	case m == nil:
 	case m.Messages != nil:
+		for _, uuid := range m.Messages.UUIDs {
+			r.parents.preserve(uuid, line)
+		}
 		return func() []string { return r.eventsOf(session, m.Messages.UUIDs) }
 	case m.Segment != nil:
+		r.parents.preserve(m.Segment.Head, line)
+		r.parents.preserve(m.Segment.Tail, line)
 		return func() []string {
 			uuids := r.parents.chain(key, m.Segment.Head, m.Segment.Tail)
 			if uuids == nil {

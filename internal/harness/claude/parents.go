@@ -13,10 +13,12 @@ type parents struct {
 	// within is of, for each session: where the records of one stand among those of
 	// another is not kept.
 	within map[string]map[string]string
+	// preserved are the lines of the boundaries that kept records, by the uuids of these.
+	preserved map[string]int
 }
 
 func (p *parents) init() {
-	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, within: map[string]map[string]string{}}
+	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
 }
 
 // note remembers a record of the session with the key. Of records with the same uuid
@@ -39,6 +41,13 @@ func (p *parents) note(session string, rec *record, line int) {
 	p.of[rec.UUID], p.line[rec.UUID] = rec.ParentUUID, line
 	if dropped[rec.Type] {
 		p.gone[rec.UUID] = true
+	}
+}
+
+// preserve notes that a boundary kept a record.
+func (p *parents) preserve(uuid string, line int) {
+	if _, seen := p.preserved[uuid]; !seen && uuid != "" {
+		p.preserved[uuid] = line
 	}
 }
 
@@ -71,7 +80,7 @@ func (p *parents) chain(session, head, tail string) []string {
 	return nil
 }
 
-// report warns of parents that are not in the file and of chains that close.
+// report warns of parents and of kept records that are not in the file, and of chains that close.
 func (p *parents) report(warn transcript.Warn) {
 	var dangling, cyclic tally
 	// settled are the records whose chain ends, or was reported.
@@ -97,6 +106,15 @@ func (p *parents) report(warn transcript.Warn) {
 		for u := range path {
 			settled[u] = true
 		}
+	}
+	var lost tally
+	for uuid, line := range p.preserved {
+		if _, known := p.of[uuid]; !known {
+			lost.add(line)
+		}
+	}
+	if lost.count > 0 {
+		warn(lost.first, "%d records that a compaction kept are not in the file", lost.count)
 	}
 	if dangling.count > 0 {
 		warn(dangling.first, "%d records follow a record that is not in the file; they stay where they stand", dangling.count)

@@ -61,6 +61,9 @@ func (e *envelope) line(event *eventlog.Event) jsonvalue.Value {
 	if kind == itemMeta {
 		return e.meta(event, textOfBlocks(m.Blocks))
 	}
+	if kind == userMessage {
+		return e.told(event, userMessage, textOfBlocks(m.Blocks))
+	}
 	payload := itemOf(m.Role, m.Blocks, kind)
 	if id := event.Labels[labelItemID]; id != "" && payload.Len() > 0 {
 		payload.Set("id", jsonvalue.String(id))

@@ -41,6 +41,7 @@ type reader struct {
 	items map[string]string
 	// asked are the user's messages that stand in the prompt.
 	asked  []asked
+	heard  heard
 	differ transcript.Differ
 }
 
@@ -169,6 +170,9 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
 	if err := transcript.DecodePart(payload, &e); err != nil {
 		return err
+	}
+	if e.Type == userMessage && r.userMessage(entry, &e) {
+		return nil
 	}
 	if dropped(e.Type) {
 		r.out.Skip("event_msg/" + e.Type)

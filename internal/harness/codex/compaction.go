@@ -3,7 +3,9 @@ package codex
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -31,17 +33,58 @@ func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *n
 			keep(a.event)
 		}
 	}
-	for _, raw := range c.ReplacementHistory {
+	begins := r.begins()
+	for i, raw := range c.ReplacementHistory {
 		var it item
-		if transcript.DecodePart(raw, &it) == nil {
-			keep(r.items[it.key()])
+		if transcript.DecodePart(raw, &it) != nil {
+			continue
 		}
+		if begins && r.items[it.key()] == "" && it.Type == "message" && textOf(it.Content) != c.Message {
+			r.replaced(entry, &it, i)
+		}
+		keep(r.items[it.key()])
 	}
 	r.asked = slices.DeleteFunc(r.asked, func(a asked) bool { return !kept[a.event] })
 	r.reply = ""
 	entry.Body, entry.Native = body, nil
 	r.session.Append(entry)
 	return nil
+}
+
+// begins reports whether nobody but the harness has spoken yet.
+func (r *reader) begins() bool {
+	return !slices.ContainsFunc(r.session.Since(0), func(e eventlog.Event) bool {
+		m, ok := e.Body.(*eventlog.Message)
+		return ok && m.Role != eventlog.RoleSystem && !e.Injected()
+	})
+}
+
+// replaced appends a message of a conversation that the file does not have, before the
+// compaction that lists it.
+func (r *reader) replaced(entry transcript.Entry, it *item, i int) {
+	blocks, err := content.ChatBlocks(it.Content)
+	if err != nil {
+		r.out.Warn(entry.Line, "item %d of what the compaction left has an unexpected shape: %v", i+1, err)
+		return
+	}
+	m := &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+	entry.ID += "/item-" + strconv.Itoa(i+1)
+	entry.Labels, entry.Body = map[string]string{transcript.LabelReplaced: "true"}, m
+	switch it.Role {
+	case "assistant":
+		m.Role = eventlog.RoleAssistant
+	case "developer", "system":
+		m.Role = eventlog.RoleSystem
+	}
+	if tells, ok := it.injected(); ok && m.Role != eventlog.RoleAssistant || m.Role == eventlog.RoleSystem {
+		injectedLabels(entry.Labels, tells)
+	}
+	if id := r.session.Append(entry); id != "" {
+		r.note(it, id)
+		if m.Role == eventlog.RoleUser && entry.Labels[transcript.LabelInjected] == "" {
+			r.asked = append(r.asked, asked{id, len(textOf(it.Content))})
+		}
+	}
 }
 
 // asked is a message of the user's.

@@ -73,6 +73,7 @@ func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n
 }
 
 func (r *reader) fromModel(entry transcript.Entry, it *item, b eventlog.Block) {
+	r.heard.clear()
 	entry.Body = &eventlog.Message{
 		Role: eventlog.RoleAssistant, GroupID: r.group(entry), Model: r.model, Blocks: []eventlog.Block{b},
 	}
@@ -110,18 +111,26 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 	switch it.Role {
 	case "assistant":
 		m.Role, m.Model, m.GroupID = eventlog.RoleAssistant, r.model, r.group(entry)
+		r.heard.clear()
 		r.note(it, r.append(entry))
 		return nil
 	case "developer", "system":
 		m.Role = eventlog.RoleSystem
 		if r.session.Len() > 0 {
-			entry.Labels[transcript.LabelInjected] = "true"
+			tells, _ := it.injected()
+			injectedLabels(entry.Labels, tells)
 		}
 	default:
 		m.Role = eventlog.RoleUser
-		if isInjected(textOf(it.Content)) {
-			entry.Labels[transcript.LabelInjected] = "true"
+		if event := r.heard.before(blocks); event != "" {
+			r.session.Record(entry, "response_item."+it.Type)
+			r.note(it, event)
+			return nil
 		}
+		if tells, ok := it.injected(); ok {
+			injectedLabels(entry.Labels, tells)
+		}
+		r.heard.item(textOf(it.Content))
 	}
 	r.reply = ""
 	id := r.append(entry)
@@ -174,18 +183,4 @@ func (it *item) reasoning() string {
 }
 
 // textOf joins the texts of a content.
-func textOf(raw json.RawMessage) string {
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if text, ok := transcript.Text(raw); ok || len(raw) == 0 || transcript.DecodePart(raw, &parts) != nil {
-		return text
-	}
-	var texts []string
-	for _, p := range parts {
-		if p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
+func textOf(raw json.RawMessage) string { return strings.Join(textsOf(raw), "\n") }

@@ -1,9 +1,6 @@
 package codex
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "encoding/json"
 
 // record is one line of a rollout. Rollouts of early versions hold the items
 // themselves, without an envelope.
@@ -47,6 +44,7 @@ type item struct {
 	CallID           string          `json:"call_id"`
 	Output           json.RawMessage `json:"output"`
 	Tools            json.RawMessage `json:"tools"`
+	Kinds            contentKinds    `json:"internal_chat_message_metadata_passthrough"`
 }
 
 type summaryPart struct {
@@ -76,23 +74,8 @@ type compacted struct {
 }
 
 type eventMessage struct {
-	Type string          `json:"type"`
-	Info json.RawMessage `json:"info"`
-}
-
-// injected are the beginnings of user messages that the harness writes itself.
-var injected = []string{
-	"# AGENTS.md instructions", "<environment_context>", "<user_instructions>", "<permissions instructions>",
-	"<turn_aborted>", "<user_shell_command>", "<skill>", "<subagent_notification>", "<INSTRUCTIONS>",
-	"<collaboration_mode>", "<model_switch>", "<hook_prompt",
-}
-
-func isInjected(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, start := range injected {
-		if strings.HasPrefix(text, start) {
-			return true
-		}
-	}
-	return false
+	Type    string          `json:"type"`
+	Info    json.RawMessage `json:"info"`
+	Message json.RawMessage `json:"message"` // of user_message a text
+	Kind    json.RawMessage `json:"kind"`    // of user_message in early versions
 }

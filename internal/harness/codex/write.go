@@ -152,6 +152,10 @@ func (w *writer) event(i int, e *eventlog.Event) {
 	}
 	switch body := e.Body.(type) {
 	case *eventlog.Message:
+		if w.own && e.Labels[transcript.LabelReplaced] == "true" {
+			w.items[e.ID] = []jsonvalue.Value{itemOf(body.Role, body.Blocks, "")}
+			return // the compaction has it
+		}
 		if !w.held[e.ID] && !w.imported(e, body) {
 			w.foreign(i, e, body)
 		}
@@ -196,10 +200,16 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	if m.Role == eventlog.RoleAssistant {
 		w.state.reply, w.state.model = m.GroupID, m.Model
 	}
-	w.announce(e, m, func() {
+	write := func() {
 		w.write(raw)
 		w.lines[e.ID] = []int{w.report.Entries}
-	})
+	}
+	if e.Labels[labelItem] == userMessage {
+		write()
+		w.items[e.ID] = []jsonvalue.Value{itemOf(m.Role, m.Blocks, "")}
+		return true
+	}
+	w.announce(e, m, write)
 	var rec record
 	if transcript.Decode(raw, &rec) == nil && len(rec.Payload) > 0 {
 		w.items[e.ID] = []jsonvalue.Value{jsonvalue.Raw(string(rec.Payload))}

@@ -216,12 +216,15 @@ func (c counts) json() jsonvalue.Value {
 // harness lists and shows only sessions that it can tell of.
 func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) {
 	said := textOfBlocks(m.Blocks)
+	if m.Role == eventlog.RoleUser {
+		said = wordsOf(m.Blocks)
+	}
 	if w.around.bare || said == "" {
 		write()
 		return
 	}
 	tell := func(kind string) {
-		v := w.around.record(w.time(), "event_msg", jsonvalue.Object(text("type", kind), text("message", said)))
+		v := w.around.told(&eventlog.Event{Time: w.time()}, kind, said)
 		w.write(v.JSON())
 	}
 	switch {
@@ -230,7 +233,7 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 		write()
 	case m.Role == eventlog.RoleUser && e.Labels[transcript.LabelInjected] == "":
 		write()
-		tell("user_message")
+		tell(userMessage)
 	default:
 		write()
 	}

@@ -28,7 +28,10 @@ func (r *reader) compaction(entry transcript.Entry, p *part) {
 			body.Trigger, body.Mode = eventlog.TriggerThreshold, "auto"
 		}
 	}
-	body.KeptEventIDs = r.since(max(p.TailStart, p.TailOld))
+	tail := max(p.TailStart, p.TailOld)
+	if body.KeptEventIDs = r.since(tail); tail != "" && tail != redacted && body.KeptEventIDs == nil {
+		r.out.Warn(entry.Line, "what the compaction kept is not in the file: it begins with the message %.100q", tail)
+	}
 	entry.Body, entry.Native = body, nil
 	r.pending = &pending{entry: entry, body: body}
 }

@@ -44,6 +44,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 		return transcript.Transcript{}, err
 	}
 	r.plant()
+	r.lost()
 	main := newBranch(r.out, "", &r.differ)
 	headed := false
 	for i := range r.lines {
@@ -78,6 +79,19 @@ func (r *reader) record(rec transcript.Record) error {
 	}
 	r.lines = append(r.lines, l)
 	return nil
+}
+
+// lost warns of what compactions kept and the file lacks.
+func (r *reader) lost() {
+	known := map[string]bool{"": true, redacted: true}
+	for _, l := range r.lines {
+		known[l.rec.ID] = true
+	}
+	for _, l := range r.lines {
+		if l.rec.Type == "compaction" && !known[l.rec.FirstKeptID] {
+			r.out.Warn(l.entry.Line, "what the compaction kept is not in the file: it begins with the entry %.100q", l.rec.FirstKeptID)
+		}
+	}
 }
 
 // branches makes a session of every end of the tree but the last.

@@ -15,37 +15,46 @@ func Tags(names ...string) map[string]bool {
 // <name>…</name>, one after another. A text that begins with such an element and goes on, or
 // holds one, may be a human's.
 func Inserted(text string, names map[string]bool) bool {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return false
-	}
-	for text != "" {
-		rest, ok := afterElement(text, names)
-		if !ok {
-			return false
-		}
-		text = strings.TrimSpace(rest)
-	}
-	return true
+	_, ok := Elements(text, names)
+	return ok
 }
 
-// afterElement cuts the element off that the text begins with.
-func afterElement(text string, names map[string]bool) (rest string, ok bool) {
+// Elements are the names of the elements that an inserted text consists of; ok is false where
+// Inserted is.
+func Elements(text string, names map[string]bool) (found []string, ok bool) {
+	text = strings.TrimSpace(text)
+	for text != "" {
+		name, rest, ok := cutElement(text, names)
+		if !ok {
+			return nil, false
+		}
+		found = append(found, name)
+		text = strings.TrimSpace(rest)
+	}
+	return found, len(found) > 0
+}
+
+// cutElement cuts the element off that the text begins with. Behind its name there may be
+// attributes, or a second word that ends it too.
+func cutElement(text string, names map[string]bool) (name, rest string, ok bool) {
 	if text[0] != '<' {
-		return "", false
+		return "", "", false
 	}
 	open, rest, ok := strings.Cut(text[1:], ">")
 	if !ok {
-		return "", false
+		return "", "", false
 	}
-	name, _, _ := strings.Cut(open, " ")
-	name, empty := strings.CutSuffix(name, "/")
-	if !names[strings.TrimSpace(name)] {
-		return "", false
+	name, _, _ = strings.Cut(open, " ")
+	name = strings.TrimSuffix(name, "/")
+	switch {
+	case !names[name]:
+		return "", "", false
+	case strings.HasSuffix(open, "/"):
+		return name, rest, true
 	}
-	if empty || strings.HasSuffix(open, "/") {
-		return rest, true
+	if _, behind, closed := strings.Cut(rest, "</"+open+">"); closed {
+		return name, behind, true
 	}
-	_, rest, ok = strings.Cut(rest, "</"+strings.TrimSpace(name)+">")
-	return rest, ok
+	_, rest, ok = strings.Cut(rest, "</"+name+">")
+	return name, rest, ok
 }

@@ -69,6 +69,9 @@ const (
 	LabelInjected = eventlog.LabelInjected
 	// LabelStanding names what an injected message tells of until a newer one does.
 	LabelStanding = eventlog.LabelStanding
+	// LabelReplaced is "true" on messages that stand in no entry of their own: a compaction
+	// lists them as what is left of a conversation that the file does not have.
+	LabelReplaced = "harness.replaced"
 	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
 	LabelPromptTokens = "usage.prompt_tokens"
 	// LabelCacheReadTokens is the part of the prompt that the cache served.

@@ -27,6 +27,7 @@ const (
 	ReasonHeadMismatch      = "HEAD_MISMATCH"
 	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
+	ReasonNothingShown      = "NOTHING_SHOWN"
 	ReasonNotConfigured     = "NOT_CONFIGURED"
 	ReasonLimit             = "LIMIT_EXCEEDED"
 	ReasonBusy              = "BUSY"

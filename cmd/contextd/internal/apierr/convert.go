@@ -88,6 +88,10 @@ func state(err error) *answer {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)
 		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
 	}
+	var nothing *assemble.NothingShownError
+	if errors.As(err, &nothing) {
+		return newAnswer(codes.FailedPrecondition, ReasonNothingShown, err).number("tokens", nothing.Tokens)
+	}
 	var lacking *NotConfiguredError
 	if errors.As(err, &lacking) {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)

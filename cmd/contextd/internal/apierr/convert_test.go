@@ -68,6 +68,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&assemble.InjectionError{Name: "now", Tokens: 9, Reserve: 5}, codes.FailedPrecondition, "INJECTION_OVER_RESERVE", false,
 			[]string{"injection=now", "tokens=9", "reserve_tokens=5"},
 		},
+		"nothing shown": {
+			&assemble.NothingShownError{SessionID: "s", Tokens: 9}, codes.FailedPrecondition, "NOTHING_SHOWN", false,
+			[]string{"tokens=9"},
+		},
 		"limit": {
 			&apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: 1, Actual: 2, Unit: "events"}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
 			[]string{"field events", "setting=max_batch_events", "limit=1", "actual=2"},

@@ -22,3 +22,14 @@ type InjectionError struct {
 func (e *InjectionError) Error() string {
 	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it", e.Name, e.Tokens, e.Reserve)
 }
+
+// NothingShownError says that a log has messages, and that its harness goes on with none of
+// them.
+type NothingShownError struct {
+	SessionID string
+	Tokens    uint64 // of the log
+}
+
+func (e *NothingShownError) Error() string {
+	return fmt.Sprintf("harness_view shows nothing of session %q, whose log takes %d tokens: its harness leaves all messages out; another policy shows them", e.SessionID, e.Tokens)
+}

@@ -13,8 +13,20 @@ import (
 )
 
 // shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
-// as the harness that compacted it last goes on.
+// as the harness that compacted it last goes on. The error is a *NothingShownError if that
+// leaves nothing of a log that has messages.
 func (s *session) shown(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+	conv, err := s.read(ctx, store, gauge, asOf, policy)
+	if err != nil {
+		return nil, err
+	}
+	if len(conv.Groups()) == 0 && len(conv.Reminders()) == 0 && conv.Tokens() > 0 {
+		return nil, &NothingShownError{SessionID: s.id, Tokens: conv.Tokens()}
+	}
+	return conv, nil
+}
+
+func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name != projection.HarnessView {
 		return s.conversation(ctx, store, gauge, asOf)
 	}
@@ -140,6 +152,10 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 	}
 	conv.SayBoundary(all[at])
 	for _, e := range all[at+1:] {
+		if harness.Summarizes(e, all[at]) {
+			conv.Skip(e) // the boundary shows it
+			continue
+		}
 		appendSeen(conv, e, left)
 	}
 	return conv

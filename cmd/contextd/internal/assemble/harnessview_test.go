@@ -2,6 +2,7 @@ package assemble_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,6 +114,83 @@ func TestHarnessView(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// imported puts the first session of a transcript into a new store.
+func imported(t *testing.T, name string, records ...string) eventlog.Store {
+	t.Helper()
+	tr, err := harness.Read(strings.NewReader(strings.Join(records, "\n")), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memlog.New()
+	t.Cleanup(func() { store.Close() })
+	push(t, store, "s", tr.Sessions[0].Events...)
+	return store
+}
+
+// TestHarnessViewOfSubagents: messages that came in progress records do not say what they
+// follow, and none is left out.
+func TestHarnessViewOfSubagents(t *testing.T) {
+	carried := func(message string) string {
+		return `{"type":"progress","parentToolUseID":"t","data":{"type":"agent_progress","agentId":"a","message":` + message + `}}`
+	}
+	store := imported(t, "claude",
+		carried(`{"type":"user","uuid":"u","message":{"role":"user","content":"Count."}}`),
+		carried(`{"type":"assistant","uuid":"v","message":{"role":"assistant","id":"m","model":"x","content":[{"type":"text","text":"One."}]}}`),
+		carried(`{"type":"user","uuid":"w","message":{"role":"user","content":"Go on."}}`),
+		carried(`{"type":"assistant","uuid":"x","message":{"role":"assistant","id":"n","model":"x","content":[{"type":"text","text":"Two."}]}}`))
+	got := texts(mustAssemble(t, newEngine(t, store), harnessRequest()))
+	if want := []string{"Count.", "One.", "Go on.", "Two."}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestHarnessViewOfNothing: a log of which its harness shows nothing is no empty context.
+func TestHarnessViewOfNothing(t *testing.T) {
+	store := memlog.New()
+	defer store.Close()
+	failed := text("one", eventlog.RoleAssistant, "half")
+	failed.Labels = map[string]string{"pi.stop_reason": "aborted"}
+	push(t, store, "s", failed)
+	engine := newEngine(t, store)
+	var nothing *assemble.NothingShownError
+	if _, err := engine.Assemble(context.Background(), harnessRequest()); !errors.As(err, &nothing) || nothing.Tokens == 0 {
+		t.Errorf("%v", err)
+	}
+	push(t, store, "s", text("two", eventlog.RoleUser, "Again."))
+	if got := texts(mustAssemble(t, engine, harnessRequest())); !slices.Equal(got, []string{"Again."}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestBeginsCompacted: the summary with which a transcript begins is in every context, once.
+func TestBeginsCompacted(t *testing.T) {
+	store := imported(t, "claude",
+		`{"parentUuid":null,"type":"system","subtype":"compact_boundary","uuid":"c","compactMetadata":{"trigger":"auto"}}`,
+		`{"parentUuid":"c","type":"user","uuid":"s","isCompactSummary":true,"message":{"role":"user","content":"The parser fails."}}`,
+		`{"parentUuid":"s","type":"user","uuid":"u","message":{"role":"user","content":"Mend it."}}`,
+		`{"parentUuid":"u","type":"assistant","uuid":"a","message":{"role":"assistant","id":"m","model":"x","content":[{"type":"text","text":"Mended."}]}}`)
+	want := []string{"The parser fails.", "Mend it.", "Mended."}
+	for _, req := range []assemble.Request{request(), harnessRequest()} {
+		if got := texts(mustAssemble(t, newEngine(t, store), req)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", req.Policy.Projection.Name, got)
+		}
+	}
+	// Where the rest of the file comes later, nothing is said twice.
+	half := memlog.New()
+	defer half.Close()
+	engine := newEngine(t, half)
+	for e, err := range store.Read(context.Background(), "s", 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		push(t, half, "s", e)
+		mustAssemble(t, engine, harnessRequest())
+	}
+	if got := texts(mustAssemble(t, engine, harnessRequest())); !slices.Equal(got, want) {
+		t.Errorf("read as it came: %q", got)
 	}
 }
 

@@ -1,0 +1,132 @@
+package codex
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// standing are what the harness tells of in the user's name or the developer's until it tells
+// of it anew, by the elements that it stands in.
+var standing = map[string]string{
+	"environment_context": "environment", "user_instructions": "user_instructions", "permissions": "permissions",
+	"INSTRUCTIONS": agentsFile, "collaboration_mode": "collaboration_mode", "model_switch": "model",
+	"skills_instructions": "skills", "plugins_instructions": "plugins", "apps_instructions": "apps", "app-context": "app",
+	"apps_context": "app", "personality_spec": "personality", "multi_agent_instructions": "agents",
+}
+
+// passing are the elements of what it tells once.
+var passing = transcript.Tags(
+	"turn_aborted", "user_shell_command", "skill", "subagent_notification", "hook_prompt", "agent_message",
+	"goal_context", "context_window", "realtime_conversation",
+)
+
+var elements = func() map[string]bool {
+	all := map[string]bool{}
+	for name := range passing {
+		all[name] = true
+	}
+	for name := range standing {
+		all[name] = true
+	}
+	return all
+}()
+
+const (
+	agentsFile = "AGENTS.md"
+	agentsHead = "# AGENTS.md instructions"
+)
+
+// humanKind is the kind of a part of a message that a human wrote.
+const humanKind = "user."
+
+// contentKinds say of each part of a message what it is; early versions do not.
+type contentKinds struct{ kinds []string }
+
+// UnmarshalJSON never fails.
+func (c *contentKinds) UnmarshalJSON(raw []byte) error {
+	list, ok := transcript.MemberOf(raw, "content_item_kinds")
+	if *c = (contentKinds{}); ok && transcript.Decode(list, &c.kinds) != nil {
+		c.kinds = nil
+	}
+	return nil
+}
+
+// injected reports whether the harness wrote all parts of a message, and what it tells of.
+func (it *item) injected() (tells []string, ok bool) {
+	texts := textsOf(it.Content)
+	for _, text := range texts {
+		of, inserted := insertedText(text)
+		if !inserted && len(it.Kinds.kinds) == 0 {
+			return nil, false
+		}
+		tells = append(tells, of...)
+	}
+	if kinds := it.Kinds.kinds; len(kinds) > 0 {
+		return tells, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) })
+	}
+	return tells, len(texts) > 0 && !it.pictures()
+}
+
+// pictures reports whether the message holds something besides text.
+func (it *item) pictures() bool {
+	var parts []struct {
+		Type string `json:"type"`
+	}
+	if transcript.DecodePart(it.Content, &parts) != nil {
+		return false
+	}
+	return slices.ContainsFunc(parts, func(p struct {
+		Type string `json:"type"`
+	}) bool {
+		return p.Type == "input_image"
+	})
+}
+
+// insertedText reports whether the harness wrote a text, and what it tells of.
+func insertedText(text string) (tells []string, ok bool) {
+	text = strings.TrimSpace(text)
+	if rest, agents := strings.CutPrefix(text, agentsHead); agents {
+		_, behind, listed := strings.Cut(rest, "<INSTRUCTIONS>")
+		if !listed {
+			return []string{agentsFile}, true
+		}
+		text = "<INSTRUCTIONS>" + behind
+	}
+	names, ok := transcript.Elements(text, elements)
+	for _, name := range names {
+		if of := standing[name]; of != "" {
+			tells = append(tells, of)
+		}
+	}
+	return tells, ok
+}
+
+// injectedLabels are those of a message that the harness wrote.
+func injectedLabels(labels map[string]string, tells []string) {
+	labels[transcript.LabelInjected] = "true"
+	if len(tells) > 0 {
+		labels[transcript.LabelStanding] = strings.Join(slices.Compact(tells), "+")
+	}
+}
+
+// textsOf are the texts of a content.
+func textsOf(raw json.RawMessage) []string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if text, ok := transcript.Text(raw); ok {
+		return []string{text}
+	} else if len(raw) == 0 || transcript.DecodePart(raw, &parts) != nil {
+		return nil
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}

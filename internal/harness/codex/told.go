@@ -1,0 +1,110 @@
+package codex
+
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// userMessage is the type of the event that tells the terminal what the user said. It repeats
+// an item; where there is none, it is all that the file has of the user's words.
+const userMessage = "user_message"
+
+// heard is what the user said since the model spoke last.
+type heard struct {
+	items []string
+	// events are the ids of messages that were read from what the terminal was told.
+	events map[string]string
+}
+
+func (h *heard) clear() { *h = heard{} }
+
+// item takes the text of an item.
+func (h *heard) item(text string) { h.items = append(h.items, strings.TrimSpace(text)) }
+
+// said reports whether an item says what the terminal is told. Around the words there may be
+// more in either of the two: the names of files and pictures.
+func (h *heard) said(text string) bool {
+	for _, item := range h.items {
+		if strings.Contains(item, text) || item != "" && strings.Contains(text, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// before is the event that says already what an item does; empty if none does, or if the item
+// holds more.
+func (h *heard) before(blocks []eventlog.Block) string {
+	if len(blocks) != 1 {
+		return ""
+	}
+	t, ok := blocks[0].(eventlog.Text)
+	if !ok {
+		return ""
+	}
+	return h.events[strings.TrimSpace(t.Text)]
+}
+
+// userMessage reads what the user said from what the terminal was told, and reports whether no
+// item said it.
+func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
+	said, _ := transcript.Text(e.Message)
+	text := strings.TrimSpace(said)
+	if text == "" || r.heard.said(text) {
+		return false
+	}
+	entry.Labels = map[string]string{labelItem: userMessage}
+	kind, _ := transcript.Text(e.Kind)
+	if tells, inserted := insertedText(text); inserted || kind != "" && kind != "plain" {
+		injectedLabels(entry.Labels, tells)
+	}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: said}}}
+	r.reply = ""
+	if id := r.append(entry); id != "" {
+		if r.heard.events == nil {
+			r.heard.events = map[string]string{}
+		}
+		r.heard.events[text] = id
+	}
+	r.heard.item(text)
+	return true
+}
+
+// told makes the record that tells the terminal what was said.
+func (e *envelope) told(event *eventlog.Event, kind, said string) jsonvalue.Value {
+	return e.record(event.Time, "event_msg", jsonvalue.Object(text("type", kind), text("message", said)))
+}
+
+// wordsOf are what a message says, without the marks that the harness puts around pictures.
+func wordsOf(blocks []eventlog.Block) string {
+	var words []string
+	for _, b := range blocks {
+		t, ok := b.(eventlog.Text)
+		if !ok {
+			continue
+		}
+		if said := unmarked(t.Text); said != "" {
+			words = append(words, said)
+		}
+	}
+	return strings.Join(words, "\n")
+}
+
+// unmarked is a text without the marks of pictures that it begins or ends with.
+func unmarked(text string) string {
+	if !strings.Contains(text, "<image") && !strings.Contains(text, "</image>") {
+		return text
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		mark := strings.TrimSpace(line)
+		if strings.HasPrefix(mark, "<image") && strings.HasSuffix(mark, ">") || mark == "</image>" {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return strings.TrimSpace(strings.Join(lines, ""))
+}
