@@ -68,9 +68,18 @@ func (e *InvalidError) in(format string, args ...any) *InvalidError {
 
 // UnavailableError says that the store failed and refuses all further work. The
 // cause is for the daemon's own diagnostics, not for clients.
-type UnavailableError struct{ Cause error }
+type UnavailableError struct {
+	Cause error
+	// Passing says that the store did not fail: it could not do this one thing now.
+	Passing bool
+}
 
-func (e *UnavailableError) Error() string { return fmt.Sprintf("store has failed: %v", e.Cause) }
+func (e *UnavailableError) Error() string {
+	if e.Passing {
+		return fmt.Sprintf("store cannot be reached now: %v", e.Cause)
+	}
+	return fmt.Sprintf("store has failed: %v", e.Cause)
+}
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
@@ -78,8 +87,16 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 // CorruptError says that a store's medium gave back something other than what
 // the store wrote. The reason is for the daemon's own diagnostics.
 type CorruptError struct {
-	What   string // what was being read
-	Reason string
+	// Session is the one that cannot be read whole; empty where it is not known.
+	Session string
+	What    string // what was being read
+	Reason  string
 }
 
-func (e *CorruptError) Error() string { return fmt.Sprintf("%s is corrupt: %s", e.What, e.Reason) }
+func (e *CorruptError) Error() string {
+	text := fmt.Sprintf("%s is corrupt: %s", e.What, e.Reason)
+	if e.Session != "" {
+		text = fmt.Sprintf("session %q: %s", e.Session, text)
+	}
+	return text
+}

@@ -29,6 +29,9 @@ type Session struct {
 	// Incarnation tells the session from others that had its id before, or will have
 	// it later. The store gives it.
 	Incarnation Incarnation
+	// Damaged says that the store cannot read the session whole. ListSessions fills
+	// in what is known; everything else answers with a *CorruptError.
+	Damaged bool
 }
 
 // Incarnation names one life of a session id, from the session's creation to its

@@ -9,7 +9,8 @@ import (
 )
 
 // Append admits a batch.
-func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventlog.Commit, error) {
+func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ eventlog.Commit, err error) {
+	defer inSession(id, &err)
 	if err := eventlog.ValidateSessionID("session_id", id); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 // artifactPage returns up to size artifacts that follow after in the query's
 // order, and whether there may be more.
 func (s *Store) artifactPage(ctx context.Context, id string, q eventlog.ArtifactQuery, after *eventlog.Artifact, size int) (page []eventlog.Artifact, more bool, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, false, err
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // PutArtifact stores a copy of the artifact.
-func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) error {
+func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) (err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -93,7 +94,8 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.A
 func (s *session) settled(ctx context.Context) error { return s.lastPut.Load().wait(ctx) }
 
 // Artifact returns one artifact.
-func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (eventlog.Artifact, error) {
+func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (_ eventlog.Artifact, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return eventlog.Artifact{}, err
 	}
@@ -164,7 +166,7 @@ func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error)
 // loadPuts reads a segment's counters of artifacts.
 func (s *Store) loadPuts(segment segmentID) (last, frozen uint64, err error) {
 	key := putsKey(segment)
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 		return 0, 0, nil

@@ -11,7 +11,8 @@ import (
 )
 
 // ChainHead returns the chain behind an event, as its record has it.
-func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
+func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) (_ []byte, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]b
 
 func (s *Store) chainIn(l link, seq eventlog.Seq) ([]byte, error) {
 	key := eventKey(l.segment, seq)
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 		return nil, missing(l, seq)
@@ -63,20 +64,5 @@ func (s *Store) SessionIDs(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer s.leave()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keySession}, UpperBound: []byte{keySession + 1}})
-	if err != nil {
-		return nil, s.fail("sessions", err)
-	}
-	defer it.Close()
-	var ids []string
-	for ok := it.First(); ok; ok = it.Next() {
-		// The bare letter is no session; see the format on deletions.
-		if id := it.Key()[1:]; len(id) > 0 {
-			ids = append(ids, string(id))
-		}
-	}
-	if err := it.Error(); err != nil {
-		return nil, s.fail("sessions", err)
-	}
-	return ids, nil
+	return s.allIDs()
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // CreateSession makes an empty session.
-func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (eventlog.Session, error) {
+func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (_ eventlog.Session, err error) {
+	defer inSession(from.ID, &err)
 	if err := from.Validate(); err != nil {
 		return eventlog.Session{}, err
 	}

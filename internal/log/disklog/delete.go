@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -11,7 +12,8 @@ import (
 // DeleteSession removes a session and what no fork shares of it. Once the
 // session is gone for its clients, the call goes on until its data is gone from
 // the disk, even if the context ends meanwhile.
-func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) (err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -27,7 +29,11 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	if err := s.forget(sl, target); err != nil {
 		return err
 	}
-	return s.scrub(target.own().segment, target.segments())
+	err = s.scrub(target.own().segment, target.segments())
+	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+		return &eventlog.CorruptError{What: "what is beside it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
+	}
+	return err
 }
 
 // forget removes a session from the database.

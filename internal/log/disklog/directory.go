@@ -1,9 +1,11 @@
 package disklog
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	iofs "io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -56,7 +58,11 @@ func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Rea
 func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
 	if err != nil {
-		owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile))
+		if _, isPath := errors.AsType[*iofs.PathError](err); isPath {
+			// The file cannot be made: nobody holds it.
+			return nil, fmt.Errorf("%s cannot be written to: %w", dir, err)
+		}
+		owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile), smallFile)
 		return nil, &LockedError{Dir: dir, Owner: strings.TrimSpace(owner), Cause: err}
 	}
 	host, _ := os.Hostname()
@@ -65,31 +71,35 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
-// checkFormat reads the directory's format, or writes it into an empty one.
-func checkFormat(fs vfs.FS, dir string) error {
-	text, err := readFile(fs, fs.PathJoin(dir, formatFile))
+// checkFormat reads the directory's format. It reports whether there is none,
+// because the directory is empty.
+func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
+	text, err := readFile(fs, fs.PathJoin(dir, formatFile), smallFile)
 	switch {
 	case err == nil:
-		return parseFormat(dir, text)
+		return false, parseFormat(dir, text)
 	case !oserror.IsNotExist(err):
-		return fmt.Errorf("read %s: %w", formatFile, err)
+		return false, fmt.Errorf("read %s: %w", formatFile, err)
 	}
 	names, err := fs.List(dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, name := range names {
-		switch fs.PathBase(name) {
-		case lockFile, ownerFile, formatFile + ".tmp":
-		default:
-			return &FormatError{Dir: dir, Reason: fmt.Sprintf("it is not empty (%s) and holds no event log", name)}
+		if !isOwnName(fs.PathBase(name)) {
+			return false, &FormatError{Dir: dir, Reason: fmt.Sprintf("it is not empty (%s) and holds no event log", name)}
 		}
 	}
-	temporary := fs.PathJoin(dir, formatFile+".tmp")
-	if err := writeFile(fs, temporary, formatText(), true); err != nil {
+	return true, nil
+}
+
+// replaceFile writes a small file such that a crash leaves the old one or the new.
+func replaceFile(fs vfs.FS, dir, name, text string) error {
+	temporary := fs.PathJoin(dir, name+".tmp")
+	if err := writeFile(fs, temporary, text, true); err != nil {
 		return err
 	}
-	if err := fs.Rename(temporary, fs.PathJoin(dir, formatFile)); err != nil {
+	if err := fs.Rename(temporary, fs.PathJoin(dir, name)); err != nil {
 		return err
 	}
 	return syncDir(fs, dir)
@@ -126,14 +136,16 @@ func parseFormat(dir, text string) error {
 	return nil
 }
 
-func readFile(fs vfs.FS, name string) (string, error) {
+// smallFile is more than the files hold that consist of a few lines.
+const smallFile = 4096
+
+func readFile(fs vfs.FS, name string, limit int64) (string, error) {
 	f, err := fs.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	// The files that are read this way have three short lines.
-	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	text, err := io.ReadAll(io.LimitReader(f, limit))
 	return string(text), err
 }
 

@@ -129,7 +129,7 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	if !errors.As(err, &format) || !strings.Contains(err.Error(), "letter.txt") {
 		t.Fatalf("got %v", err)
 	}
-	if text, err := readFile(fs, "log/letter.txt"); err != nil || text != "dear" {
+	if text, err := readFile(fs, "log/letter.txt", smallFile); err != nil || text != "dear" {
 		t.Errorf("the file is %q, %v", text, err)
 	}
 	// What an opening that was cut short may leave is no obstacle.

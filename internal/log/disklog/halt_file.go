@@ -1,18 +1,40 @@
 package disklog
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"hash/crc32"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
 
 // haltFile is a file of the disk that is open for writing, or a directory.
 type haltFile struct {
 	vfs.File
 	fs   *haltFS
 	name string
+	// What was written to it, one after the other.
+	length int64
+	sum    uint32
+}
+
+// durable says that what was written is.
+func (f *haltFile) durable() {
+	if f.fs.inventory == nil || f.fs.off() {
+		return
+	}
+	err := f.fs.inventory.dirSynced(f.name)
+	if err == nil && f.length > 0 {
+		err = f.fs.inventory.wrote(f.name, f.length, f.sum)
+	}
+	f.fs.check("write", inventoryFile, err)
 }
 
 func (f *haltFile) Write(p []byte) (int, error) {
 	if !f.fs.off() {
+		// A file may change what it is given to write.
+		length, sum := int64(len(p)), crc32.Update(f.sum, castagnoli, p)
 		_, err := f.File.Write(p)
 		f.fs.check("write", f.name, err)
+		f.length, f.sum = f.length+length, sum
 	}
 	return len(p), nil
 }
@@ -28,6 +50,7 @@ func (f *haltFile) WriteAt(p []byte, off int64) (int, error) {
 func (f *haltFile) Sync() error {
 	if !f.fs.off() {
 		f.fs.check("sync", f.name, f.File.Sync())
+		f.durable()
 	}
 	return nil
 }
@@ -35,6 +58,7 @@ func (f *haltFile) Sync() error {
 func (f *haltFile) SyncData() error {
 	if !f.fs.off() {
 		f.fs.check("sync", f.name, f.File.SyncData())
+		f.durable()
 	}
 	return nil
 }
@@ -45,6 +69,9 @@ func (f *haltFile) SyncTo(length int64) (fullSync bool, err error) {
 	}
 	fullSync, err = f.File.SyncTo(length)
 	f.fs.check("sync", f.name, err)
+	if fullSync {
+		f.durable()
+	}
 	return fullSync && err == nil, nil
 }
 

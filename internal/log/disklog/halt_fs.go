@@ -2,7 +2,9 @@ package disklog
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +24,16 @@ type haltFS struct {
 	// fresh, while not 0, keeps log files from being written over older ones.
 	fresh atomic.Int32
 
+	// inventory is told what must be there later; nil where nobody asks.
+	inventory *inventory
+	// damage is told what cannot be read.
+	damage *damage
+	// lost are files with values that are missing. They are listed, so that Pebble,
+	// which panics where it knows of no such file, finds them unreadable.
+	lost []string
+	// closing is closed when nothing is to be waited for any more.
+	closing chan struct{}
+
 	once   sync.Once
 	err    error
 	halted chan struct{}
@@ -30,7 +42,25 @@ type haltFS struct {
 }
 
 func newHaltFS(disk vfs.FS) *haltFS {
-	return &haltFS{FS: disk, halted: make(chan struct{}), shadow: vfs.NewMem()}
+	return &haltFS{
+		FS: disk, damage: newDamage(slog.New(slog.DiscardHandler)), closing: make(chan struct{}),
+		halted: make(chan struct{}), shadow: vfs.NewMem(),
+	}
+}
+
+// forget takes a file out of the inventory that is about to be removed.
+func (fs *haltFS) forget(name string) {
+	if fs.inventory != nil && !fs.off() {
+		fs.check("write", inventoryFile, fs.inventory.forget(name))
+	}
+}
+
+// opened wraps a file that was opened for writing.
+func (fs *haltFS) opened(f vfs.File, name string) vfs.File {
+	if fs.inventory != nil {
+		fs.inventory.made(name)
+	}
+	return &haltFile{File: f, fs: fs, name: name}
 }
 
 // noRecycling adds to the number of those who want log files to be new.
@@ -75,9 +105,9 @@ func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs
 // Create makes a file.
 func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if !fs.off() {
-		f, err := fs.FS.Create(name, category)
+		f, err := fs.create(func() (vfs.File, error) { return fs.FS.Create(name, category) })
 		if err == nil {
-			return &haltFile{File: f, fs: fs, name: name}, nil
+			return fs.opened(f, name), nil
 		}
 		fs.check("create", name, err)
 	}
@@ -87,13 +117,14 @@ func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 // ReuseForWrite renames a log file and opens it for writing over what it holds,
 // or makes a new file in its place where old content must not stay.
 func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	fs.forget(oldname)
 	if fs.off() {
 		return fs.shadowCreate(newname, category)
 	}
 	if fs.fresh.Load() == 0 {
-		f, err := fs.FS.ReuseForWrite(oldname, newname, category)
+		f, err := fs.create(func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, category) })
 		if err == nil {
-			return &haltFile{File: f, fs: fs, name: newname}, nil
+			return fs.opened(f, newname), nil
 		}
 		if !oserror.IsNotExist(err) {
 			fs.check("reuse", oldname, err)
@@ -110,9 +141,9 @@ func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 // OpenReadWrite opens a file for reading and writing.
 func (fs *haltFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if !fs.off() {
-		f, err := fs.FS.OpenReadWrite(name, category, opts...)
+		f, err := fs.create(func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, category, opts...) })
 		if err == nil {
-			return &haltFile{File: f, fs: fs, name: name}, nil
+			return fs.opened(f, name), nil
 		}
 		fs.check("open", name, err)
 	}
@@ -127,7 +158,26 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 			return f, nil
 		}
 	}
-	return fs.FS.Open(name, opts...)
+	if slices.Contains(opts, vfs.SequentialReadsOption) {
+		fs.damage.putOff(fs.PathBase(name), fs.halted, fs.closing)
+	}
+	return fs.read(func() (vfs.File, error) {
+		if isBlob(name) {
+			return openBlob(fs.FS, name, fs.damage, opts...)
+		}
+		return fs.FS.Open(name, opts...)
+	})
+}
+
+// List lists a directory, with what should be there.
+func (fs *haltFS) List(dir string) ([]string, error) {
+	names, err := fs.FS.List(dir)
+	for _, name := range fs.lost {
+		if err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // OpenDir opens a directory for syncing.
@@ -149,6 +199,7 @@ func (fs *haltFS) Link(oldname, newname string) error {
 
 // Remove removes a file. That there is none is an error, but no reason to halt.
 func (fs *haltFS) Remove(name string) error {
+	fs.forget(name)
 	if !fs.off() {
 		err := fs.FS.Remove(name)
 		if oserror.IsNotExist(err) {
@@ -171,6 +222,7 @@ func (fs *haltFS) RemoveAll(name string) error {
 
 // Rename renames a file.
 func (fs *haltFS) Rename(oldname, newname string) error {
+	fs.forget(oldname)
 	if !fs.off() {
 		fs.check("rename", oldname, fs.FS.Rename(oldname, newname))
 		return nil

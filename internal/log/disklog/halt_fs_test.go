@@ -75,7 +75,7 @@ func TestHaltFS(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, name := range names {
-					if text, err := readFile(disk, "d/"+name); err == nil {
+					if text, err := readFile(disk, "d/"+name, smallFile); err == nil {
 						found[name] = text
 					}
 				}
@@ -117,7 +117,7 @@ func TestHaltedDiskShowsWhatWasWrittenToIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"real": "real", "d/b": "shadow"} {
-		if text, err := readFile(fs, name); err != nil || text != want {
+		if text, err := readFile(fs, name, smallFile); err != nil || text != want {
 			t.Errorf("%s is %q, %v", name, text, err)
 		}
 		if info, err := fs.Stat(name); err != nil || info.Size() != int64(len(want)) {
@@ -170,7 +170,7 @@ func TestLogsAreNotReusedDuringADeletion(t *testing.T) {
 		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		text, err := readFile(disk, "new")
+		text, err := readFile(disk, "new", smallFile)
 		if err != nil || (text == "secret") == deleting {
 			t.Errorf("deleting %t: the new log holds %q, %v", deleting, text, err)
 		}

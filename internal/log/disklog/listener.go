@@ -32,6 +32,12 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: s.backgroundError,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			s.disk.damage.note(s.disk.PathBase(info.Path), reasonOf(info.Details))
+		},
+		CompactionEnd:      func(info pebble.CompactionInfo) { s.disk.damage.announce(info.Err) },
+		FlushEnd:           func(info pebble.FlushInfo) { s.disk.damage.announce(info.Err) },
+		BlobFileRewriteEnd: func(info pebble.BlobFileRewriteInfo) { s.disk.damage.announce(info.Err) },
 		ManifestCreated: func(info pebble.ManifestCreateInfo) {
 			if info.Err == nil {
 				s.manifest.Store(uint64(info.FileNum))
@@ -47,16 +53,18 @@ func (s *Store) listener() *pebble.EventListener {
 // only fail.
 const retryPause = 100 * time.Millisecond
 
+// backgroundError is told of what Pebble could not do. What is damaged it leaves as
+// it is, and tries again: the sessions that are not in it are served meanwhile.
 func (s *Store) backgroundError(err error) {
+	if isDamage(err) || isShortage(err) {
+		s.logger.Debug("the event log's database could not be tidied", "error", reasonOf(err))
+		s.disk.damage.pace(s.disk.halted, s.closing)
+		return
+	}
 	if s.disk.cause() == nil {
 		s.logger.Error("event log has failed", "error", err)
 		s.disk.halt(fmt.Errorf("in the background: %w", err))
 		return
 	}
-	pause := time.NewTimer(retryPause) //nolint:forbidigo // spares the processor; no data depends on it
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-s.closing:
-	}
+	wait(retryPause, nil, s.closing)
 }

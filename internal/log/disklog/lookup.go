@@ -85,7 +85,7 @@ func (s *Store) fillFilter(segment segmentID) (*idFilter, error) {
 // lookup finds an event_id in a link, by its hash.
 func (s *Store) lookup(l link, hash idHash) (eventlog.Known, bool, error) {
 	key := indexKey(l.segment, hash)
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 		return eventlog.Known{}, false, nil

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // pebbleFormat is raised together with formatVersion.
 const pebbleFormat = pebble.FormatValueSeparation
 
+// stopWrites is how many layers of new tables may gather.
+const stopWrites = 1000
+
 // Open opens the event log in a directory, which is made if need be. It returns
 // *LockedError if another process has it, *FormatError if it is none that this
-// program can read.
+// program can read, and *MissingError if less is there than the last process left.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := makeDir(opts.FS, dir); err != nil {
@@ -36,8 +41,10 @@ func Open(dir string, opts Options) (*Store, error) {
 }
 
 func openLocked(dir string, opts Options) (*Store, error) {
-	if err := checkFormat(opts.FS, dir); err != nil {
-		return nil, err
+	if opts.private {
+		if err := makePrivate(dir, opts.Logger); err != nil {
+			return nil, err
+		}
 	}
 	s := &Store{
 		opts:    opts,
@@ -50,19 +57,89 @@ func openLocked(dir string, opts Options) (*Store, error) {
 		slots:   map[string]*slot{},
 		recent:  list.New(),
 	}
-	db, err := pebble.Open(s.dir, s.pebbleOptions())
+	s.disk.closing, s.disk.damage.logger = s.closing, s.logger
+	if err := s.prepare(dir); err != nil {
+		return nil, err
+	}
+	options := s.pebbleOptions()
+	options.ErrorIfNotExists = s.disk.inventory.exists()
+	db, err := pebble.Open(s.dir, options)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, s.disk.cause()))
+		return nil, errors.Join(s.refused(dir, errors.Join(err, s.disk.cause())), s.disk.inventory.close(false))
 	}
 	s.db = db
 	s.queue.changed.L = &s.queue.mu
 	if err := s.recover(); err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close()))
+		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close(), s.disk.inventory.close(false)))
 	}
 	go s.write()
 	go s.settle()
 	return s, nil
 }
+
+// prepare finds out whether the directory is one to be opened, or makes it one. The
+// inventory is there before the format is: where it is missing, it was lost.
+func (s *Store) prepare(dir string) error {
+	empty, err := checkFormat(s.opts.FS, dir)
+	if err != nil {
+		return err
+	}
+	var now counted
+	if !empty {
+		if now, err = s.recall(dir); err != nil {
+			return err
+		}
+	}
+	if now.manifest.number > 0 {
+		if err := errors.Join(s.checkFiles(dir), s.dropOptions()); err != nil {
+			return err
+		}
+	}
+	if s.disk.inventory, err = openInventory(s.opts.FS, dir, now); err != nil {
+		return fmt.Errorf("write %s: %w", inventoryFile, err)
+	}
+	if empty {
+		if err := replaceFile(s.opts.FS, dir, formatFile, formatText()); err != nil {
+			return errors.Join(err, s.disk.inventory.close(false))
+		}
+	}
+	return nil
+}
+
+// dropOptions removes a file in which Pebble notes its options if it cannot be read.
+// It is written anew at every opening, and what it is there to keep apart, another
+// order of keys, this program does not know.
+func (s *Store) dropOptions() error {
+	names, err := s.opts.FS.List(s.dir)
+	if err != nil {
+		return err
+	}
+	options := s.pebbleOptions()
+	options.EnsureDefaults()
+	for _, name := range names {
+		if !strings.HasPrefix(s.opts.FS.PathBase(name), optionsPrefix) {
+			continue
+		}
+		path := s.opts.FS.PathJoin(s.dir, name)
+		text, err := readFile(s.opts.FS, path, maxOptions)
+		if err != nil {
+			return err
+		}
+		if err := options.CheckCompatibility(s.dir, text); err != nil {
+			s.logger.Warn("a damaged file of the event log that nothing depends on is written anew", "file", name, "error", err)
+			if err := s.opts.FS.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	optionsPrefix = "OPTIONS-"
+	// maxOptions is more than Pebble's options take.
+	maxOptions = 1 << 20
+)
 
 // recover brings the store to where its last process left it.
 func (s *Store) recover() error {
@@ -78,8 +155,20 @@ func (s *Store) recover() error {
 	if it.Last() {
 		s.lastSegment.Store(uint64(keySegmentID(it.Key())))
 	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return s.fail("segments", err)
+	err = it.Error()
+	if closeErr := it.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		err = s.fail("segments", err)
+		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
+			return err
+		}
+		last, err := s.highestKnownSegment()
+		if err != nil {
+			return err
+		}
+		s.lastSegment.Store(uint64(last))
 	}
 	return s.finishDeletions()
 }
@@ -91,6 +180,9 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		CacheSize:          s.opts.CacheBytes,
 		MemTableSize:       s.opts.MemTableBytes,
+		MaxOpenFiles:       maxOpenFiles(),
+		// Tables gather while a damaged one cannot be compacted: writing goes on.
+		L0StopWritesThreshold: stopWrites,
 		// Deletions need old manifests gone; small ones roll over soon.
 		MaxManifestFileSize:        1,
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
@@ -113,8 +205,12 @@ func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 		MaxBlobReferenceDepth: 100,
 		TargetGarbageRatio:    0.2,
 	}
-	if s.scrubbing.Load() > 0 {
+	switch {
+	case s.disk.damage.urgent.Load() > 0:
 		p.TargetGarbageRatio = 0
+	case s.disk.damage.any(blobSuffix):
+		// It would be tried, and fail, for ever.
+		p.TargetGarbageRatio = 1
 	}
 	return p
 }

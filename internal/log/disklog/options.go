@@ -26,6 +26,9 @@ type Options struct {
 	// IdleSessions is how many sessions are remembered that nobody uses just now;
 	// 0 is 1024.
 	IdleSessions int
+
+	// private says that the files are on the machine's disk, where other users are.
+	private bool
 }
 
 func (o Options) withDefaults() Options {
@@ -33,7 +36,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.FS == nil {
-		o.FS = vfs.Default
+		o.FS, o.private = privateFS{vfs.Default}, true
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 16 << 20

@@ -45,7 +45,8 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 
 // readPage returns up to size events from..to and where to ends. A page ends
 // early at a link's end and when it is big.
-func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, size int) ([]eventlog.Event, eventlog.Seq, error) {
+func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, size int) (_ []eventlog.Event, _ eventlog.Seq, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -115,7 +116,7 @@ func missing(l link, seq eventlog.Seq) error {
 // event reads one event.
 func (s *Store) event(l link, seq eventlog.Seq) (eventlog.Event, error) {
 	key := eventKey(l.segment, seq)
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 		return eventlog.Event{}, missing(l, seq)
@@ -127,7 +128,8 @@ func (s *Store) event(l link, seq eventlog.Seq) (eventlog.Event, error) {
 }
 
 // WaitPast waits until the head is greater than seq.
-func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
+func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (_ eventlog.Seq, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

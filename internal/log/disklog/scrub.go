@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
@@ -21,8 +22,8 @@ const scrubPoll = 2 * time.Millisecond
 // scrub makes sure that what a deletion removed from the segments is in no file
 // any more, and then removes the deletion's own record.
 func (s *Store) scrub(own segmentID, segments []segmentID) error {
-	s.scrubbing.Add(1)
-	defer s.scrubbing.Add(-1)
+	s.disk.damage.urgent.Add(1)
+	defer s.disk.damage.urgent.Add(-1)
 
 	// Log files made from here on hold nothing old; the ones before go.
 	s.disk.noRecycling(1)
@@ -44,7 +45,10 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	}
 	// One that was begun before this may name keys of tables that are gone now.
 	manifest := s.manifest.Load()
-	for !s.scrubbed(manifest) {
+	for failures := s.disk.damage.failures.Load(); !s.scrubbed(manifest); {
+		if s.disk.damage.failures.Load() != failures {
+			return errBesideDamage
+		}
 		// Flushes roll the manifest and make Pebble look for files to rewrite.
 		if err := s.nudge(); err != nil {
 			return err
@@ -100,11 +104,44 @@ func (s *Store) compact(lower, upper []byte) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	if err := s.db.Compact(context.Background(), lower, upper, false); err != nil {
-		return s.fail("a deleted span", err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	compacted := make(chan error, 1)
+	go func() { compacted <- s.db.Compact(ctx, lower, upper, false) }()
+	// Pebble keeps a compaction beside damage waiting, for minutes and anew.
+	failures := s.disk.damage.failures.Load()
+	given := time.NewTimer(damagedPatience) //nolint:forbidigo // bounds a wait; no data depends on it
+	defer given.Stop()
+	poll := time.NewTicker(scrubPoll) //nolint:forbidigo // waits for Pebble's goroutines; no data depends on it
+	defer poll.Stop()
+	for patient := true; ; {
+		select {
+		case err := <-compacted:
+			if err != nil {
+				return s.fail("a deleted span", err)
+			}
+			return s.failure()
+		case <-given.C:
+			patient = false
+		case <-poll.C:
+		case <-s.disk.halted:
+			cancel()
+			<-compacted
+			return s.failure()
+		}
+		if now := s.disk.damage.failures.Load(); now != failures || now > 0 && !patient {
+			cancel()
+			<-compacted
+			return errBesideDamage
+		}
 	}
-	return s.failure()
 }
+
+// damagedPatience is how long a compaction may take once damage has kept one from
+// its end.
+const damagedPatience = 10 * time.Second
+
+var errBesideDamage = &eventlog.CorruptError{What: "what lies beside a deleted session", Reason: "a file is damaged and cannot be written anew"}
 
 func (s *Store) nudge() error {
 	if err := s.db.Set([]byte{keyNudge}, nil, pebble.NoSync); err != nil {
@@ -205,7 +242,12 @@ func (s *Store) finishDeletions() error {
 	}
 	for _, own := range slices.Sorted(maps.Keys(pending)) {
 		s.logger.Info("finishing an interrupted deletion", "segments", len(pending[own]))
-		if err := s.scrub(own, pending[own]); err != nil {
+		err := s.scrub(own, pending[own])
+		if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+			s.logger.Error("an interrupted deletion cannot be finished: bytes of the deleted session stay on the disk", "error", corrupt)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

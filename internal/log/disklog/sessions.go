@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -30,16 +31,13 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, s.fail(describeKey(it.Key()), err)
+			return s.listAnyway(q, s.fail(describeKey(it.Key()), err))
 		}
 		r, err := decodeSession(it.Key(), value)
 		if err != nil {
-			return nil, err
+			r = &record{info: eventlog.Session{ID: string(it.Key()[1:])}}
 		}
-		if !r.info.Matches(q.Labels) {
-			continue
-		}
-		described, shown, err := s.describeListed(r)
+		described, shown, err := s.list(q, r, err)
 		if err != nil {
 			return nil, err
 		}
@@ -48,9 +46,17 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		}
 	}
 	if err := it.Error(); err != nil {
-		return nil, s.fail("sessions", err)
+		return s.listAnyway(q, s.fail("sessions", err))
 	}
 	return page, nil
+}
+
+// listAnyway lists what there is where the records are damaged.
+func (s *Store) listAnyway(q eventlog.SessionQuery, err error) ([]eventlog.Session, error) {
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
+		return nil, err
+	}
+	return s.listAll(q)
 }
 
 // describeListed describes a session whose record was found. It does not fill

@@ -26,7 +26,8 @@ type slot struct {
 }
 
 // acquire returns the slot of an id, loaded. It is the caller's to release.
-func (s *Store) acquire(id string) (*slot, error) {
+func (s *Store) acquire(id string) (_ *slot, err error) {
+	defer inSession(id, &err)
 	s.mu.Lock()
 	sl := s.slots[id]
 	if sl == nil {
@@ -114,7 +115,7 @@ func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session"
 // load reads a session from disk. It returns nil if there is none.
 func (s *Store) load(id string) (*session, error) {
 	key := sessionKey(id)
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 		return nil, nil
@@ -141,7 +142,8 @@ func (s *Store) load(id string) (*session, error) {
 }
 
 // Session returns a session as it stands.
-func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {
+func (s *Store) Session(ctx context.Context, id string) (_ eventlog.Session, err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return eventlog.Session{}, err
 	}

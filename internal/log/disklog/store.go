@@ -1,8 +1,10 @@
 package disklog
 
 import (
+	"bytes"
 	"container/list"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -40,8 +42,6 @@ type Store struct {
 
 	// deleting serialises deletions, which look at who shares a segment.
 	deleting sync.Mutex
-	// scrubbing, while not 0, makes Pebble rewrite every file with garbage.
-	scrubbing atomic.Int32
 	// manifest is the number of the newest manifest that is in force.
 	manifest atomic.Uint64
 }
@@ -86,11 +86,36 @@ func (s *Store) fail(what string, err error) error {
 		// Whatever Pebble finds amiss now comes of that.
 		return failure
 	}
-	if pebble.IsCorruptionError(err) {
-		return &eventlog.CorruptError{What: what, Reason: err.Error()}
+	if isDamage(err) {
+		return &eventlog.CorruptError{What: what, Reason: reasonOf(err)}
+	}
+	if isShortage(err) {
+		return &eventlog.UnavailableError{Cause: err, Passing: true}
 	}
 	s.disk.halt(err)
 	return s.failure()
+}
+
+// get reads a value. Where the database's filters, which only save reading, are what
+// is damaged, it is found without them.
+func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
+	value, closer, err := s.db.Get(key)
+	if err == nil || !isDamage(err) {
+		return value, closer, err
+	}
+	it, iterErr := s.db.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: append(bytes.Clone(key), 0)})
+	if iterErr != nil {
+		return nil, nil, err
+	}
+	if it.First() {
+		value, err = it.ValueAndErr()
+	} else if err = it.Error(); err == nil {
+		err = pebble.ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, it.Close())
+	}
+	return value, it, nil
 }
 
 // Healthy returns nil while the store takes work.
@@ -122,6 +147,10 @@ func (s *Store) Close() error {
 		failure = s.failure()
 	}
 	err := s.db.Close()
+	inventoryErr := s.disk.inventory.close(failure == nil)
+	if err == nil {
+		err = inventoryErr
+	}
 	if closeErr := s.lock.Close(); err == nil {
 		err = closeErr
 	}

@@ -16,7 +16,8 @@ import (
 // the rules of admission again, and every head and index record says what
 // follows from the events. It returns nil or a *CorruptError that names the first
 // record at fault.
-func (s *Store) Verify(ctx context.Context, id string) error {
+func (s *Store) Verify(ctx context.Context, id string) (err error) {
+	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (s *Store) verifyEvent(l link, at state, open []eventlog.OpenCall, key, val
 
 func (s *Store) verifyIndex(l link, e eventlog.Event) error {
 	key := indexKey(l.segment, eventIDHash(e.ID))
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.get(key)
 	if err != nil {
 		return &eventlog.CorruptError{What: "index of " + describeKey(eventKey(l.segment, e.Seq)), Reason: err.Error()}
 	}

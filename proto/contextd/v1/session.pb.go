@@ -55,7 +55,11 @@ type Session struct {
 	Budget *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
 	// "sha256:" and 64 hex digits: the chain up to head_seq; see
 	// ReadEventsResponse. Empty: the log is, or the daemon's store keeps no chain.
-	ChainHead     string `protobuf:"bytes,12,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
+	ChainHead string `protobuf:"bytes,12,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
+	// The store cannot read the session whole: calls for it answer DATA_LOSS. Set by
+	// ListSessions alone, where the fields that cannot be read are absent. False:
+	// nothing is known to be wrong with it.
+	Damaged       bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -172,6 +176,13 @@ func (x *Session) GetChainHead() string {
 		return x.ChainHead
 	}
 	return ""
+}
+
+func (x *Session) GetDamaged() bool {
+	if x != nil {
+		return x.Damaged
+	}
+	return false
 }
 
 // Makes an empty session with settings of its own. AppendEvents makes one with
@@ -705,7 +716,7 @@ var File_contextd_v1_session_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa5\x04\n" +
+	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbf\x04\n" +
 	"\aSession\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x19\n" +
@@ -723,7 +734,8 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	" \x01(\x04R\blogBytes\x12+\n" +
 	"\x06budget\x18\v \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12\x1d\n" +
 	"\n" +
-	"chain_head\x18\f \x01(\tR\tchainHead\x1a9\n" +
+	"chain_head\x18\f \x01(\tR\tchainHead\x12\x18\n" +
+	"\adamaged\x18\r \x01(\bR\adamaged\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x02\n" +

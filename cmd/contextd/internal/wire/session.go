@@ -72,5 +72,6 @@ func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
 		LogBytes:        s.LogBytes,
 		Budget:          settings.Budget,
 		ChainHead:       ChainHead(s.ChainHead),
+		Damaged:         s.Damaged,
 	}, nil
 }

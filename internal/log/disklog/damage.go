@@ -1,0 +1,149 @@
+package disklog
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// damage keeps account of the files that cannot be read in part. Pebble reads them
+// again and again, in the background too, where it knows no pause.
+type damage struct {
+	logger *slog.Logger
+	// urgent, while not 0, has a compaction read a damaged file without a pause.
+	urgent atomic.Int32
+	// failures counts what Pebble could not do in the background because of damage.
+	failures atomic.Uint64
+	// announced counts those that are yet to be reported as an error.
+	announced atomic.Int64
+
+	mu    sync.Mutex
+	files map[string]*damagedFile
+}
+
+type damagedFile struct {
+	found int // how often
+	waits int // how often a compaction was put off because of it
+}
+
+const (
+	// statsPause is how long the collection of tables' statistics, which never gives
+	// up, waits before it tries again.
+	statsPause = time.Second
+	// A compaction of a damaged file is put off, twice as long each time.
+	firstPause = 200 * time.Millisecond
+	lastPause  = time.Minute
+)
+
+func newDamage(logger *slog.Logger) *damage {
+	return &damage{logger: logger, files: map[string]*damagedFile{}}
+}
+
+// note says that a file was found damaged, and logs it the first time.
+func (d *damage) note(name, reason string) {
+	d.mu.Lock()
+	file := d.files[name]
+	if file == nil {
+		file = &damagedFile{}
+		d.files[name] = file
+	}
+	file.found++
+	first := file.found == 1
+	d.mu.Unlock()
+	if first {
+		d.logger.Error("a file of the event log is damaged: sessions that need what is in it answer DATA_LOSS, others are served", "file", name, "reason", reason)
+	}
+}
+
+// announce says that an error will be reported by whoever holds the database's lock.
+func (d *damage) announce(err error) {
+	if err != nil {
+		d.announced.Add(1)
+	}
+}
+
+// pace counts a failure, and slows down whoever holds no lock and tries for ever.
+func (d *damage) pace(halted, closing <-chan struct{}) {
+	d.failures.Add(1)
+	if d.announced.Add(-1) >= 0 {
+		return
+	}
+	d.announced.Add(1)
+	wait(statsPause, halted, closing)
+}
+
+// any reports whether a file of a kind is damaged.
+func (d *damage) any(suffix string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.files {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// putOff waits before a compaction reads a file that is known to be damaged.
+func (d *damage) putOff(name string, stops ...<-chan struct{}) {
+	if d.urgent.Load() > 0 {
+		return
+	}
+	d.mu.Lock()
+	file := d.files[name]
+	if file == nil {
+		d.mu.Unlock()
+		return
+	}
+	pause := min(firstPause<<min(file.waits, 20), lastPause)
+	file.waits++
+	d.mu.Unlock()
+	wait(pause, stops[0], stops[1])
+}
+
+// wait waits, unless it is stopped.
+func wait(pause time.Duration, halted, closing <-chan struct{}) {
+	timer := time.NewTimer(pause) //nolint:forbidigo // spares the machine; no data depends on it
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-halted:
+	case <-closing:
+	}
+}
+
+// isDamage reports whether an error says that something is not what was written.
+// All files that are read were whole when they were closed, so an early end is one.
+func isDamage(err error) bool {
+	return pebble.IsCorruptionError(err) || errors.As(err, new(*damagedError)) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// reasonOf says in one line what a damage is.
+func reasonOf(err error) string {
+	if damaged, ok := errors.AsType[*damagedError](err); ok {
+		return damaged.Error()
+	}
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		name := info.Path[strings.LastIndexAny(info.Path, `/\`)+1:]
+		return name + ": " + reason
+	}
+	return reason
+}
+
+// inSession names the session in an error that says what of it is damaged.
+func inSession(id string, err *error) {
+	if corrupt, ok := errors.AsType[*eventlog.CorruptError](*err); ok && corrupt.Session == "" {
+		named := *corrupt
+		named.Session = id
+		*err = &named
+	}
+}

@@ -1,0 +1,193 @@
+package disklog
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Where the records of sessions cannot be read one after the other, the references
+// to segments, which name the sessions too, say which there are.
+
+const (
+	// unreadableSegments is how many segments in a row are skipped that cannot be
+	// read before the rest is given up.
+	unreadableSegments = 256
+	// segmentGap is more than a damaged stretch of the database can hide.
+	segmentGap = 1 << 32
+)
+
+// allIDs returns the ids of all sessions of which anything can be read that names
+// them, in order.
+func (s *Store) allIDs() ([]string, error) {
+	found := map[string]bool{}
+	named := func(it *pebble.Iterator, prefix []byte) {
+		// The bare letter is no session; see the format on deletions.
+		if id := it.Key()[len(prefix):]; len(id) > 0 {
+			found[string(id)] = true
+		}
+	}
+	prefix := []byte{keySession}
+	err := s.scan(prefix, []byte{keySession + 1}, func(it *pebble.Iterator) error {
+		named(it, prefix)
+		return nil
+	})
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err == nil || !corrupt {
+		return slices.Sorted(maps.Keys(found)), err
+	}
+	for segment, skipped := segmentID(1), 0; segment <= segmentID(s.lastSegment.Load()) && skipped < unreadableSegments; segment++ {
+		next, err := s.segmentFrom(segment)
+		if err == nil {
+			if next == 0 {
+				break
+			}
+			segment = next
+			references := kindPrefix(segment, keyReference)
+			err = s.scan(references, prefixEnd(references), func(it *pebble.Iterator) error {
+				named(it, references)
+				return nil
+			})
+		}
+		switch _, corrupt := errors.AsType[*eventlog.CorruptError](err); {
+		case err == nil:
+			skipped = 0
+		case corrupt:
+			skipped++
+		default:
+			return nil, err
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// segmentFrom returns the first segment in use that is not before one; 0 if there is
+// none.
+func (s *Store) segmentFrom(segment segmentID) (first segmentID, err error) {
+	errFound := errors.New("found")
+	err = s.scan(segmentPrefix(segment), []byte{keySegment + 1}, func(it *pebble.Iterator) error {
+		first = keySegmentID(it.Key())
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return first, err
+}
+
+// scan goes through a span until visit returns an error.
+func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return s.fail("keys", err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := visit(it); err != nil {
+			return err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return s.fail("keys", err)
+	}
+	return nil
+}
+
+// listAll is ListSessions where records cannot be read one after the other.
+func (s *Store) listAll(q eventlog.SessionQuery) ([]eventlog.Session, error) {
+	ids, err := s.allIDs()
+	if err != nil {
+		return nil, err
+	}
+	var page []eventlog.Session
+	for _, id := range ids {
+		if id <= q.After {
+			continue
+		}
+		if q.Limit > 0 && len(page) == q.Limit {
+			break
+		}
+		key := sessionKey(id)
+		value, closer, err := s.get(key)
+		switch {
+		case errors.Is(err, pebble.ErrNotFound):
+			continue // it is being deleted
+		case err != nil:
+			err = s.fail(describeKey(key), err)
+		}
+		var r *record
+		if err == nil {
+			r, err = decodeSession(key, value)
+			closer.Close()
+		}
+		if err != nil {
+			r = &record{info: eventlog.Session{ID: id}}
+		}
+		listed, shown, err := s.list(q, r, err)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			page = append(page, listed)
+		}
+	}
+	return page, nil
+}
+
+// list describes a session for a page, or says that it is not to be shown. One that
+// is damaged is described as far as it is known; err is what is known of that.
+func (s *Store) list(q eventlog.SessionQuery, r *record, err error) (d eventlog.Session, shown bool, _ error) {
+	if !r.info.Matches(q.Labels) {
+		return d, false, nil
+	}
+	if err == nil {
+		if d, shown, err = s.describeListed(r); err == nil {
+			return d, shown, nil
+		}
+	}
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
+		return d, false, err
+	}
+	inSession(r.info.ID, &err)
+	s.logger.Debug("a session that is listed is damaged", "session", r.info.ID, "error", err)
+	d = r.info
+	d.Damaged = true
+	return d, true, nil
+}
+
+// highestKnownSegment is a number that no segment in use exceeds, where the database
+// cannot say which is the last.
+func (s *Store) highestKnownSegment() (segmentID, error) {
+	var last segmentID
+	err := s.scan([]byte{keySession}, []byte{keySession + 1}, func(it *pebble.Iterator) error {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return s.fail(describeKey(it.Key()), err)
+		}
+		if r, err := decodeSession(it.Key(), value); err == nil {
+			for _, l := range r.links {
+				last = max(last, l.segment)
+			}
+		}
+		return nil
+	})
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && !corrupt {
+		return 0, err
+	}
+	tables, err := s.db.SSTables()
+	if err != nil {
+		return 0, s.fail("tables", err)
+	}
+	for _, level := range tables {
+		for _, table := range level {
+			for _, key := range [][]byte{table.Smallest.UserKey, table.Largest.UserKey} {
+				if len(key) > 0 && key[0] == keySegment {
+					last = max(last, keySegmentID(key))
+				}
+			}
+		}
+	}
+	return last + segmentGap, nil
+}

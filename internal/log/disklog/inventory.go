@@ -1,0 +1,295 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The inventory's file holds two slots, of which the newest valid one counts.
+const (
+	inventoryFile  = "INVENTORY"
+	inventoryMagic = "contextd-inventory 1"
+	slotBytes      = 4096
+	slots          = 2
+	// maxCounted is how many log files fit into a slot; there are some five.
+	maxCounted = 64
+)
+
+// extent is what is known of a file that is only ever appended to: so many bytes
+// are durable, and this is their checksum.
+type extent struct {
+	number uint64
+	length int64
+	sum    uint32
+}
+
+// counted is what must be there when the store is opened again.
+type counted struct {
+	generation uint64
+	// manifest is the one in force. Its number is 0 until there is a database.
+	manifest extent
+	logs     map[uint64]extent
+}
+
+// inventory keeps a record, outside the database, of what a later opening must
+// find: Pebble takes a manifest that is cut for a shorter one, and a log file that
+// is missing or cut for one that was never written.
+//
+// It never claims what may not be there after a crash, whatever of it reached the
+// disk: a length is claimed once it is synced, and a log file is taken out, durably
+// and in both slots, before it is removed. Claims about logs count only beside the
+// manifest that they were made with, so a program that keeps no inventory may have
+// had the store meanwhile.
+type inventory struct {
+	disk vfs.FS // below the halting
+	dir  string // of the database
+
+	mu   sync.Mutex
+	file vfs.File
+	now  counted
+	// synced are the manifests of this process, and next is the one that a marker
+	// names that is not durable yet.
+	synced map[uint64]extent
+	next   uint64
+}
+
+// kindOf tells a log file and a manifest, and its number, by the name.
+func kindOf(name string) (isLog, isManifest bool, number uint64) {
+	if digits, found := strings.CutSuffix(name, ".log"); found {
+		n, err := strconv.ParseUint(digits, 10, 64)
+		return err == nil, false, n
+	}
+	n, ok := manifestNumber(name)
+	return false, ok, n
+}
+
+func manifestNumber(name string) (uint64, bool) {
+	digits, found := strings.CutPrefix(name, "MANIFEST-")
+	if !found {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil
+}
+
+// markedManifest is the manifest that a marker's name names, and which of the
+// markers it is.
+func markedManifest(name string) (iteration, number uint64, ok bool) {
+	rest, found := strings.CutPrefix(name, manifestMarker)
+	if !found {
+		return 0, 0, false
+	}
+	turn, target, found := strings.Cut(rest, ".")
+	iteration, err := strconv.ParseUint(turn, 10, 64)
+	number, ok = manifestNumber(target)
+	return iteration, number, found && err == nil && ok
+}
+
+const (
+	manifestMarker = "marker.manifest."
+	formatMarker   = "marker.format-version."
+)
+
+// exists reports whether there is a database.
+func (v *inventory) exists() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.now.manifest.number > 0
+}
+
+// own returns the base name of a file of the database; false for any other.
+func (v *inventory) own(path string) (string, bool) {
+	return v.disk.PathBase(path), v.disk.PathDir(path) == v.dir
+}
+
+// made takes notice of a new file.
+func (v *inventory) made(path string) {
+	name, own := v.own(path)
+	if _, number, ok := markedManifest(name); own && ok {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.next = number
+	}
+}
+
+// wrote takes notice that so much of a file is durable.
+func (v *inventory) wrote(path string, length int64, sum uint32) error {
+	name, own := v.own(path)
+	isLog, isManifest, number := kindOf(name)
+	if !own || !isLog && !isManifest {
+		return nil
+	}
+	at := extent{number: number, length: length, sum: sum}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if isLog {
+		// Not synced: what is lost of it is a claim, not an event.
+		v.now.logs[number] = at
+		return v.write(false)
+	}
+	v.synced[number] = at
+	if number != v.now.manifest.number {
+		return nil
+	}
+	v.now.manifest = at
+	return v.write(true)
+}
+
+// dirSynced takes notice that the names of all files are durable.
+func (v *inventory) dirSynced(path string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if path != v.dir || v.next == 0 {
+		return nil
+	}
+	at, ok := v.synced[v.next]
+	if !ok {
+		at.number = v.next
+	}
+	v.now.manifest, v.next = at, 0
+	clear(v.synced)
+	v.synced[at.number] = at
+	return v.write(true)
+}
+
+// forget takes a file out that is about to be removed, renamed or written over.
+func (v *inventory) forget(path string) error {
+	name, own := v.own(path)
+	isLog, _, number := kindOf(name)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, claimed := v.now.logs[number]; !own || !isLog || !claimed {
+		return nil
+	}
+	delete(v.now.logs, number)
+	return v.write(true)
+}
+
+// write writes the inventory into one slot, or, durably, into both: so that no
+// older claim comes back should one be torn. mu is held.
+func (v *inventory) write(durably bool) error {
+	if v.file == nil {
+		return nil
+	}
+	times := 1
+	if durably {
+		times = slots
+	}
+	for range times {
+		v.now.generation++
+		if _, err := v.file.WriteAt(v.now.encode(), int64(v.now.generation%slots)*slotBytes); err != nil {
+			return err
+		}
+	}
+	if durably {
+		return v.file.Sync()
+	}
+	return nil
+}
+
+func (c *counted) encode() []byte {
+	b := make([]byte, 0, 256)
+	b = fmt.Appendf(b, "%s\ngeneration %d\nmanifest %d %d %08x\n", inventoryMagic, c.generation, c.manifest.number, c.manifest.length, c.manifest.sum)
+	numbers := slices.Sorted(maps.Keys(c.logs))
+	for _, n := range numbers[max(0, len(numbers)-maxCounted):] {
+		b = fmt.Appendf(b, "log %d %d %08x\n", n, c.logs[n].length, c.logs[n].sum)
+	}
+	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
+}
+
+// parseCounted reads a slot. What follows the checksum is of an older, longer one.
+func parseCounted(slot []byte) (c counted, ok bool) {
+	c.logs = map[uint64]extent{}
+	var lines []string
+	covered := 0
+	for line := range strings.Lines(string(slot)) {
+		if sum, found := strings.CutPrefix(line, "crc32c "); found {
+			ok = sum == fmt.Sprintf("%08x\n", crc32.Checksum(slot[:covered], castagnoli))
+			break
+		}
+		covered += len(line)
+		lines = append(lines, line)
+	}
+	if !ok || len(lines) < 3 || lines[0] != inventoryMagic+"\n" {
+		return c, false
+	}
+	if _, err := fmt.Sscanf(lines[1], "generation %d\n", &c.generation); err != nil {
+		return c, false
+	}
+	m := &c.manifest
+	if _, err := fmt.Sscanf(lines[2], "manifest %d %d %x\n", &m.number, &m.length, &m.sum); err != nil {
+		return c, false
+	}
+	for _, line := range lines[3:] {
+		var l extent
+		if _, err := fmt.Sscanf(line, "log %d %d %x\n", &l.number, &l.length, &l.sum); err != nil {
+			return c, false
+		}
+		c.logs[l.number] = l
+	}
+	return c, true
+}
+
+// readInventory returns the newest valid slot. found says whether there is a file
+// at all, valid whether it can be read.
+func readInventory(disk vfs.FS, dir string) (c counted, found, valid bool, err error) {
+	content, err := readFile(disk, disk.PathJoin(dir, inventoryFile), slots*slotBytes)
+	switch {
+	case oserror.IsNotExist(err):
+		return counted{}, false, false, nil
+	case err != nil:
+		return counted{}, false, false, fmt.Errorf("read %s: %w", inventoryFile, err)
+	}
+	for at := 0; at < len(content); at += slotBytes {
+		slot, ok := parseCounted([]byte(content[at:min(at+slotBytes, len(content))]))
+		if ok && (!valid || slot.generation > c.generation) {
+			c, valid = slot, true
+		}
+	}
+	return c, true, valid, nil
+}
+
+// openInventory writes an inventory with what is known now and keeps it open.
+func openInventory(disk vfs.FS, dir string, now counted) (*inventory, error) {
+	v := &inventory{disk: disk, dir: disk.PathJoin(dir, dataDir), now: now, synced: map[uint64]extent{}}
+	if v.now.logs == nil {
+		v.now.logs = map[uint64]extent{}
+	}
+	v.synced[now.manifest.number] = now.manifest
+	both := make([]byte, slots*slotBytes)
+	for range slots {
+		v.now.generation++
+		copy(both[v.now.generation%slots*slotBytes:], v.now.encode())
+	}
+	if err := replaceFile(disk, dir, inventoryFile, string(both)); err != nil {
+		return nil, err
+	}
+	file, err := disk.OpenReadWrite(disk.PathJoin(dir, inventoryFile), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	v.file = file
+	return v, nil
+}
+
+// close makes the inventory durable, unless the disk may not be written to.
+func (v *inventory) close(durably bool) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var err error
+	if durably {
+		err = v.write(true)
+	}
+	err = errors.Join(err, v.file.Close())
+	v.file = nil
+	return err
+}

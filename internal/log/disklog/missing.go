@@ -1,0 +1,263 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// MissingError says that a directory holds less than the store left there. It was
+// not opened, and nothing in it was changed.
+type MissingError struct {
+	Dir string
+	// Missing says of each fault what it is, in a clause.
+	Missing []string
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s holds less than the event log left there, and nothing in it was changed: %s. Put back what is missing, or restore a backup",
+		e.Dir, strings.Join(e.Missing, "; "))
+}
+
+// recall finds out, before the database is opened, whether everything is there
+// that a later process must find, and returns what is known of it.
+func (s *Store) recall(dir string) (counted, error) {
+	disk := s.opts.FS
+	known, found, valid, err := readInventory(disk, dir)
+	if err != nil {
+		return counted{}, err
+	}
+	if found && !valid {
+		s.logger.Warn("the inventory of the event log is damaged: whether a log file is missing is not known", "file", inventoryFile)
+	}
+	l := &look{disk: disk, dir: disk.PathJoin(dir, dataDir)}
+	now, err := l.at(known, valid)
+	if err == nil && len(l.missing) > 0 {
+		err = &MissingError{Dir: dir, Missing: l.missing}
+	}
+	return now, err
+}
+
+// look compares the database's files with an inventory.
+type look struct {
+	disk    vfs.FS
+	dir     string
+	missing []string
+	// fragments says whether there is anything that a database leaves once it has
+	// taken something in.
+	fragments bool
+}
+
+func (l *look) miss(format string, args ...any) {
+	l.missing = append(l.missing, fmt.Sprintf(format, args...))
+}
+
+func (l *look) at(known counted, valid bool) (now counted, err error) {
+	newest, formats, err := l.markers()
+	switch {
+	case oserror.IsNotExist(err):
+		if !valid || known.manifest.number > 0 {
+			l.miss("the directory %s is missing", dataDir)
+		}
+		return counted{}, nil
+	case err != nil:
+		return counted{}, err
+	case newest == 0 && valid && known.manifest.number == 0 && !l.fragments:
+		return counted{}, nil // the first opening was cut short
+	case newest == 0:
+		l.miss("%s/%s* is missing, which names the manifest in force%s", dataDir, manifestMarker, named(known.manifest.number))
+		return counted{}, nil
+	case newest < known.manifest.number:
+		l.miss("%s/%s* of %s is missing; the newest names %s", dataDir, manifestMarker, manifestName(known.manifest.number), manifestName(newest))
+		return counted{}, nil
+	}
+	if formats == 0 && l.fragments {
+		l.miss("%s/%s* is missing, which names the database's format", dataDir, formatMarker)
+	}
+	now.manifest, err = l.measure(manifestName(newest))
+	if err != nil || now.manifest.length < 0 {
+		return counted{}, err
+	}
+	now.manifest.number = newest
+	if known.manifest.number != newest {
+		return now, nil // a crash, or a program that keeps no inventory, came after it
+	}
+	if err := l.compare(manifestName(newest), known.manifest); err != nil {
+		return counted{}, err
+	}
+	if now.manifest.length != known.manifest.length {
+		return now, nil
+	}
+	now.generation, now.logs = known.generation, known.logs
+	for _, number := range slices.Sorted(maps.Keys(known.logs)) {
+		if err := l.compare(fmt.Sprintf("%06d.log", number), known.logs[number]); err != nil {
+			return counted{}, err
+		}
+	}
+	return now, nil
+}
+
+func manifestName(number uint64) string { return fmt.Sprintf("MANIFEST-%06d", number) }
+
+func named(manifest uint64) string {
+	if manifest == 0 {
+		return ""
+	}
+	return ", " + manifestName(manifest)
+}
+
+// markers returns the manifest that the newest marker names, and how many markers
+// of the database's format there are.
+func (l *look) markers() (newest uint64, formats int, err error) {
+	names, err := l.disk.List(l.dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	var last uint64
+	for _, name := range names {
+		name = l.disk.PathBase(name)
+		if turn, number, ok := markedManifest(name); ok && turn >= last {
+			last, newest = turn, number
+		}
+		if strings.HasPrefix(name, formatMarker) {
+			formats++
+		}
+		switch isLog, _, _ := kindOf(name); {
+		case strings.HasSuffix(name, tableSuffix), strings.HasSuffix(name, blobSuffix):
+			l.fragments = true
+		case isLog:
+			info, err := l.disk.Stat(l.disk.PathJoin(l.dir, name))
+			if err != nil {
+				return 0, 0, err
+			}
+			l.fragments = l.fragments || info.Size() > 0
+		}
+	}
+	return newest, formats, nil
+}
+
+// measure returns the length of a file and the checksum of all of it. The length
+// is negative if the file is missing.
+func (l *look) measure(name string) (extent, error) {
+	length, sum, err := l.sum(name, 1<<62)
+	if oserror.IsNotExist(err) {
+		l.miss("%s/%s is missing", dataDir, name)
+		return extent{length: -1}, nil
+	}
+	return extent{length: length, sum: sum}, err
+}
+
+// compare checks that a file begins with what is known of it.
+func (l *look) compare(name string, known extent) error {
+	length, sum, err := l.sum(name, known.length)
+	switch {
+	case oserror.IsNotExist(err):
+		l.miss("%s/%s is missing, with %d bytes that were acknowledged", dataDir, name, known.length)
+	case err != nil:
+		return err
+	case length < known.length:
+		l.miss("%s/%s is cut off after %d of %d bytes that were acknowledged", dataDir, name, length, known.length)
+	case sum != known.sum:
+		l.miss("%s/%s is damaged: its first %d bytes are not what was written", dataDir, name, known.length)
+	}
+	return nil
+}
+
+// sum reads up to so many bytes of a file.
+func (l *look) sum(name string, limit int64) (length int64, sum uint32, err error) {
+	f, err := l.disk.Open(l.disk.PathJoin(l.dir, name))
+	if err != nil {
+		return 0, 0, err
+	}
+	h := crc32.New(castagnoli)
+	length, err = io.Copy(h, io.LimitReader(f, limit))
+	return length, h.Sum32(), errors.Join(err, f.Close())
+}
+
+// peekFS shows a database without what it would replay or compare with its options.
+type peekFS struct{ vfs.FS }
+
+// List lists a directory.
+func (fs peekFS) List(dir string) ([]string, error) {
+	names, err := fs.FS.List(dir)
+	return slices.DeleteFunc(names, func(name string) bool {
+		isLog, _, _ := kindOf(name)
+		return isLog || strings.HasPrefix(name, optionsPrefix)
+	}), err
+}
+
+// checkFiles compares the tables and the files of values with the manifest. A table
+// that is missing or cut is an error. Of the files of values it notes which are: what
+// they held is lost, the other sessions are served.
+func (s *Store) checkFiles(dir string) (err error) {
+	options := s.pebbleOptions()
+	options.FS = peekFS{s.opts.FS}
+	options.ReadOnly, options.DisableConsistencyCheck = true, true
+	options.CacheSize = 1 // nothing is read
+	options.EventListener = nil
+	db, err := pebble.Open(s.dir, options)
+	if err != nil {
+		return s.refused(dir, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	version := db.DebugCurrentVersion()
+	var missing []string
+	for _, level := range version.Levels {
+		for table := range level.All() {
+			name := table.TableBacking.DiskFileNum.String() + tableSuffix
+			wrong, err := s.wrongSize(name, table.TableBacking.Size)
+			if err != nil {
+				return err
+			}
+			if wrong != "" {
+				missing = append(missing, dataDir+"/"+name+" "+wrong)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return &MissingError{Dir: dir, Missing: missing}
+	}
+	for file := range version.BlobFiles.All() {
+		name := file.Physical.FileNum.String() + blobSuffix
+		wrong, err := s.wrongSize(name, file.Physical.Size)
+		if err != nil {
+			return err
+		}
+		if wrong != "" {
+			s.disk.lost = append(s.disk.lost, name)
+			s.disk.damage.note(name, "it "+wrong)
+		}
+	}
+	return nil
+}
+
+// wrongSize says what is amiss with a file of which the size is known; empty if
+// nothing is.
+func (s *Store) wrongSize(name string, size uint64) (string, error) {
+	info, err := s.opts.FS.Stat(s.opts.FS.PathJoin(s.dir, name))
+	switch {
+	case oserror.IsNotExist(err):
+		return "is missing", nil
+	case err != nil:
+		return "", err
+	case uint64(info.Size()) != size:
+		return fmt.Sprintf("has %d bytes instead of %d", info.Size(), size), nil
+	}
+	return "", nil
+}
+
+// refused says why Pebble did not open the database.
+func (s *Store) refused(dir string, err error) error {
+	if isDamage(err) {
+		return &FormatError{Dir: dir, Reason: "its database is damaged and cannot be opened: restore a backup (" + reasonOf(err) + ")"}
+	}
+	return fmt.Errorf("open %s: %w", s.dir, err)
+}

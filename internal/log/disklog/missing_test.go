@@ -1,0 +1,293 @@
+package disklog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+)
+
+// left returns what a process left that stopped, or was killed, with one session in
+// tables, one in files of values and one in the write-ahead log alone.
+func left(t *testing.T, killed bool) vfs.FS {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	s := openMem(t, fs)
+	for i := range 20 {
+		add(t, s, "table", logtest.Say(fmt.Sprint("near ", i)))
+		add(t, s, "values", logtest.Say(strings.Repeat(fmt.Sprint("apart ", i), 200)))
+	}
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		add(t, s, "log", logtest.Say(fmt.Sprint("new ", i)))
+	}
+	// What a process that is killed has written stays in the machine's memory.
+	crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if killed {
+		return crashed
+	}
+	return fs
+}
+
+// outcome opens a store and says what became of it: refused with nothing changed, or
+// open, with the sessions that are not whole by name.
+func outcome(t *testing.T, fs vfs.FS, what string) (refusal error, damaged []string) {
+	t.Helper()
+	disk := files{t, fs}
+	before := disk.snapshot()
+	s, err := Open("log", Options{FS: fs})
+	if err != nil {
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: refused in more than a line: %v", what, err)
+		}
+		if after := disk.snapshot(); !maps.Equal(before, after) {
+			t.Errorf("%s: refused, and the files changed: %v, then %v", what, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+		}
+		return err, nil
+	}
+	for _, id := range []string{"table", "values", "log"} {
+		events, err := logtest.Collect(s.Read(t.Context(), id, 1, 0))
+		if err == nil {
+			err = s.Verify(t.Context(), id)
+		}
+		corrupt, ok := errors.AsType[*eventlog.CorruptError](err)
+		switch {
+		case err == nil && len(events) == 20:
+		case ok && corrupt.Session == id:
+			damaged = append(damaged, id)
+		default:
+			t.Errorf("%s: session %s has %d events, %v", what, id, len(events), err)
+		}
+	}
+	if err := errors.Join(s.Healthy(), s.Close()); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	return nil, damaged
+}
+
+// TestLostFiles takes away, cuts and alters each file that a store left. Nothing is
+// ever lost unseen: the store refuses to open and changes nothing, or it says which
+// session is damaged, or nothing depended on it.
+func TestLostFiles(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		fs := left(t, killed)
+		l := look{disk: fs, dir: "log/db"}
+		manifest, _, err := l.markers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range (files{t, fs}).snapshot() {
+			faults := map[string]func(files){"is missing": func(f files) { f.remove(name) }}
+			if n := len(content); n > 0 {
+				for _, to := range []int{0, n / 2, n - 1} {
+					faults[fmt.Sprintf("is cut to %d of %d", to, n)] = func(f files) { f.put(name, []byte(content[:to])) }
+				}
+				for place := range 16 {
+					faults[fmt.Sprintf("differs at %d of %d", place*(n-1)/15, n)] = func(f files) {
+						altered := []byte(content)
+						altered[place*(n-1)/15] ^= 1 << (place % 8)
+						f.put(name, altered)
+					}
+				}
+			}
+			for fault, do := range faults {
+				what := fmt.Sprintf("killed %t, %s %s", killed, name, fault)
+				copied, err := cloneOf(fs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				do(files{t, copied})
+				refusal, damaged := outcome(t, copied, what)
+				wantRefusal, wantDamage := expected(name, fault, manifestName(manifest))
+				if (refusal != nil) != wantRefusal && wantDamage != "any" {
+					t.Errorf("%s: refused with %v", what, refusal)
+				}
+				if refusal != nil && wantDamage != "any" && !strings.Contains(refusal.Error(), namedIn(name)) {
+					t.Errorf("%s: refused without the file's name: %v", what, refusal)
+				}
+				if len(damaged) > 0 && wantDamage == "" {
+					t.Errorf("%s: sessions %v are damaged", what, damaged)
+				}
+				// It is as it was once the file is back.
+				if refusal != nil {
+					files{t, copied}.put(name, []byte(content))
+					if again, damaged := outcome(t, copied, what+", put back"); again != nil || len(damaged) > 0 {
+						t.Errorf("%s, and put back: %v, %v", what, again, damaged)
+					}
+				}
+			}
+		}
+	}
+}
+
+// expected says what becomes of a store with a fault in a file.
+func expected(name, fault, manifest string) (refused bool, damage string) {
+	base := strings.TrimPrefix(name, "db/")
+	isLog, _, _ := kindOf(base)
+	whole := fault == "is missing" || strings.HasPrefix(fault, "is cut")
+	switch {
+	case strings.HasSuffix(name, tableSuffix):
+		return whole, "table"
+	case strings.HasSuffix(name, blobSuffix):
+		return false, "values"
+	case base == manifest, name == formatFile, strings.HasPrefix(base, "marker."):
+		return true, ""
+	case isLog:
+		// Beyond what was acknowledged, a log file may hold anything.
+		return true, "any"
+	}
+	return false, "" // the inventory and the options are made anew, an older manifest is not needed
+}
+
+// namedIn is what a refusal calls a file.
+func namedIn(name string) string {
+	for _, marker := range []string{manifestMarker, formatMarker} {
+		if strings.HasPrefix(name, "db/"+marker) {
+			return "db/" + marker
+		}
+	}
+	if name == formatFile {
+		return ""
+	}
+	return name
+}
+
+// TestLostLogIsNoticed is the loss that Pebble cannot see.
+func TestLostLogIsNoticed(t *testing.T) {
+	for what, fault := range map[string]func(disk files, name string, content []byte){
+		"is missing":               func(disk files, name string, _ []byte) { disk.remove(name) },
+		"is cut off after":         func(disk files, name string, content []byte) { disk.put(name, content[:len(content)-200]) },
+		"are not what was written": func(disk files, name string, content []byte) { content[len(content)-200] ^= 1; disk.put(name, content) },
+		"are not what was written\x00": func(disk files, name string, content []byte) {
+			clear(content[len(content)/2:])
+			disk.put(name, content)
+		},
+	} {
+		fs := left(t, true)
+		disk := files{t, fs}
+		logs := disk.list(".log")
+		name := "db/" + logs[len(logs)-1]
+		fault(disk, name, bytes.Clone(disk.get(name)))
+		_, err := Open("log", Options{FS: fs})
+		missing, ok := errors.AsType[*MissingError](err)
+		if !ok || len(missing.Missing) != 1 || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), strings.TrimRight(what, "\x00")) {
+			t.Errorf("%s: %v", what, err)
+		}
+		// Whoever has nothing better takes what there is.
+		disk.remove(inventoryFile)
+		s := openMem(t, fs)
+		if err := errors.Join(s.Verify(t.Context(), "table"), s.Verify(t.Context(), "values"), s.Close()); err != nil {
+			t.Errorf("%s: without an inventory: %v", what, err)
+		}
+	}
+}
+
+// TestLostDatabase is a whole directory that is gone beside what says that it was there.
+func TestLostDatabase(t *testing.T) {
+	for _, withInventory := range []bool{true, false} {
+		fs := left(t, false)
+		if err := fs.RemoveAll("log/db"); err != nil {
+			t.Fatal(err)
+		}
+		if !withInventory {
+			(files{t, fs}).remove(inventoryFile)
+		}
+		if refusal, _ := outcome(t, fs, "no database"); refusal == nil || !strings.Contains(refusal.Error(), "the directory db is missing") {
+			t.Errorf("with an inventory %t: %v", withInventory, refusal)
+		}
+	}
+}
+
+// A store of a program that kept no inventory opens, and one is made.
+func TestStoreWithoutInventory(t *testing.T) {
+	fs := left(t, true)
+	(files{t, fs}).remove(inventoryFile)
+	if refusal, damaged := outcome(t, fs, "no inventory"); refusal != nil || len(damaged) > 0 {
+		t.Errorf("%v, %v", refusal, damaged)
+	}
+	if known, _, valid, err := readInventory(fs, "log"); err != nil || !valid || known.manifest.number == 0 {
+		t.Errorf("the inventory made is %+v, %t, %v", known, valid, err)
+	}
+}
+
+// A first opening may be cut short anywhere.
+func TestFirstOpeningCutShort(t *testing.T) {
+	steps := 0
+	at := func(stop int) *vfs.MemFS {
+		disk := vfs.NewCrashableMem()
+		seen := 0
+		var crashed *vfs.MemFS
+		s, err := Open("log", Options{FS: stepFS{disk, func() {
+			if seen++; seen == stop {
+				crashed = disk.CrashClone(vfs.CrashCloneCfg{})
+			}
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return crashed
+	}
+	for stop := 1; ; stop++ {
+		crashed := at(stop)
+		if crashed == nil {
+			break
+		}
+		steps++
+		s := openMem(t, crashed)
+		add(t, s, "s", logtest.Say("a"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps < 10 {
+		t.Errorf("an opening has %d steps", steps)
+	}
+}
+
+// stepFS calls step before each change of the disk.
+type stepFS struct {
+	vfs.FS
+	step func()
+}
+
+func (fs stepFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	fs.step()
+	return fs.FS.Create(name, category)
+}
+
+func (fs stepFS) Rename(oldname, newname string) error {
+	fs.step()
+	return fs.FS.Rename(oldname, newname)
+}
+
+func (fs stepFS) Remove(name string) error {
+	fs.step()
+	return fs.FS.Remove(name)
+}
+
+func (fs stepFS) OpenDir(name string) (vfs.File, error) {
+	fs.step()
+	return fs.FS.OpenDir(name)
+}
+
+func (fs stepFS) MkdirAll(name string, perm os.FileMode) error {
+	fs.step()
+	return fs.FS.MkdirAll(name, perm)
+}

@@ -1,0 +1,144 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// What a store holds is its owner's alone.
+const (
+	privateDir  fs.FileMode = 0o700
+	privateFile fs.FileMode = 0o600
+)
+
+// privateFS is the machine's file system where everything that is made can be
+// read by its owner alone, whatever the umask.
+type privateFS struct{ vfs.FS }
+
+func (p privateFS) restrict(f vfs.File, name string, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(name, privateFile); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Create makes a file.
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.Create(name, category)
+	return p.restrict(f, name, err)
+}
+
+// OpenReadWrite opens a file for reading and writing.
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := p.FS.OpenReadWrite(name, category, opts...)
+	return p.restrict(f, name, err)
+}
+
+// ReuseForWrite renames a file and opens it for writing.
+func (p privateFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.ReuseForWrite(oldname, newname, category)
+	return p.restrict(f, newname, err)
+}
+
+// MkdirAll makes a directory.
+func (p privateFS) MkdirAll(dir string, perm os.FileMode) error {
+	return p.FS.MkdirAll(dir, perm&privateDir)
+}
+
+// Lock takes a lock file.
+func (p privateFS) Lock(name string) (io.Closer, error) {
+	lock, err := p.FS.Lock(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(name, privateFile); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// Unwrap returns the machine's file system.
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// makePrivate takes a directory that may have existed before, and what the store
+// keeps in it, away from other users. What is not the store's is left as it is,
+// and so is what a link leads to. It is an error if a file of the store stays
+// readable for everybody.
+func makePrivate(dir string, logger *slog.Logger) error {
+	mended := 0
+	restrict := func(path string, info fs.FileInfo, allowed fs.FileMode) error {
+		mode := info.Mode()
+		if mode.Perm()&^allowed == 0 {
+			return nil
+		}
+		err := os.Chmod(path, mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)|mode.Perm()&allowed)
+		switch {
+		case err == nil:
+			mended++
+			return nil
+		case !errors.Is(err, fs.ErrPermission):
+			return err
+		case path != dir && mode.Perm()&0o004 != 0:
+			return fmt.Errorf("%s can be read by every user (mode %04o) and belongs to somebody else: give it to the daemon's user, or take the others' access away", path, mode.Perm())
+		}
+		// A volume that was given to a group is like this. What is in it is private.
+		logger.Warn("other users have access to a directory or file that is not the daemon's own", "path", path, "mode", fmt.Sprintf("%04o", mode.Perm()))
+		return nil
+	}
+	data := filepath.Join(dir, dataDir)
+	for _, at := range []string{dir, data} {
+		info, err := os.Stat(at)
+		if errors.Is(err, fs.ErrNotExist) && at == data {
+			break // a new store
+		}
+		if err != nil {
+			return err
+		}
+		if err := restrict(at, info, privateDir); err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(at)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if !entry.Type().IsRegular() || at == dir && !isOwnName(entry.Name()) {
+				continue
+			}
+			info, err := entry.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := restrict(filepath.Join(at, entry.Name()), info, privateFile); err != nil {
+				return err
+			}
+		}
+	}
+	if mended > 0 {
+		logger.Warn("other users had access to the data directory; it was taken away", "dir", dir, "files_and_directories", mended)
+	}
+	return nil
+}
+
+// isOwnName reports whether a file beside the database's directory is the store's.
+func isOwnName(name string) bool {
+	switch strings.TrimSuffix(name, ".tmp") {
+	case formatFile, lockFile, ownerFile, inventoryFile:
+		return true
+	}
+	return false
+}
