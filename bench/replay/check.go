@@ -13,7 +13,8 @@ import (
 
 // checker holds what a session's contexts must keep of its log.
 type checker struct {
-	anchor []anchored                     // system prompt and first user message
+	anchor []anchored                     // system prompt
+	humans humans
 	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
 	calls  int                            // of the log so far
 	began  bool                           // something but the system prompt was said
@@ -47,9 +48,8 @@ func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 			c.anchor = append(c.anchor, anchored{seq, m})
 		}
 	case contextdv1.Role_ROLE_USER:
-		own := slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetToolResult() == nil })
-		if own && !slices.ContainsFunc(c.anchor, isUser) {
-			c.anchor = append(c.anchor, anchored{seq, m})
+		if slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetToolResult() == nil }) {
+			c.humans.observe(seq, e)
 		}
 	case contextdv1.Role_ROLE_ASSISTANT:
 		if len(sealedThinking(m)) > 0 {
@@ -62,8 +62,6 @@ func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 		}
 	}
 }
-
-func isUser(m anchored) bool { return m.GetRole() == contextdv1.Role_ROLE_USER }
 
 // check returns what is wrong with a context, or nil.
 func (c *checker) check(a answer) error {
@@ -81,6 +79,9 @@ func (c *checker) check(a answer) error {
 		return err
 	}
 	if err := c.checkAnchor(a.messages); err != nil {
+		return err
+	}
+	if err := c.humans.check(a); err != nil {
 		return err
 	}
 	if err := c.checkTexts(a); err != nil {
@@ -119,23 +120,31 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// checkAnchor holds that system prompt and first user message are there. What their
-// texts may be, checkTexts says.
+// checkAnchor holds that the system prompt is there. What its texts may be, checkTexts
+// says.
 func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	for _, want := range c.anchor {
-		at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
-			return slices.Contains(m.GetSourceSeqs(), want.seq) && m.GetMessage().GetRole() == want.GetRole()
-		})
-		if at < 0 {
-			return fmt.Errorf("anchor: event %d is missing", want.seq)
-		}
-		switch m := messages[at]; m.GetOrigin() {
-		case contextdv1.Origin_ORIGIN_VERBATIM, contextdv1.Origin_ORIGIN_CLIPPED:
-		default:
-			return fmt.Errorf("anchor: event %d is %s", want.seq, m.GetOrigin())
+		if _, err := want.in(messages); err != nil {
+			return fmt.Errorf("anchor: %w", err)
 		}
 	}
 	return nil
+}
+
+// in finds the message in a context, where it may stand in full or clipped.
+func (want anchored) in(messages []*contextdv1.RenderedMessage) (*contextdv1.RenderedMessage, error) {
+	at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
+		return slices.Contains(m.GetSourceSeqs(), want.seq) && m.GetMessage().GetRole() == want.GetRole()
+	})
+	if at < 0 {
+		return nil, fmt.Errorf("event %d is missing", want.seq)
+	}
+	switch m := messages[at]; m.GetOrigin() {
+	case contextdv1.Origin_ORIGIN_VERBATIM, contextdv1.Origin_ORIGIN_CLIPPED:
+		return m, nil
+	default:
+		return nil, fmt.Errorf("event %d is %s", want.seq, m.GetOrigin())
+	}
 }
 
 // checkNewest holds that the newest message is there, or in the ledger where what

@@ -44,19 +44,59 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 		}
 		last = at
 		same := got.Dropped(i) == nil && reflect.DeepEqual(got.Edits(i), v.Edits(at))
-		if keeps := g.Anchor || g.Pinned || at >= v.Len()-keptLast(o); keeps && !same {
+		if keeps := v.Spared(at) || at >= v.Len()-keptLast(o); keeps && !same {
 			t.Fatalf("the group at %d (anchor %v, pinned %v, %d of %d) was touched", g.First, g.Anchor, g.Pinned, at, v.Len())
 		}
 		checkRedacted(t, got, i)
 		delete(was, g)
 	}
-	for g := range was {
-		if g.Anchor || g.Pinned {
-			t.Fatalf("the group at %d (anchor %v, pinned %v) left", g.First, g.Anchor, g.Pinned)
+	for g, at := range was {
+		if v.Spared(at) || v.Stands(at) {
+			t.Fatalf("the group at %d (anchor %v, pinned %v, standing %q) left", g.First, g.Anchor, g.Pinned, g.Standing)
 		}
 	}
+	checkHumans(t, conv, got)
 	checkSeals(t, o, v, got)
 	checkCallsNamed(t, conv, got)
+}
+
+// checkHumans checks that what a human said first and last is shown.
+func checkHumans(t fataler, conv *reduce.Conversation, v reduce.View) {
+	var first, newest *reduce.Group
+	for _, g := range conv.Groups() {
+		for _, m := range g.Messages {
+			if m.Human && (first == nil || m.Seqs[0] < firstHuman(first)) {
+				first = g
+			}
+		}
+		if g.Human > 0 && (newest == nil || g.Human > newest.Human) {
+			newest = g
+		}
+	}
+	for i := range v.Len() {
+		if v.Dropped(i) != nil {
+			continue
+		}
+		if v.Group(i) == first {
+			first = nil
+		}
+		if v.Group(i) == newest {
+			newest = nil
+		}
+	}
+	if first != nil || newest != nil {
+		t.Fatalf("what a human said first (%v) or last (%v) is gone:\n%s", first, newest, linesOf(v))
+	}
+}
+
+// firstHuman is the first event of a group that is a human's message.
+func firstHuman(g *reduce.Group) eventlog.Seq {
+	for _, m := range g.Messages {
+		if m.Human {
+			return m.Seqs[0]
+		}
+	}
+	return 0
 }
 
 func keptLast(o projection.Options) int {

@@ -39,8 +39,7 @@ func newCleaning(name string, o Options, v reduce.View) *cleaning {
 
 // may reports whether group i is any policy's to touch.
 func may(v reduce.View, i int) bool {
-	g := v.Group(i)
-	return !g.Anchor && !g.Pinned && v.Dropped(i) == nil
+	return !v.Spared(i) && v.Dropped(i) == nil
 }
 
 // take lets group i leave if it may go whole, and else redacts what failed if it may

@@ -128,7 +128,7 @@ func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before
 	for i := range v.Len() {
 		g := v.Group(i)
 		verdict := r.says(g, turns-g.Turn, i)
-		if g.Anchor || g.Pinned || i >= v.Len()-kept {
+		if v.Spared(i) || i >= v.Len()-kept {
 			verdict = "keep"
 		}
 		leaves := mayLeave(o, v, i, len(g.Calls) > 0) && i != v.Loop()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // prose draws a text of up to about so many bytes: lines, one line, or wide characters.
@@ -146,7 +147,11 @@ func genEvent(t *rapid.T, head eventlog.Head) eventlog.Event {
 		e.Body = &eventlog.Custom{Type: "note"}
 		return e
 	}
-	e.Body = genMessage(t, head)
+	m := genMessage(t, head)
+	e.Body = m
+	if m.Role == eventlog.RoleUser || m.Role == eventlog.RoleSystem {
+		e.Labels = rapid.SampledFrom(reducetest.Labels).Draw(t, "labels")
+	}
 	return e
 }
 

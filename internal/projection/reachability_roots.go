@@ -25,7 +25,7 @@ func (c *collection) consult() {
 	}
 	window := max(0, c.view.Len()-c.window)
 	for i := range c.view.Len() {
-		if g := c.view.Group(i); (i >= window || g.Anchor || g.Pinned) && c.view.Dropped(i) == nil {
+		if g := c.view.Group(i); (i >= window || c.view.Spared(i)) && c.view.Dropped(i) == nil {
 			for _, name := range c.held[i].names(g) {
 				r.say(name)
 			}

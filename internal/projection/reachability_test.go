@@ -156,7 +156,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 			all = append(all, h)
 			known := slices.Contains(before.Redacted, h.place)
 			edit, _ := v.Edit(i, call.Result, 0)
-			if (i < v.Len()-keep || known) && !g.Pinned && !g.Anchor && !projection.Failed(call) && !h.media &&
+			if (i < v.Len()-keep || known) && !v.Spared(i) && !projection.Failed(call) && !h.media &&
 				g.Messages[call.Result].Chars >= int(*o.MinChars) && edit.Kind != reduce.Stubbed {
 				may = append(may, h)
 			}
@@ -211,7 +211,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 				case eventlog.ToolCall:
 					text = b.Arguments
 				}
-				if i >= window || g.Anchor || g.Pinned {
+				if i >= window || v.Spared(i) {
 					for _, n := range projection.References(text) {
 						name(n, false, true)
 					}

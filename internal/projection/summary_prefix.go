@@ -102,7 +102,9 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	for i := range v.Len() - keep {
 		g := v.Group(i)
 		switch {
-		case g.Anchor || g.Pinned:
+		case v.Spared(i):
+		case v.Stands(i):
+			f.keep[g] = true
 		case !f.safety.alone(i).whole:
 			f.keep[g] = true
 			f.safety.block(i)

@@ -106,12 +106,13 @@ func TestObserve(t *testing.T) {
 			tokens: 98 + 99 + 100, chars: 197 + 198 + 200,
 		}},
 		"collapsed": {func(e *reduce.Editor) bool {
-			return e.Stub(1, &all[1].Calls[0], "x", "retention", "old") && e.Collapse(5, nil, "gone: ää")
+			return e.Stub(1, &all[1].Calls[0], "x", "retention", "old") && e.Collapse(6, nil, "gone: ää")
 		}, observed{
-			kept: []projection.Range{{From: 1, To: 1}, {From: 6, To: 7}}, dropped: []projection.Range{{From: 2, To: 3}, {From: 5, To: 5}},
+			// What the user said last stays.
+			kept: []projection.Range{{From: 1, To: 1}, {From: 5, To: 5}, {From: 7, To: 7}}, dropped: []projection.Range{{From: 2, To: 3}, {From: 6, To: 6}},
 			// The digest has 10 bytes and a message's overhead.
-			tokens: int64(all[1].Tokens+all[2].Tokens) - (budget.MessageOverhead + 3),
-			chars:  (3 + 2 + 2 + 200 + 200) + 200 - 8,
+			tokens: int64(all[1].Tokens+all[3].Tokens) - (budget.MessageOverhead + 3),
+			chars:  (3 + 2 + 2 + 200 + 200) + 200 + 4 - 8,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,20 +135,21 @@ func TestObserveEventInSeveralGroups(t *testing.T) {
 		say(eventlog.RoleAssistant, call("a")),
 		say(eventlog.RoleUser, result("a", body), text("and further")),
 		say(eventlog.RoleAssistant, text("ok")),
+		say(eventlog.RoleUser, text("at last")),
 	)
 	all := conv.Groups()
-	if len(all) != 4 || all[2].First != 3 || all[1].Last != 3 {
+	if len(all) != 5 || all[2].First != 3 || all[1].Last != 3 {
 		t.Fatalf("%d groups", len(all))
 	}
 	for name, c := range map[string]struct {
 		edit func(*reduce.Editor) bool
 		want [3][]projection.Range // kept, dropped, redacted
 	}{
-		"in full":             {func(*reduce.Editor) bool { return true }, [3][]projection.Range{{{From: 1, To: 4}}}},
-		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3][]projection.Range{{{From: 1, To: 2}, {From: 4, To: 4}}, nil, {{From: 3, To: 3}}}},
-		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
-		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 3}}}},
-		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 4}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+		"in full":             {func(*reduce.Editor) bool { return true }, [3][]projection.Range{{{From: 1, To: 5}}}},
+		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3][]projection.Range{{{From: 1, To: 2}, {From: 4, To: 5}}, nil, {{From: 3, To: 3}}}},
+		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 3}}}},
+		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := reduce.NewView(gauge, all).Editor()

@@ -28,10 +28,10 @@ func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, 
 	if limit, ok := b.Caps[budget.TierSystem]; ok && !strict && p.systemTokens(s.SystemTextTokens) > limit {
 		s.SystemTextTokens = p.systemLevel(limit)
 	}
-	if p.conv.firstUser < 0 {
+	if p.conv.first.group < 0 {
 		return s, nil
 	}
-	g := p.conv.groups[p.conv.firstUser]
+	g := p.conv.groups[p.conv.first.group]
 	if g.Kind != KindUser || g.Pinned || g.Tokens <= target/2 || s.AnchorTokens > 0 && s.AnchorTokens <= target/3*2 {
 		return s, nil
 	}
@@ -44,16 +44,16 @@ func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, 
 
 // clipSystem clips a system prompt that leaves no room even for the newest turn: a
 // context with most of it is better than none. Half of the target is its own, or
-// less where the first user message needs the room, so that it need not be clipped
-// again soon.
+// less where the first and the newest human message need the room, so that it need not
+// be clipped again soon.
 func (p *Pipeline) clipSystem(b budget.Budget, r Result) Result {
 	if p.policy.Window.StrictAnchor {
 		return r
 	}
 	var user uint64
 	for i := range r.View.items {
-		if it := &r.View.items[i]; it.group.Anchor && it.group.Kind == KindUser {
-			user = it.tokens
+		if it := &r.View.items[i]; it.group.Kind != KindSystem && (it.group.Anchor || it.group == r.View.human) {
+			user += it.tokens
 		}
 	}
 	const floor = 256 // tokens
@@ -66,16 +66,66 @@ func (p *Pipeline) clipSystem(b budget.Budget, r Result) Result {
 	return r
 }
 
-// clipTexts halves the limit of the texts that are left, of users and assistants,
-// until the view fits or nothing is left that may be cut.
-func (p *Pipeline) clipTexts(b budget.Budget, r Result) Result {
+// clipHuman clips the newest human message to limit, if it is over it and nothing keeps
+// its texts whole.
+func (p *Pipeline) clipHuman(b budget.Budget, r Result, limit uint64) Result {
+	g := r.View.human
+	if g == nil || r.View.Tokens() <= b.Target || g.Tokens <= limit {
+		return r
+	}
+	s := r.State
+	s.TextClips = slices.Concat(s.TextClips, clipsOf(g, max(clipLevel([]*Group{g}, limit), clipFloor)))
+	return p.adopt(b, r, s)
+}
+
+// humanLimit is what the newest human message may take beside the first before it is
+// clipped: half of the target, or less where the two leave the newest turn less than a
+// quarter.
+func (p *Pipeline) humanLimit(b budget.Budget, r Result) uint64 {
+	var first uint64
+	for i := range r.View.items {
+		if it := &r.View.items[i]; it.group.Anchor && it.group.Kind != KindSystem {
+			first += it.tokens
+		}
+	}
+	most := b.Target / 4 * 3
+	return max(b.Target/4, min(b.Target/2, most-min(first, most)))
+}
+
+// clipTexts halves the limit of the texts of some groups, until the view fits or
+// nothing is left that may be cut.
+func (p *Pipeline) clipTexts(b budget.Budget, r Result, of func(*Group) bool) Result {
 	before := r.State.TextClips
 	for limit := b.Target / 2; r.View.Tokens() > b.Target && limit >= clipFloor; limit /= 2 {
+		var clips []Clip
+		for i := range r.View.items {
+			if g := r.View.items[i].group; !g.Anchor && !g.Pinned && of(g) {
+				clips = append(clips, clipsOf(g, limit)...)
+			}
+		}
+		if len(clips) == 0 {
+			return r
+		}
 		s := r.State
-		s.TextClips = slices.Concat(before, []Clip{{0, p.conv.head, limit}})
+		s.TextClips = slices.Concat(before, clips)
 		r = p.adopt(b, r, s)
 	}
 	return r
+}
+
+// clipsOf limits the texts of one group.
+func clipsOf(g *Group, limit uint64) []Clip {
+	var clips []Clip
+	for m := range g.Messages {
+		for _, seq := range g.Messages[m].Seqs {
+			if last := len(clips) - 1; last >= 0 && clips[last].Through == seq-1 {
+				clips[last].Through = seq
+			} else {
+				clips = append(clips, Clip{seq - 1, seq, limit})
+			}
+		}
+	}
+	return clips
 }
 
 // systemTokens is the size of the system prompt, as far as it may be clipped, with its

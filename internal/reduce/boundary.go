@@ -57,13 +57,14 @@ func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.
 	}
 	msg := c.message(eventlog.RoleUser, all, compaction.Seq, "")
 	g := &Group{
-		Kind: KindUser, Turn: c.turns, First: first, Last: first, Anchor: true,
+		Kind: KindUser, Turn: c.turns, First: first, Last: first, Anchor: true, Opens: c.first.group < 0,
 		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars,
 	}
 	c.boundary.seq = compaction.Seq
 	c.groups = append(c.groups, g) // what the log weighs does not change
-	if c.firstUser < 0 {
-		c.firstUser = len(c.groups) - 1
+	if c.first.group < 0 {
+		// It stands for the first words of a human.
+		c.first = opening{group: len(c.groups) - 1, human: true}
 	}
 }
 

@@ -204,8 +204,17 @@ func checkEdit(t fataler, g *reduce.Group, e reduce.Edit) {
 		}
 		return
 	}
-	if _, text := b.Block.(eventlog.Text); text && !g.Anchor && (g.Sealed || !strings.Contains(e.Reason, "newest messages alone")) {
-		t.Fatalf("a text of event %d was clipped (sealed %v): %s", b.Seq, g.Sealed, e.Reason)
+	if _, text := b.Block.(eventlog.Text); text && !g.Anchor {
+		reason := "newest messages alone"
+		switch {
+		case g.Standing != "":
+			reason = "put in to stand"
+		case g.Human > 0:
+			reason = "newest human message"
+		}
+		if g.Sealed || !strings.Contains(e.Reason, reason) {
+			t.Fatalf("a text of event %d was clipped (sealed %v): %s", b.Seq, g.Sealed, e.Reason)
+		}
 	}
 	// The note of a cut stands between lines of the body, which may hold pointers
 	// of its own: one of those in the text must be the right one.

@@ -70,9 +70,21 @@ func (c clipping) clipTexts(e *Editor, i int, clips []Clip) {
 				continue
 			}
 			if short, ok := c.texts.clipText(block, text.Text, limit); ok {
-				e.ClipText(i, m, b, short, c.Name(), "the newest messages alone are too large")
+				e.ClipText(i, m, b, short, c.Name(), textReason(g))
 			}
 		}
+	}
+}
+
+// textReason says why a text of the group is clipped.
+func textReason(g *Group) string {
+	switch {
+	case g.Standing != "":
+		return "what the runtime put in to stand leaves too little room"
+	case g.Human > 0:
+		return "the newest human message leaves no room"
+	default:
+		return "the newest messages alone are too large"
 	}
 }
 

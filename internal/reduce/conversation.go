@@ -26,8 +26,7 @@ type Conversation struct {
 	turns  uint32
 	tokens uint64
 	chars  int
-	// firstUser is the index of the group with the first user message, or -1.
-	firstUser int
+	first  opening
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
 	open      map[string]int    // call id → group
@@ -51,7 +50,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		byGroupID: map[string]int{},
 		open:      map[string]int{},
 		made:      map[string]uint32{},
-		firstUser: -1,
+		first:     opening{group: -1},
 		texts:     newTexts(gauge),
 	}
 }
@@ -117,31 +116,38 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 // and returns its group.
 func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []Block) int {
 	msg := c.message(m.Role, rest, e.Seq, m.Model)
-	firstUser := m.Role == eventlog.RoleUser && c.firstUser < 0
-	if i, ok := c.lookup(m.GroupID); ok {
+	var human eventlog.Seq
+	if m.Role == eventlog.RoleUser && !e.Injected() {
+		msg.Human, human = true, e.Seq
+	}
+	i, ok := c.lookup(m.GroupID)
+	if ok {
 		c.replace(i, func(g *Group) {
 			g.Messages = append(g.Messages, msg)
 			g.Last = e.Seq
 			g.Pinned = g.Pinned || m.Pinned
-			g.Anchor = g.Anchor || firstUser
+			g.Human = max(g.Human, human)
+			if !e.Injected() {
+				g.Standing = ""
+			}
 			g.label(e.Labels)
 		})
-		if firstUser {
-			c.firstUser = i
+	} else {
+		g := &Group{
+			Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Human: human,
+			Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars, Labels: maps.Clone(e.Labels),
 		}
-		return i
+		if e.Injected() {
+			g.Standing = e.Labels[eventlog.LabelStanding]
+		}
+		if m.Role == eventlog.RoleSystem {
+			g.Kind = KindSystem
+			g.Anchor = c.onlySystem()
+		}
+		i = c.add(g, m.GroupID)
 	}
-	g := &Group{
-		Kind: KindUser, Turn: e.Turn, First: e.Seq, Last: e.Seq, Pinned: m.Pinned, Anchor: firstUser,
-		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars, Labels: maps.Clone(e.Labels),
-	}
-	if m.Role == eventlog.RoleSystem {
-		g.Kind = KindSystem
-		g.Anchor = c.onlySystem()
-	}
-	i := c.add(g, m.GroupID)
-	if firstUser {
-		c.firstUser = i
+	if m.Role == eventlog.RoleUser {
+		c.anchor(i, msg.Human)
 	}
 	return i
 }
@@ -160,6 +166,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	}
 	c.replace(i, func(g *Group) {
 		g.Kind = KindTurn
+		g.Standing = ""
 		g.Last = e.Seq
 		g.Pinned = g.Pinned || m.Pinned
 		g.label(e.Labels)

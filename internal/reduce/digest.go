@@ -47,22 +47,23 @@ func (d *digests) resume(s State) View {
 	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy}
 	m := d.memos.take(d.groups, key)
 	b := budget.Budget{Target: s.CollapsedFor}
-	keep := m.keepUsers(b)
 	if m.key != key {
 		m.key = key
-		m.text = d.compose(m, b, m.users[:keep], d.summaries.byID(s.Summary))
+		stay, quoted := m.keepHumans(b, key.through)
+		m.stay = slices.Concat(m.keepStanding(b), stay)
+		m.text = d.compose(m, b, quoted, d.summaries.byID(s.Summary))
 		m.tokens = budget.MessageOverhead + d.gauge.Text(m.text)
 	}
 	digest := m.left
-	for _, g := range m.users[keep:] {
+	for _, g := range m.stay {
 		digest.stay(g)
 	}
 	digest.Through, digest.Text, digest.Tokens = key.through, m.text, m.tokens
 	if digest.Groups == 0 || digest.Tokens >= digest.RawTokens {
 		return NewView(d.gauge, d.groups)
 	}
-	v := NewView(d.gauge, slices.Concat(inOrder(m.front, m.users[keep:]), d.groups[m.next:]))
-	v.digest, v.tokens = digest, v.tokens+digest.Tokens
+	v := NewView(d.gauge, slices.Concat(inOrder(m.front, m.stay), d.groups[m.next:]))
+	v.digest, v.tokens, v.opens = digest, v.tokens+digest.Tokens, max(v.opens, m.opens)
 	v.digestAt = v.anchorEnd(key.through)
 	return v
 }
@@ -80,7 +81,7 @@ func (d *digests) sizeFor(b budget.Budget, prose uint64) uint64 {
 	target := b.Target
 	if limit, ok := b.Caps[budget.TierSummary]; ok {
 		if most := d.most(target); most+prose > limit {
-			target = target * (limit - min(limit, prose)) / most
+			target = max(1, target*(limit-min(limit, prose))/most)
 		}
 	}
 	return target
@@ -115,10 +116,13 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	if text := summary.quote(); d.gauge.Text(text) <= d.proseLimit(b) {
 		out.WriteString(text)
 	}
-	section(titleUsers, quoteUsers(quoted, b.Share(quoteShare), d.gauge.Text))
+	users, notes := quotes(quoted, m.notes, b.Share(quoteShare), d.gauge.Text)
+	section(titleUsers, users)
+	section(titleNotes, notes)
 	section(titleReminders, quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))
 	section("\n", m.files.Write(b.Share(fileShare), d.gauge.Text))
-	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(m.calls)), ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
+	calls := m.callsBeside(m.stay)
+	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(calls)), ledger.Write(calls, b.Share(d.policy.LedgerShare), d.gauge.Text))
 	share := b.Share(d.policy.IndexShare)
 	quotedSize := func(line string) uint64 { return d.gauge.Text(quoteLines(strings.TrimSuffix(line, "\n"))) }
 	excerpts := quoteLines(m.index.Excerpts(share/excerptPart, out.String(), quotedSize))
@@ -130,24 +134,45 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	return out.String()
 }
 
-// quoteUsers quotes the beginnings of user messages, the newest first choice,
-// within limit.
-func quoteUsers(groups []*Group, limit uint64, count func(string) uint64) string {
+// quotes are the beginnings of what humans said, and where all of that fits, of what the
+// runtime put in, the newest first choice, together within limit.
+func quotes(humans, notes []*Group, limit uint64, count func(string) uint64) (users, runtime string) {
+	users, all := quoteUsers(humans, true, limit, count)
+	if all {
+		runtime, _ = quoteUsers(notes, false, limit-min(limit, count(users)), count)
+	}
+	return users, runtime
+}
+
+// quoteUsers quotes the beginnings of messages with the user's role, by a human or by
+// the runtime, the newest first choice, within limit; all says that none had to be left
+// out.
+func quoteUsers(groups []*Group, human bool, limit uint64, count func(string) uint64) (text string, all bool) {
 	lines := make([]string, len(groups))
 	for i, g := range groups {
-		lines[i] = fmt.Sprintf("- %s: %q\n", Pointer(g.Messages[0].Blocks[0].Seq, g.Messages[0].Blocks[0].Index), ledger.Cut(userText(g), quoteBytes))
+		at, text := userText(g, human)
+		lines[i] = fmt.Sprintf("- %s: %q\n", at, ledger.Cut(text, quoteBytes))
 	}
 	return newestLines(lines, "messages", limit, count)
 }
 
-func userText(g *Group) string {
+// userText is what the group's messages with the user's role say, and the pointer to the
+// first block of it.
+func userText(g *Group, human bool) (at, text string) {
 	var all []string
 	for i := range g.Messages {
-		for _, b := range g.Messages[i].Blocks {
+		m := &g.Messages[i]
+		if m.Role != eventlog.RoleUser || m.Human != human {
+			continue
+		}
+		for _, b := range m.Blocks {
+			if at == "" {
+				at = Pointer(b.Seq, b.Index)
+			}
 			if t, ok := b.Block.(eventlog.Text); ok {
 				all = append(all, t.Text)
 			}
 		}
 	}
-	return strings.Join(all, "\n")
+	return at, strings.Join(all, "\n")
 }

@@ -1,6 +1,9 @@
 package reduce
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -21,16 +24,22 @@ type digestMemo struct {
 	turn  uint32 // of the last group taken in
 	index ledger.Index
 	files ledger.Files
-	calls []ledger.Call
-	// front are the anchored and pinned groups, which stay; users those that may
-	// stay. left counts all others and the users.
-	front, users []*Group
-	left         Digest
+	calls []groupCalls
+	// front are the anchored and pinned groups, which stay; humans those with a human's
+	// words, which may stay; standing the newest of their names, which stay, too. left
+	// counts all but the first.
+	front, humans, standing []*Group
+	// notes are what the runtime put in that does not stand.
+	notes []*Group
+	left  Digest
+	opens eventlog.Seq // see View
 
-	// text is the digest for key, and tokens its size; key is zero before the first.
+	// text is the digest for key, tokens its size, and stay the groups that stay beside it
+	// but for the front; key is zero before the first.
 	key    digestKey
 	text   string
 	tokens uint64
+	stay   []*Group
 	used   uint64 // when it was asked for, by the clock of digestMemos
 }
 
@@ -89,12 +98,23 @@ func (all *digestMemos) forget(i int) {
 // gather takes in one group of the run.
 func (m *digestMemo) gather(g *Group) {
 	m.turn = g.Turn
+	if g.Opens {
+		m.opens = g.First
+	}
+	if g.Standing != "" {
+		m.standing = slices.DeleteFunc(m.standing, func(old *Group) bool { return old.Standing == g.Standing })
+	}
 	if g.Anchor || g.Pinned {
 		m.front = append(m.front, g)
 		return
 	}
-	if g.Kind == KindUser {
-		m.users = append(m.users, g)
+	switch {
+	case g.Human > 0:
+		m.humans = append(m.humans, g)
+	case g.Standing != "":
+		m.standing = append(m.standing, g)
+	case g.Kind == KindUser:
+		m.notes = append(m.notes, g)
 	}
 	m.left.leave(g)
 	for i := range g.Messages {
@@ -107,28 +127,97 @@ func (m *digestMemo) gather(g *Group) {
 			}
 		}
 	}
+	if len(g.Calls) == 0 {
+		return
+	}
+	calls := make([]ledger.Call, len(g.Calls))
 	for i := range g.Calls {
 		c := &g.Calls[i]
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
 		m.files.Add(c.Name, c.Arguments)
-		m.calls = append(m.calls, c.entry())
+		calls[i] = c.entry()
 	}
+	m.calls = append(m.calls, groupCalls{g, calls})
 }
 
-// keepUsers returns the index in users from which on they stay verbatim: the newest
-// message, unless it alone would take half of the target, and of those before it as
-// many as fit in their share.
-func (m *digestMemo) keepUsers(b budget.Budget) int {
-	limit := b.Share(userShare)
-	for keep := len(m.users); ; keep-- {
-		if keep == 0 {
-			return 0
+// groupCalls are the calls of a group, for the ledger.
+type groupCalls struct {
+	group *Group
+	calls []ledger.Call
+}
+
+// callsBeside are the calls of all groups but those that stay.
+func (m *digestMemo) callsBeside(stay []*Group) []ledger.Call {
+	var all []ledger.Call
+	for _, of := range m.calls {
+		if !slices.Contains(stay, of.group) {
+			all = append(all, of.calls...)
 		}
-		g := m.users[keep-1]
-		if newest := keep == len(m.users); g.Tokens > limit && !(newest && g.Tokens < b.Target/2) {
-			return keep
-		}
-		limit -= min(limit, g.Tokens)
 	}
+	return all
+}
+
+// mostStanding is how many of the texts that stand stay beside a run.
+const mostStanding = 8
+
+// keepStanding are those of the texts that stand which stay: the newest of them, and none
+// where the digest is written for no target at all.
+func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
+	if b.Target == 0 {
+		return nil
+	}
+	return m.standing[max(0, len(m.standing)-mostStanding):]
+}
+
+// keepHumans parts the humans in those that stay beside a run through an event and those
+// that are quoted. What was said since stays, and so do the newest words before, and of
+// those before them as many as fit in their share. A late part of a group changes nothing
+// about others.
+func (m *digestMemo) keepHumans(b budget.Budget, through eventlog.Seq) (stay, quoted []*Group) {
+	all := make([]upTo, len(m.humans))
+	for i, g := range m.humans {
+		all[i] = g.upTo(through)
+	}
+	slices.SortStableFunc(all, func(a, b upTo) int { return cmp.Compare(b.human, a.human) })
+	limit, newest, full := b.Share(userShare), true, false
+	for _, g := range all {
+		kept := g.human > 0 && (newest || !full && g.tokens <= limit)
+		switch {
+		case kept:
+			limit -= min(limit, g.tokens)
+			newest = false
+		case g.human > 0:
+			full = true
+		}
+		if kept || g.group.Human > through {
+			stay = append(stay, g.group)
+		} else {
+			quoted = append(quoted, g.group)
+		}
+	}
+	slices.Reverse(quoted)
+	return stay, quoted
+}
+
+// upTo is a group as it was when an event was the newest.
+type upTo struct {
+	group  *Group
+	human  eventlog.Seq // 0 if no human had said anything in it
+	tokens uint64
+}
+
+func (g *Group) upTo(through eventlog.Seq) upTo {
+	u := upTo{group: g}
+	for i := range g.Messages {
+		m := &g.Messages[i]
+		if len(m.Seqs) == 0 || m.Seqs[0] > through {
+			continue
+		}
+		u.tokens += m.Tokens
+		if m.Human {
+			u.human = max(u.human, m.Seqs[0])
+		}
+	}
+	return u
 }

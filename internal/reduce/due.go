@@ -62,11 +62,13 @@ func (p *Pipeline) pays(b budget.Budget, r Result, goal uint64) bool {
 	}
 	b.Excess = used - goal
 	prose := p.window.digests.gauge.Text(p.window.summary(v, b).quote())
-	gross := p.window.frees(v, p.window.cut(v, b, prose))
+	gross := p.window.frees(v, b, p.window.cut(v, b, prose))
 	freed := gross - min(p.window.room(v, b, prose), gross/digestPart)
 	var front uint64
 	for i := range v.anchorEnd(p.conv.head) {
-		front += v.items[i].tokens
+		if !v.items[i].group.collapses(p.conv.head) {
+			front += v.items[i].tokens
+		}
 	}
 	rewritten := used - min(front+freed, used)
 	return freed*cachedPrice*uint64(c.CutPaybackTurns) >= rewritten*(writePrice-cachedPrice)

@@ -48,8 +48,8 @@ func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
 }
 
 // Drop lets group i leave by itself. Its calls stay visible: a line for each stands
-// in its place. The anchor and what is pinned stay, and so does a group that is
-// smaller than these lines.
+// in its place. What is spared stays, and so does a group that is smaller than these
+// lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return e.drop(i, reducer, reason, false)
 }
@@ -61,8 +61,7 @@ func (e *Editor) DropFailed(i int, reducer, reason string) bool {
 }
 
 func (e *Editor) drop(i int, reducer, reason string, failed bool) bool {
-	it := &e.v.items[i]
-	if it.group.Anchor || it.group.Pinned || it.dropped != nil {
+	if e.v.Spared(i) || e.v.items[i].dropped != nil {
 		return false
 	}
 	return e.Leave(i, e.v.Leaving(i, reducer, reason, failed))
@@ -159,7 +158,7 @@ func (e *Editor) putAmong(it *item, edit Edit) bool {
 }
 
 // Collapse lets every group up to and including event through leave the view,
-// but for those that are anchored, pinned or in keep, and puts text in their
+// but for those that are spared or in keep, and puts text in their
 // place. A further call extends the run. It reports whether groups left and text
 // is smaller than what it stands for, by the groups' full sizes; if not, nothing
 // changed.
@@ -169,8 +168,8 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	digest.Tokens = budget.MessageOverhead + e.v.gauge.Text(text)
 	kept := make([]item, 0, len(e.v.items))
 	tokens := digest.Tokens
-	for _, it := range e.v.items {
-		if !it.group.collapses(through) || keep[it.group] {
+	for i, it := range e.v.items {
+		if it.group.First > through || e.v.Spared(i) || keep[it.group] {
 			kept = append(kept, it)
 			tokens += it.tokens
 			continue

@@ -38,6 +38,7 @@ const edited = `
 	assistant: nothing but a text
 	assistant: think of nothing but this
 	user: @20 another task
+	user: @20 the newest task
 `
 
 // Groups of the conversation above.
@@ -49,6 +50,7 @@ const (
 	text
 	thought
 	another
+	newest
 )
 
 func TestEditorRefuses(t *testing.T) {
@@ -82,6 +84,9 @@ func TestEditorRefuses(t *testing.T) {
 		"drop what failed":              {nil, func(e *reduce.Editor) bool { return e.DropFailed(read, "test", "why") }, true},
 		"drop a text":                   {nil, func(e *reduce.Editor) bool { return e.Drop(text, "test", "why") }, true},
 		"drop a user's text":            {nil, func(e *reduce.Editor) bool { return e.Drop(another, "test", "why") }, true},
+		"drop the newest user's text":   {nil, func(e *reduce.Editor) bool { return e.Drop(newest, "test", "why") }, false},
+		"clip the newest user's text":   {nil, func(e *reduce.Editor) bool { return e.ClipText(newest, 0, 0, "", "test", "why") }, true},
+		"collapse the newest user's":    {func(e *reduce.Editor) { e.Collapse(9, nil, short) }, func(e *reduce.Editor) bool { return e.Collapse(10, nil, short) }, false},
 		"drop the system prompt":        {nil, func(e *reduce.Editor) bool { return e.Drop(system, "test", "why") }, false},
 		"drop the anchor":               {nil, func(e *reduce.Editor) bool { return e.Drop(task, "test", "why") }, false},
 		"drop pinned":                   {nil, func(e *reduce.Editor) bool { return e.Drop(pinned, "test", "why") }, false},

@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
@@ -53,12 +52,23 @@ func (f Front) Write(v View) string {
 func (f Front) HeadTokens(v View) uint64 { return v.gauge.Text(frontNotice + f.Summary.quote()) }
 
 func (f Front) said(v View) string {
-	users := slices.DeleteFunc(slices.Clone(f.Groups), func(g *Group) bool { return g.Kind != KindUser })
-	text := quoteUsers(users, f.QuoteTokens, v.gauge.Text)
-	if text == "" {
-		return ""
+	var humans, notes []*Group
+	for _, g := range f.Groups {
+		switch {
+		case g.Human > 0:
+			humans = append(humans, g)
+		case g.Kind == KindUser && g.Standing == "":
+			notes = append(notes, g)
+		}
 	}
-	return titleUsers + text
+	users, runtime := quotes(humans, notes, f.QuoteTokens, v.gauge.Text)
+	if users != "" {
+		users = titleUsers + users
+	}
+	if runtime != "" {
+		runtime = titleNotes + runtime
+	}
+	return users + runtime
 }
 
 func (f Front) calls(v View) string {

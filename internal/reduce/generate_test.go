@@ -154,6 +154,9 @@ func genEvent(t *rapid.T, head eventlog.Head, at *time.Duration) eventlog.Event 
 	}
 	m := genMessage(t, head)
 	e.Body = m
+	if m.Role == eventlog.RoleUser || m.Role == eventlog.RoleSystem {
+		e.Labels = rapid.SampledFrom(reducetest.Labels).Draw(t, "labels")
+	}
 	switch rapid.IntRange(0, 3).Draw(t, "counted") {
 	case 0:
 		e.Tokens = gauge.CountEvent(e)

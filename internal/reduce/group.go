@@ -26,8 +26,16 @@ type Group struct {
 	// First and Last are the lowest and highest seq of its events.
 	First, Last eventlog.Seq
 	Pinned      bool
-	// Anchor groups are the system prompt and the first user message.
+	// Anchor groups are the system prompt and the first human message, or where no human
+	// has said anything the first user message.
 	Anchor bool
+	// Opens is set when it holds the first user message, whoever wrote it.
+	Opens bool
+	// Human is the newest event of it that is a human's message; 0 if none is.
+	Human eventlog.Seq
+	// Standing is what an injected group tells of until a newer one does; empty for all
+	// others.
+	Standing string
 	// Messages are in the order in which they are rendered: the assistant message
 	// first, then one tool message per call in the order of the calls.
 	Messages []Message
@@ -56,7 +64,9 @@ func (g *Group) label(more map[string]string) {
 
 // Message is a message of a group as it would be rendered in full.
 type Message struct {
-	Role   eventlog.Role
+	Role eventlog.Role
+	// Human is set when a human wrote it: it has the user's role, and no runtime put it in.
+	Human  bool
 	Blocks []Block
 	Model  string
 	// Seqs are the events it is made of, ascending; empty for a synthetic result.

@@ -14,10 +14,12 @@ type place struct {
 type record struct {
 	head   eventlog.Head
 	events []eventlog.Event
-	// answers leads from each call to its result, firstUser to the anchor.
-	answers   map[place]place
-	open      map[string]place
+	// answers leads from each call to its result.
+	answers map[place]place
+	open    map[string]place
+	// firstUser is the first user message, humans are those that no runtime put in.
 	firstUser eventlog.Seq
+	humans    []eventlog.Seq
 	pinned    map[eventlog.Seq]bool
 }
 
@@ -51,8 +53,14 @@ func (r *record) append(events ...eventlog.Event) ([]eventlog.Event, error) {
 				said = true
 			}
 		}
-		if m.Role == eventlog.RoleUser && said && r.firstUser == 0 {
+		if m.Role != eventlog.RoleUser || !said {
+			continue
+		}
+		if r.firstUser == 0 {
 			r.firstUser = e.Seq
+		}
+		if e.Labels["harness.injected"] != "true" {
+			r.humans = append(r.humans, e.Seq)
 		}
 	}
 	return admitted, nil

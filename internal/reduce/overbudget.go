@@ -49,8 +49,14 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 			what = "first user message"
 		case it.group.Pinned:
 			what = "pinned message"
-		case it.group.Kind == KindUser:
+		case it.group == v.human:
+			what = "newest user message"
+		case it.group.Human > 0:
 			what = "user message"
+		case it.group.Standing != "":
+			what = "standing message of the runtime"
+		case it.group.Kind == KindUser:
+			what = "message of the runtime"
 		}
 		parts = append(parts, IrreduciblePart{what, it.group.First, it.tokens})
 	}

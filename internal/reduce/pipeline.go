@@ -249,15 +249,15 @@ func (p *Pipeline) adopt(b budget.Budget, r Result, s State) Result {
 	return r
 }
 
-// lastResort gives up what a forced cut spares: all turns but the newest, then
-// more of the newest results, then most of the digest.
+// lastResort gives up what a forced cut spares, in the order that docs/policies.md
+// gives: what humans said first and last goes after everything else.
 func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 	r = p.ask(p.window, b, r, r.View.Tokens())
 	if r.View.Tokens() > b.Target {
 		r = p.ask(p.clipping, b, r, r.View.Tokens()-b.Target)
 	}
-	const least = 64 // tokens that a digest is written for at the least
-	for size := p.window.sizeFor(b, 0) / 4; r.View.Tokens() > b.Target && size >= least; size /= 4 {
+	const leastDigest = 64 // tokens that a digest is written for at the least
+	for size := p.window.sizeFor(b, 0) / 4; r.View.Tokens() > b.Target && size >= leastDigest; size /= 4 {
 		if r.State.CollapsedThrough > 0 && size >= r.State.CollapsedFor {
 			continue
 		}
@@ -268,18 +268,29 @@ func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 		s.CollapsedFor = size
 		r = p.adopt(b, r, s)
 	}
+	r = p.clipTexts(b, r, func(g *Group) bool { return g.Standing != "" })
+	r = p.clipHuman(b, r, p.humanLimit(b, r))
 	if r.View.Tokens() > b.Target {
 		r = p.clipSystem(b, r)
 	}
-	if r.View.Tokens() > b.Target {
-		r = p.clipTexts(b, r)
-	}
-	if last := len(p.conv.groups) - 1; r.View.Tokens() > b.Target && last >= 0 {
+	r = p.clipTexts(b, r, func(g *Group) bool { return g.Human == 0 })
+	for _, through := range p.window.newestLeave(r.View) {
+		if r.View.Tokens() <= b.Target {
+			break
+		}
 		// What is left are the arguments of the newest calls, which nothing may change:
 		// the ledger shows their beginnings.
 		s := r.State
-		s.CollapsedThrough, s.CollapsedFor = p.conv.groups[last].First, max(b.Target/4, least)
+		s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, through), max(b.Target/4, leastDigest)
 		r = p.adopt(b, r, s)
+	}
+	if n := len(p.conv.groups); r.View.Tokens() > b.Target && n > 0 {
+		s := r.State
+		s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, p.conv.groups[n-1].First), 0
+		r = p.adopt(b, r, s)
+	}
+	for limit := p.humanLimit(b, r) / 2; r.View.Tokens() > b.Target && limit >= clipFloor; limit /= 2 {
+		r = p.clipHuman(b, r, limit)
 	}
 	r.note("the last resort: only the newest turn was spared")
 	return r

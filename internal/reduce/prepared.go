@@ -140,7 +140,7 @@ func (c *Calls) prune(groups []*Group) {
 // Leave is Drop with what was made by Leaving for group i.
 func (e *Editor) Leave(i int, d *Dropped) bool {
 	it := &e.v.items[i]
-	if it.group.Anchor || it.group.Pinned || it.dropped != nil || d.tokens >= it.tokens {
+	if e.v.Spared(i) || it.dropped != nil || d.tokens >= it.tokens {
 		return false
 	}
 	e.v.tokens -= it.tokens - d.tokens

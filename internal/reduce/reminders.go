@@ -83,23 +83,24 @@ func quoteReminders(all []Reminder, limit uint64, count func(string) uint64) str
 	for i, r := range all {
 		lines[i] = fmt.Sprintf("- event %d: %q\n", r.Seq, ledger.Cut(r.Body, quoteBytes))
 	}
-	return newestLines(lines, "reminders", limit, count)
+	text, _ := newestLines(lines, "reminders", limit, count)
+	return text
 }
 
 // newestLines joins as many of the newest lines as fit in limit and says how many
-// others there are.
-func newestLines(lines []string, what string, limit uint64, count func(string) uint64) string {
+// others there are; all says that there are none.
+func newestLines(lines []string, what string, limit uint64, count func(string) uint64) (text string, all bool) {
 	from, used := len(lines), uint64(0)
 	for from > 0 && used+count(lines[from-1]) <= limit {
 		from--
 		used += count(lines[from])
 	}
 	if from == len(lines) {
-		return ""
+		return "", from == 0
 	}
 	older := ""
 	if from > 0 {
 		older = fmt.Sprintf("- (%d older %s)\n", from, what)
 	}
-	return older + strings.Join(lines[from:], "")
+	return older + strings.Join(lines[from:], ""), from == 0
 }

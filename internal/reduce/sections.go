@@ -9,7 +9,7 @@ type SectionKind string
 const (
 	SectionNotice  SectionKind = "notice"  // what the digest is
 	SectionSummary SectionKind = "summary" // the text of a summary, quoted
-	SectionQuotes  SectionKind = "quotes"  // what the user and reminders said
+	SectionQuotes  SectionKind = "quotes"  // what the user, the runtime and reminders said
 	SectionLedger  SectionKind = "ledger"  // files and calls
 	SectionIndex   SectionKind = "index"   // names, and the lines of some
 )
@@ -25,6 +25,7 @@ type Section struct {
 const (
 	titleSummary   = "\nSummary of what was said through event "
 	titleUsers     = "\nEarlier the user said:\n"
+	titleNotes     = "\nEarlier the runtime put in:\n"
 	titleReminders = "\nEarlier reminders said:\n"
 	titleChanged   = "\nFiles changed: "
 	titleRead      = "\nFiles read: "
@@ -40,6 +41,7 @@ var sectionTitles = []struct {
 }{
 	{titleSummary, SectionSummary},
 	{titleUsers, SectionQuotes},
+	{titleNotes, SectionQuotes},
 	{titleReminders, SectionQuotes},
 	{titleChanged, SectionLedger},
 	{titleRead, SectionLedger}, // a heading where no file was changed

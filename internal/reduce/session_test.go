@@ -64,6 +64,8 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), ask.Reserved, b.Target)
 	}
 	checkView(t, s.log, s.conv, got.View)
+	checkHumans(t, s.log, s.conv, under(b, ask), s.state, got)
+	checkStanding(t, s.conv, got)
 	checkForward(t, s.state, got.State)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
@@ -76,6 +78,12 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	}
 	s.state, s.last = got.State, &now
 	return got, nil
+}
+
+// under is the part of a budget that is the view's.
+func under(b budget.Budget, ask reduce.Ask) budget.Budget {
+	b.Target -= ask.Reserved
+	return b
 }
 
 // fresh is the conversation of someone who reads the log for the first time.

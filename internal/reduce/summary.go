@@ -154,7 +154,7 @@ func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, o
 	b.Excess = used - goal
 	older := p.window.summary(r.View, b)
 	to := p.boundary(min(p.window.cut(r.View, b, p.SummaryTokens(b)), p.window.spared(r.View)))
-	if older.ID != "" && p.window.covers(r.View, older, to, most) {
+	if older.ID != "" && p.window.covers(r.View, b, older, to, most) {
 		return Span{}, false
 	}
 	var fresh uint64
@@ -217,6 +217,6 @@ func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	}
 	d := p.window.digests
 	b := budget.Budget{Target: target}
-	calls = ledger.Write(m.calls, b.Share(d.policy.LedgerShare), d.gauge.Text)
+	calls = ledger.Write(m.callsBeside(nil), b.Share(d.policy.LedgerShare), d.gauge.Text)
 	return calls, m.index.Write(b.Share(d.policy.IndexShare), calls, d.gauge.Text)
 }

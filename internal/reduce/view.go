@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -14,7 +16,12 @@ type View struct {
 	digest Digest
 	// digestAt is the index in items that the digest stands before.
 	digestAt int
-	tokens   uint64
+	// human is the group with the newest words of a human; nil if there is none.
+	human *Group
+	// opens is the first event of the group with the first user message; 0 if there is
+	// none.
+	opens  eventlog.Seq
+	tokens uint64
 }
 
 // Digest stands for the groups that left the view.
@@ -93,21 +100,43 @@ func NewView(gauge budget.Accountant, groups []*Group) View {
 	for i, g := range groups {
 		v.items[i] = item{group: g, tokens: g.Tokens}
 		v.tokens += g.Tokens
+		if g.Human > 0 && (v.human == nil || g.Human > v.human.Human) {
+			v.human = g
+		}
+		if g.Opens {
+			v.opens = g.First
+		}
 	}
 	return v
 }
 
-// anchorEnd is the index behind the anchor at the view's front, as far as it was
-// said up to an event.
+// anchorEnd is the index behind the anchor, as far as it was said up to an event, and
+// behind the first user message, whoever wrote it: that does not change when the first
+// human speaks late.
 func (v View) anchorEnd(through eventlog.Seq) int {
 	end := 0
 	for i := range v.items {
-		if g := v.items[i].group; !g.Anchor || g.First > through {
-			break
+		switch g := v.items[i].group; {
+		case g.First > through:
+			return end
+		case g.Anchor, v.opens <= through && g.First <= v.opens:
+			end = i + 1
 		}
-		end = i + 1
 	}
 	return end
+}
+
+// Spared reports whether a group stays whatever a policy would rather show: the anchor,
+// what is pinned, and the newest words of a human.
+func (v View) Spared(i int) bool {
+	g := v.items[i].group
+	return g.Anchor || g.Pinned || g == v.human
+}
+
+// Stands reports whether group i is the newest that tells of what it tells of.
+func (v View) Stands(i int) bool {
+	name := v.items[i].group.Standing
+	return name != "" && !slices.ContainsFunc(v.items[i+1:], func(it item) bool { return it.group.Standing == name })
 }
 
 // Tokens is the size of everything in the view, the digest included.

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -43,13 +44,14 @@ func (w window) extend(v View, b budget.Budget, s State) State {
 	summary := w.summary(v, b)
 	prose := w.digests.gauge.Text(summary.quote())
 	through := w.cut(v, b, prose)
-	if summary.Through > s.CollapsedThrough && (w.atSummary || w.covers(v, summary, through, nearly)) {
+	if summary.Through > s.CollapsedThrough && (w.atSummary || w.covers(v, b, summary, through, nearly)) {
 		through = summary.Through
 	}
 	if w.atSummary && through != summary.Through || through <= s.CollapsedThrough {
 		return s
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
+	s.TextClips = slices.Concat(s.TextClips, w.clipStanding(v, b, through, s.TextClips))
 	if summary.Through <= through && summary.ID != "" {
 		s.Summary = summary.ID
 	}
@@ -63,19 +65,75 @@ func (w window) summary(v View, b budget.Budget) Summary {
 
 // covers reports whether a run that ends where the summary does frees at least a part
 // of what one through an event would.
-func (w window) covers(v View, s Summary, through eventlog.Seq, part float64) bool {
-	return w.frees(v, s.Through) >= fraction(w.frees(v, through), part)
+func (w window) covers(v View, b budget.Budget, s Summary, through eventlog.Seq, part float64) bool {
+	return w.frees(v, b, s.Through) >= fraction(w.frees(v, b, through), part)
 }
 
 // frees is the size of the groups that leave with a run through an event.
-func (w window) frees(v View, through eventlog.Seq) uint64 {
+func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 	var sum uint64
+	stay := w.staying(b)
 	for i := range v.items {
-		if v.items[i].group.collapses(through) {
-			sum += v.items[i].tokens
+		if it := &v.items[i]; it.group.collapses(through) {
+			sum += stay.leaving(it)
 		}
 	}
 	return sum
+}
+
+// staying knows of a run that grows what stays beside it: by what it tells of, the
+// newest that stands, and the newest words of a human.
+type staying struct {
+	human    *item
+	standing map[string]uint64 // tokens, by name
+	limit    uint64            // of one of these
+}
+
+func (w window) staying(b budget.Budget) staying {
+	return staying{standing: map[string]uint64{}, limit: b.Share(standingShare)}
+}
+
+// leaving is how much more leaves when the run takes an item in: that which stayed in
+// place of it, and what is clipped of it.
+func (s *staying) leaving(it *item) uint64 {
+	switch g := it.group; {
+	case g.Standing != "":
+		freed, stays := s.standing[g.Standing]+it.tokens, min(it.tokens, s.limit)
+		s.standing[g.Standing] = stays
+		return freed - stays
+	case g.Human == 0 || s.human != nil && s.human.group.Human > g.Human:
+		return it.tokens
+	}
+	before := s.human
+	if s.human = it; before == nil {
+		return 0
+	}
+	return before.tokens
+}
+
+// standingShare is the most of the target that those texts take which the runtime put in
+// to stand, once the groups around them have left.
+const standingShare = 0.10
+
+// clipStanding gives the limits, beside those that there are, at which the texts that
+// stand and stay beside a run through an event keep to their share.
+func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
+	var stand []*Group
+	for i := range v.items {
+		g := v.items[i].group
+		if g.Standing == "" || !g.collapses(through) {
+			continue
+		}
+		stand = append(slices.DeleteFunc(stand, func(old *Group) bool { return old.Standing == g.Standing }), g)
+	}
+	level := max(clipLevel(stand, b.Share(standingShare)), clipFloor)
+	var clips []Clip
+	for _, g := range stand {
+		if limit := tightest(0, before, g.First); g.Tokens > level && (limit == 0 || level < limit) {
+			clips = append(clips, clipsOf(g, level)...)
+		}
+	}
+	return clips
 }
 
 // spared is the last event before the newest turns, which no cut takes that is not
@@ -148,8 +206,7 @@ func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 // cut finds the event through which groups must leave to free b.Excess tokens,
 // their digest counted at its largest unless it is only turns that are too many.
 // The newest turns are spared as long as that is enough to come under the target,
-// and the newest group always. An excess of everything there is spares the newest
-// group alone.
+// and the newest always. An excess of everything there is spares that alone.
 func (w window) cut(v View, b budget.Budget, prose uint64) eventlog.Seq {
 	need := b.Excess
 	if need > w.overTurns(v) {
@@ -157,7 +214,8 @@ func (w window) cut(v View, b budget.Budget, prose uint64) eventlog.Seq {
 	}
 	var through eventlog.Seq
 	var freed uint64
-	for i := 0; i < v.Len()-1 && freed < need; i++ {
+	stay := w.staying(b)
+	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned {
 			continue
@@ -166,10 +224,33 @@ func (w window) cut(v View, b budget.Budget, prose uint64) eventlog.Seq {
 		if recent && b.Excess < v.Tokens() && v.Tokens()-freed <= b.Target {
 			break
 		}
-		freed += it.tokens
+		freed += stay.leaving(it)
 		through = max(through, it.group.First)
 	}
 	return through
+}
+
+// newest is the index of the group that a cut always spares, with what the runtime put
+// in after it: the newest turn, or what a human said since.
+func (w window) newest(v View) int {
+	for i := v.Len() - 1; i >= 0; i-- {
+		if g := v.items[i].group; g.Kind == KindTurn || g.Human > 0 {
+			return i
+		}
+	}
+	return v.Len() - 1
+}
+
+// newestLeave are the events through which a run takes what a cut spares: the newest
+// turn, then all that the runtime put in after it but the last, then that.
+func (w window) newestLeave(v View) []eventlog.Seq {
+	var out []eventlog.Seq
+	for _, i := range []int{w.newest(v), v.Len() - 2, v.Len() - 1} {
+		if i >= w.newest(v) && i >= 0 {
+			out = append(out, v.items[i].group.First)
+		}
+	}
+	return out
 }
 
 // fraction is a part of n, rounded down alike on every machine.

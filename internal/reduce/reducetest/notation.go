@@ -19,6 +19,8 @@ import (
 //	tool: c1 no such file
 //	tool: c2 ok | c3! failed
 //	user: result c1 late | And now?
+//	user (injected): A task has ended.
+//	user (standing=AGENTS.md): Run the tests.
 //	custom: nothing that is rendered
 //
 // at is the time since an Epoch. Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
@@ -67,6 +69,10 @@ func parseEvent(line string) (eventlog.Event, error) {
 			m.Pinned = true
 		case "group":
 			m.GroupID = value
+		case "injected":
+			e.Labels = map[string]string{eventlog.LabelInjected: "true"}
+		case "standing":
+			e.Labels = map[string]string{eventlog.LabelInjected: "true", eventlog.LabelStanding: value}
 		case "model":
 			m.Model = value
 		case "at":

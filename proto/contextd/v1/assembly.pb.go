@@ -1333,8 +1333,8 @@ func (x *BudgetExceeded) GetParts() []*IrreduciblePart {
 // A part of a context that no reducer may make smaller.
 type IrreduciblePart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is, in words: system prompt, first user message, pinned message,
-	// newest tool result, and so on.
+	// What it is, in words: system prompt, first user message, newest user
+	// message, pinned message, newest turn, and so on.
 	What string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
 	// The event it stands in. 0: it stands in none.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`

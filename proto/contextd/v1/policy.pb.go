@@ -497,16 +497,16 @@ func (x *ThinkingRetention) GetKeepTurns() uint32 {
 }
 
 // How much of the dialogue stays. Whole groups go from the front; the system
-// prompt, the first user message and pinned messages stay, and the calls of
-// dropped groups go to the ledger.
+// prompt, the first and the newest message of a human, and pinned messages stay,
+// and the calls of dropped groups go to the ledger.
 type DialogueWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Turns (model calls) at most. 0: no limit but the budget.
 	MaxTurns uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
 	// Tokens at most. 0: no limit but the budget.
 	MaxTokens uint32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Refuse rather than clip a first user message that alone takes more than
-	// half of the target.
+	// Refuse rather than clip a first human message that alone takes more than
+	// half of the target, or a system prompt that leaves no room.
 	StrictAnchor  bool `protobuf:"varint,3,opt,name=strict_anchor,json=strictAnchor,proto3" json:"strict_anchor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,112 @@
+package reduce_test
+
+import (
+	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
+)
+
+// checkHumans holds that what a human said first and last is there as it was said, or
+// clipped where docs/policies.md has it clipped.
+func checkHumans(t fataler, r *record, conv *reduce.Conversation, b budget.Budget, before reduce.State, now reduce.Result) {
+	v := now.View
+	first := r.firstUser
+	if len(r.humans) > 0 {
+		first = r.humans[0]
+	}
+	if first == 0 {
+		return
+	}
+	i, ok := groupAt(v, first)
+	if !ok || !v.Group(i).Anchor {
+		t.Fatalf("event %d, what was said first, is gone or no part of the anchor:\n%s", first, linesOf(reducetest.Show(v)))
+	}
+	anchors := 0
+	for _, g := range conv.Groups() {
+		if g.Anchor && g.Kind == reduce.KindUser {
+			anchors++
+		}
+	}
+	if anchors > 1 {
+		t.Fatalf("%d user messages are anchors", anchors)
+	}
+	if len(v.Edits(i)) > 0 && now.State.AnchorTokens == 0 && v.Group(i).Kind == reduce.KindUser {
+		t.Fatalf("event %d was edited although it leaves half of the target: %+v", first, v.Edits(i))
+	}
+	if len(r.humans) == 0 {
+		return
+	}
+	newest := r.humans[len(r.humans)-1]
+	at, ok := groupAt(v, newest)
+	if !ok {
+		t.Fatalf("event %d, what a human said last, is gone:\n%s", newest, linesOf(reducetest.Show(v)))
+	}
+	if slices.Equal(before.TextClips, now.State.TextClips) || at == i {
+		return // what was clipped earlier stays so
+	}
+	g := v.Group(at)
+	for _, e := range v.Edits(at) {
+		if !g.Messages[e.Message].Human || e.Kind != reduce.Clipped {
+			continue
+		}
+		was := uint64(0)
+		for _, c := range before.TextClips {
+			if seq := g.Messages[e.Message].Blocks[e.Block].Seq; seq > c.From && seq <= c.Through {
+				was = c.Tokens
+			}
+		}
+		if was > 0 {
+			continue
+		}
+		limit := min(b.Target/2, b.Target*3/4-min(v.GroupTokens(i), b.Target*3/4))
+		if g.Tokens <= max(b.Target/4, limit) && turnsIn(v) > 0 {
+			t.Fatalf("event %d takes %d of %d tokens and is clipped while turns are there:\n%s", newest, g.Tokens, b.Target, linesOf(reducetest.Show(v)))
+		}
+	}
+}
+
+// turnsIn counts the turns that could leave.
+func turnsIn(v reduce.View) int {
+	n := 0
+	for i := range v.Len() {
+		if g := v.Group(i); g.Kind == reduce.KindTurn && !g.Anchor && !g.Pinned && g.Human == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// groupAt finds the group of the view that shows an event.
+func groupAt(v reduce.View, seq eventlog.Seq) (int, bool) {
+	for i := range v.Len() {
+		for _, m := range v.Group(i).Messages {
+			if m.Role == eventlog.RoleUser && slices.Contains(m.Seqs, seq) {
+				return i, v.Dropped(i) == nil
+			}
+		}
+	}
+	return 0, false
+}
+
+// checkStanding holds that of what the runtime put in to stand the newest of each name is
+// there, unless not even the newest turn had room.
+func checkStanding(t fataler, conv *reduce.Conversation, now reduce.Result) {
+	v := now.View
+	if now.State.CollapsedFor == 0 && now.State.CollapsedThrough > 0 {
+		return
+	}
+	newest := map[string]*reduce.Group{}
+	for _, g := range conv.Groups() {
+		if g.Standing != "" {
+			newest[g.Standing] = g
+		}
+	}
+	for name, g := range newest {
+		if !slices.Contains(v.Groups(), g) {
+			t.Fatalf("event %d, the newest of %s, is gone:\n%s", g.First, name, linesOf(reducetest.Show(v)))
+		}
+	}
+}
