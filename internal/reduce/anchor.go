@@ -26,7 +26,9 @@ func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, 
 	}
 	strict := p.policy.Window.StrictAnchor
 	if limit, ok := b.Caps[budget.TierSystem]; ok && !strict && p.systemTokens(s.SystemTextTokens) > limit {
-		s.SystemTextTokens = p.systemLevel(limit)
+		if level := p.systemLevel(limit); s.SystemTextTokens == 0 || level < s.SystemTextTokens {
+			s.SystemTextTokens = level
+		}
 	}
 	if p.conv.first.group < 0 {
 		return s, nil

@@ -207,10 +207,10 @@ func checkEdit(t fataler, g *reduce.Group, e reduce.Edit) {
 	if _, text := b.Block.(eventlog.Text); text && !g.Anchor {
 		reason := "newest messages alone"
 		switch {
-		case g.Standing != "":
-			reason = "put in to stand"
 		case g.Human > 0:
 			reason = "newest human message"
+		case g.Kind == reduce.KindUser || g.Standing != "":
+			reason = "the runtime put in"
 		}
 		if g.Sealed || !strings.Contains(e.Reason, reason) {
 			t.Fatalf("a text of event %d was clipped (sealed %v): %s", b.Seq, g.Sealed, e.Reason)

@@ -79,10 +79,10 @@ func (c clipping) clipTexts(e *Editor, i int, clips []Clip) {
 // textReason says why a text of the group is clipped.
 func textReason(g *Group) string {
 	switch {
-	case g.Standing != "":
-		return "what the runtime put in to stand leaves too little room"
 	case g.Human > 0:
 		return "the newest human message leaves no room"
+	case g.Kind == KindUser || g.Standing != "":
+		return "what the runtime put in leaves too little room"
 	default:
 		return "the newest messages alone are too large"
 	}

@@ -49,9 +49,10 @@ func (d *digests) resume(s State) View {
 	b := budget.Budget{Target: s.CollapsedFor}
 	if m.key != key {
 		m.key = key
-		stay, quoted := m.keepHumans(b, key.through)
-		m.stay = slices.Concat(m.keepStanding(b), stay)
-		m.text = d.compose(m, b, quoted, d.summaries.byID(s.Summary))
+		humans, said := m.keepHumans(b, key.through)
+		notes, put := m.keepNotes(b)
+		m.stay = slices.Concat(m.keepStanding(b), notes, humans)
+		m.text = d.compose(m, b, said, put, d.summaries.byID(s.Summary))
 		m.tokens = budget.MessageOverhead + d.gauge.Text(m.text)
 	}
 	digest := m.left
@@ -104,7 +105,7 @@ func (d *digests) most(target uint64) uint64 {
 		b.Share(fileShare) + b.Share(reminderShare)
 }
 
-func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summary Summary) string {
+func (d *digests) compose(m *digestMemo, b budget.Budget, said, put []*Group, summary Summary) string {
 	var out strings.Builder
 	section := func(title, text string) {
 		if text != "" {
@@ -116,7 +117,7 @@ func (d *digests) compose(m *digestMemo, b budget.Budget, quoted []*Group, summa
 	if text := summary.quote(); d.gauge.Text(text) <= d.proseLimit(b) {
 		out.WriteString(text)
 	}
-	users, notes := quotes(quoted, m.notes, b.Share(quoteShare), d.gauge.Text)
+	users, notes := quotes(said, put, b.Share(quoteShare), d.gauge.Text)
 	section(titleUsers, users)
 	section(titleNotes, notes)
 	section(titleReminders, quoteReminders(folded(d.reminders, m.key.through, m.turn), b.Share(reminderShare), d.gauge.Text))

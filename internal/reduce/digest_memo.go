@@ -29,8 +29,10 @@ type digestMemo struct {
 	// words, which may stay; standing the newest of their names, which stay, too. left
 	// counts all but the first.
 	front, humans, standing []*Group
-	// notes are what the runtime put in that does not stand.
-	notes []*Group
+	// notes are what the runtime put in that does not stand. lastUser is the first event
+	// of the newest group of a user's messages, whoever wrote them.
+	notes    []*Group
+	lastUser eventlog.Seq
 	left  Digest
 	opens eventlog.Seq // see View
 
@@ -104,6 +106,9 @@ func (m *digestMemo) gather(g *Group) {
 	if g.Standing != "" {
 		m.standing = slices.DeleteFunc(m.standing, func(old *Group) bool { return old.Standing == g.Standing })
 	}
+	if g.Kind == KindUser {
+		m.lastUser = g.First
+	}
 	if g.Anchor || g.Pinned {
 		m.front = append(m.front, g)
 		return
@@ -168,6 +173,17 @@ func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 		return nil
 	}
 	return m.standing[max(0, len(m.standing)-mostStanding):]
+}
+
+// keepNotes parts the notes in those that stay and those that are quoted: the newest stays
+// where nothing with the user's role came after it, because it is where the tool-use loop
+// begins that may still be open.
+func (m *digestMemo) keepNotes(b budget.Budget) (stay, quoted []*Group) {
+	last := len(m.notes) - 1
+	if b.Target == 0 || last < 0 || m.notes[last].First != m.lastUser {
+		return nil, m.notes
+	}
+	return m.notes[last:], m.notes[:last]
 }
 
 // keepHumans parts the humans in those that stay beside a run through an event and those

@@ -82,11 +82,12 @@ func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 }
 
 // staying knows of a run that grows what stays beside it: by what it tells of, the
-// newest that stands, and the newest words of a human.
+// newest that stands, the newest words of a human, and a note after them.
 type staying struct {
 	human    *item
 	standing map[string]uint64 // tokens, by name
-	limit    uint64            // of one of these
+	note     uint64
+	limit    uint64 // of what the runtime put in
 }
 
 func (w window) staying(b budget.Budget) staying {
@@ -96,35 +97,53 @@ func (w window) staying(b budget.Budget) staying {
 // leaving is how much more leaves when the run takes an item in: that which stayed in
 // place of it, and what is clipped of it.
 func (s *staying) leaving(it *item) uint64 {
-	switch g := it.group; {
+	freed, g := it.tokens, it.group
+	if g.Kind == KindUser {
+		freed, s.note = freed+s.note, 0
+	}
+	switch stays := min(it.tokens, s.limit); {
 	case g.Standing != "":
-		freed, stays := s.standing[g.Standing]+it.tokens, min(it.tokens, s.limit)
+		freed += s.standing[g.Standing] - stays
 		s.standing[g.Standing] = stays
-		return freed - stays
-	case g.Human == 0 || s.human != nil && s.human.group.Human > g.Human:
-		return it.tokens
+	case g.Human == 0 && g.Kind == KindUser:
+		s.note = stays
+		freed -= stays
+	case g.Human > 0 && (s.human == nil || s.human.group.Human < g.Human):
+		freed -= it.tokens
+		if s.human != nil {
+			freed += s.human.tokens
+		}
+		s.human = it
 	}
-	before := s.human
-	if s.human = it; before == nil {
-		return 0
-	}
-	return before.tokens
+	return freed
 }
 
 // standingShare is the most of the target that those texts take which the runtime put in
-// to stand, once the groups around them have left.
+// and which stay once the groups around them have left.
 const standingShare = 0.10
 
-// clipStanding gives the limits, beside those that there are, at which the texts that
-// stand and stay beside a run through an event keep to their share.
+// clipStanding gives the limits, beside those that there are, at which what the runtime
+// put in and stays beside a run through an event keeps to its share.
 func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
 	var stand []*Group
+	var note *Group
 	for i := range v.items {
 		g := v.items[i].group
-		if g.Standing == "" || !g.collapses(through) {
+		if !g.collapses(through) {
 			continue
 		}
-		stand = append(slices.DeleteFunc(stand, func(old *Group) bool { return old.Standing == g.Standing }), g)
+		if g.Kind == KindUser {
+			note = nil
+		}
+		switch {
+		case g.Standing != "":
+			stand = append(slices.DeleteFunc(stand, func(old *Group) bool { return old.Standing == g.Standing }), g)
+		case g.Kind == KindUser && g.Human == 0:
+			note = g
+		}
+	}
+	if note != nil {
+		stand = append(stand, note)
 	}
 	level := max(clipLevel(stand, b.Share(standingShare)), clipFloor)
 	var clips []Clip
