@@ -40,7 +40,7 @@ func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog
 		return fmt.Errorf("encode %s %s: %w", a.Kind, a.ID, err)
 	}
 	a.Value = value
-	return store.PutArtifact(ctx, sessionID, a)
+	return store.PutArtifacts(ctx, sessionID, a)
 }
 
 // Decode reads the value of a into m, whose version must be at least 1 and at most

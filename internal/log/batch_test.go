@@ -154,7 +154,7 @@ func TestWhatIsMadeIsChecked(t *testing.T) {
 		"new_session_id": eventlog.ForkRequest{}.Validate(0),
 		"at_seq":         eventlog.ForkRequest{NewID: "t", At: 3}.Validate(2),
 		"page_size":      eventlog.SessionQuery{Limit: -1}.Validate(),
-		"artifact.kind":  eventlog.Artifact{ID: "i"}.Validate(),
+		"artifact.kind":  eventlog.ValidateArtifacts([]eventlog.Artifact{{ID: "i"}}),
 	} {
 		var invalid *eventlog.InvalidError
 		if !errors.As(err, &invalid) || invalid.Field != field {
@@ -165,7 +165,7 @@ func TestWhatIsMadeIsChecked(t *testing.T) {
 		eventlog.Session{ID: "s", Labels: map[string]string{"": ""}}.Validate(),
 		eventlog.ForkRequest{NewID: "t", At: 2}.Validate(2),
 		eventlog.SessionQuery{Limit: 1}.Validate(),
-		eventlog.Artifact{Kind: "k"}.Validate(),
+		eventlog.ValidateArtifacts([]eventlog.Artifact{{Kind: "k"}}),
 	); err != nil {
 		t.Error(err)
 	}

@@ -57,10 +57,23 @@ func (r ForkRequest) Validate(head Seq) error {
 	return nil
 }
 
-// Validate checks an artifact's key.
-func (a Artifact) Validate() error {
-	if a.Kind == "" {
-		return &InvalidError{"artifact.kind", "must not be empty"}
+// ValidateArtifacts checks the keys of artifacts that are put together.
+func ValidateArtifacts(all []Artifact) error {
+	type key struct {
+		kind string
+		seq  Seq
+		id   string
+	}
+	seen := make(map[key]bool, len(all))
+	for _, a := range all {
+		k := key{a.Kind, a.Seq, a.ID}
+		switch {
+		case a.Kind == "":
+			return &InvalidError{"artifact.kind", "must not be empty"}
+		case seen[k]:
+			return &InvalidError{"artifact.id", fmt.Sprintf("%q is put twice at once", a.ID)}
+		}
+		seen[k] = true
 	}
 	return nil
 }

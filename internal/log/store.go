@@ -3,6 +3,7 @@ package log
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -113,6 +114,11 @@ type Artifact struct {
 	Of Incarnation
 }
 
+// AllOf reports whether each artifact may be kept beside the incarnation.
+func AllOf(all []Artifact, i Incarnation) bool {
+	return !slices.ContainsFunc(all, func(a Artifact) bool { return a.Of != 0 && a.Of != i })
+}
+
 // ArtifactQuery selects artifacts of one kind with From <= Seq <= To.
 type ArtifactQuery struct {
 	Kind     string
@@ -171,9 +177,10 @@ type Store interface {
 	// *NotFoundError if the session does not exist or goes away meanwhile.
 	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)
 
-	// PutArtifact stores a copy of an artifact, replacing the one with the same
-	// key; durable on return. It never moves the session's head or update time.
-	PutArtifact(ctx context.Context, id string, a Artifact) error
+	// PutArtifacts stores copies of artifacts, each replacing the one with the same
+	// key, all of them or none; durable on return. It never moves the session's head or
+	// update time.
+	PutArtifacts(ctx context.Context, id string, all ...Artifact) error
 	// Artifact returns one artifact or *NotFoundError.
 	Artifact(ctx context.Context, id, kind string, seq Seq, artifactID string) (Artifact, error)
 	// Artifacts yields the artifacts of the query, each once. Of those that are

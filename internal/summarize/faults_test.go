@@ -163,12 +163,12 @@ type mortal struct {
 	after string
 }
 
-func (m *mortal) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) error {
+func (m *mortal) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
 	if m.dead {
 		return &eventlog.UnavailableError{Cause: errors.New("killed")}
 	}
-	err := m.Store.PutArtifact(ctx, id, a)
-	m.dead = m.after == a.Kind
+	err := m.Store.PutArtifacts(ctx, id, all...)
+	m.dead = slices.ContainsFunc(all, func(a eventlog.Artifact) bool { return m.after == a.Kind })
 	return err
 }
 
@@ -283,7 +283,7 @@ func TestDamagedJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Value = []byte("{")
-			if err := store.PutArtifact(t.Context(), "a", a); err != nil {
+			if err := store.PutArtifacts(t.Context(), "a", a); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -78,7 +78,7 @@ func TestDamagedArtifacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := sessions(t, "s")
-			if err := store.PutArtifact(t.Context(), "s", a); err != nil {
+			if err := store.PutArtifacts(t.Context(), "s", a); err != nil {
 				t.Fatal(err)
 			}
 			var corrupt *eventlog.CorruptError
@@ -109,7 +109,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"from":1,"to":5}`))
 	store := memStore(f)
 	f.Fuzz(func(t *testing.T, value []byte) {
-		if err := store.PutArtifact(t.Context(), "s", eventlog.Artifact{Kind: summarize.ArtifactKind, Seq: 5, ID: "x", Value: value}); err != nil {
+		if err := store.PutArtifacts(t.Context(), "s", eventlog.Artifact{Kind: summarize.ArtifactKind, Seq: 5, ID: "x", Value: value}); err != nil {
 			t.Fatal(err)
 		}
 		all, err := summarize.Load(t.Context(), store, "s", 0)

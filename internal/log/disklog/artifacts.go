@@ -11,8 +11,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// PutArtifact stores a copy of the artifact.
-func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) (err error) {
+// PutArtifacts stores copies of the artifacts in one batch.
+func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) (err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -23,35 +23,35 @@ func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact)
 		return err
 	}
 	defer s.release(sl)
-	if err := a.Validate(); err != nil {
+	if err := eventlog.ValidateArtifacts(all); err != nil || len(all) == 0 {
 		return err
 	}
-	c, err := s.put(ctx, sl, target, a)
+	c, err := s.put(ctx, sl, target, all)
 	if err != nil {
 		return err
 	}
 	return c.wait(ctx)
 }
 
-func (s *Store) put(ctx context.Context, sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
+func (s *Store) put(ctx context.Context, sl *slot, target *session, all []eventlog.Artifact) (*commit, error) {
 	for {
-		// The version that is replaced must be found, so the put before this one
+		// The versions that is replaced must be found, so the put before this one
 		// is waited for; not under the lock, where appends would wait as well.
 		before := target.lastPut.Load()
 		if err := before.wait(ctx); err != nil {
 			return nil, err
 		}
-		if c, err := s.putAfter(before, sl, target, a); c != nil || err != nil {
+		if c, err := s.putAfter(before, sl, target, all); c != nil || err != nil {
 			return c, err
 		}
 	}
 }
 
-// putAfter stores an artifact, or returns nil if another put came between.
-func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.Artifact) (*commit, error) {
+// putAfter stores artifacts, or returns nil if another put came between.
+func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventlog.Artifact) (*commit, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.session.Load() != target || a.Of != 0 && a.Of != target.incarnation() {
+	if sl.session.Load() != target || !eventlog.AllOf(all, target.incarnation()) {
 		return nil, noSession(sl.id)
 	}
 	if target.lastPut.Load() != before {
@@ -59,24 +59,12 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.A
 	}
 	own := target.own()
 	batch := s.db.NewBatch()
-	replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
-	switch {
-	case errors.Is(err, errNoVersion):
-	case err != nil:
-		return nil, err
-	case replaced > target.frozen:
-		if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
+	put := target.puts
+	for _, a := range all {
+		put++
+		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
 			return nil, err
 		}
-	}
-	put := target.puts + 1
-	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put)
-	value, err := encode(key, keyArtifact, &storagev1.Artifact{Value: a.Value})
-	if err != nil {
-		return nil, err
-	}
-	if err := batch.Set(key, value, nil); err != nil {
-		return nil, err
 	}
 	if err := putPuts(batch, own.segment, put, target.frozen); err != nil {
 		return nil, err
@@ -87,6 +75,27 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, a eventlog.A
 	}
 	target.puts, target.last = put, c
 	return c, nil
+}
+
+// stage adds a put to the batch, and takes the version that it replaces out unless a fork
+// may still show it.
+func (s *Store) stage(batch *pebble.Batch, own link, frozen, put uint64, a eventlog.Artifact) error {
+	replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
+	switch {
+	case errors.Is(err, errNoVersion):
+	case err != nil:
+		return err
+	case replaced > frozen:
+		if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
+			return err
+		}
+	}
+	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put)
+	value, err := encode(key, keyArtifact, &storagev1.Artifact{Value: a.Value})
+	if err != nil {
+		return err
+	}
+	return batch.Set(key, value, nil)
 }
 
 // settled waits until every artifact that can be read is durable. An iterator

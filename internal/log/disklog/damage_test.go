@@ -91,7 +91,7 @@ func fillForSweep(t *testing.T, fs vfs.FS) {
 		for e := range eventsOfSweep {
 			add(t, s, id, logtest.Message(fmt.Sprintf("%s-%d", id, e), eventlog.RoleUser, eventlog.Text{Text: fmt.Sprintf("%s %d %s", id, e, text)}))
 		}
-		if err := s.PutArtifact(t.Context(), id, eventlog.Artifact{Kind: "k", ID: "a", Value: []byte(text)}); err != nil {
+		if err := s.PutArtifacts(t.Context(), id, eventlog.Artifact{Kind: "k", ID: "a", Value: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {

@@ -122,7 +122,7 @@ func TestDeletedIsGoneFromTheDisk(t *testing.T) {
 		mustAppend(t, s, "neighbour", logtest.Say(kept["neighbour"]))
 		mustAppend(t, s, id, logtest.Message("y", eventlog.RoleUser, eventlog.Text{Text: gone["large event"] + filler(r, 40000)}), logtest.Call("z", gone["call id"]))
 		for _, v := range []string{gone["replaced artifact"], gone["artifact"]} {
-			if err := s.PutArtifact(ctx, id, eventlog.Artifact{Kind: "k", Seq: 1, ID: gone["artifact id"], Value: []byte(v)}); err != nil {
+			if err := s.PutArtifacts(ctx, id, eventlog.Artifact{Kind: "k", Seq: 1, ID: gone["artifact id"], Value: []byte(v)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestDeletedParentIsGoneBeyondItsForks(t *testing.T) {
 	kept := newSecrets(r, "shared", "shared artifact")
 	put := func(seq eventlog.Seq, id, value string) {
 		t.Helper()
-		if err := s.PutArtifact(ctx, "s", eventlog.Artifact{Kind: "k", Seq: seq, ID: id, Value: []byte(value + filler(r, 2000))}); err != nil {
+		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", Seq: seq, ID: id, Value: []byte(value + filler(r, 2000))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -108,7 +108,7 @@ func refusesEverything(t *testing.T, s eventlog.Store) {
 	_, errs["Append"] = appendTo(t, s, "common", logtest.Say("late"))
 	_, errs["Read"] = logtest.Collect(s.Read(ctx, "common", 1, 0))
 	_, errs["WaitPast"] = s.WaitPast(ctx, "common", 1<<40)
-	errs["PutArtifact"] = s.PutArtifact(ctx, "common", eventlog.Artifact{Kind: "k"})
+	errs["PutArtifacts"] = s.PutArtifacts(ctx, "common", eventlog.Artifact{Kind: "k"})
 	_, errs["Artifact"] = s.Artifact(ctx, "common", "k", 0, "")
 	_, errs["Artifacts"] = logtest.Collect(s.Artifacts(ctx, "common", eventlog.ArtifactQuery{Kind: "k"}))
 	for what, err := range errs {

@@ -220,7 +220,7 @@ func (l *load) delete(ctx context.Context, id string) error {
 }
 
 func (l *load) put(ctx context.Context, id, name, value string) error {
-	err := l.s.PutArtifact(ctx, id, eventlog.Artifact{Kind: "k", ID: name, Value: []byte(value)})
+	err := l.s.PutArtifacts(ctx, id, eventlog.Artifact{Kind: "k", ID: name, Value: []byte(value)})
 	var none *eventlog.NotFoundError
 	if errors.As(err, &none) {
 		return nil

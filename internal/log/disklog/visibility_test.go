@@ -97,7 +97,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	s := openMem(t, disk)
 	defer s.Close()
 	add(t, s, "s", logtest.Say("a"))
-	if err := s.PutArtifact(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("old")}); err != nil {
+	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("old")}); err != nil {
 		t.Fatal(err)
 	}
 	disk.hold()
@@ -124,7 +124,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	}
 	var background sync.WaitGroup
 	background.Go(func() {
-		if err := s.PutArtifact(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("new")}); err != nil {
+		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("new")}); err != nil {
 			t.Errorf("put: %v", err)
 		}
 	})

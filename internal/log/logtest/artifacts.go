@@ -14,7 +14,7 @@ func artifact(kind string, seq eventlog.Seq, id, value string) eventlog.Artifact
 func (h *harness) put(session string, all ...eventlog.Artifact) {
 	h.Helper()
 	for _, a := range all {
-		h.ok(h.s.PutArtifact(h.Context(), session, a))
+		h.ok(h.s.PutArtifacts(h.Context(), session, a))
 	}
 }
 
@@ -62,16 +62,35 @@ var artifactCases = []testCase{
 		h.same("session", h.session("s"), before)
 	}},
 	{name: "what is not there", run: func(h *harness) {
-		h.fails(h.s.PutArtifact(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))
+		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
 		h.fails(err, noSession("s"))
 		_, err = Collect(h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k"}))
 		h.fails(err, noSession("s"))
 		h.append("s", Say("a"))
-		h.failsOn(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{ID: "i"}), "artifact.kind")
+		h.failsOn(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{ID: "i"}), "artifact.kind")
 		_, err = h.s.Artifact(h.Context(), "s", "k", 3, "i")
 		h.fails(err, &eventlog.NotFoundError{Kind: "artifact", Name: "k/3/i"})
 		h.same("none", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string(nil))
+	}},
+	{name: "artifacts that are put together are there together, or not at all", run: func(h *harness) {
+		h.append("s", Say("a"))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "1"), artifact("k", 0, "i", "2"), artifact("l", 1, "i", "3")))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", artifact("l", 1, "i", "4"), artifact("k", 1, "j", "5")))
+		h.ok(h.s.PutArtifacts(h.Context(), "s"))
+		h.failsOn(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), eventlog.Artifact{ID: "i"}), "artifact.kind")
+		h.failsOn(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), artifact("k", 1, "i", "y")), "artifact.id")
+		other := eventlog.Artifact{Kind: "m", Of: h.session("s").Incarnation + 1}
+		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), other), noSession("s"))
+		check := func() {
+			h.same("k", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"0/i=2", "1/i=1", "1/j=5"})
+			h.same("l", h.artifacts("s", eventlog.ArtifactQuery{Kind: "l"}), []string{"1/i=4"})
+		}
+		check()
+		if h.o.reopen != nil {
+			h.reopen()
+			check()
+		}
 	}},
 	{name: "artifacts are ordered by seq, then id, and queried by range", run: func(h *harness) {
 		h.append("s", Say("a"))

@@ -11,7 +11,7 @@ var deleteCases = []testCase{
 	{name: "a deleted session is gone", run: func(h *harness) {
 		h.append("s", Say("a"))
 		h.append("t", Say("a"))
-		h.ok(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		check := func() {
 			_, err := h.s.Session(h.Context(), "s")
@@ -32,7 +32,7 @@ var deleteCases = []testCase{
 	}},
 	{name: "the id of a deleted session is free", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
-		h.ok(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.same("receipts", h.append("s", Say("b")), []eventlog.Receipt{{Seq: 1, EventID: "b"}})
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
@@ -173,7 +173,7 @@ var deleteCases = []testCase{
 		h.append("s", Say("a"))
 		old := h.session("s").Incarnation
 		put := func(of eventlog.Incarnation) error {
-			return h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i", Of: of})
+			return h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i", Of: of})
 		}
 		h.ok(put(old))
 		kept, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")

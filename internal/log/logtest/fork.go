@@ -93,7 +93,7 @@ var forkCases = []testCase{
 	}},
 	{name: "a fork at 0 shares nothing", run: func(h *harness) {
 		h.append("s", Say("a"))
-		h.ok(h.s.PutArtifact(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
 		h.same("head", h.fork("s", 0, "t").Head, eventlog.Seq(0))
 		h.same("receipts", h.append("t", Say("b"), Say("a")), []eventlog.Receipt{{Seq: 1, EventID: "b"}, {Seq: 2, EventID: "a"}})
 		all, err := Collect(h.s.Artifacts(h.Context(), "t", eventlog.ArtifactQuery{Kind: "k"}))

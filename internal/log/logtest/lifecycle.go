@@ -29,7 +29,7 @@ var lifecycleCases = []testCase{
 		h.fails(err, eventlog.ErrClosed)
 		_, err = h.s.WaitPast(ctx, "s", 0)
 		h.fails(err, eventlog.ErrClosed)
-		h.fails(h.s.PutArtifact(ctx, "s", artifact("k", 0, "i", "")), eventlog.ErrClosed)
+		h.fails(h.s.PutArtifacts(ctx, "s", artifact("k", 0, "i", "")), eventlog.ErrClosed)
 		_, err = h.s.Artifact(ctx, "s", "k", 0, "i")
 		h.fails(err, eventlog.ErrClosed)
 		_, err = Collect(artifacts)

@@ -167,13 +167,15 @@ var artifactIDs = rapid.SampledFrom([]string{"x", "y", "x\x00"})
 
 func (m *machine) put(t *rapid.T) {
 	id := names.Draw(t, "session")
-	a := eventlog.Artifact{
-		Kind:  rapid.SampledFrom([]string{"k", "l", ""}).Draw(t, "kind"),
-		Seq:   eventlog.Seq(rapid.Uint64Range(0, 6).Draw(t, "seq")),
-		ID:    artifactIDs.Draw(t, "id"),
-		Value: []byte(GenBytes().Draw(t, "value")),
-	}
-	_, _ = both(m, "put", func(s eventlog.Store) (any, error) { return nil, s.PutArtifact(m.ctx, id, a) })
+	all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) eventlog.Artifact {
+		return eventlog.Artifact{
+			Kind:  rapid.SampledFrom([]string{"k", "l", ""}).Draw(t, "kind"),
+			Seq:   eventlog.Seq(rapid.Uint64Range(0, 6).Draw(t, "seq")),
+			ID:    artifactIDs.Draw(t, "id"),
+			Value: []byte(GenBytes().Draw(t, "value")),
+		}
+	}), 1, 3).Draw(t, "artifacts")
+	_, _ = both(m, "put", func(s eventlog.Store) (any, error) { return nil, s.PutArtifacts(m.ctx, id, all...) })
 }
 
 func (m *machine) read(t *rapid.T) {

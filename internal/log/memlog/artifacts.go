@@ -2,7 +2,6 @@ package memlog
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -11,25 +10,24 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// PutArtifact stores a copy of the artifact.
-func (s *Store) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) error {
+// PutArtifacts stores copies of the artifacts.
+func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := a.Validate(); err != nil {
+	if err := eventlog.ValidateArtifacts(all); err != nil {
 		return err
 	}
-	if a.Of != 0 && a.Of != found.info.Incarnation {
+	if !eventlog.AllOf(all, found.info.Incarnation) {
 		return &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
 	own := found.own()
-	key := artifactKey{a.Kind, a.Seq, a.ID}
-	own.puts++
-	own.artifacts[key] = append(own.artifacts[key], version{put: own.puts, value: bytes.Clone(a.Value)})
-	own.pruneArtifact(key)
+	for _, a := range all {
+		own.put(artifactKey{a.Kind, a.Seq, a.ID}, bytes.Clone(a.Value))
+	}
 	return nil
 }
 
@@ -52,48 +50,44 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 // Artifacts yields the artifacts of the query.
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
-		all, err := s.artifacts(ctx, id, q)
-		if err != nil {
-			yield(eventlog.Artifact{}, err)
-			return
-		}
-		for _, a := range all {
-			if err := ctx.Err(); err != nil {
+		var in *session
+		var after *artifactKey
+		for {
+			key, value, err := s.nextArtifact(ctx, id, &in, q, after)
+			if err != nil {
 				yield(eventlog.Artifact{}, err)
 				return
 			}
-			if !yield(a, nil) {
+			if key == nil || !yield(eventlog.Artifact{Kind: key.kind, Seq: key.seq, ID: key.id, Value: value}, nil) {
 				return
 			}
+			after = key
 		}
 	}
 }
 
-func (s *Store) artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) ([]eventlog.Artifact, error) {
+// nextArtifact returns the artifact that follows after in the query's order; its key is nil
+// behind the last. The first call fills in the session, which must be there until the last.
+func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	found, err := s.find(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen := map[artifactKey]bool{}
-	var all []eventlog.Artifact
-	for _, l := range slices.Backward(found.chain) {
-		for key := range l.segment.artifacts {
-			if key.kind != q.Kind || key.seq < q.From || (q.To != 0 && key.seq > q.To) || seen[key] {
-				continue
-			}
-			if v, ok := l.artifact(key); ok {
-				seen[key] = true
-				all = append(all, eventlog.Artifact{Kind: key.kind, Seq: key.seq, ID: key.id, Value: v.value})
-			}
+	if *in == nil {
+		*in = found
+	}
+	if *in != found {
+		return nil, nil, &eventlog.NotFoundError{Kind: "session", Name: id}
+	}
+	var best *artifactKey
+	var value []byte
+	for _, l := range slices.Backward(found.chain) { // the newest link's version counts
+		key, v := l.nextArtifact(q, after)
+		if key != nil && (best == nil || (key.compare(*best) < 0) != q.Reverse && *key != *best) {
+			best, value = key, v.value
 		}
 	}
-	slices.SortFunc(all, func(a, b eventlog.Artifact) int {
-		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
-	})
-	if q.Reverse {
-		slices.Reverse(all)
-	}
-	return all, nil
+	return best, value, nil
 }

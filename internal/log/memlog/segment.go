@@ -1,6 +1,7 @@
 package memlog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"maps"
 	"math"
@@ -16,8 +17,10 @@ type segment struct {
 	records   []record
 	seqs      map[string]eventlog.Seq // by event_id
 	artifacts map[artifactKey][]version
-	puts      uint64 // artifacts ever put
-	refs      map[*session]link
+	// order holds the keys of artifacts by kind, each in the order of seq and id.
+	order map[string][]artifactKey
+	puts  uint64 // artifacts ever put
+	refs  map[*session]link
 }
 
 type record struct {
@@ -31,6 +34,10 @@ type artifactKey struct {
 	kind string
 	seq  eventlog.Seq
 	id   string
+}
+
+func (k artifactKey) compare(o artifactKey) int {
+	return cmp.Or(cmp.Compare(k.seq, o.seq), cmp.Compare(k.id, o.id))
 }
 
 // version is one put of an artifact. Older ones are kept as long as a fork
@@ -53,6 +60,7 @@ func newSegment(base eventlog.Seq) *segment {
 		base:      base,
 		seqs:      map[string]eventlog.Seq{},
 		artifacts: map[artifactKey][]version{},
+		order:     map[string][]artifactKey{},
 		refs:      map[*session]link{},
 	}
 }
@@ -97,6 +105,52 @@ func (l link) artifact(key artifactKey) (version, bool) {
 	return version{}, false
 }
 
+// nextArtifact returns the artifact of the query that the link shows and that follows
+// after in the query's order; nil if there is none.
+func (l link) nextArtifact(q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, version) {
+	keys := l.segment.order[q.Kind]
+	step := 1
+	at, _ := slices.BinarySearchFunc(keys, artifactKey{seq: q.From}, artifactKey.compare)
+	if q.Reverse {
+		step, at = -1, len(keys)-1
+		if q.To != 0 && q.To < math.MaxUint64 {
+			at, _ = slices.BinarySearchFunc(keys, artifactKey{seq: q.To + 1}, artifactKey.compare)
+			at--
+		}
+	}
+	if after != nil {
+		found, ok := slices.BinarySearchFunc(keys, *after, artifactKey.compare)
+		switch {
+		case q.Reverse:
+			at = found - 1
+		case ok:
+			at = found + 1
+		default:
+			at = found
+		}
+	}
+	for ; at >= 0 && at < len(keys); at += step {
+		key := keys[at]
+		if key.seq < q.From && q.Reverse || q.To != 0 && key.seq > q.To && !q.Reverse {
+			break
+		}
+		if v, ok := l.artifact(key); ok {
+			return &key, v
+		}
+	}
+	return nil, version{}
+}
+
+// put adds a version of an artifact and forgets those that no session shows.
+func (s *segment) put(key artifactKey, value []byte) {
+	if at, ok := slices.BinarySearchFunc(s.order[key.kind], key, artifactKey.compare); !ok {
+		s.order[key.kind] = slices.Insert(s.order[key.kind], at, key)
+	}
+	s.puts++
+	s.artifacts[key] = append(s.artifacts[key], version{put: s.puts, value: value})
+	s.pruneArtifact(key)
+}
+
 // prune forgets what no session shares any more.
 func (s *segment) prune() {
 	var upTo eventlog.Seq
@@ -125,6 +179,9 @@ func (s *segment) pruneArtifact(key artifactKey) {
 	}
 	if len(kept) == 0 {
 		delete(s.artifacts, key)
+		if at, ok := slices.BinarySearchFunc(s.order[key.kind], key, artifactKey.compare); ok {
+			s.order[key.kind] = slices.Delete(s.order[key.kind], at, at+1)
+		}
 		return
 	}
 	s.artifacts[key] = kept

@@ -261,7 +261,7 @@ func TestDamagedCalls(t *testing.T) {
 			defer closeStore(t, store)
 			engine := newEngine(t, store)
 			push(t, store, "s", opening()...)
-			if err := store.PutArtifact(context.Background(), "s", a); err != nil {
+			if err := store.PutArtifacts(context.Background(), "s", a); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := engine.RecordCall(context.Background(), assemble.Call{SessionID: "s", Model: "m"}); err == nil || !strings.Contains(err.Error(), a.ID) {

@@ -58,11 +58,11 @@ func (f *faulty) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq
 	return f.Store.Artifact(ctx, id, kind, seq, artifactID)
 }
 
-func (f *faulty) PutArtifact(ctx context.Context, id string, a eventlog.Artifact) error {
-	if f.method == "PutArtifact" {
+func (f *faulty) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
+	if f.method == "PutArtifacts" {
 		return errFault
 	}
-	return f.Store.PutArtifact(ctx, id, a)
+	return f.Store.PutArtifacts(ctx, id, all...)
 }
 
 // longResult is a call whose result is clipped.
@@ -105,7 +105,7 @@ func TestStoreFaults(t *testing.T) {
 	}
 	// needs says which methods of the store each call cannot do without.
 	needs := map[string]string{
-		"Assemble":            "Session Read Artifacts PutArtifact",
+		"Assemble":            "Session Read Artifacts PutArtifacts",
 		"Assemble with a key": "Session Read Artifacts",
 		"Replay":              "Session Read Artifact",
 		"Pointers":            "Session Read",
@@ -113,7 +113,7 @@ func TestStoreFaults(t *testing.T) {
 		"Projections":         "Artifacts",
 	}
 	for name, call := range calls {
-		for _, method := range []string{"Session", "Read", "Artifacts", "Artifact", "PutArtifact"} {
+		for _, method := range []string{"Session", "Read", "Artifacts", "Artifact", "PutArtifacts"} {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				store := &faulty{Store: memlog.New()}
 				defer closeStore(t, store)
@@ -177,7 +177,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 			defer closeStore(t, store)
 			engine := newEngine(t, store)
 			push(t, store, "s", opening()...)
-			if err := store.PutArtifact(context.Background(), "s", eventlog.Artifact{Kind: "projection", Seq: 1, ID: "p1-0001", Value: []byte(c.value)}); err != nil {
+			if err := store.PutArtifacts(context.Background(), "s", eventlog.Artifact{Kind: "projection", Seq: 1, ID: "p1-0001", Value: []byte(c.value)}); err != nil {
 				t.Fatal(err)
 			}
 			_, assembled := engine.Assemble(context.Background(), request())
