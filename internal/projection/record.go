@@ -22,6 +22,8 @@ type Record struct {
 	Time        time.Time
 	// IdempotencyKey is the request's, if it had one.
 	IdempotencyKey string
+	// RequestDigest identifies what a request with a key asked for; empty if it had none.
+	RequestDigest []byte
 
 	Kept, Dropped, Redacted Ranges
 	Pointers                Pointers

@@ -24,6 +24,7 @@ const (
 	ReasonNotFound          = "NOT_FOUND"
 	ReasonSessionExists     = "SESSION_EXISTS"
 	ReasonEventIDConflict   = "EVENT_ID_CONFLICT"
+	ReasonKeyConflict       = "IDEMPOTENCY_KEY_CONFLICT"
 	ReasonHeadMismatch      = "HEAD_MISMATCH"
 	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"

@@ -83,6 +83,11 @@ func state(err error) *answer {
 		a := badField(codes.AlreadyExists, ReasonEventIDConflict, field, "was used before for other content", err)
 		return a.with("event_id", conflict.EventID).number("seq", uint64(conflict.Seq))
 	}
+	var key *assemble.KeyConflictError
+	if errors.As(err, &key) {
+		a := badField(codes.AlreadyExists, ReasonKeyConflict, "idempotency_key", "was used before for another request", err)
+		return a.with("projection_id", key.ProjectionID).resource("projection", key.ProjectionID)
+	}
 	var head *eventlog.HeadMismatchError
 	if errors.As(err, &head) {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)

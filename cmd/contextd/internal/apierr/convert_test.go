@@ -55,6 +55,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&eventlog.EventConflictError{EventID: "e", Index: 3, Seq: 7}, codes.AlreadyExists, "EVENT_ID_CONFLICT", false,
 			[]string{"field events[3].event_id", "event_id=e", "seq=7"},
 		},
+		"key": {
+			&assemble.KeyConflictError{Key: "k", ProjectionID: "p1-0001"}, codes.AlreadyExists, "IDEMPOTENCY_KEY_CONFLICT", false,
+			[]string{"field idempotency_key", "projection_id=p1-0001", "resource projection p1-0001"},
+		},
 		"head": {
 			&eventlog.HeadMismatchError{Expected: 1, Actual: 2}, codes.Aborted, "HEAD_MISMATCH", false,
 			[]string{"field expected_head", "expected_head=1", "head_seq=2"},

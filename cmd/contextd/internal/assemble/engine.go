@@ -91,7 +91,7 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 		return nil, nil, err
 	}
 	if req.IdempotencyKey != "" {
-		r, ok, err := e.recordByKey(ctx, req.SessionID, conv.Head(), req.IdempotencyKey)
+		r, ok, err := e.recordByKey(ctx, s, req)
 		if err != nil {
 			return nil, nil, err
 		}

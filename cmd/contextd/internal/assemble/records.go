@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -71,10 +72,14 @@ func (e *Engine) recordBefore(ctx context.Context, sessionID string, r projectio
 	})
 }
 
-func (e *Engine) recordByKey(ctx context.Context, sessionID string, asOf eventlog.Seq, key string) (projection.Record, bool, error) {
-	r, err := e.search(ctx, sessionID, asOf, keySearch, func(r projection.Record) bool { return r.IdempotencyKey == key })
+// recordByKey is the record of the request's key, wherever in the log it was made.
+func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (projection.Record, bool, error) {
+	r, err := e.search(ctx, s.id, max(s.head, 1), keySearch, func(r projection.Record) bool { return r.IdempotencyKey == req.IdempotencyKey })
 	if err != nil || r == nil {
 		return projection.Record{}, false, err
+	}
+	if len(r.RequestDigest) > 0 && !bytes.Equal(r.RequestDigest, req.Digest) {
+		return *r, false, &KeyConflictError{req.IdempotencyKey, r.ID}
 	}
 	return *r, true, nil
 }

@@ -100,7 +100,7 @@ func (in inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 // record describes a projection that was computed just now.
 func (in inputs) record(p projected, req Request, at time.Time) projection.Record {
 	r := projection.Record{
-		Policy: in.shows.PolicyName(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey,
+		Policy: in.shows.PolicyName(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey, RequestDigest: req.Digest,
 		Fingerprint: in.fingerprint, AsOf: p.conv.Head(), Time: at,
 		Before: in.before, After: p.result.State, Reduction: in.policy, Budget: in.budget, Ask: in.ask,
 		Projection: in.shows, ShownBefore: in.shown, ShownAfter: p.applied.State,

@@ -23,6 +23,9 @@ type Request struct {
 	// Preview records nothing.
 	Preview        bool
 	IdempotencyKey string
+	// Digest identifies what is asked for: a key that was used with another is a
+	// *KeyConflictError. Empty where there is no key.
+	Digest []byte
 	// ask is what a compaction asks for.
 	ask reduce.Ask
 }

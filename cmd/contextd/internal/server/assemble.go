@@ -37,6 +37,10 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
+	digest, err := wire.RequestDigest(req)
+	if err != nil {
+		return err
+	}
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),
@@ -47,6 +51,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 			Have:           wire.HaveToDomain(req.GetHave()),
 			Preview:        req.GetPreview(),
 			IdempotencyKey: req.GetIdempotencyKey(),
+			Digest:         digest,
 		})
 	})
 	if err != nil {

@@ -89,7 +89,10 @@ type Projection struct {
 	// Whether a provider's signatures kept the policy from what it would have done.
 	SafetyBlocked bool `protobuf:"varint,30,opt,name=safety_blocked,json=safetyBlocked,proto3" json:"safety_blocked,omitempty"`
 	// Why the policy did nothing where it might have. Empty: it did.
-	Reverted      string `protobuf:"bytes,31,opt,name=reverted,proto3" json:"reverted,omitempty"`
+	Reverted string `protobuf:"bytes,31,opt,name=reverted,proto3" json:"reverted,omitempty"`
+	// SHA-256 of what the request with idempotency_key asked for. Empty: it had no key,
+	// or was recorded before this was kept.
+	RequestDigest []byte `protobuf:"bytes,32,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -339,6 +342,13 @@ func (x *Projection) GetReverted() string {
 		return x.Reverted
 	}
 	return ""
+}
+
+func (x *Projection) GetRequestDigest() []byte {
+	if x != nil {
+		return x.RequestDigest
+	}
+	return nil
 }
 
 // What decisions depend on. The hash of this message is a projection's fingerprint.
@@ -1149,7 +1159,7 @@ var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\x96\n" +
+	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xbd\n" +
 	"\n" +
 	"\n" +
 	"Projection\x12\x18\n" +
@@ -1189,7 +1199,8 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"shownAfter\x12'\n" +
 	"\x0froots_consulted\x18\x1d \x03(\tR\x0erootsConsulted\x12%\n" +
 	"\x0esafety_blocked\x18\x1e \x01(\bR\rsafetyBlocked\x12\x1a\n" +
-	"\breverted\x18\x1f \x01(\tR\breverted\"\x93\x02\n" +
+	"\breverted\x18\x1f \x01(\tR\breverted\x12%\n" +
+	"\x0erequest_digest\x18  \x01(\fR\rrequestDigest\"\x93\x02\n" +
 	"\rFingerprinted\x12B\n" +
 	"\treduction\x18\x01 \x01(\v2$.contextd.storage.v1.ReductionPolicyR\treduction\x12F\n" +
 	"\n" +
