@@ -38,12 +38,12 @@ func (a attempt) write() (Summary, error) {
 	}
 	parts, err := cut(a.m, request.System, limit)
 	if err != nil {
-		return Summary{}, err
+		return Summary{}, a.n.backendError(err)
 	}
 	for {
 		k, err := parts.next(request.Older)
 		if err != nil {
-			return Summary{}, err
+			return Summary{}, a.n.backendError(err)
 		}
 		request.Prompt, request.Groups = k.prompt, k.groups
 		summary, err = a.ask(a.n.Backend, request, summary, k.span, !parts.more())
@@ -78,6 +78,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		return out, err
 	})
 	a.n.breaker.tell(a.s.o.Observer.BreakerChanged)
+	failed := err != nil && !isEnded(err)
 	if err == nil {
 		summary = a.add(summary, r, out)
 		if last {
@@ -91,6 +92,9 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 			settled = summary
 		}
 		settler.Settled(r, settled, err)
+	}
+	if failed {
+		err = a.n.backendError(err)
 	}
 	return summary, err
 }

@@ -3,6 +3,7 @@ package summarize
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -23,6 +24,55 @@ func (e *endedError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the cause.
 func (e *endedError) Unwrap() error { return e.cause }
+
+// BackendError says that a summarizer brought no text that can be used.
+type BackendError struct {
+	Summarizer string
+	// Permanent says that waiting does not help: what was asked will fail again.
+	Permanent bool
+	// RetryAfter is how long to wait before the summarizer is asked again, if waiting
+	// helps.
+	RetryAfter time.Duration
+	// Cause may be shown to clients: backends keep out of it what must not be.
+	Cause error
+}
+
+func (e *BackendError) Error() string {
+	return fmt.Sprintf("summarizer %q: %v", e.Summarizer, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *BackendError) Unwrap() error { return e.Cause }
+
+// retryDelay is how long to wait where nobody says.
+const retryDelay = time.Second
+
+// backendError says whose error it is, and what can be done about it.
+func (n *named) backendError(err error) error {
+	var open *BreakerOpenError
+	var failed *FailedError
+	var rejected *RejectedError
+	var asked interface{ RetryDelay() time.Duration }
+	out := &BackendError{Summarizer: n.name, Cause: err}
+	switch {
+	case errors.As(err, &failed), errors.As(err, &rejected), errors.Is(err, ErrPermanent):
+		out.Permanent = true
+	case errors.As(err, &open):
+		out.RetryAfter = n.CoolDown
+	case errors.As(err, &asked):
+		out.RetryAfter = max(asked.RetryDelay(), retryDelay)
+	default:
+		out.RetryAfter = retryDelay
+	}
+	return out
+}
+
+// UnknownError says that no summarizer of a name is configured.
+type UnknownError struct{ Summarizer string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no summarizer %q is configured", e.Summarizer)
+}
 
 // RejectedError says why a text is not taken for a summary. Another attempt at the
 // same span is not made.

@@ -91,10 +91,10 @@ func (r *Registry) Health(name string) Health {
 	return Closed
 }
 
-// lookup returns an *eventlog.InvalidError for a name that is not there.
+// lookup returns an *UnknownError for a name that is not there.
 func (r *Registry) lookup(name string) (*named, error) {
 	if n, ok := r.all[name]; ok {
 		return n, nil
 	}
-	return nil, &eventlog.InvalidError{Field: "summarizer", Reason: fmt.Sprintf("%q is not configured", name)}
+	return nil, &UnknownError{name}
 }

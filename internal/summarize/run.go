@@ -25,11 +25,15 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 		return Summary{}, err
 	}
 	t, stored, err := s.begin(ctx, p)
+	var failed *FailedError
+	if errors.As(err, &failed) {
+		return Summary{}, n.backendError(err)
+	}
 	if stored.ID != "" || err != nil {
 		return stored, err
 	}
 	if n.breaker.state().Health == Open {
-		return Summary{}, &BreakerOpenError{n.name}
+		return Summary{}, n.backendError(&BreakerOpenError{n.name})
 	}
 	n.breaker.tell(s.o.Observer.BreakerChanged)
 	m, err := s.o.Sessions.Material(ctx, p)
@@ -130,7 +134,7 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 	}
 	if !errors.Is(err, ErrClosed) {
 		s.o.Observer.SummaryFailed(p, t.Reason)
-		s.o.Logger.Info("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
+		s.o.Logger.Warn("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
 			"summarizer", p.Summarizer, "attempt", t.Attempts, "reason", t.Reason)
 	}
 	return err
@@ -143,6 +147,10 @@ func (s *Scheduler) put(p Proposal, t task) error {
 
 // reason is what the journal and those who watch are told of an error.
 func reason(err error) string {
+	var of *BackendError
+	if errors.As(err, &of) {
+		err = of.Cause // who watches knows whose it is
+	}
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = "no answer in time"

@@ -111,9 +111,10 @@ func (s *Scheduler) Offer(p Proposal) {
 // Do proposes a span and waits for the summary: a stored one if there is one, that of
 // a running attempt, or that of a new one. An end of ctx ends the wait, not the work.
 // The caller must hold nothing that Sessions.Material waits for.
-// The errors are *eventlog.InvalidError, *FailedError for a span that is not tried
-// again, *RejectedError, *BreakerOpenError, ErrClosed, and those of the backend and
-// the store.
+// The errors are *eventlog.InvalidError, *UnknownError, *BackendError around a *FailedError
+// for a span that is not tried again, a *RejectedError, a *BreakerOpenError or the
+// backend's own, *eventlog.NotFoundError where the session is deleted, ErrClosed, and those
+// of the store.
 func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
 	if err := s.validate(p); err != nil {
 		return Summary{}, err

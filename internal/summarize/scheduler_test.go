@@ -58,7 +58,6 @@ func TestInvalidProposals(t *testing.T) {
 	for field, change := range map[string]func(*summarize.Proposal){
 		"session_id":        func(p *summarize.Proposal) { p.SessionID = "" },
 		"to":                func(p *summarize.Proposal) { p.From = 6 },
-		"summarizer":        func(p *summarize.Proposal) { p.Summarizer = "other" },
 		"max_output_tokens": func(p *summarize.Proposal) { p.MaxOutputTokens = 0 },
 		"instructions.mode": func(p *summarize.Proposal) { p.Instructions.Mode = "shout" },
 		"instructions.text": func(p *summarize.Proposal) { p.Instructions.Mode = prompt.Replace },
@@ -70,6 +69,12 @@ func TestInvalidProposals(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 		w.Offer(p)
+	}
+	var unknown *summarize.UnknownError
+	other := proposal("s", 5)
+	other.Summarizer = "other"
+	if _, err := w.Do(t.Context(), other); !errors.As(err, &unknown) || unknown.Summarizer != "other" {
+		t.Errorf("of no summarizer: %v", err)
 	}
 	var invalid *eventlog.InvalidError
 	if _, err := w.Do(t.Context(), proposal("s", 99)); !errors.As(err, &invalid) || invalid.Field != "to" {

@@ -38,6 +38,9 @@ func (e *StatusError) Error() string {
 	return b.String()
 }
 
+// RetryDelay is how long the endpoint asked to wait; 0 if it did not.
+func (e *StatusError) RetryDelay() time.Duration { return e.RetryAfter }
+
 // Is holds for summarize.ErrPermanent if the failure is.
 func (e *StatusError) Is(target error) bool { return target == summarize.ErrPermanent && e.Permanent }
 

@@ -30,6 +30,8 @@ const (
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
 	ReasonNothingShown      = "NOTHING_SHOWN"
 	ReasonNotConfigured     = "NOT_CONFIGURED"
+	ReasonSummarizer        = "SUMMARIZER_UNAVAILABLE"
+	ReasonNoSummary         = "SUMMARY_FAILED"
 	ReasonLimit             = "LIMIT_EXCEEDED"
 	ReasonBusy              = "BUSY"
 	ReasonSlow              = "CLIENT_TOO_SLOW"

@@ -18,6 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -28,7 +29,7 @@ func Convert(err error) (st *status.Status, hidden bool) {
 	if err == nil {
 		return status.New(codes.OK, ""), false
 	}
-	for _, convert := range []func(error) *answer{input, state, capacity, availability, calls} {
+	for _, convert := range []func(error) *answer{input, state, capacity, availability, summaries, calls} {
 		if a := convert(err); a != nil {
 			return a.status(), a.hidden
 		}
@@ -167,6 +168,29 @@ func availability(err error) *answer {
 	default:
 		return nil
 	}
+}
+
+// summaries are what keeps a summary from being made. It comes before calls: a
+// summarizer's time may be over, and the call's not.
+func summaries(err error) *answer {
+	var unknown *summarize.UnknownError
+	if errors.As(err, &unknown) {
+		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", "summarizers")
+	}
+	if errors.Is(err, summarize.ErrClosed) {
+		a := newAnswer(codes.Unavailable, ReasonDraining, ErrDraining)
+		a.retryAfter = drainRetry
+		return a
+	}
+	var failed *summarize.BackendError
+	if !errors.As(err, &failed) {
+		return nil
+	}
+	a := newAnswer(codes.Unavailable, ReasonSummarizer, err)
+	if a.retryAfter = failed.RetryAfter; failed.Permanent {
+		a.code, a.reason = codes.FailedPrecondition, ReasonNoSummary
+	}
+	return a.with("summarizer", failed.Summarizer).resource("summarizer", failed.Summarizer)
 }
 
 // budgetExceeded lists the largest parts first.

@@ -24,6 +24,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -80,6 +81,16 @@ func conversions(t *testing.T) map[string]conversion {
 			&apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: 1, Actual: 2, Unit: "events"}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
 			[]string{"field events", "setting=max_batch_events", "limit=1", "actual=2"},
 		},
+		"summarizer down": {
+			&summarize.BackendError{Summarizer: "m", Cause: fmt.Errorf("%w", context.DeadlineExceeded), RetryAfter: 3 * time.Second}, codes.Unavailable, "SUMMARIZER_UNAVAILABLE", false,
+			[]string{"summarizer=m", "resource summarizer m", "retry after 3s"},
+		},
+		"summary of no use": {
+			fmt.Errorf("x: %w", &summarize.BackendError{Summarizer: "m", Permanent: true, Cause: &summarize.RejectedError{Reason: "it is empty"}}), codes.FailedPrecondition, "SUMMARY_FAILED", false,
+			[]string{"summarizer=m", "resource summarizer m"},
+		},
+		"no such summarizer": {&summarize.UnknownError{Summarizer: "m"}, codes.FailedPrecondition, "NOT_CONFIGURED", false, []string{"setting=summarizers"}},
+		"summaries stopped":  {summarize.ErrClosed, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
 		"a limit that time lifts": {
 			&apierr.LimitError{Setting: "rate", RetryAfter: time.Minute}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
 			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},

@@ -1,20 +1,26 @@
 package compact_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/compact"
 	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/prompt"
+	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
 // events reads the log of the test session.
@@ -277,5 +283,62 @@ func TestInstructionsReachTheModel(t *testing.T) {
 	}
 	if len(fingerprints) != 3 {
 		t.Errorf("the fingerprints are %v", fingerprints)
+	}
+}
+
+// Whatever keeps a model from writing, a compaction that needs its text says whose fault it
+// is and whether waiting helps; it is no fault of the daemon.
+func TestWhyNoSummaryWasMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(context.Context, summarize.Request) (summarize.Output, error)
+		before int // attempts that failed already
+		code   codes.Code
+		reason string
+	}{
+		"down": {fails, 0, codes.Unavailable, apierr.ReasonSummarizer},
+		"no time": {func(context.Context, summarize.Request) (summarize.Output, error) {
+			return summarize.Output{}, context.DeadlineExceeded
+		}, 0, codes.Unavailable, apierr.ReasonSummarizer},
+		"no worker": {func(context.Context, summarize.Request) (summarize.Output, error) {
+			return summarize.Output{}, &pull.WorkerError{Reason: "no credit"}
+		}, 0, codes.Unavailable, apierr.ReasonSummarizer},
+		"refuses": {func(context.Context, summarize.Request) (summarize.Output, error) {
+			return summarize.Output{}, summarize.ErrPermanent
+		}, 0, codes.FailedPrecondition, apierr.ReasonNoSummary},
+		"of no use":   {func(context.Context, summarize.Request) (summarize.Output, error) { return summarize.Output{}, nil }, 0, codes.FailedPrecondition, apierr.ReasonNoSummary},
+		"left alone":  {fails, 3, codes.Unavailable, apierr.ReasonSummarizer},
+		"given up on": {func(context.Context, summarize.Request) (summarize.Output, error) { return summarize.Output{}, nil }, 1, codes.FailedPrecondition, apierr.ReasonNoSummary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, &model{answer: c.answer})
+			w.open(10)
+			ask := request(reduce.Summarize, 1000)
+			for i := range c.before {
+				other := ask
+				if c.code == codes.Unavailable { // each is a task of its own
+					other.Request.Policy.Summaries.Instructions.Text = fmt.Sprint("Attempt ", i)
+				}
+				if _, err := w.Compact(t.Context(), other); err == nil {
+					t.Fatal("a summary was made")
+				}
+			}
+			_, err := w.Compact(t.Context(), ask)
+			st, hidden := apierr.Convert(err)
+			if st.Code() != c.code || hidden || !strings.Contains(st.Message(), `"model"`) {
+				t.Errorf("%v, hidden: %t", st, hidden)
+			}
+			reason, retry := "", false
+			for _, d := range st.Details() {
+				switch d := d.(type) {
+				case *errdetails.ErrorInfo:
+					reason = d.GetReason()
+				case *errdetails.RetryInfo:
+					retry = d.GetRetryDelay().AsDuration() > 0
+				}
+			}
+			if reason != c.reason || retry != (c.code == codes.Unavailable) {
+				t.Errorf("%s, to be tried again: %t", reason, retry)
+			}
+		})
 	}
 }
