@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -52,7 +53,8 @@ func (claudeCLI) Command(h Home, s Session, prompt string) Command {
 }
 
 // Own: Claude Code writes system messages between the others, reminders in the user's
-// name, and what keeps the roles in turns: an answer where the session ended in a user's
+// name (neither of them what the user sent while the model worked: Turns has that as the
+// user's), and what keeps the roles in turns: an answer where the session ended in a user's
 // message, and a user's message where the model spoke twice.
 func (claudeCLI) Own(t Turn) bool {
 	if t.Kind != Text {
@@ -75,7 +77,8 @@ const claudeInterrupted = "[Tool call interrupted: the session ended before this
 // renamedTools are those whose names it replaces by their present ones.
 var renamedTools = map[string]string{"Task": "Agent"}
 
-// Revise: what the Messages API refuses stays out, which is text of whitespace alone,
+// Revise: what came from the queue without an attachment Claude Code does not find again. What
+// the Messages API refuses stays out, which is text of whitespace alone,
 // thinking without a seal or under that of another model, thinking with nothing of the
 // same reply behind it, what the provider began to run without a result, and calls that
 // have none, unless the session ends in them. Where contextd wrote the session of another,
@@ -90,10 +93,13 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 		open[t.ID] = !given
 		t.Interrupted = !given // it is there, and says what the view says
 	}
+	forgotten := unattached(s)
 	var sent []Turn
 	for _, t := range slices.Backward(view) {
 		sealed := t.Signature+t.Secret != "" && !t.Foreign && len(sent) > 0 && sent[len(sent)-1].Role == "assistant"
 		switch {
+		case t.Kind == Text && t.Role == "user" && forgotten[t.Body] > 0:
+			forgotten[t.Body]--
 		case t.Kind == Text && strings.TrimSpace(t.Body) == "":
 		case t.Kind == Thinking && !sealed:
 		case t.Kind == Other && strings.Contains(t.Body, `"server_tool_use"`) && !strings.Contains(t.Body, `"tool_use_id"`):
@@ -104,6 +110,49 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 	}
 	slices.Reverse(sent)
 	return sent
+}
+
+// unattached counts the prompts that a transcript takes out of the queue in the middle of a
+// turn and that no attachment and no record of the user's has, as the records say.
+func unattached(s Session) map[string]int {
+	prompts := map[string]int{}
+	var waiting []string
+	for line := range bytes.Lines(s.File) {
+		var r struct {
+			Type, Operation, Content, Reason string
+			Attachment                       struct {
+				Type   string
+				Prompt json.RawMessage
+			}
+		}
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		switch {
+		case r.Attachment.Type == "queued_command":
+			if blocks, err := messagesBlocks(r.Attachment.Prompt); err == nil {
+				for _, b := range blocks {
+					prompts[b.Text]--
+				}
+			}
+		case r.Type != "queue-operation":
+		case r.Operation == "enqueue":
+			waiting = append(waiting, r.Content)
+		case r.Operation == "remove" || r.Operation == "dequeue" || r.Operation == "popAll":
+			i := slices.IndexFunc(waiting, func(w string) bool {
+				return w == r.Content || r.Content == "" && !strings.HasPrefix(w, "{") && !strings.HasPrefix(w, "<task-notification>")
+			})
+			text := r.Content
+			if i >= 0 {
+				text = waiting[i]
+				waiting = slices.Delete(waiting, i, i+1)
+			}
+			if r.Operation == "remove" && (r.Reason == "" || r.Reason == "absorbed_mid_turn") {
+				prompts[text]++
+			}
+		}
+	}
+	return prompts
 }
 
 // Sends: an open call gets a result.

@@ -39,6 +39,13 @@ func TestClaudeRevises(t *testing.T) {
 	call := Turn{Role: "assistant", Kind: Call, ID: "1", Name: "ls"}
 	open := Turn{Kind: Result, ID: "1", Failed: true, Interrupted: true, Body: reduce.InterruptedText}
 	done := Turn{Kind: Result, ID: "1", Body: "a.go"}
+	const (
+		took = `{"type":"queue-operation","operation":"enqueue","content":"Stop."}
+{"type":"queue-operation","operation":"remove"}
+`
+		attached = `{"type":"attachment","attachment":{"type":"queued_command","prompt":"Stop."}}
+`
+	)
 	given := []byte(`{"contextd":{"interrupted":true}}`)
 	for name, tc := range map[string]struct {
 		view []Turn
@@ -53,6 +60,8 @@ func TestClaudeRevises(t *testing.T) {
 		"an open call":     {[]Turn{call, open, text("user", "Go on.")}, nil, "text"},
 		"one given":        {[]Turn{call, open, text("user", "Go on.")}, given, "call result text"},
 		"one at the end":   {[]Turn{text("user", "Hi"), call, open}, nil, "text call result"},
+		"from the queue":   {[]Turn{text("user", "Hi"), call, done, text("user", "Stop.")}, []byte(took), "text call result"},
+		"attached too":     {[]Turn{text("user", "Hi"), call, done, text("user", "Stop.")}, []byte(took + attached), "text call result text"},
 		"begun, not ended": {[]Turn{{Role: "assistant", Kind: Other, Body: `{"type":"server_tool_use","id":"s"}`}, call, done}, nil, "call result"},
 	} {
 		var got []string

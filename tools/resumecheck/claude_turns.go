@@ -51,11 +51,38 @@ func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 			if err != nil {
 				return nil, err
 			}
+			if words, ok := whileWorking(t); ok {
+				t.Role, t.Body = "user", words
+			}
 			t.Seam = m.Role == "user" && i+1 < len(blocks) && b.Type == "text" && blocks[i+1].Type == "text"
 			turns = append(turns, t)
 		}
 	}
 	return turns, nil
+}
+
+// What Claude Code puts around words that the user sent while the model worked, by version.
+const workingHead = "The user sent a new message while you were working:\n"
+
+var workingTails = []string{"\n\nThis is how Claude Code surfaces", "\n\nIMPORTANT: After completing your current task"}
+
+// whileWorking are the words that the user sent while the model worked: they come as the
+// system's, or as a reminder.
+func whileWorking(t Turn) (words string, ok bool) {
+	if t.Kind != Text || t.Role == "assistant" {
+		return "", false
+	}
+	body := strings.TrimSpace(t.Body)
+	if inner, reminds := strings.CutPrefix(body, "<system-reminder>"); reminds {
+		body = strings.TrimSpace(strings.TrimSuffix(inner, "</system-reminder>"))
+	}
+	words, ok = strings.CutPrefix(body, workingHead)
+	for _, tail := range workingTails {
+		if i := strings.LastIndex(words, tail); i >= 0 {
+			words = words[:i]
+		}
+	}
+	return words, ok
 }
 
 // messagesBlocks are those of a content that may be a string.

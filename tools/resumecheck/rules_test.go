@@ -64,6 +64,44 @@ func TestPiRules(t *testing.T) {
 	})
 }
 
+const claudeRequest = `{"messages":[
+	{"role":"user","content":[{"type":"text","text":"<system-reminder>Be brief.</system-reminder>"},{"type":"text","text":"Build it."}]},
+	{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls","input":{}}]},
+	{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a.go"}]},
+	{"role":"system","content":"The user sent a new message while you were working:\nTest it.\n\nThis is how Claude Code surfaces messages."},
+	{"role":"system","content":"The date has changed."},
+	{"role":"assistant","content":[{"type":"text","text":"Done."}]},
+	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nThe user sent a new message while you were working:\nShip it.\n\nIMPORTANT: After completing your current task, address it.\n</system-reminder>"}]},
+	{"role":"user","content":[{"type":"text","text":"Say ok, and nothing else."}]}]}`
+
+// TestClaudeRules: what Claude Code says of itself is its own, but for what the user sent while
+// the model worked.
+func TestClaudeRules(t *testing.T) {
+	view := []Turn{
+		{Role: "user", Kind: Text, Body: "Build it."},
+		{Role: "assistant", Kind: Call, ID: "c1", Name: "ls", Body: "{}"},
+		{Kind: Result, ID: "c1", Body: "a.go"},
+		{Role: "user", Kind: Text, Body: "Test it."},
+		{Role: "assistant", Kind: Text, Body: "Done."},
+		{Role: "user", Kind: Text, Body: "Ship it."},
+	}
+	held(t, claudeCLI{}, view, claudeRequest, map[string]string{
+		"none":                        "",
+		"Test it.":                    "Test nothing.",
+		"Ship it.":                    "Keep it.",
+		"The user sent a new message": "A new message came",
+		"{\"role\":\"system\",\"content\":\"The date": "{\"role\":\"assistant\",\"content\":\"The date",
+	})
+	// A view without those words is not what Claude Code goes on with.
+	turns, err := claudeCLI{}.Turns([]byte(claudeRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := Compare(claudeCLI{}, append(view[:3:3], view[4:]...), turns, prompt); c.Difference == "" {
+		t.Error("a view without what the user sent while the model worked passes")
+	}
+}
+
 // held compares a request with a view, as it is and with one text replaced by another.
 func held(t *testing.T, h Harness, view []Turn, request string, faults map[string]string) {
 	t.Helper()
