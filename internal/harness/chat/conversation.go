@@ -72,12 +72,22 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && len(blocks) > 0 && resultsAlone(blocks) {
 		role = eventlog.RoleTool
 	}
-	if m.IsDemo {
+	if m.IsDemo || m.byAgent() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
 	c.session.Append(entry)
 	return nil
+}
+
+// byAgent reports whether the agent told the model something in the user's name, which
+// mini-swe-agent does where it cannot run what the model asked for.
+func (m *message) byAgent() bool {
+	if m.Extra == nil {
+		return false
+	}
+	why, _ := transcript.Text(m.Extra.Interrupt)
+	return why != "" && why != "UserInterruption"
 }
 
 func resultsAlone(blocks []eventlog.Block) bool {

@@ -61,7 +61,9 @@ type customCall struct {
 type extra struct {
 	ReturnCode *int            `json:"returncode"`
 	Timestamp  json.RawMessage `json:"timestamp"`
-	Response   *struct {
+	// Interrupt is why the agent broke off and told the model so.
+	Interrupt json.RawMessage `json:"interrupt_type"`
+	Response  *struct {
 		Model string `json:"model"`
 		Usage *usage `json:"usage"`
 	} `json:"response"`

@@ -16,6 +16,8 @@ func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlo
 		Transformed string            `json:"transformedContent"`
 		Attachments []json.RawMessage `json:"attachments"`
 		ParentCall  string            `json:"parentToolCallId"`
+		// Source says who sent it: the user where it is absent, or a skill, for instance.
+		Source json.RawMessage `json:"source"`
 	}
 	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -27,6 +29,9 @@ func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlo
 	m := &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
 	for _, a := range d.Attachments {
 		m.Blocks = append(m.Blocks, eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(a)})
+	}
+	if source, _ := transcript.Text(d.Source); role == eventlog.RoleUser && source != "" && source != "user" {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = m
 	r.session(d.ParentCall).Append(entry)

@@ -47,6 +47,9 @@ func (t *table) line(raw json.RawMessage, line int) {
 	}
 	switch l.Role {
 	case "user":
+		if injected(blocks) {
+			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: queries(blocks)}
 	case "assistant":
 		entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks}
@@ -55,6 +58,23 @@ func (t *table) line(raw json.RawMessage, line int) {
 		return
 	}
 	t.agent.session.Append(entry)
+}
+
+// tags are the elements that Cursor writes in the user's name; the user's own words stand in
+// another.
+var tags = transcript.Tags(
+	"user_info", "git_status", "rules", "agent_skills", "project_layout", "additional_data", "system_reminder",
+	"system_notification", "attached_files", "open_and_recently_viewed_files", "environment_details",
+)
+
+// injected reports whether Cursor wrote all of a message of the user's.
+func injected(blocks []eventlog.Block) bool {
+	for _, b := range blocks {
+		if t, ok := b.(eventlog.Text); !ok || !transcript.Inserted(t.Text, tags) {
+			return false
+		}
+	}
+	return len(blocks) > 0
 }
 
 // queries takes the user's words out of the mark around them.

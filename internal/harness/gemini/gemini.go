@@ -7,6 +7,7 @@ package gemini
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -123,6 +124,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	}
 	switch m.Type {
 	case "user":
+		entry.Labels = injectedLabels(blocks)
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
 		r.session.Append(entry)
 	case "gemini":
@@ -130,6 +132,33 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	default: // info, warning and error are for the user's eyes
 		r.session.Keep(entry, m.Type)
 	}
+}
+
+// tags are the elements that the harness writes in the user's name.
+var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-reminder")
+
+// snapshot is what stands for the messages that a compression replaced.
+const snapshot = "state_snapshot"
+
+// goesOn is what it tells the model where that stopped for no reason.
+const goesOn = "System: Please continue."
+
+// injectedLabels are those of a message of the user's that the harness wrote all of; nil if it
+// did not.
+func injectedLabels(blocks []eventlog.Block) map[string]string {
+	labels := map[string]string{}
+	for _, b := range blocks {
+		t, _ := b.(eventlog.Text) // nothing of another block
+		names, ok := transcript.Elements(t.Text, tags)
+		if !ok && t.Text != goesOn {
+			return nil
+		}
+		labels[transcript.LabelInjected] = "true"
+		if slices.Contains(names, snapshot) {
+			labels[transcript.LabelStanding] = "summary"
+		}
+	}
+	return labels
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {

@@ -10,6 +10,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// reminders are the elements that the harness writes in the user's name. Plugins put them in
+// without a mark.
+var reminders = transcript.Tags("system-reminder")
+
 func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 	m := &eventlog.Message{Role: eventlog.RoleUser}
 	typed := false
@@ -24,7 +28,7 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Compaction != nil:
 			r.unread(kept, p.Metadata[systemMark].Compaction)
 		case p.Type == "text" && !p.Ignored:
-			typed = typed || !p.Synthetic
+			typed = typed || !p.Synthetic && !transcript.Inserted(p.Text, reminders)
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
 		case p.Type == "file" && p.MIME != "text/plain" && p.MIME != "application/x-directory":
 			typed = true

@@ -98,9 +98,13 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 	case "system":
 		c.say(entry, eventlog.RoleSystem, args.Content)
 	case "message":
-		if e.Source == "user" {
+		switch e.Source {
+		case "user":
 			c.say(entry, eventlog.RoleUser, args.Content)
-		} else {
+		case "environment": // told in the user's name
+			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+			c.say(entry, eventlog.RoleUser, args.Content)
+		default:
 			c.say(entry, eventlog.RoleAssistant, args.Content)
 		}
 	case "condensation":

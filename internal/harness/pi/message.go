@@ -114,6 +114,9 @@ func (m *message) bash() string {
 	case m.ExitCode != nil && *m.ExitCode != 0:
 		fmt.Fprintf(&b, "\n\nCommand exited with code %d", *m.ExitCode)
 	}
+	if m.Truncated && m.Whole != "" {
+		fmt.Fprintf(&b, "\n\n[Output truncated. Full output: %s]", m.Whole)
+	}
 	return b.String()
 }
 

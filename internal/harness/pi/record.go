@@ -54,6 +54,8 @@ type message struct {
 	ExitCode  *int   `json:"exitCode"`
 	Cancelled bool   `json:"cancelled"`
 	Excluded  bool   `json:"excludeFromContext"`
+	Truncated bool   `json:"truncated"`
+	Whole     string `json:"fullOutputPath"` // of an output that was truncated
 }
 
 type usage struct {
