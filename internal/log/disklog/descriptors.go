@@ -11,7 +11,7 @@ import (
 const (
 	descriptorPause = 50 * time.Millisecond
 	// readTries is how often a file to be read is tried to open.
-	readTries = 40
+	readTries = 20
 	// openTables is how many files Pebble keeps open at most, and of the process's
 	// descriptors it takes a quarter.
 	openTables      = 1000

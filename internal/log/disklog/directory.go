@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -71,6 +72,17 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
+// Exists reports whether a directory of the machine holds an event log, or what is
+// left of one.
+func Exists(dir string) bool {
+	for _, name := range []string{formatFile, inventoryFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !oserror.IsNotExist(err) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkFormat reads the directory's format. It reports whether there is none,
 // because the directory is empty.
 func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
@@ -80,6 +92,13 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 		return false, parseFormat(dir, text)
 	case !oserror.IsNotExist(err):
 		return false, fmt.Errorf("read %s: %w", formatFile, err)
+	}
+	known, _, valid, err := readInventory(fs, dir)
+	switch {
+	case err != nil:
+		return false, err
+	case valid && known.manifest.number > 0:
+		return false, &MissingError{Dir: dir, Missing: []string{formatFile + " is missing"}}
 	}
 	names, err := fs.List(dir)
 	if err != nil {

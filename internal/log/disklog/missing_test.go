@@ -45,7 +45,7 @@ func left(t *testing.T, killed bool) vfs.FS {
 
 // outcome opens a store and says what became of it: refused with nothing changed, or
 // open, with the sessions that are not whole by name.
-func outcome(t *testing.T, fs vfs.FS, what string) (refusal error, damaged []string) {
+func outcome(t *testing.T, fs vfs.FS, what string) (damaged []string, refusal error) {
 	t.Helper()
 	disk := files{t, fs}
 	before := disk.snapshot()
@@ -57,7 +57,7 @@ func outcome(t *testing.T, fs vfs.FS, what string) (refusal error, damaged []str
 		if after := disk.snapshot(); !maps.Equal(before, after) {
 			t.Errorf("%s: refused, and the files changed: %v, then %v", what, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
 		}
-		return err, nil
+		return nil, err
 	}
 	for _, id := range []string{"table", "values", "log"} {
 		events, err := logtest.Collect(s.Read(t.Context(), id, 1, 0))
@@ -76,7 +76,7 @@ func outcome(t *testing.T, fs vfs.FS, what string) (refusal error, damaged []str
 	if err := errors.Join(s.Healthy(), s.Close()); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
-	return nil, damaged
+	return damaged, nil
 }
 
 // TestLostFiles takes away, cuts and alters each file that a store left. Nothing is
@@ -111,7 +111,7 @@ func TestLostFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				do(files{t, copied})
-				refusal, damaged := outcome(t, copied, what)
+				damaged, refusal := outcome(t, copied, what)
 				wantRefusal, wantDamage := expected(name, fault, manifestName(manifest))
 				if (refusal != nil) != wantRefusal && wantDamage != "any" {
 					t.Errorf("%s: refused with %v", what, refusal)
@@ -125,7 +125,7 @@ func TestLostFiles(t *testing.T) {
 				// It is as it was once the file is back.
 				if refusal != nil {
 					files{t, copied}.put(name, []byte(content))
-					if again, damaged := outcome(t, copied, what+", put back"); again != nil || len(damaged) > 0 {
+					if damaged, again := outcome(t, copied, what+", put back"); again != nil || len(damaged) > 0 {
 						t.Errorf("%s, and put back: %v, %v", what, again, damaged)
 					}
 				}
@@ -144,7 +144,9 @@ func expected(name, fault, manifest string) (refused bool, damage string) {
 		return whole, "table"
 	case strings.HasSuffix(name, blobSuffix):
 		return false, "values"
-	case base == manifest, name == formatFile, strings.HasPrefix(base, "marker."):
+	case name == formatFile:
+		return true, ""
+	case base == manifest, strings.HasPrefix(base, "marker."):
 		return true, ""
 	case isLog:
 		// Beyond what was acknowledged, a log file may hold anything.
@@ -161,7 +163,7 @@ func namedIn(name string) string {
 		}
 	}
 	if name == formatFile {
-		return ""
+		return "log" // the directory: it may be something else
 	}
 	return name
 }
@@ -206,8 +208,16 @@ func TestLostDatabase(t *testing.T) {
 		if !withInventory {
 			(files{t, fs}).remove(inventoryFile)
 		}
-		if refusal, _ := outcome(t, fs, "no database"); refusal == nil || !strings.Contains(refusal.Error(), "the directory db is missing") {
+		if _, refusal := outcome(t, fs, "no database"); refusal == nil || !strings.Contains(refusal.Error(), "the directory db is missing") {
 			t.Errorf("with an inventory %t: %v", withInventory, refusal)
+		}
+		if !withInventory {
+			continue
+		}
+		// Nor is the directory taken for an empty one.
+		(files{t, fs}).remove(formatFile)
+		if _, refusal := outcome(t, fs, "no database and no format"); refusal == nil || !strings.Contains(refusal.Error(), "FORMAT is missing") {
+			t.Errorf("without a format: %v", refusal)
 		}
 	}
 }
@@ -216,7 +226,7 @@ func TestLostDatabase(t *testing.T) {
 func TestStoreWithoutInventory(t *testing.T) {
 	fs := left(t, true)
 	(files{t, fs}).remove(inventoryFile)
-	if refusal, damaged := outcome(t, fs, "no inventory"); refusal != nil || len(damaged) > 0 {
+	if damaged, refusal := outcome(t, fs, "no inventory"); refusal != nil || len(damaged) > 0 {
 		t.Errorf("%v, %v", refusal, damaged)
 	}
 	if known, _, valid, err := readInventory(fs, "log"); err != nil || !valid || known.manifest.number == 0 {

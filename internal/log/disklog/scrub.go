@@ -108,6 +108,12 @@ func (s *Store) compact(lower, upper []byte) error {
 	defer cancel()
 	compacted := make(chan error, 1)
 	go func() { compacted <- s.db.Compact(ctx, lower, upper, false) }()
+	stop := func() {
+		cancel()
+		if err := <-compacted; err != nil {
+			s.logger.Debug("a deleted span was not compacted", "error", err)
+		}
+	}
 	// Pebble keeps a compaction beside damage waiting, for minutes and anew.
 	failures := s.disk.damage.failures.Load()
 	given := time.NewTimer(damagedPatience) //nolint:forbidigo // bounds a wait; no data depends on it
@@ -125,13 +131,11 @@ func (s *Store) compact(lower, upper []byte) error {
 			patient = false
 		case <-poll.C:
 		case <-s.disk.halted:
-			cancel()
-			<-compacted
+			stop()
 			return s.failure()
 		}
 		if now := s.disk.damage.failures.Load(); now != failures || now > 0 && !patient {
-			cancel()
-			<-compacted
+			stop()
 			return errBesideDamage
 		}
 	}

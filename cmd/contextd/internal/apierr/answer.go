@@ -22,6 +22,9 @@ const (
 // drainRetry is how soon a client may look for the daemon's successor.
 const drainRetry = time.Second
 
+// storeRetry is how soon a client may try again what the store could not do.
+const storeRetry = time.Second
+
 // answer is a status in the making.
 type answer struct {
 	code       codes.Code

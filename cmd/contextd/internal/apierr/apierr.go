@@ -36,6 +36,7 @@ const (
 	ReasonBusy              = "BUSY"
 	ReasonSlow              = "CLIENT_TOO_SLOW"
 	ReasonStoreFailed       = "STORE_FAILED"
+	ReasonStoreBusy         = "STORE_BUSY"
 	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonStoredVersion     = "STORED_VERSION"
 	ReasonDraining          = "DRAINING"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,11 @@ func availability(err error) *answer {
 	var failed *eventlog.UnavailableError
 	var corrupt *eventlog.CorruptError
 	switch {
+	case errors.As(err, &failed) && failed.Passing:
+		a := newAnswer(codes.Unavailable, ReasonStoreBusy, nil)
+		a.message = "the store cannot be reached just now; try again"
+		a.hidden, a.retryAfter = true, storeRetry
+		return a
 	case errors.As(err, &failed):
 		a := newAnswer(codes.Unavailable, ReasonStoreFailed, nil)
 		a.message = "the store has failed and takes no more work until the daemon is restarted; the daemon's log has the cause"
@@ -160,6 +166,10 @@ func availability(err error) *answer {
 		a := newAnswer(codes.DataLoss, ReasonDataCorrupt, nil)
 		a.message = "what the store has kept is damaged; the daemon's log says where"
 		a.hidden = true
+		if corrupt.Session != "" {
+			a.message = fmt.Sprintf("what the store has kept of session %q is damaged; the daemon's log says where", corrupt.Session)
+			a.with("session_id", corrupt.Session).resource("session", corrupt.Session)
+		}
 		return a
 	case errors.Is(err, ErrDraining), errors.Is(err, eventlog.ErrClosed):
 		a := newAnswer(codes.Unavailable, ReasonDraining, ErrDraining)

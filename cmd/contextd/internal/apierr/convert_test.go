@@ -108,6 +108,13 @@ func conversions(t *testing.T) map[string]conversion {
 			fmt.Errorf("read: %w", &eventlog.CorruptError{What: "event 3 of secret", Reason: "its secret checksum differs"}),
 			codes.DataLoss, "DATA_CORRUPT", true, nil,
 		},
+		"corrupt by name": {
+			&eventlog.CorruptError{Session: "s", What: "event 3 of secret", Reason: "its secret checksum differs"},
+			codes.DataLoss, "DATA_CORRUPT", true, []string{"session_id=s", "resource session s"},
+		},
+		"store busy": {
+			&eventlog.UnavailableError{Cause: errSecret, Passing: true}, codes.Unavailable, "STORE_BUSY", true, []string{"retry after 1s"},
+		},
 		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
 		"a newer version": {
 			&artifact.VersionError{Kind: "projection", ID: "p1-0001", Version: 2, Readable: 1}, codes.FailedPrecondition, "STORED_VERSION", false,

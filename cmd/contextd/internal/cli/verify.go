@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 func newVerify(c *client) *cobra.Command {
@@ -59,6 +61,9 @@ cut, forged or removed since is seen as well.`,
 			return overAPI(cmd, args)
 		}
 		local, err := openLocal(c.embedded, c.program.Stderr)
+		if missing, ok := errors.AsType[*disklog.MissingError](err); ok {
+			return c.writeMissing(cmd, missing)
+		}
 		if err != nil {
 			return err
 		}
@@ -195,6 +200,13 @@ func (s *sessionAudit) fault(kind, projection string, err error) error {
 	text := err.Error()
 	if st, ok := statusOf(err); ok {
 		text = statusText(st)
+	}
+	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+		text = (&eventlog.CorruptError{What: corrupt.What, Reason: corrupt.Reason}).Error()
+	}
+	// What keeps the log from being read keeps its records, too.
+	if slices.ContainsFunc(s.Faults, func(f auditFault) bool { return f.Text == text }) {
+		return nil
 	}
 	s.Faults = append(s.Faults, auditFault{kind, projection, text})
 	return nil

@@ -2,13 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
@@ -28,7 +24,7 @@ type localSource struct {
 // openLocal opens a directory that holds a store.
 func openLocal(dir string, stderr io.Writer) (*localSource, error) {
 	// Opening makes a store where there is none, and that would be found in order.
-	if _, err := os.Stat(filepath.Join(dir, "FORMAT")); errors.Is(err, fs.ErrNotExist) {
+	if !disklog.Exists(dir) {
 		return nil, usageError{fmt.Errorf("--embedded: %s holds no event log", dir)}
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -9,10 +9,13 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // The kinds of what can be wrong.
 const (
+	faultOfStore      = "store"
 	faultOfLog        = "log"
 	faultOfWitness    = "witness"
 	faultOfRecords    = "records"
@@ -65,6 +68,26 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 		err = fmt.Errorf("%d of %d sessions are not what they were", faulty, len(found))
 	}
 	return err
+}
+
+// writeMissing writes what is missing of a store that does not open for it.
+func (c *client) writeMissing(cmd *cobra.Command, missing *disklog.MissingError) error {
+	var found sessionAudit
+	for _, fault := range missing.Missing {
+		found.Faults = append(found.Faults, auditFault{Kind: faultOfStore, Text: fault})
+	}
+	if c.json {
+		if err := writeLines(cmd.OutOrStdout(), []sessionAudit{found}); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range found.Faults {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), f); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%s holds less than the event log left there; nothing in it was changed or checked", missing.Dir)
 }
 
 func writeAuditText(cmd *cobra.Command, found []sessionAudit) error {

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestVerifyReportsLoss takes files of a store away or cuts them: each loss is a
+// sentence, and the exit code says that something is wrong.
+func TestVerifyReportsLoss(t *testing.T) {
+	cut := func(name string) error {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(name, info.Size()/2)
+	}
+	flip := func(name string) error {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		content[len(content)/4] ^= 1
+		return os.WriteFile(name, content, 0o600)
+	}
+	for _, test := range []struct {
+		name, pattern string
+		fault         func(string) error
+		want          string
+		others        bool // are sound
+	}{
+		{name: "a table is missing", pattern: "db/*.sst", fault: os.Remove, want: "store: db/"},
+		{name: "a table is cut", pattern: "db/*.sst", fault: cut, want: "store: db/"},
+		{name: "values are missing", pattern: "db/*.blob", fault: os.Remove, want: "long: log: event ", others: true},
+		{name: "values are cut", pattern: "db/*.blob", fault: cut, want: "long: log: event ", others: true},
+		{name: "values are damaged", pattern: "db/*.blob", fault: flip, want: "long: log: event ", others: true},
+		{name: "the manifest is missing", pattern: "db/MANIFEST-*", fault: os.Remove, want: "store: db/MANIFEST-"},
+		{name: "the marker is missing", pattern: "db/marker.manifest.*", fault: os.Remove, want: "store: db/marker.manifest."},
+		{name: "the format is missing", pattern: "FORMAT", fault: os.Remove, want: "store: FORMAT is missing"},
+		{name: "all is missing", pattern: "db", fault: os.RemoveAll, want: "store: the directory db is missing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			makeStore(t, dir, "long", strings.Repeat("said at length ", 500))
+			makeStore(t, dir, "short", "two")
+			found, err := filepath.Glob(filepath.Join(dir, test.pattern))
+			if err != nil || len(found) == 0 {
+				t.Fatalf("%v, %v", found, err)
+			}
+			if test.others {
+				found = found[:1] // of the first session
+			}
+			for _, name := range found {
+				if err := test.fault(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, out, stderr := runVerify(t, "--embedded", dir)
+			if code != ExitFailure || !strings.Contains(out, test.want) {
+				t.Errorf("exit %d, want %q in\n%s%s", code, test.want, out, stderr)
+			}
+			for _, line := range strings.Split(out+stderr, "\n") {
+				if strings.HasPrefix(line, "goroutine ") || strings.Contains(line, "attached stack trace") || strings.HasPrefix(line, "  |") {
+					t.Errorf("a trace: %s", line)
+				}
+			}
+			if strings.Count(out, "long: ") > 1 {
+				t.Errorf("one fault is reported more than once:\n%s", out)
+			}
+			if code, out, stderr := runVerify(t, "--embedded", dir, "--json"); code != ExitFailure || !strings.Contains(out, `"faults":[{`) {
+				t.Errorf("as JSON: exit %d, %s%s", code, out, stderr)
+			}
+			if !test.others {
+				return
+			}
+			if code, out, stderr := runVerify(t, "--embedded", dir, "--session", "short"); code != ExitOK {
+				t.Errorf("the other session: exit %d, %s%s", code, out, stderr)
+			}
+		})
+	}
+}
