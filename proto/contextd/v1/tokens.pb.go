@@ -262,7 +262,8 @@ type ExplainCallResponse struct {
 	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	// What it was made from.
 	Projection *Projection `protobuf:"bytes,2,opt,name=projection,proto3" json:"projection,omitempty"`
-	// The text stands in the context that was sent.
+	// The text could be read in the context that was sent, as its format has it:
+	// what is sealed or binary is no text.
 	Seen bool `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	// Where the text stands in the log or in what contextd wrote, in order, at
 	// most 100.

@@ -139,6 +139,7 @@ type explainer struct {
 	search
 	head    eventlog.Seq
 	summary *summarize.Summary // the one in force; nil if there was none
+	sent    sentBytes
 
 	places    map[place]shownBlock
 	causes    []collapse
@@ -154,16 +155,15 @@ func (x *explainer) explain(ctx context.Context, messages []Message) (bool, []Si
 	if x.causes, err = x.engine.collapses(ctx, x.sessionID, x.record); err != nil {
 		return false, nil, err
 	}
+	x.sent = readSent(messages)
 	x.lookUp()
 	x.written()
 	seen, err := x.logged(ctx)
 	if err != nil || x.pointer != nil {
 		return seen, x.sightings, err
 	}
-	for i := range messages {
-		seen = seen || x.anySent(messages[i].Blocks)
-	}
-	return seen, x.sightings, nil
+	x.formatted()
+	return x.sent.anywhere(x.text), x.sightings, nil
 }
 
 func (x *explainer) missing() error {

@@ -133,9 +133,11 @@ func blocksOf(e eventlog.Event) []eventlog.Block {
 func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
 	at := place{e.Seq, index}
 	shown, said := x.places[at]
-	held, seen := x.held(b), x.anySent(shown.sent)
+	whole := shown.here && shown.edit == nil
+	gone := whole && x.sent.gone(at, b)
+	held, seen := x.held(b), x.readIn(&x.sent, at, shown.sent)
 	if x.pointer != nil {
-		held, seen = true, shown.here && shown.edit == nil
+		held, seen = true, whole && !gone && !x.sent.described[at]
 	}
 	if !held && !seen {
 		return false, false
@@ -152,6 +154,12 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 		s.Shown, s.Reason = ShownCollapsed, x.left(shown.group)
 	case shown.edit != nil:
 		s.Shown, s.Reason = shownAs(shown.edit.Kind), shown.edit.Reducer+": "+shown.edit.Reason
+	case gone:
+		s.Shown, s.Reason = ShownOmitted, "not sent: the format leaves it out"
+	case x.sent.described[at]:
+		s.Shown, s.Reason = ShownStubbed, "the format shows a text in its place"
+	case !seen && !x.in(readableOf(b)):
+		s.Shown, s.Reason = ShownVerbatim, "it stands where no model reads it: in a seal, in binary data or in markup"
 	case !seen:
 		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
 	case !held && !x.in(textsOf(b, asSent)):

@@ -15,6 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -36,11 +37,16 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 		add := func(body eventlog.Body) {
 			out = append(out, eventlog.Event{ID: fmt.Sprintf("%d-%d", i, len(out)), Body: body})
 		}
+		model := rapid.SampledFrom([]string{"claude-x", "gpt-5", "gemini-2.5-pro", ""}).Draw(t, "model")
 		say := func(role eventlog.Role, blocks ...eventlog.Block) {
-			add(&eventlog.Message{Role: role, Blocks: blocks, Pinned: rapid.IntRange(0, 30).Draw(t, "pinned") == 0})
+			add(&eventlog.Message{Role: role, Blocks: blocks, Model: model, Pinned: rapid.IntRange(0, 30).Draw(t, "pinned") == 0})
 		}
 		if i == 0 || rapid.IntRange(0, 4).Draw(t, "user") == 0 {
-			say(eventlog.RoleUser, eventlog.Text{Text: genWords().Draw(t, "said")})
+			said := []eventlog.Block{eventlog.Text{Text: genWords().Draw(t, "said")}}
+			if rapid.IntRange(0, 3).Draw(t, "shows") == 0 {
+				said = append(said, eventlog.Media{MIMEType: "image/png", URI: "https://example.com/leak.png", Tokens: 100})
+			}
+			say(eventlog.RoleUser, said...)
 		}
 		switch rapid.IntRange(0, 6).Draw(t, "beside") {
 		case 0:
@@ -63,7 +69,10 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 		}
 		blocks := []eventlog.Block{eventlog.Text{Text: genWords().Draw(t, "answer")}}
 		if rapid.Bool().Draw(t, "thinks") {
-			blocks = append([]eventlog.Block{eventlog.Thinking{Text: genWords().Draw(t, "thought")}}, blocks...)
+			blocks = append([]eventlog.Block{genSealed(t, i)}, blocks...)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "searches") == 0 {
+			blocks = append(blocks, eventlog.ProviderBlock{Provider: "openai", JSON: `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"E4217 leak"}}`})
 		}
 		var results []eventlog.Block
 		for c := range rapid.IntRange(0, 2).Draw(t, "calls") {
@@ -85,6 +94,23 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 	})
 }
 
+// seal is what looks like words and is none.
+const seal = "leakE4217abc"
+
+// genSealed draws reasoning that a provider sealed in one of its ways, or did not.
+func genSealed(t *rapid.T, i int) eventlog.Thinking {
+	thought := eventlog.Thinking{Text: fmt.Sprintf("thought %d: %s", i, genWords().Draw(t, "thought"))}
+	switch rapid.IntRange(0, 4).Draw(t, "sealed") {
+	case 0:
+		thought.Signature = seal
+	case 1:
+		thought.EncryptedContent = seal
+	case 2:
+		return eventlog.Thinking{RedactedData: seal}
+	}
+	return thought
+}
+
 // inJSON puts a string in an object, with or without whitespace.
 func inJSON(t *rapid.T, s string) string {
 	object := map[string]any{"path": s, "depth": 1.0}
@@ -98,37 +124,58 @@ func inJSON(t *rapid.T, s string) string {
 	return string(out)
 }
 
-// sentTexts reads the texts out of blocks as they were sent.
+// opaque are the members of which a model reads nothing, in any format.
+var opaque = []string{
+	"type", "role", "status", "signature", "encrypted_content", "redacted_data", "data", "thoughtSignature", "thought_signature", "file_data",
+}
+
+// sentTexts reads the texts out of a message as it was sent in any format: all strings but
+// the opaque ones, and what is JSON in them.
 func sentTexts(t *rapid.T, raw json.RawMessage) []string {
-	var blocks []map[string]struct {
-		Text      string          `json:"text"`
-		CallID    string          `json:"call_id"`
-		Name      string          `json:"name"`
-		Tool      string          `json:"tool_name"`
-		Arguments json.RawMessage `json:"arguments_json"`
-		Content   json.RawMessage `json:"content"`
-	}
-	if err := json.Unmarshal(raw, &blocks); err != nil {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
 		t.Fatal(err)
 	}
+	var members map[string]json.RawMessage
+	var items []json.RawMessage
+	switch value := value.(type) {
+	case string:
+		if strings.HasPrefix(value, "data:") {
+			return nil
+		}
+		return []string{value}
+	case []any:
+		if err := json.Unmarshal(raw, &items); err != nil {
+			t.Fatal(err)
+		}
+	case map[string]any:
+		if err := json.Unmarshal(raw, &members); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var out []string
-	for _, block := range blocks {
-		for _, b := range block {
-			out = append(out, b.CallID, b.Text, b.Name, b.Tool, string(b.Arguments))
-			if b.Content != nil {
-				out = append(out, sentTexts(t, b.Content)...)
+	for _, item := range items {
+		out = append(out, sentTexts(t, item)...)
+	}
+	for name, member := range members {
+		switch {
+		case slices.Contains(opaque, name):
+		case slices.Contains([]string{"arguments_json", "arguments", "input", "args", "response", "json"}, name):
+			text := string(member)
+			if json.Unmarshal(member, &text) != nil {
+				text = string(member)
 			}
-			var arguments map[string]any
-			if b.Arguments == nil {
+			out = append(out, text)
+			var of map[string]any
+			if json.Unmarshal([]byte(text), &of) != nil {
 				continue
 			}
-			if err := json.Unmarshal(b.Arguments, &arguments); err != nil {
-				t.Fatal(err)
-			}
-			for name, value := range arguments {
+			for name, value := range of {
 				s, _ := value.(string)
 				out = append(out, name, s)
 			}
+		default:
+			out = append(out, sentTexts(t, member)...)
 		}
 	}
 	return out
@@ -145,11 +192,7 @@ type sentMessage struct {
 func readSent(t *rapid.T, c *assemble.Context) []sentMessage {
 	out := make([]sentMessage, len(c.Messages))
 	for i, m := range c.Messages {
-		var message struct{ Blocks json.RawMessage }
-		if err := json.Unmarshal(m.JSON, &message); err != nil {
-			t.Fatal(err)
-		}
-		out[i] = sentMessage{m.Seqs, m.Origin, sentTexts(t, message.Blocks)}
+		out[i] = sentMessage{m.Seqs, m.Origin, sentTexts(t, m.JSON)}
 	}
 	return out
 }
@@ -172,6 +215,8 @@ func genNeedle(t *rapid.T, sent []sentMessage) string {
 	return string(runes[from : from+1+rapid.IntRange(0, min(30, len(runes)-from-1)).Draw(t, "runes")])
 }
 
+var formats = []string{render.NameContextd, render.NameAnthropic, render.NameOpenAIChat, render.NameOpenAIResponses, render.NameGemini}
+
 // TestExplainTellsWhatWasSent holds what Explain says against the bytes of the
 // context, message by message.
 func TestExplainTellsWhatWasSent(t *testing.T) {
@@ -188,6 +233,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 			req.Policy.Projection.Name = projection.HarnessView
 		}
 		req.Budget = budget.Spec{MaxTokens: rapid.SampledFrom([]uint64{2500, 4000, 20_000}).Draw(t, "max_tokens"), Tokenizer: budget.TokenizerO200K}
+		req.Budget.Format = rapid.SampledFrom(formats).Draw(t, "format")
 		var sent *assemble.Context
 		for i := range rapid.IntRange(2, 40).Draw(t, "stretches") {
 			push(t, store, "s", genStretch(i).Draw(t, "stretch")...)
@@ -218,7 +264,39 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 			}
 			checkExplanation(t, got, messages, text)
 		}
+		checkThoughts(t, engine, store, messages)
 	})
+}
+
+// checkThoughts holds what Explain says of every piece of reasoning, by its text and by its
+// pointer, against the bytes of the messages: it was seen if all of it can be read there.
+func checkThoughts(t *rapid.T, engine *assemble.Engine, store eventlog.Store, sent []sentMessage) {
+	for e, err := range store.Read(context.Background(), "s", 1, 1<<40) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok {
+			continue
+		}
+		thought, ok := m.Blocks[0].(eventlog.Thinking)
+		if !ok || thought.Text == "" {
+			continue
+		}
+		there := slices.ContainsFunc(sent, func(m sentMessage) bool { return slices.Contains(m.seqs, e.Seq) && m.holds(thought.Text) })
+		word, _, _ := strings.Cut(thought.Text, ":")
+		for _, text := range []string{word + ":", fmt.Sprintf("ctx:%d.0", e.Seq)} {
+			got, err := engine.Explain(context.Background(), "s", 0, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range got.Sightings {
+				if s.Seq == e.Seq && s.Block == 0 && s.Seen != there {
+					t.Fatalf("%q of event %d was seen: %v, because %q; the bytes say %v", text, e.Seq, s.Seen, s.Reason, there)
+				}
+			}
+		}
+	}
 }
 
 func compactNow(t *rapid.T, engine *assemble.Engine) {
@@ -263,8 +341,8 @@ func checkExplanation(t *rapid.T, got assemble.Explanation, sent []sentMessage, 
 		t.Fatalf("%q was seen in what contextd wrote: %+v", text, got.Sightings)
 	}
 	for _, m := range sent {
-		if len(m.seqs) == 0 {
-			continue // the digest, or a result that the log does not hold
+		if len(m.seqs) == 0 || seenAt[0] {
+			continue // the digest, which others may join, or a result that the log does not hold
 		}
 		seen := slices.ContainsFunc(m.seqs, func(seq eventlog.Seq) bool { return seenAt[seq] })
 		if m.holds(text) && !seen {
@@ -272,19 +350,11 @@ func checkExplanation(t *rapid.T, got assemble.Explanation, sent []sentMessage, 
 		}
 	}
 	for seq, seen := range seenAt {
-		if seen && seq > 0 && !holds(func(m sentMessage) bool { return m.stands(sent, seq) }) {
+		// A result that contextd made up stands in a message of no event, or in that of others.
+		if seen && seq > 0 && !holds(func(m sentMessage) bool { return slices.Contains(m.seqs, seq) }) && !strings.Contains(interrupted, text) {
 			t.Fatalf("%q was seen at event %d, whose messages do not hold it: %+v", text, seq, got.Sightings)
 		}
 	}
 }
 
-// stands reports whether the message is of the event, or answers a call of it for want
-// of a result.
-func (m sentMessage) stands(sent []sentMessage, seq eventlog.Seq) bool {
-	if len(m.seqs) > 0 || m.origin == render.Summary {
-		return slices.Contains(m.seqs, seq)
-	}
-	return slices.ContainsFunc(sent, func(calls sentMessage) bool {
-		return slices.Contains(calls.seqs, seq) && slices.Contains(calls.texts, m.texts[0])
-	})
-}
+const interrupted = reduce.InterruptedText

@@ -26,9 +26,25 @@ func newSearch(text string) search {
 // held reports whether the block holds the text as it stands in the log.
 func (q search) held(b eventlog.Block) bool { return q.in(textsOf(b, asLogged)) }
 
-// anySent reports whether one of the blocks holds the text as it is sent.
-func (q search) anySent(blocks []eventlog.Block) bool {
-	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool { return q.in(textsOf(b, asSent)) })
+// readIn reports whether the text can be read in one of the blocks of a place as the format
+// sent it. Reasoning is there whole or not at all.
+func (q search) readIn(sent *sentBytes, at place, blocks []eventlog.Block) bool {
+	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
+		if !q.in(textsOf(b, asSent)) {
+			return false
+		}
+		switch b := b.(type) {
+		case eventlog.Thinking:
+			return sent.of(at.seq, b.Text)
+		case eventlog.ToolResult:
+			if reduce.BodyText(b) == reduce.InterruptedText { // of no event: contextd made it up
+				return sent.anywhere(q.text)
+			}
+			return sent.of(at.seq, q.text)
+		default:
+			return sent.of(at.seq, q.text)
+		}
+	})
 }
 
 func (q search) in(texts []string) bool {
