@@ -52,6 +52,28 @@ func (e *HeadMismatchError) Error() string {
 	return fmt.Sprintf("expected_head is %d but the log's head is %d", e.Expected, e.Actual)
 }
 
+// LostError says that a log is not, or no longer, the one that a client knows: it is
+// gone, another has its id, or it ends before what the client saw. Nothing was stored.
+type LostError struct {
+	Session string
+	// Known is the newest event that the client knows of, Head that of the log now; 0
+	// if there is none.
+	Known, Head Seq
+	// Replaced is set if the session is another.
+	Replaced bool
+}
+
+func (e *LostError) Error() string {
+	what := "the store has none of them"
+	switch {
+	case e.Replaced:
+		what = "another session has its id by now"
+	case e.Head > 0:
+		what = fmt.Sprintf("the store has %d of them", e.Head)
+	}
+	return fmt.Sprintf("the log of session %q is lost: the client knows %d events, and %s", e.Session, e.Known, what)
+}
+
 // InvalidError says which field of the input is wrong and why. Nothing was
 // stored.
 type InvalidError struct {

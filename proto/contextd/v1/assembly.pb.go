@@ -250,7 +250,10 @@ type AssembleContextRequest struct {
 	// header's session_id, its projection, which ListProjections has, the tokens by tier,
 	// and the messages as values, which json has. With have, what is sent is then
 	// proportional to what is new.
-	Brief         bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
+	Brief bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
+	// Assemble only from the log that the client knows; see AppendEventsRequest.
+	// Absent: from whatever log there is.
+	Known         *LogMark `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +356,13 @@ func (x *AssembleContextRequest) GetBrief() bool {
 		return x.Brief
 	}
 	return false
+}
+
+func (x *AssembleContextRequest) GetKnown() *LogMark {
+	if x != nil {
+		return x.Known
+	}
+	return nil
 }
 
 // A part of the context: one header, then chunks, then one trailer.
@@ -1403,7 +1413,7 @@ var File_contextd_v1_assembly_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\n" +
-	"\x1acontextd/v1/assembly.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x18contextd/v1/policy.proto\x1a\x1ccontextd/v1/projection.proto\"\x9a\x03\n" +
+	"\x1acontextd/v1/assembly.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x18contextd/v1/policy.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x19contextd/v1/session.proto\"\x9a\x03\n" +
 	"\tInjection\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04name\x12\xb8\x02\n" +
@@ -1415,7 +1425,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12@\n" +
 	"\vprefix_hash\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\n" +
 	"prefixHash:\x8a\x01\xbaH\x86\x01\x1a\x83\x01\n" +
-	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\xed\x04\n" +
+	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\x99\x05\n" +
 	"\x16AssembleContextRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x1f\n" +
@@ -1431,7 +1441,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\apreview\x18\b \x01(\bR\apreview\x121\n" +
 	"\x0fidempotency_key\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x14\n" +
 	"\x05brief\x18\n" +
-	" \x01(\bR\x05briefB\f\n" +
+	" \x01(\bR\x05brief\x12*\n" +
+	"\x05known\x18\v \x01(\v2\x14.contextd.v1.LogMarkR\x05knownB\f\n" +
 	"\n" +
 	"_as_of_seq\"\xc3\x01\n" +
 	"\x17AssembleContextResponse\x124\n" +
@@ -1561,11 +1572,12 @@ var file_contextd_v1_assembly_proto_goTypes = []any{
 	(*Budget)(nil),                    // 17: contextd.v1.Budget
 	(*Policy)(nil),                    // 18: contextd.v1.Policy
 	(Format)(0),                       // 19: contextd.v1.Format
-	(*Projection)(nil),                // 20: contextd.v1.Projection
-	(*BudgetReport)(nil),              // 21: contextd.v1.BudgetReport
-	(*CacheReport)(nil),               // 22: contextd.v1.CacheReport
-	(*Message)(nil),                   // 23: contextd.v1.Message
-	(*Event)(nil),                     // 24: contextd.v1.Event
+	(*LogMark)(nil),                   // 20: contextd.v1.LogMark
+	(*Projection)(nil),                // 21: contextd.v1.Projection
+	(*BudgetReport)(nil),              // 22: contextd.v1.BudgetReport
+	(*CacheReport)(nil),               // 23: contextd.v1.CacheReport
+	(*Message)(nil),                   // 24: contextd.v1.Message
+	(*Event)(nil),                     // 25: contextd.v1.Event
 }
 var file_contextd_v1_assembly_proto_depIdxs = []int32{
 	16, // 0: contextd.v1.Injection.blocks:type_name -> contextd.v1.Block
@@ -1574,32 +1586,33 @@ var file_contextd_v1_assembly_proto_depIdxs = []int32{
 	19, // 3: contextd.v1.AssembleContextRequest.format:type_name -> contextd.v1.Format
 	1,  // 4: contextd.v1.AssembleContextRequest.injections:type_name -> contextd.v1.Injection
 	2,  // 5: contextd.v1.AssembleContextRequest.have:type_name -> contextd.v1.Have
-	5,  // 6: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
-	9,  // 7: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
-	11, // 8: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	20, // 9: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
-	21, // 10: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
-	22, // 11: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
-	6,  // 12: contextd.v1.ContextHeader.have_broken:type_name -> contextd.v1.PrefixBreak
-	7,  // 13: contextd.v1.ContextHeader.conversions:type_name -> contextd.v1.Conversion
-	8,  // 14: contextd.v1.ContextHeader.cache_breakpoints:type_name -> contextd.v1.CacheBreakpoint
-	10, // 15: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
-	23, // 16: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
-	0,  // 17: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
-	24, // 18: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
-	17, // 19: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
-	18, // 20: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
-	19, // 21: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
-	1,  // 22: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
-	5,  // 23: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
-	9,  // 24: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
-	11, // 25: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	15, // 26: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	20, // 6: contextd.v1.AssembleContextRequest.known:type_name -> contextd.v1.LogMark
+	5,  // 7: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
+	9,  // 8: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
+	11, // 9: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	21, // 10: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
+	22, // 11: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
+	23, // 12: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
+	6,  // 13: contextd.v1.ContextHeader.have_broken:type_name -> contextd.v1.PrefixBreak
+	7,  // 14: contextd.v1.ContextHeader.conversions:type_name -> contextd.v1.Conversion
+	8,  // 15: contextd.v1.ContextHeader.cache_breakpoints:type_name -> contextd.v1.CacheBreakpoint
+	10, // 16: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
+	24, // 17: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
+	0,  // 18: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
+	25, // 19: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
+	17, // 20: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
+	18, // 21: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
+	19, // 22: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
+	1,  // 23: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
+	5,  // 24: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
+	9,  // 25: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
+	11, // 26: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	15, // 27: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_assembly_proto_init() }
@@ -1612,6 +1625,7 @@ func file_contextd_v1_assembly_proto_init() {
 	file_contextd_v1_format_proto_init()
 	file_contextd_v1_policy_proto_init()
 	file_contextd_v1_projection_proto_init()
+	file_contextd_v1_session_proto_init()
 	file_contextd_v1_assembly_proto_msgTypes[2].OneofWrappers = []any{}
 	file_contextd_v1_assembly_proto_msgTypes[3].OneofWrappers = []any{
 		(*AssembleContextResponse_Header)(nil),

@@ -33,7 +33,11 @@ type AppendEventsRequest struct {
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Append only if the newest seq is this one; 0: only if the session is empty.
 	// Absent: append whatever the head is.
-	ExpectedHead  *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
+	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
+	// Append only to the log that the client knows, however much others appended to it
+	// since. Where it is another, or shorter, FAILED_PRECONDITION with the reason
+	// LOG_LOST. Absent: append to whatever log there is, or to a new one.
+	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -89,6 +93,13 @@ func (x *AppendEventsRequest) GetExpectedHead() uint64 {
 	return 0
 }
 
+func (x *AppendEventsRequest) GetKnown() *LogMark {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
 // The batch is in the log, and durable where the store is.
 type AppendEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -99,7 +110,10 @@ type AppendEventsResponse struct {
 	// One per event, in the order of the request.
 	Receipts []*EventReceipt `protobuf:"bytes,3,rep,name=receipts,proto3" json:"receipts,omitempty"`
 	// Estimate under the budget of the last assembly. Absent before the first.
-	Budget        *BudgetReport `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
+	Budget *BudgetReport `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
+	// The log as it is now: what to send as known next time. Absent: the session was
+	// deleted meanwhile.
+	Mark          *LogMark `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +172,13 @@ func (x *AppendEventsResponse) GetReceipts() []*EventReceipt {
 func (x *AppendEventsResponse) GetBudget() *BudgetReport {
 	if x != nil {
 		return x.Budget
+	}
+	return nil
+}
+
+func (x *AppendEventsResponse) GetMark() *LogMark {
+	if x != nil {
+		return x.Mark
 	}
 	return nil
 }
@@ -465,18 +486,20 @@ var File_contextd_v1_log_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15contextd/v1/log.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\"\xf4\x01\n" +
+	"\x15contextd/v1/log.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x19contextd/v1/session.proto\"\xa0\x02\n" +
 	"\x13AppendEventsRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x124\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.contextd.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\x12(\n" +
-	"\rexpected_head\x18\x03 \x01(\x04H\x00R\fexpectedHead\x88\x01\x01B\x10\n" +
-	"\x0e_expected_head\"\xb8\x01\n" +
+	"\rexpected_head\x18\x03 \x01(\x04H\x00R\fexpectedHead\x88\x01\x01\x12*\n" +
+	"\x05known\x18\x04 \x01(\v2\x14.contextd.v1.LogMarkR\x05knownB\x10\n" +
+	"\x0e_expected_head\"\xe2\x01\n" +
 	"\x14AppendEventsResponse\x12\x1b\n" +
 	"\tfirst_seq\x18\x01 \x01(\x04R\bfirstSeq\x12\x19\n" +
 	"\blast_seq\x18\x02 \x01(\x04R\alastSeq\x125\n" +
 	"\breceipts\x18\x03 \x03(\v2\x19.contextd.v1.EventReceiptR\breceipts\x121\n" +
-	"\x06budget\x18\x04 \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\"q\n" +
+	"\x06budget\x18\x04 \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\x12(\n" +
+	"\x04mark\x18\x05 \x01(\v2\x14.contextd.v1.LogMarkR\x04mark\"q\n" +
 	"\fEventReceipt\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1c\n" +
@@ -520,20 +543,23 @@ var file_contextd_v1_log_proto_goTypes = []any{
 	(*ReadEventsRequest)(nil),         // 5: contextd.v1.ReadEventsRequest
 	(*ReadEventsResponse)(nil),        // 6: contextd.v1.ReadEventsResponse
 	(*Event)(nil),                     // 7: contextd.v1.Event
-	(*BudgetReport)(nil),              // 8: contextd.v1.BudgetReport
+	(*LogMark)(nil),                   // 8: contextd.v1.LogMark
+	(*BudgetReport)(nil),              // 9: contextd.v1.BudgetReport
 }
 var file_contextd_v1_log_proto_depIdxs = []int32{
 	7, // 0: contextd.v1.AppendEventsRequest.events:type_name -> contextd.v1.Event
-	2, // 1: contextd.v1.AppendEventsResponse.receipts:type_name -> contextd.v1.EventReceipt
-	8, // 2: contextd.v1.AppendEventsResponse.budget:type_name -> contextd.v1.BudgetReport
-	0, // 3: contextd.v1.AppendEventStreamRequest.append:type_name -> contextd.v1.AppendEventsRequest
-	1, // 4: contextd.v1.AppendEventStreamResponse.appended:type_name -> contextd.v1.AppendEventsResponse
-	7, // 5: contextd.v1.ReadEventsResponse.events:type_name -> contextd.v1.Event
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	8, // 1: contextd.v1.AppendEventsRequest.known:type_name -> contextd.v1.LogMark
+	2, // 2: contextd.v1.AppendEventsResponse.receipts:type_name -> contextd.v1.EventReceipt
+	9, // 3: contextd.v1.AppendEventsResponse.budget:type_name -> contextd.v1.BudgetReport
+	8, // 4: contextd.v1.AppendEventsResponse.mark:type_name -> contextd.v1.LogMark
+	0, // 5: contextd.v1.AppendEventStreamRequest.append:type_name -> contextd.v1.AppendEventsRequest
+	1, // 6: contextd.v1.AppendEventStreamResponse.appended:type_name -> contextd.v1.AppendEventsResponse
+	7, // 7: contextd.v1.ReadEventsResponse.events:type_name -> contextd.v1.Event
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_log_proto_init() }
@@ -543,6 +569,7 @@ func file_contextd_v1_log_proto_init() {
 	}
 	file_contextd_v1_budget_proto_init()
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_session_proto_init()
 	file_contextd_v1_log_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

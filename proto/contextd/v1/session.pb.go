@@ -59,7 +59,11 @@ type Session struct {
 	// The store cannot read the session whole: calls for it answer DATA_LOSS. Set by
 	// ListSessions alone, where the fields that cannot be read are absent. False:
 	// nothing is known to be wrong with it.
-	Damaged       bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
+	Damaged bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
+	// Tells the session from others that had its session_id before or will have it
+	// later, in this store and in others: a deleted session that is made again, and one
+	// in a store that was lost, have another. It stays as long as the session does.
+	Incarnation   string `protobuf:"bytes,14,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +189,71 @@ func (x *Session) GetDamaged() bool {
 	return false
 }
 
+func (x *Session) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+// What a client knows of a log because it appended to it. A daemon that keeps its data
+// in memory forgets logs when it ends, sessions are deleted, backups are restored:
+// whoever sends its newest mark learns it, instead of going on in a log that lacks what
+// came before.
+type LogMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session's; see Session.
+	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The log has this event, and all before it. 0: the client knows of none.
+	HeadSeq       uint64 `protobuf:"varint,2,opt,name=head_seq,json=headSeq,proto3" json:"head_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogMark) Reset() {
+	*x = LogMark{}
+	mi := &file_contextd_v1_session_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogMark) ProtoMessage() {}
+
+func (x *LogMark) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_session_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogMark.ProtoReflect.Descriptor instead.
+func (*LogMark) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LogMark) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *LogMark) GetHeadSeq() uint64 {
+	if x != nil {
+		return x.HeadSeq
+	}
+	return 0
+}
+
 // Makes an empty session with settings of its own. AppendEvents makes one with
 // the daemon's defaults, so this call is needed for settings only.
 type CreateSessionRequest struct {
@@ -204,7 +273,7 @@ type CreateSessionRequest struct {
 
 func (x *CreateSessionRequest) Reset() {
 	*x = CreateSessionRequest{}
-	mi := &file_contextd_v1_session_proto_msgTypes[1]
+	mi := &file_contextd_v1_session_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +285,7 @@ func (x *CreateSessionRequest) String() string {
 func (*CreateSessionRequest) ProtoMessage() {}
 
 func (x *CreateSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[1]
+	mi := &file_contextd_v1_session_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +298,7 @@ func (x *CreateSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSessionRequest.ProtoReflect.Descriptor instead.
 func (*CreateSessionRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{1}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateSessionRequest) GetSessionId() string {
@@ -271,7 +340,7 @@ type CreateSessionResponse struct {
 
 func (x *CreateSessionResponse) Reset() {
 	*x = CreateSessionResponse{}
-	mi := &file_contextd_v1_session_proto_msgTypes[2]
+	mi := &file_contextd_v1_session_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -283,7 +352,7 @@ func (x *CreateSessionResponse) String() string {
 func (*CreateSessionResponse) ProtoMessage() {}
 
 func (x *CreateSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[2]
+	mi := &file_contextd_v1_session_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -296,7 +365,7 @@ func (x *CreateSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSessionResponse.ProtoReflect.Descriptor instead.
 func (*CreateSessionResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{2}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateSessionResponse) GetSession() *Session {
@@ -317,7 +386,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_contextd_v1_session_proto_msgTypes[3]
+	mi := &file_contextd_v1_session_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +398,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[3]
+	mi := &file_contextd_v1_session_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +411,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{3}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetSessionRequest) GetSessionId() string {
@@ -363,7 +432,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_contextd_v1_session_proto_msgTypes[4]
+	mi := &file_contextd_v1_session_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -375,7 +444,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[4]
+	mi := &file_contextd_v1_session_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -388,7 +457,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{4}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -413,7 +482,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_contextd_v1_session_proto_msgTypes[5]
+	mi := &file_contextd_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +494,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[5]
+	mi := &file_contextd_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +507,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListSessionsRequest) GetPageSize() uint32 {
@@ -475,7 +544,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_contextd_v1_session_proto_msgTypes[6]
+	mi := &file_contextd_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +556,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[6]
+	mi := &file_contextd_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +569,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -533,7 +602,7 @@ type ForkSessionRequest struct {
 
 func (x *ForkSessionRequest) Reset() {
 	*x = ForkSessionRequest{}
-	mi := &file_contextd_v1_session_proto_msgTypes[7]
+	mi := &file_contextd_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +614,7 @@ func (x *ForkSessionRequest) String() string {
 func (*ForkSessionRequest) ProtoMessage() {}
 
 func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[7]
+	mi := &file_contextd_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +627,7 @@ func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkSessionRequest.ProtoReflect.Descriptor instead.
 func (*ForkSessionRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ForkSessionRequest) GetSessionId() string {
@@ -593,7 +662,7 @@ type ForkSessionResponse struct {
 
 func (x *ForkSessionResponse) Reset() {
 	*x = ForkSessionResponse{}
-	mi := &file_contextd_v1_session_proto_msgTypes[8]
+	mi := &file_contextd_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +674,7 @@ func (x *ForkSessionResponse) String() string {
 func (*ForkSessionResponse) ProtoMessage() {}
 
 func (x *ForkSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[8]
+	mi := &file_contextd_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +687,7 @@ func (x *ForkSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkSessionResponse.ProtoReflect.Descriptor instead.
 func (*ForkSessionResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ForkSessionResponse) GetSession() *Session {
@@ -640,7 +709,7 @@ type DeleteSessionRequest struct {
 
 func (x *DeleteSessionRequest) Reset() {
 	*x = DeleteSessionRequest{}
-	mi := &file_contextd_v1_session_proto_msgTypes[9]
+	mi := &file_contextd_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +721,7 @@ func (x *DeleteSessionRequest) String() string {
 func (*DeleteSessionRequest) ProtoMessage() {}
 
 func (x *DeleteSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[9]
+	mi := &file_contextd_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +734,7 @@ func (x *DeleteSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSessionRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSessionRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteSessionRequest) GetSessionId() string {
@@ -684,7 +753,7 @@ type DeleteSessionResponse struct {
 
 func (x *DeleteSessionResponse) Reset() {
 	*x = DeleteSessionResponse{}
-	mi := &file_contextd_v1_session_proto_msgTypes[10]
+	mi := &file_contextd_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +765,7 @@ func (x *DeleteSessionResponse) String() string {
 func (*DeleteSessionResponse) ProtoMessage() {}
 
 func (x *DeleteSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_session_proto_msgTypes[10]
+	mi := &file_contextd_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,14 +778,14 @@ func (x *DeleteSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSessionResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSessionResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 var File_contextd_v1_session_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbf\x04\n" +
+	"\x19contextd/v1/session.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x18contextd/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x04\n" +
 	"\aSession\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x19\n" +
@@ -735,10 +804,14 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\x06budget\x18\v \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12\x1d\n" +
 	"\n" +
 	"chain_head\x18\f \x01(\tR\tchainHead\x12\x18\n" +
-	"\adamaged\x18\r \x01(\bR\adamaged\x1a9\n" +
+	"\adamaged\x18\r \x01(\bR\adamaged\x12 \n" +
+	"\vincarnation\x18\x0e \x01(\tR\vincarnation\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"Q\n" +
+	"\aLogMark\x12+\n" +
+	"\vincarnation\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\vincarnation\x12\x19\n" +
+	"\bhead_seq\x18\x02 \x01(\x04R\aheadSeq\"\xf9\x02\n" +
 	"\x14CreateSessionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12+\n" +
@@ -791,38 +864,39 @@ func file_contextd_v1_session_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_session_proto_rawDescData
 }
 
-var file_contextd_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_contextd_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_contextd_v1_session_proto_goTypes = []any{
 	(*Session)(nil),               // 0: contextd.v1.Session
-	(*CreateSessionRequest)(nil),  // 1: contextd.v1.CreateSessionRequest
-	(*CreateSessionResponse)(nil), // 2: contextd.v1.CreateSessionResponse
-	(*GetSessionRequest)(nil),     // 3: contextd.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 4: contextd.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),   // 5: contextd.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 6: contextd.v1.ListSessionsResponse
-	(*ForkSessionRequest)(nil),    // 7: contextd.v1.ForkSessionRequest
-	(*ForkSessionResponse)(nil),   // 8: contextd.v1.ForkSessionResponse
-	(*DeleteSessionRequest)(nil),  // 9: contextd.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil), // 10: contextd.v1.DeleteSessionResponse
-	nil,                           // 11: contextd.v1.Session.LabelsEntry
-	nil,                           // 12: contextd.v1.CreateSessionRequest.LabelsEntry
-	nil,                           // 13: contextd.v1.ListSessionsRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Policy)(nil),                // 15: contextd.v1.Policy
-	(*Budget)(nil),                // 16: contextd.v1.Budget
+	(*LogMark)(nil),               // 1: contextd.v1.LogMark
+	(*CreateSessionRequest)(nil),  // 2: contextd.v1.CreateSessionRequest
+	(*CreateSessionResponse)(nil), // 3: contextd.v1.CreateSessionResponse
+	(*GetSessionRequest)(nil),     // 4: contextd.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 5: contextd.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),   // 6: contextd.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 7: contextd.v1.ListSessionsResponse
+	(*ForkSessionRequest)(nil),    // 8: contextd.v1.ForkSessionRequest
+	(*ForkSessionResponse)(nil),   // 9: contextd.v1.ForkSessionResponse
+	(*DeleteSessionRequest)(nil),  // 10: contextd.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil), // 11: contextd.v1.DeleteSessionResponse
+	nil,                           // 12: contextd.v1.Session.LabelsEntry
+	nil,                           // 13: contextd.v1.CreateSessionRequest.LabelsEntry
+	nil,                           // 14: contextd.v1.ListSessionsRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Policy)(nil),                // 16: contextd.v1.Policy
+	(*Budget)(nil),                // 17: contextd.v1.Budget
 }
 var file_contextd_v1_session_proto_depIdxs = []int32{
-	14, // 0: contextd.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	14, // 1: contextd.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	11, // 2: contextd.v1.Session.labels:type_name -> contextd.v1.Session.LabelsEntry
-	15, // 3: contextd.v1.Session.policy:type_name -> contextd.v1.Policy
-	16, // 4: contextd.v1.Session.budget:type_name -> contextd.v1.Budget
-	15, // 5: contextd.v1.CreateSessionRequest.policy:type_name -> contextd.v1.Policy
-	12, // 6: contextd.v1.CreateSessionRequest.labels:type_name -> contextd.v1.CreateSessionRequest.LabelsEntry
-	16, // 7: contextd.v1.CreateSessionRequest.budget:type_name -> contextd.v1.Budget
+	15, // 0: contextd.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	15, // 1: contextd.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	12, // 2: contextd.v1.Session.labels:type_name -> contextd.v1.Session.LabelsEntry
+	16, // 3: contextd.v1.Session.policy:type_name -> contextd.v1.Policy
+	17, // 4: contextd.v1.Session.budget:type_name -> contextd.v1.Budget
+	16, // 5: contextd.v1.CreateSessionRequest.policy:type_name -> contextd.v1.Policy
+	13, // 6: contextd.v1.CreateSessionRequest.labels:type_name -> contextd.v1.CreateSessionRequest.LabelsEntry
+	17, // 7: contextd.v1.CreateSessionRequest.budget:type_name -> contextd.v1.Budget
 	0,  // 8: contextd.v1.CreateSessionResponse.session:type_name -> contextd.v1.Session
 	0,  // 9: contextd.v1.GetSessionResponse.session:type_name -> contextd.v1.Session
-	13, // 10: contextd.v1.ListSessionsRequest.labels:type_name -> contextd.v1.ListSessionsRequest.LabelsEntry
+	14, // 10: contextd.v1.ListSessionsRequest.labels:type_name -> contextd.v1.ListSessionsRequest.LabelsEntry
 	0,  // 11: contextd.v1.ListSessionsResponse.sessions:type_name -> contextd.v1.Session
 	0,  // 12: contextd.v1.ForkSessionResponse.session:type_name -> contextd.v1.Session
 	13, // [13:13] is the sub-list for method output_type
@@ -845,7 +919,7 @@ func file_contextd_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_session_proto_rawDesc), len(file_contextd_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -26,6 +26,7 @@ const (
 	ReasonEventIDConflict   = "EVENT_ID_CONFLICT"
 	ReasonKeyConflict       = "IDEMPOTENCY_KEY_CONFLICT"
 	ReasonHeadMismatch      = "HEAD_MISMATCH"
+	ReasonLogLost           = "LOG_LOST"
 	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"
 	ReasonNothingShown      = "NOTHING_SHOWN"

@@ -99,6 +99,11 @@ func state(err error) *answer {
 	if errors.As(err, &nothing) {
 		return newAnswer(codes.FailedPrecondition, ReasonNothingShown, err).number("tokens", nothing.Tokens)
 	}
+	var lost *eventlog.LostError
+	if errors.As(err, &lost) {
+		a := badField(codes.FailedPrecondition, ReasonLogLost, "known", "append everything again, without it", err)
+		return a.number("known_seq", uint64(lost.Known)).number("head_seq", uint64(lost.Head)).resource("session", lost.Session)
+	}
 	var lacking *NotConfiguredError
 	if errors.As(err, &lacking) {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)

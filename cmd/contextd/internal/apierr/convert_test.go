@@ -64,6 +64,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&eventlog.HeadMismatchError{Expected: 1, Actual: 2}, codes.Aborted, "HEAD_MISMATCH", false,
 			[]string{"field expected_head", "expected_head=1", "head_seq=2"},
 		},
+		"log lost": {
+			&eventlog.LostError{Session: "s", Known: 8, Head: 2}, codes.FailedPrecondition, "LOG_LOST", false,
+			[]string{"resource session s", "field known", "known_seq=8", "head_seq=2"},
+		},
 		"over budget": {
 			&assemble.BudgetError{Target: 10, Needed: 20, Parts: []assemble.IrreduciblePart{{What: "small", Tokens: 1}, {What: "large", Seq: 4, Tokens: 19}}},
 			codes.FailedPrecondition, "BUDGET_EXCEEDED", false,

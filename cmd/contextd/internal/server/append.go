@@ -48,16 +48,19 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 		head := eventlog.Seq(req.GetExpectedHead())
 		expected = &head
 	}
-	return s.admitEvents(ctx, req.GetSessionId(), eventlog.Batch{Events: events, ExpectedHead: expected})
+	return s.admitEvents(ctx, req.GetSessionId(), eventlog.Batch{Events: events, ExpectedHead: expected}, req.GetKnown())
 }
 
 // admitEvents has events appended to the session that has the id, or makes it. Where
 // the session is deleted meanwhile, or somebody else makes it first, what was found out
 // of it is found out anew.
-func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch) (pendingAppend, error) {
+func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch, mark *contextdv1.LogMark) (pendingAppend, error) {
 	for {
 		known, err := s.settingsOf(ctx, id)
 		if err != nil {
+			return pendingAppend{}, err
+		}
+		if err := known.lost(id, mark); err != nil {
 			return pendingAppend{}, err
 		}
 		b.Of = &known.session.Incarnation
@@ -163,6 +166,7 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		bytes += p.sizes[i]
 	}
 	s.meter.Appended(ctx, s.clock().Sub(p.admitted), fresh, bytes)
+	out.Mark = s.markOf(ctx, p.sessionID)
 	out.Budget = s.estimate(ctx, p.sessionID)
 	return out, nil
 }
@@ -187,4 +191,14 @@ func (s *Server) estimate(ctx context.Context, id string) (out *contextdv1.Budge
 		return wire.BudgetReportToProto(report)
 	}
 	return nil
+}
+
+// markOf is what the client of an append knows of the log from now on: nothing if the
+// session was deleted meanwhile. The events are durable, so it fails no append.
+func (s *Server) markOf(ctx context.Context, id string) *contextdv1.LogMark {
+	session, err := s.store.Session(ctx, id)
+	if err != nil {
+		return nil
+	}
+	return wire.MarkToProto(session)
 }

@@ -25,7 +25,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
-	session, err := s.existing(ctx, req.GetSessionId())
+	session, err := s.existingAs(ctx, req.GetSessionId(), req.GetKnown())
 	if err != nil {
 		return err
 	}

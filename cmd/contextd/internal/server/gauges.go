@@ -36,6 +36,20 @@ type knownSession struct {
 	exists   bool
 }
 
+// lost returns *eventlog.LostError unless the session's log is the one that a client
+// knows, and has what it knows. A client that names none takes what there is.
+func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
+	if mark == nil {
+		return nil
+	}
+	seen := eventlog.Seq(mark.GetHeadSeq())
+	replaced := k.exists && wire.Incarnation(k.session) != mark.GetIncarnation()
+	if k.exists && !replaced && k.session.Head >= seen {
+		return nil
+	}
+	return &eventlog.LostError{Session: id, Known: seen, Head: k.session.Head, Replaced: replaced}
+}
+
 // settingsOf returns what is known of a session.
 func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error) {
 	session, err := s.store.Session(ctx, id)
@@ -72,7 +86,15 @@ func (s *Server) newSettings(w wire.Settings) (settings, error) {
 
 // existing is settingsOf for calls that need the session to be there.
 func (s *Server) existing(ctx context.Context, id string) (settings, error) {
+	return s.existingAs(ctx, id, nil)
+}
+
+// existingAs is existing for calls that need the log to be the one that the client knows.
+func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.LogMark) (settings, error) {
 	found, err := s.settingsOf(ctx, id)
+	if err == nil {
+		err = found.lost(id, mark)
+	}
 	if err == nil && !found.exists {
 		err = &eventlog.NotFoundError{Kind: "session", Name: id}
 	}

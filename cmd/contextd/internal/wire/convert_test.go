@@ -69,7 +69,7 @@ func TestSessionToProto(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	got, err := wire.SessionToProto(eventlog.Session{
 		ID: "s", Head: 4, Turns: 2, LogBytes: 99, CreateTime: at, UpdateTime: at.Add(time.Second),
-		Labels: map[string]string{"a": "b"}, Settings: encoded, ParentID: "p", ForkSeq: 3, ChainHead: []byte{0xab, 1},
+		Labels: map[string]string{"a": "b"}, Settings: encoded, ParentID: "p", ForkSeq: 3, ChainHead: []byte{0xab, 1}, Incarnation: 0x2a,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +77,7 @@ func TestSessionToProto(t *testing.T) {
 	want := &contextdv1.Session{
 		SessionId: "s", HeadSeq: 4, Turns: 2, LogBytes: 99, CreateTime: timestamppb.New(at), UpdateTime: timestamppb.New(at.Add(time.Second)),
 		Labels: map[string]string{"a": "b"}, Policy: settings.Policy, Budget: settings.Budget, ParentSessionId: "p", ForkSeq: 3, ChainHead: "sha256:ab01",
+		Incarnation: "1886caf21c963206-2a",
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("session (-want +got):\n%s", diff)
