@@ -45,8 +45,8 @@ export class Client {
   ): Promise<Session> {
     const { budget: limit, ...rest } = settings;
     const request = { sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) };
-    await this.#patience.call(() => this.stub.createSession(request, options), options?.signal);
-    return this.session(id);
+    const { session } = await this.#patience.call(() => this.stub.createSession(request, options), options?.signal);
+    return new Session(this.stub, id, this.#patience, session);
   }
 
   /** Ends the connection and the calls that are open. */

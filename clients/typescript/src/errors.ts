@@ -70,6 +70,23 @@ export class HeadMismatchError extends ContextdError {
   }
 }
 
+/**
+ * FAILED_PRECONDITION: the log is not, or no longer, the one that was appended to. It is gone,
+ * another session has its id, or it is shorter: the daemon's store was lost or restored, or
+ * somebody deleted the session. Nothing was appended. Whoever has the whole conversation calls
+ * Session.forget and appends all of it again.
+ */
+export class LogLostError extends ContextdError {
+  /** The newest event that the client knows of. */
+  get knownSeq(): bigint {
+    return BigInt(this.metadata["known_seq"] ?? "0");
+  }
+  /** The newest event of the log that is there now; 0 where there is none. */
+  get headSeq(): bigint {
+    return BigInt(this.metadata["head_seq"] ?? "0");
+  }
+}
+
 /** FAILED_PRECONDITION: the context cannot be made to fit. Raise the budget or pin less. */
 export class BudgetExceededError extends ContextdError {
   constructor(
@@ -153,6 +170,7 @@ export function toError(cause: unknown): unknown {
 
 function classOf(details: ErrorDetails, code: Code): typeof ContextdError {
   if (details.reason === "INJECTION_OVER_RESERVE") return InjectionOverReserveError;
+  if (details.reason === "LOG_LOST") return LogLostError;
   if (details.reason === "NOT_CONFIGURED") return NotConfiguredError;
   switch (code) {
     case Code.InvalidArgument:

@@ -13,6 +13,7 @@ export {
   InjectionOverReserveError,
   InvalidArgumentError,
   LimitExceededError,
+  LogLostError,
   NotConfiguredError,
   NotFoundError,
   UnavailableError,

@@ -6,7 +6,7 @@ import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import type { Block, Event } from "./gen/contextd/v1/event_pb.js";
 import type { AppendEventsResponse, ReadEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
-import type { Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
+import type { LogMark, Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
 import { type BudgetInit, budget } from "./budget.js";
 import { Context } from "./context.js";
 import { Delta } from "./delta.js";
@@ -52,21 +52,39 @@ export class Session {
   readonly #patience: Patience;
   readonly #deltas = new Map<unknown, Delta>();
   #turn: Promise<unknown> = Promise.resolve();
+  #known: Pick<LogMark, "incarnation" | "headSeq"> | undefined;
 
   /** See Client.session. */
   constructor(
     stub: Stub<typeof ContextService>,
     readonly id: string,
     patience: Patience = new Patience(),
+    made?: SessionInfo,
   ) {
     this.#stub = stub;
     this.#patience = patience;
+    if (made?.incarnation) this.#learn(made);
+  }
+
+  /**
+   * Takes the log for what it is from now on, whatever was appended to it. Other calls throw
+   * a LogLostError where the log lacks what was appended here.
+   */
+  forget(): void {
+    this.#known = undefined;
+    this.#deltas.clear();
+  }
+
+  #learn({ incarnation, headSeq }: Pick<LogMark, "incarnation" | "headSeq">): void {
+    if (this.#known?.incarnation === incarnation && this.#known.headSeq > headSeq) return;
+    this.#known = { incarnation, headSeq };
   }
 
   /**
    * Appends events, whole or not at all; they are durable when it returns, where the
    * daemon's store is. With expectedHead, only if the newest seq is this one. Events without
-   * an id are given one, so that a repetition appends nothing twice.
+   * an id are given one, so that a repetition appends nothing twice. A LogLostError where
+   * the log lacks what was appended here before.
    */
   async append(
     events: EventInit | readonly EventInit[],
@@ -77,8 +95,11 @@ export class Session {
       sessionId: this.id,
       events: ("kind" in events ? [events] : (events as readonly EventInit[])).map(named),
       ...(expectedHead === undefined ? {} : { expectedHead }),
+      ...(this.#known ? { known: this.#known } : {}),
     };
-    return await this.#patience.call(() => this.#stub.appendEvents(request, control), control.signal);
+    const appended = await this.#patience.call(() => this.#stub.appendEvents(request, control), control.signal);
+    if (appended.mark) this.#learn(appended.mark);
+    return appended;
   }
 
   /**
@@ -99,6 +120,7 @@ export class Session {
         sessionId: this.id,
         format: format.wire,
         have: delta.have(),
+        ...(this.#known ? { known: this.#known } : {}),
         ...(limit ? { budget: budget(limit) } : {}),
       };
       const control = { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };

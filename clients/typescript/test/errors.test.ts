@@ -27,7 +27,7 @@ test("every documented error has its class and its details", { skip: noDaemon },
   await session.append(contextd.user("hello", { eventId: "e1" }));
 
   await t.test("a malformed event names its field", async () => {
-    const bad = contextd.assistant([contextd.toolCall("c1", "bash", '{"a":')]);
+    const bad = contextd.assistant([contextd.toolCall("c1", "bash", new Uint8Array([0x7b, 0xff]))]);
     const err = await thrown(session.append(bad), contextd.InvalidArgumentError);
     assert.equal(err.code, "INVALID_ARGUMENT");
     assert.equal(err.reason, "INVALID_FIELD");

@@ -72,6 +72,29 @@ test("Anthropic's SDK sends the context, and its answer comes back as it was", {
   assert.equal((await session.get()).headSeq, 4n);
 });
 
+test("malformed arguments are kept, and the model sees them again", { skip: noDaemon }, async () => {
+  const session = d.client.session("sdk/malformed");
+  await session.append(user("Go."));
+  const written = ['{"path": "a', "plain words", "[1, 2]", '{"a": NaN}', "\ufeff{}", " ", ""];
+  for (const [n, args] of written.entries()) {
+    const id = `call_${n}`;
+    const call = { id, type: "function" as const, function: { name: "read", arguments: args } };
+    const message = { role: "assistant" as const, content: null, refusal: null, tool_calls: [call] };
+    const choices = [{ index: 0, finish_reason: "tool_calls" as const, logprobs: null, message }];
+    await session.append(chatEvents({ id: `c${n}`, object: "chat.completion", created: 0, model: "gpt-5", choices }));
+    await session.append(toolResult(id, "no JSON", { isError: true }));
+  }
+  const chat = (await session.assemble(openaiChat)).messages();
+  const shown = chat.flatMap((m) => ("tool_calls" in m && m.tool_calls ? m.tool_calls : []));
+  assert.deepEqual(
+    shown.map((c) => (c.type === "function" ? c.function.arguments : "")),
+    written.map((args) => args || "{}"),
+  );
+  const turns = (await session.assemble(claude.anthropic)).messages();
+  const inputs = turns.flatMap((m) => (typeof m.content === "string" ? [] : m.content)).flatMap((b) => (b.type === "tool_use" ? [b.input] : []));
+  assert.deepEqual(inputs, written.map((args) => (args === "" ? {} : { raw_arguments: args })));
+});
+
 test("a body has the bytes of odd arguments, also through the SDK", { skip: noDaemon }, async () => {
   const odd = '{"n":1.0,"big":9223372036854775808,"huge":1e400,"2":1,"1":2,"dup":1,"dup":2}';
   const session = d.client.session("sdk/odd");

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { LanguageModelV3Message, LanguageModelV3Prompt } from "@ai-sdk/provider";
-import { NotFoundError } from "../errors.js";
+import { LogLostError, NotFoundError } from "../errors.js";
 import type { Session } from "../session.js";
 import { withoutMarks } from "./options.js";
 import { toEvent } from "./to-events.js";
@@ -28,34 +28,55 @@ const prefix = "ai-sdk:";
  */
 export class History {
   readonly #session: Session;
+  readonly #written = new Map<string, string>();
   #known: string[] | undefined;
 
   constructor(session: Session) {
     this.#session = session;
   }
 
-  /** Appends what of a prompt is new. Calls must not overlap. */
-  async follow(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined): Promise<void> {
-    const known = (this.#known ??= await this.#read(signal));
+  /** What a model wrote as the arguments of a call, which the prompts have as a value, if at all. */
+  wrote(callId: string, args: string): void {
+    this.#written.set(callId, args);
+  }
+
+  /**
+   * Appends what of a prompt is new, and gives what assembles the context. Where the log was
+   * lost, all of the prompt is appended again. Calls must not overlap.
+   */
+  async follow<T>(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined, assemble: () => Promise<T>): Promise<T> {
+    const known = (this.#known ??= (await this.#read(signal)).filter((id) => id.startsWith(prefix)));
     const ids = chain(prompt);
     const differs = known.findIndex((id, i) => id !== ids[i]);
     if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs);
-    const fresh = prompt.slice(known.length).map((m, i) => toEvent(m, ids[known.length + i]!));
-    if (fresh.length === 0) return;
-    await this.#session.append(fresh, signal ? { signal } : {});
+    try {
+      await this.#append(prompt, ids, known.length, signal ? { signal } : {});
+      return await assemble();
+    } catch (lost) {
+      if (!(lost instanceof LogLostError)) throw lost;
+      const stored = await this.#read(signal);
+      // Others may have begun the same conversation again, but no other one.
+      if (stored.some((id, i) => id !== ids[i])) throw lost;
+      this.#session.forget();
+      await this.#append(prompt, ids, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
+      return await assemble();
+    }
+  }
+
+  async #append(prompt: LanguageModelV3Prompt, ids: string[], from: number, options: { expectedHead?: bigint; signal?: AbortSignal }): Promise<void> {
+    const fresh = prompt.slice(from).map((m, i) => toEvent(m, ids[from + i]!, this.#written));
+    if (fresh.length > 0) await this.#session.append(fresh, options);
     this.#known = ids;
   }
 
   async #read(signal: AbortSignal | undefined): Promise<string[]> {
-    const known: string[] = [];
+    const ids: string[] = [];
     try {
-      for await (const e of this.#session.events({}, signal ? { signal } : {})) {
-        if (e.eventId.startsWith(prefix)) known.push(e.eventId);
-      }
+      for await (const e of this.#session.events({}, signal ? { signal } : {})) ids.push(e.eventId);
     } catch (err) {
       if (!(err instanceof NotFoundError)) throw err;
     }
-    return known;
+    return ids;
   }
 }
 

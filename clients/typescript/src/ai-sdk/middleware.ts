@@ -29,15 +29,15 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
 
   async function transform(params: LanguageModelV3CallOptions): Promise<LanguageModelV3CallOptions> {
     const signal = params.abortSignal;
-    await history.follow(params.prompt, signal);
     const injections = await options.injections?.();
-    const context = await session.assemble(own, {
+    const assemble = () => session.assemble(own, {
       ...(options.budget ? { budget: options.budget } : {}),
       ...(options.policy ? { policy: options.policy } : {}),
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       ...(injections ? { injections } : {}),
       ...(signal ? { signal } : {}),
     });
+    const context = await history.follow(params.prompt, signal, assemble);
     const { prompt, lastLine } = toPrompt(context.messages());
     if (options.anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
     const made = { ...params, prompt };
@@ -77,6 +77,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
     },
     wrapGenerate: async ({ doGenerate, params, model }) => {
       const result = await doGenerate();
+      for (const part of result.content) if (part.type === "tool-call") history.wrote(part.toolCallId, part.input);
       await record(params, model, result.usage, result.finishReason);
       return result;
     },
@@ -86,6 +87,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
       const watched = stream.pipeThrough(
         new TransformStream<Chunk, Chunk>({
           async transform(chunk, controller) {
+            if (chunk.type === "tool-call") history.wrote(chunk.toolCallId, chunk.input);
             if (chunk.type === "finish") await record(params, model, chunk.usage, chunk.finishReason);
             controller.enqueue(chunk);
           },

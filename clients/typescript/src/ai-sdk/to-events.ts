@@ -11,15 +11,15 @@ import { assistant, type BlockInit, type EventInit, media, message, providerBloc
 import { Role } from "../gen/contextd/v1/event_pb.js";
 import { anyOption, beside, provider } from "./options.js";
 
-/** A prompt's message as the event that it is in the log. */
-export function toEvent(m: LanguageModelV3Message, eventId: string): EventInit {
+/** A prompt's message as the event that it is in the log. `written` is what the model wrote as arguments, by call. */
+export function toEvent(m: LanguageModelV3Message, eventId: string, written: ReadonlyMap<string, string> = new Map()): EventInit {
   switch (m.role) {
     case "system":
       return m.content === "" ? nothing(eventId) : system(m.content, { eventId });
     case "user":
       return orNothing(m.content.flatMap((p) => (p.type === "text" ? said(p) : file(p))), eventId, user);
     case "assistant":
-      return orNothing(m.content.flatMap(assistantPart), eventId, (b, o) => assistant(b, { ...o, groupId: eventId }));
+      return orNothing(m.content.flatMap((p) => assistantPart(p, written)), eventId, (b, o) => assistant(b, { ...o, groupId: eventId }));
     case "tool": {
       const blocks = m.content.map((p): BlockInit => {
         if (p.type !== "tool-result") throw new TypeError(`contextd cannot keep a part of type ${p.type}`);
@@ -43,6 +43,7 @@ function nothing(eventId: string): EventInit {
 
 function assistantPart(
   p: Extract<LanguageModelV3Message, { role: "assistant" }>["content"][number],
+  written: ReadonlyMap<string, string>,
 ): BlockInit[] {
   switch (p.type) {
     case "text":
@@ -52,7 +53,7 @@ function assistantPart(
     case "reasoning":
       return reasoning(p);
     case "tool-call":
-      return call(p);
+      return call(p, written.get(p.toolCallId));
     case "tool-result":
       return [opaque(p)]; // of a tool that the provider ran itself
   }
@@ -76,10 +77,21 @@ function reasoning(p: LanguageModelV3ReasoningPart): BlockInit[] {
   return [{ kind: { case: "thinking", value } }, ...beside("reasoning", refOf(p.text), of(p))];
 }
 
-function call(p: LanguageModelV3ToolCallPart): BlockInit[] {
+function call(p: LanguageModelV3ToolCallPart, written: string | undefined): BlockInit[] {
   if (p.providerExecuted) return [opaque(p)];
-  const args = JSON.stringify(p.input) ?? "{}";
+  const input = typeof p.input === "string" ? p.input : (JSON.stringify(p.input) ?? "{}");
+  const args = written !== undefined && stands(written, input) ? written : input;
   return [toolCall(p.toolCallId, p.toolName, args), ...beside("tool-call", p.toolCallId, of(p))];
+}
+
+/** Whether an input is what the SDK made of what the model wrote: its value, or nothing where it is no object. */
+function stands(written: string, input: string): boolean {
+  try {
+    const value: unknown = JSON.parse(written);
+    return JSON.stringify(value) === input || ((typeof value !== "object" || value === null) && input === "{}");
+  } catch {
+    return input === "{}" || input === written;
+  }
 }
 
 function file(p: LanguageModelV3FilePart): BlockInit[] {

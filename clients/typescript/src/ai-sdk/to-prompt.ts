@@ -61,8 +61,8 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
     else if ("thinking" in b) parts.push({ type: "reasoning", text: b.thinking.text ?? "" });
     else if ("media" in b) parts.push(file(b.media));
     else if ("tool_call" in b) {
-      const { call_id, name, arguments_json } = b.tool_call;
-      parts.push({ type: "tool-call", toolCallId: call_id, toolName: name, input: arguments_json ?? {} });
+      const { call_id, name } = b.tool_call;
+      parts.push({ type: "tool-call", toolCallId: call_id, toolName: name, input: inputOf(b.tool_call) });
     } else if ("provider" in b && b.provider.provider === provider) {
       const { part, beside } = b.provider.json as { part?: Part; beside?: Beside };
       if (part) parts.push(part);
@@ -72,6 +72,14 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
   // An item that OpenAI stored may not be named without the reasoning before it.
   if (missing) for (const p of parts) delete p.providerOptions?.["openai"]?.["itemId"];
   return parts;
+}
+
+/** Providers take an object alone; what is none is wrapped, as in the daemon's formats. */
+function inputOf(call: Extract<OwnBlock, { tool_call: unknown }>["tool_call"]): unknown {
+  if (call.arguments_text !== undefined) return { raw_arguments: call.arguments_text };
+  const value = call.arguments_json;
+  if (value === undefined) return {};
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : { raw_arguments: JSON.stringify(value) };
 }
 
 /** Gives a part back what it had beside it, if it is the part. */

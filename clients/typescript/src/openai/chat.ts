@@ -10,7 +10,7 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
   if (message.content) blocks.push(text(message.content));
   if (message.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
   for (const call of message.tool_calls ?? []) {
-    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments || "{}"));
+    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments));
     else blocks.push(toolCall(call.id, call.custom.name, { input: call.custom.input }));
   }
   if (blocks.length === 0) return [];

@@ -24,7 +24,7 @@ function item(i: ResponseOutputItem): BlockInit[] {
     case "reasoning":
       return reasoning(i);
     case "function_call":
-      return [toolCall(i.call_id, i.name, i.arguments || "{}")];
+      return [toolCall(i.call_id, i.name, i.arguments)];
     case "custom_tool_call":
       return [toolCall(i.call_id, i.name, { input: i.input })];
     default:
