@@ -1,8 +1,11 @@
-"""Generate the modules of contextd/v1 from the protos of the repository.
+"""Generate the modules of contextd_client/v1 from the protos of the repository.
 
 Run it by hand (`python generate.py`, with the generators of pyproject.toml's
 build-system installed), or let the build run it. A source distribution holds the
 generated modules and no protos; there it does nothing.
+
+The protos are those of contextd/v1, and so is the name of their package on the wire. Their
+files get the name of this package's folder, by which the generated modules import each other.
 
 The rules of buf.validate are the daemon's business. They are taken out of the
 descriptors, so that the package does not depend on their runtime.
@@ -25,13 +28,14 @@ PROTOS = REPOSITORY / "proto"
 INCLUDE = REPOSITORY / ".build" / "include"
 SOURCES = HERE / "src"
 VALIDATE = "buf/validate/validate.proto"
+PACKAGE = "contextd_client"
 
 
 def main() -> None:
     """Generate, or say why nothing is to be generated."""
     files = sorted(str(p.relative_to(PROTOS)) for p in PROTOS.glob("contextd/v1/*.proto"))
     if not files:
-        if not any((SOURCES / "contextd" / "v1").glob("*_pb2.py")):
+        if not any((SOURCES / PACKAGE / "v1").glob("*_pb2.py")):
             raise SystemExit("neither protos nor generated modules are there")
         return
     if not (INCLUDE / VALIDATE).exists():
@@ -47,16 +51,16 @@ def main() -> None:
             f"--descriptor_set_out={whole}",
             *files,
         )
-        plain.write_bytes(without_rules(whole.read_bytes()))
+        plain.write_bytes(prepared(whole.read_bytes()))
         protoc(
             f"--descriptor_set_in={plain}",
             f"--python_out={SOURCES}",
             f"--grpc_python_out={SOURCES}",
             f"--mypy_out=quiet:{SOURCES}",
             f"--mypy_grpc_out=quiet:{SOURCES}",
-            *files,
+            *(own(file) for file in files),
         )
-    for made in (SOURCES / "contextd" / "v1").glob("*_pb2_grpc.py*"):
+    for made in (SOURCES / PACKAGE / "v1").glob("*_pb2_grpc.py*"):
         if not made.name.partition("_pb2_grpc")[0].endswith("_service"):
             made.unlink()
 
@@ -76,7 +80,13 @@ def plugin(name: str) -> str:
     return found
 
 
-def without_rules(descriptors: bytes) -> bytes:
+def own(file: str) -> str:
+    """The name of a proto's file in this package."""
+    return file.replace("contextd/", f"{PACKAGE}/", 1) if file.startswith("contextd/") else file
+
+
+def prepared(descriptors: bytes) -> bytes:
+    """The descriptors without rules, under the names of this package."""
     from google.protobuf import descriptor_pb2
 
     files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
@@ -88,7 +98,8 @@ def without_rules(descriptors: bytes) -> bytes:
         file.DiscardUnknownFields()
         others = [name for name in file.dependency if name != VALIDATE]
         del file.dependency[:]
-        file.dependency.extend(others)
+        file.dependency.extend(own(name) for name in others)
+        file.name = own(file.name)
         kept.file.append(file)
     return kept.SerializeToString()
 

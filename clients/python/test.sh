@@ -13,7 +13,7 @@ if ! cmp -s requirements-test.txt "$cache/requirements-test.txt"; then
 	"$cache/venv/bin/pip" install --quiet --disable-pip-version-check -r requirements-test.txt
 	cp requirements-test.txt "$cache/requirements-test.txt"
 fi
-# The build generates the modules of contextd/v1 with the generators that it pins.
+# The build generates the modules of contextd_client/v1 with the generators that it pins.
 "$cache/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --editable .
 "$cache/venv/bin/ruff" check .
 "$cache/venv/bin/ruff" format --check .

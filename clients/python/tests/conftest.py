@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import contextd
-import contextd.aio
+import contextd_client
+import contextd_client.aio
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -34,30 +34,51 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+class Daemon:
+    """A daemon with the memory store, which forgets everything when it is restarted."""
+
+    def __init__(self, binary: Path) -> None:
+        self._binary = binary
+        self.address = self._start("127.0.0.1:0")
+
+    def _start(self, listen: str) -> str:
+        arguments = f"serve --store memory --listen {listen} --log-format json".split()
+        self._process = subprocess.Popen(
+            [str(self._binary), *arguments, "--max-event-bytes", "1MiB"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return read_address(self._process)
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait(timeout=30)
+
+    def restart(self) -> None:
+        """End it, and start another at the same address."""
+        self.stop()
+        self._start(self.address)
+
+
 @pytest.fixture(scope="session")
 def address(binary: Path) -> Iterator[str]:
     """A daemon's address. It listens on a port of its own choice and tells it in its log."""
-    daemon = subprocess.Popen(
-        [
-            str(binary),
-            "serve",
-            "--store",
-            "memory",
-            "--listen",
-            "127.0.0.1:0",
-            "--log-format",
-            "json",
-            "--max-event-bytes",
-            "1MiB",
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    daemon = Daemon(binary)
     try:
-        yield read_address(daemon)
+        yield daemon.address
     finally:
-        daemon.terminate()
-        daemon.wait(timeout=30)
+        daemon.stop()
+
+
+@pytest.fixture
+def daemon(binary: Path) -> Iterator[Daemon]:
+    """A daemon of the test's own."""
+    made = Daemon(binary)
+    try:
+        yield made
+    finally:
+        made.stop()
 
 
 def read_address(daemon: subprocess.Popen[str]) -> str:
@@ -75,16 +96,16 @@ def read_address(daemon: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def client(address: str) -> Iterator[contextd.Client]:
+def client(address: str) -> Iterator[contextd_client.Client]:
     """A client of the daemon."""
-    with contextd.Client(address) as made:
+    with contextd_client.Client(address) as made:
         yield made
 
 
 @pytest.fixture
-async def aclient(address: str) -> AsyncIterator[contextd.aio.Client]:
+async def aclient(address: str) -> AsyncIterator[contextd_client.aio.Client]:
     """An asyncio client of the daemon."""
-    async with contextd.aio.Client(address) as made:
+    async with contextd_client.aio.Client(address) as made:
         yield made
 
 

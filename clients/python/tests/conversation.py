@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextd import Budget, Event, Policy, events
-from contextd.v1.policy_pb2 import Summarization
+from contextd_client import Budget, Event, Policy, events
+from contextd_client.v1.policy_pb2 import Summarization
 
 BUDGET = Budget(max_tokens=3000, safety_margin=0, tokenizer="o200k_base")
 POLICY = Policy(summarization=Summarization(enabled=False))

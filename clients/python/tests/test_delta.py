@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 from conversation import BUDGET, POLICY, opening, turn
 
-import contextd
-import contextd.aio
-from contextd import FormatName, Injection, IntegrityError, events
-from contextd.v1.assembly_pb2 import (
+import contextd_client
+import contextd_client.aio
+from contextd_client import FormatName, Injection, IntegrityError, events
+from contextd_client.v1.assembly_pb2 import (
     AssembleContextResponse,
     ContextHeader,
     ContextTrailer,
@@ -32,7 +32,7 @@ def clock(number: int) -> list[Injection]:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_forty_turns(address: str, session_id: str, format: FormatName) -> None:
-    with contextd.Client(address) as delta:
+    with contextd_client.Client(address) as delta:
         delta.append(session_id, *opening())
         sent = whole = rewritten = 0
         for number in range(1, 41):
@@ -40,13 +40,13 @@ def test_forty_turns(address: str, session_id: str, format: FormatName) -> None:
             held = delta.assemble(
                 session_id, format, budget=BUDGET, policy=POLICY, injections=injections
             )
-            with contextd.Client(address) as full:
+            with contextd_client.Client(address) as full:
                 asked = full.assemble(
                     session_id, format, budget=BUDGET, policy=POLICY, injections=injections,
                     preview=True,
                 )  # fmt: skip
             assert held.lines == asked.lines
-            assert held.context_hash == contextd.hash_lines(held.lines)
+            assert held.context_hash == contextd_client.hash_lines(held.lines)
             assert held.system == asked.system
             assert asked.sent == len(asked.lines)
             sent += held.sent
@@ -58,7 +58,7 @@ def test_forty_turns(address: str, session_id: str, format: FormatName) -> None:
 
 
 async def test_asyncio_is_sent_the_same(
-    client: contextd.Client, aclient: contextd.aio.Client, session_id: str
+    client: contextd_client.Client, aclient: contextd_client.aio.Client, session_id: str
 ) -> None:
     client.append(session_id, *opening())
     for number in range(1, 6):
@@ -72,7 +72,7 @@ async def test_asyncio_is_sent_the_same(
     assert len(read) == (await aclient.get_session(session_id)).head_seq
 
 
-def test_resolves_what_is_not_shown(client: contextd.Client, session_id: str) -> None:
+def test_resolves_what_is_not_shown(client: contextd_client.Client, session_id: str) -> None:
     client.append(session_id, *opening(), *(e for n in range(1, 30) for e in turn(n)))
     plain = client.assemble(session_id, "anthropic", budget=BUDGET, policy=POLICY)
     assert not plain.header.HasField("projection"), "it grows with the session"
@@ -93,7 +93,7 @@ def test_resolves_what_is_not_shown(client: contextd.Client, session_id: str) ->
 
 
 def test_forgets_the_oldest(address: str, session_id: str) -> None:
-    with contextd.Client(address, held_contexts=1) as client:
+    with contextd_client.Client(address, held_contexts=1) as client:
         for name in ("a", "b"):
             client.append(f"{session_id}/{name}", *opening())
             client.assemble(f"{session_id}/{name}", "contextd", budget=BUDGET)
@@ -121,8 +121,8 @@ class Tampered:
 
 
 @pytest.mark.parametrize("lines", [[b"{}", b'{"a":2}'], [b"{}"], [b'{"a":1}', b"{}"]])
-def test_refuses_other_bytes(client: contextd.Client, lines: list[bytes]) -> None:
-    true_hash = contextd.hash_lines([b"{}", b'{"a":1}'])
+def test_refuses_other_bytes(client: contextd_client.Client, lines: list[bytes]) -> None:
+    true_hash = contextd_client.hash_lines([b"{}", b'{"a":1}'])
     header = ContextHeader(
         context_hash=true_hash, prefix_hash=true_hash, message_count=2, prefix_messages=2
     )
@@ -130,4 +130,4 @@ def test_refuses_other_bytes(client: contextd.Client, lines: list[bytes]) -> Non
     assert client.assemble("s", "contextd").sent == 2
     client.stub = Tampered(header, lines)  # type: ignore[assignment]
     with pytest.raises(IntegrityError):
-        contextd.Client.assemble(client, "t", "contextd")
+        contextd_client.Client.assemble(client, "t", "contextd")

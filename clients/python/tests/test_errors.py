@@ -5,12 +5,12 @@ from __future__ import annotations
 import grpc
 import pytest
 
-import contextd
-import contextd.aio
-from contextd import Budget, Injection, errors, events
+import contextd_client
+import contextd_client.aio
+from contextd_client import Budget, Injection, errors, events
 
 
-def test_fields(client: contextd.Client, session_id: str) -> None:
+def test_fields(client: contextd_client.Client, session_id: str) -> None:
     client.append(session_id, events.user("hi", event_id="e1"))
     with pytest.raises(errors.AlreadyExistsError) as taken:
         client.append(session_id, events.user("ho", event_id="e1"))
@@ -38,7 +38,7 @@ def test_fields(client: contextd.Client, session_id: str) -> None:
     assert client.get_session(session_id).head_seq == 1, "a refused append left something"
 
 
-def test_budget(client: contextd.Client, session_id: str) -> None:
+def test_budget(client: contextd_client.Client, session_id: str) -> None:
     client.append(session_id, events.system("be kind " * 50), events.user("hi"))
     with pytest.raises(errors.BudgetExceededError) as over:
         client.assemble(session_id, "anthropic", budget=Budget(max_tokens=20))
@@ -52,7 +52,7 @@ def test_budget(client: contextd.Client, session_id: str) -> None:
     assert wide.value.tokens > 40
 
 
-async def test_asyncio(aclient: contextd.aio.Client, session_id: str) -> None:
+async def test_asyncio(aclient: contextd_client.aio.Client, session_id: str) -> None:
     with pytest.raises(errors.NotFoundError):
         await aclient.assemble(session_id, "gemini")
     with pytest.raises(errors.NotFoundError):
@@ -62,7 +62,10 @@ async def test_asyncio(aclient: contextd.aio.Client, session_id: str) -> None:
 
 
 def test_nobody_listens() -> None:
-    with contextd.Client("127.0.0.1:1", timeout=5) as client, pytest.raises(errors.ApiError) as no:
+    with (
+        contextd_client.Client("127.0.0.1:1", timeout=5) as client,
+        pytest.raises(errors.ApiError) as no,
+    ):
         client.get_session("s")
     assert no.value.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     assert no.value.reason == ""
@@ -70,7 +73,7 @@ def test_nobody_listens() -> None:
         client.assemble("s", "word")  # type: ignore[arg-type]
 
 
-def test_appends_once(client: contextd.Client, session_id: str) -> None:
+def test_appends_once(client: contextd_client.Client, session_id: str) -> None:
     event = events.user("hi")
     client.append(session_id, event)
     assert event.event_id == "", "the caller's event was changed"

@@ -9,15 +9,15 @@ import pytest
 from conversation import BUDGET, MODEL, POLICY, opening, turn
 from pydantic import TypeAdapter
 
-import contextd
-from contextd import Injection, events
-from contextd._read import to_raw
+import contextd_client
+from contextd_client import Injection, events
+from contextd_client._read import to_raw
 
 ARGUMENTS = b'{"n":1.0,"big":1e400,"id":9223372036854775808,"n":2,"s":"\\ud800\\/"}'
 PNG = bytes.fromhex("89504e470d0a1a0a")
 
 
-def fill(client: contextd.Client, session_id: str) -> None:
+def fill(client: contextd_client.Client, session_id: str) -> None:
     """A session with something of everything, beyond its budget."""
     client.append(session_id, *opening())
     client.append(
@@ -33,8 +33,8 @@ def fill(client: contextd.Client, session_id: str) -> None:
 
 @pytest.fixture
 def context(
-    client: contextd.Client, session_id: str, request: pytest.FixtureRequest
-) -> contextd.Context:
+    client: contextd_client.Client, session_id: str, request: pytest.FixtureRequest
+) -> contextd_client.Context:
     fill(client, session_id)
     clock = Injection(name="clock", blocks=[events.text("It is noon.")], reserve_tokens=40)
     return client.assemble(
@@ -44,7 +44,7 @@ def context(
 
 
 @pytest.mark.parametrize("context", ["anthropic"], indirect=True)
-def test_anthropic(context: contextd.Context) -> None:
+def test_anthropic(context: contextd_client.Context) -> None:
     anthropic = pytest.importorskip("anthropic")
     kwargs = context.request_kwargs()
     types = anthropic.types
@@ -62,7 +62,7 @@ def test_anthropic(context: contextd.Context) -> None:
 
 
 @pytest.mark.parametrize("context", ["openai_chat"], indirect=True)
-def test_openai_chat(context: contextd.Context) -> None:
+def test_openai_chat(context: contextd_client.Context) -> None:
     openai = pytest.importorskip("openai")
     kwargs = context.request_kwargs()
     param = openai.types.chat.ChatCompletionMessageParam
@@ -76,7 +76,7 @@ def test_openai_chat(context: contextd.Context) -> None:
 
 
 @pytest.mark.parametrize("context", ["openai_responses"], indirect=True)
-def test_openai_responses(context: contextd.Context) -> None:
+def test_openai_responses(context: contextd_client.Context) -> None:
     openai = pytest.importorskip("openai")
     kwargs = context.request_kwargs()
     param = openai.types.responses.ResponseInputItemParam
@@ -85,7 +85,7 @@ def test_openai_responses(context: contextd.Context) -> None:
 
 
 @pytest.mark.parametrize("context", ["gemini"], indirect=True)
-def test_gemini(context: contextd.Context) -> None:
+def test_gemini(context: contextd_client.Context) -> None:
     genai = pytest.importorskip("google.genai")
     kwargs = context.request_kwargs()
     contents = [genai.types.Content.model_validate(c) for c in kwargs["contents"]]
@@ -100,7 +100,7 @@ def test_gemini(context: contextd.Context) -> None:
 
 @pytest.mark.parametrize("context", ["anthropic", "openai_chat", "openai_responses", "gemini"],
                          indirect=True)  # fmt: skip
-def test_request_json_keeps_the_bytes(context: contextd.Context) -> None:
+def test_request_json_keeps_the_bytes(context: contextd_client.Context) -> None:
     body = context.request_json()
     first = 1 if context.system_first else 0
     for line in context.lines[first:]:
@@ -111,7 +111,7 @@ def test_request_json_keeps_the_bytes(context: contextd.Context) -> None:
     assert (context.system is None) == (context.format.startswith("openai"))
 
 
-def test_arguments_that_no_encoder_takes(client: contextd.Client, session_id: str) -> None:
+def test_arguments_that_no_encoder_takes(client: contextd_client.Client, session_id: str) -> None:
     client.append(session_id, events.user("go"))
     client.append(session_id, events.assistant(events.tool_call("c", "f", ARGUMENTS)))
     client.append(session_id, events.tool_result("c", "done"))
@@ -168,7 +168,9 @@ def sdk_object(format: str) -> Any:
 
 
 @pytest.mark.parametrize("format", BODIES)
-def test_a_response_comes_back(client: contextd.Client, session_id: str, format: Any) -> None:
+def test_a_response_comes_back(
+    client: contextd_client.Client, session_id: str, format: Any
+) -> None:
     """What the model said goes into the log and out again to its own provider, unchanged."""
     client.append(session_id, events.user("go"))
     assert client.append_response(session_id, BODIES[format]).last_seq == 2
@@ -194,7 +196,7 @@ def test_a_response_comes_back(client: contextd.Client, session_id: str, format:
         parts = json.loads(shown[1])["parts"]
         assert parts[-1]["thoughtSignature"] == "c2lnbg=="
         assert parts[0]["thought"] is True
-    usage = contextd.usage_of(BODIES[format])
+    usage = contextd_client.usage_of(BODIES[format])
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (125, 100, 7)
     assert usage.cache_write_tokens == (0 if format == "gemini" else 20)
     context = client.assemble(session_id, format)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import contextd
-from contextd import Budget, events
+import contextd_client
+from contextd_client import Budget, events
 
 pytest.importorskip("langchain")
 from conversation import BUDGET, POLICY, opening, turn
@@ -24,10 +24,10 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 
-from contextd._read import langchain as reading
-from contextd.langgraph import ContextdMessages, ContextdMiddleware, pre_model_hook
+from contextd_client._read import langchain as reading
+from contextd_client.langgraph import ContextdMessages, ContextdMiddleware, pre_model_hook
 
 ROUNDS = 12
 
@@ -59,7 +59,7 @@ def read(path: str) -> str:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_agent(client: contextd.Client, session_id: str, asynchronous: bool) -> None:
+async def test_agent(client: contextd_client.Client, session_id: str, asynchronous: bool) -> None:
     model = Scripted(given=[])
     budget = Budget(max_tokens=3000, safety_margin=0, tokenizer="o200k_base")
     agent: Any = create_agent(
@@ -86,7 +86,7 @@ async def test_agent(client: contextd.Client, session_id: str, asynchronous: boo
     assert ids == [m.id for m in state["messages"][:-1]]
 
 
-def test_hook(client: contextd.Client, session_id: str) -> None:
+def test_hook(client: contextd_client.Client, session_id: str) -> None:
     hook = pre_model_hook(ContextdMessages(client, BUDGET), session_id=session_id)
     model = Scripted(given=[])
 
@@ -104,7 +104,9 @@ def test_hook(client: contextd.Client, session_id: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
-def test_messages_of_a_context(client: contextd.Client, session_id: str, format: Any) -> None:
+def test_messages_of_a_context(
+    client: contextd_client.Client, session_id: str, format: Any
+) -> None:
     client.append(session_id, *opening(), *(e for n in range(1, 9) for e in turn(n)))
     client.append(session_id, events.user("Go on."))
     context = client.assemble(session_id, format, budget=BUDGET, policy=POLICY)
@@ -157,7 +159,7 @@ def test_reads_what_integrations_write() -> None:
         tool_calls=[{"id": "c1", "name": "f", "args": {"a": 1}}],
         response_metadata={"model_name": "claude-sonnet-4-5"},
     )
-    message = reading.event(said).message
+    (message,) = (at.event().message for at in reading.placed([said]))
     assert [b.WhichOneof("kind") for b in message.blocks] == ["thinking", "text", "tool_call"]
     assert message.blocks[0].thinking.signature == "c2ln"
     assert message.model == "claude-sonnet-4-5"
@@ -165,9 +167,149 @@ def test_reads_what_integrations_write() -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
         {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
     ])  # fmt: skip
-    assert {b.media.data for b in reading.event(seen).message.blocks} == {b"hi"}
+    (shown,) = (at.event().message for at in reading.placed([seen]))
+    assert {b.media.data for b in shown.blocks} == {b"hi"}
     failed = ToolMessage(id="m3", content="no", tool_call_id="c1", status="error", name="f")
-    (block,) = reading.event(failed).message.blocks
-    assert block.tool_result.is_error
-    with pytest.raises(ValueError, match="id:"):
-        reading.event(HumanMessage("no id"))
+    (_, answer) = (at.event().message for at in reading.placed([said, failed]))
+    assert answer.blocks[0].tool_result.is_error
+
+
+def test_matches_results_to_calls() -> None:
+    """Calls without ids, twice the same id, results without ids, twice and of nothing."""
+    broken: Any = [
+        {"type": "invalid_tool_call", "id": None, "name": "f", "args": "{", "error": "no JSON"},
+        {"type": "invalid_tool_call", "id": "c1", "name": None, "args": None, "error": None},
+    ]
+    said = AIMessage(
+        content="", tool_calls=[{"id": "c1", "name": "f", "args": {}}], invalid_tool_calls=broken
+    )
+    results = [
+        ToolMessage(content="one", tool_call_id="c1"),
+        ToolMessage(content="three", tool_call_id="c1"),
+        ToolMessage(content="two", tool_call_id=""),
+        ToolMessage(content="too many", tool_call_id="c1"),
+        ToolMessage(content="of nothing", tool_call_id="c9"),
+    ]
+    all_of_them = [HumanMessage("go"), said, *results, HumanMessage("on")]
+    at = reading.placed(all_of_them)
+    assert len({p.event_id for p in at}) == len(at)
+    assert [p.event_id for p in reading.placed(all_of_them[:4])] == [p.event_id for p in at[:4]]
+    calls = [b.tool_call for b in at[1].event().message.blocks]
+    assert [c.arguments_json for c in calls] == [b"{}", b"{", b""]
+    assert [c.name for c in calls] == ["f", "f", "unknown_tool"]
+    assert len({c.call_id for c in calls}) == 3
+    assert [p.answers for p in at[2:7]] == [
+        calls[0].call_id, calls[2].call_id, calls[1].call_id, "", ""
+    ]  # fmt: skip
+    assert at[6].event().custom.type == "langchain.orphan_result"
+
+
+BROKEN = ['{"path": "a', "", "plain words", "[1, 2]", '"x"', '{"a": 1}}', '{"a": 1} x', "\ufeff{}"]
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+def test_goes_on_behind_invalid_calls(
+    client: contextd_client.Client, session_id: str, format: Any
+) -> None:
+    """A graph that answers what it cannot run, with and without ids, and calls on."""
+    broken: list[Any] = [
+        {"type": "invalid_tool_call", "id": f"c{i}" if i % 2 else None, "name": "read",
+         "args": args, "error": "no JSON"}
+        for i, args in enumerate(BROKEN)
+    ]  # fmt: skip
+    replies = [
+        AIMessage(
+            content="",
+            tool_calls=[{"id": "good", "name": "read", "args": {"path": "a"}}],
+            invalid_tool_calls=broken,
+        ),
+        AIMessage(content="", tool_calls=[{"id": "good", "name": "read", "args": {"path": "b"}}]),
+        AIMessage(content="Done."),
+        AIMessage(content="Still there."),
+    ]
+    messages = ContextdMessages(client, Budget(max_tokens=20_000), format=format)
+    given: list[list[BaseMessage]] = []
+
+    def model(state: Any) -> Any:
+        given.append(messages.for_model(session_id, state["messages"]))
+        return {"messages": [replies[len(given) - 1]]}
+
+    def run_tools(state: Any) -> Any:
+        said = state["messages"][-1]
+        results = [read.invoke({**c, "type": "tool_call"}) for c in said.tool_calls]
+        for call in said.invalid_tool_calls:
+            results.append(ToolMessage(content="no JSON", tool_call_id=call["id"] or ""))
+        return {"messages": results}
+
+    def onward(state: Any) -> str:
+        said = state["messages"][-1]
+        return "tools" if said.tool_calls or said.invalid_tool_calls else END
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("model", model)
+    graph.add_node("tools", run_tools)
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", onward)
+    graph.add_edge("tools", "model")
+    app = graph.compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": session_id}}
+    assert app.invoke({"messages": [SystemMessage("Be brief."), HumanMessage("Read.")]}, config)[
+        "messages"
+    ][-1].content == ("Done.")
+    state = app.invoke({"messages": [HumanMessage("Are you there?")]}, config)
+    assert state["messages"][-1].content == "Still there."
+    events_of = list(client.read_events(session_id))
+    assert len(events_of) == len(state["messages"]) - 1
+    calls = [b.tool_call for e in events_of for b in e.message.blocks if b.HasField("tool_call")]
+    assert [c.arguments_json.decode() for c in calls[1 : len(BROKEN) + 1]] == BROKEN
+    for shown in given[1:]:
+        request(shown, format)
+        turn = next(m for m in shown if isinstance(m, AIMessage))
+        if format == "openai_chat":
+            assert [c["args"] for c in turn.invalid_tool_calls] == [a for a in BROKEN if a]
+            integration = pytest.importorskip("langchain_openai")
+            payload = integration.ChatOpenAI(model="gpt-5", api_key="none")._get_request_payload(
+                shown
+            )
+            sent = [c["function"]["arguments"] for m in payload["messages"]
+                    for c in m.get("tool_calls", ())]  # fmt: skip
+            assert set(BROKEN) - {""} <= set(sent)
+        else:
+            kept = [c["args"].get("raw_arguments") for c in turn.tool_calls]
+            assert [k for k in kept if k is not None] == [a for a in BROKEN if a]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_agent_with_invalid_calls(
+    client: contextd_client.Client, session_id: str, asynchronous: bool
+) -> None:
+    """LangChain's own agent runs what is valid and goes on; so does its next run."""
+
+    class Broken(Scripted):
+        def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+            made = super()._generate(messages)
+            said = made.generations[0].message
+            assert isinstance(said, AIMessage)
+            if len(self.given) == 2:
+                said.invalid_tool_calls = [
+                    {
+                        "type": "invalid_tool_call",
+                        "id": None,
+                        "name": None,
+                        "args": '{"a',
+                        "error": "",
+                    }
+                ]
+            return made
+
+    model = Broken(given=[])
+    messages = ContextdMessages(client, BUDGET, policy=POLICY)
+    agent: Any = create_agent(
+        model, [read], middleware=[ContextdMiddleware(messages)], checkpointer=InMemorySaver(),
+    )  # fmt: skip
+    config: Any = {"configurable": {"thread_id": session_id}, "recursion_limit": 100}
+    for question in ("What does it do?", "And now?"):
+        asked = {"messages": [HumanMessage(question)]}
+        state = await agent.ainvoke(asked, config) if asynchronous else agent.invoke(asked, config)
+        assert state["messages"][-1].content.startswith("Step")
+    assert len(list(client.read_events(session_id))) == len(state["messages"]) - 1

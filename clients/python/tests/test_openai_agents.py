@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import contextd.aio
-from contextd import Budget
+import contextd_client.aio
+from contextd_client import Budget
 
 agents = pytest.importorskip("agents")
 from agents.items import ModelResponse  # noqa: E402
@@ -22,7 +22,7 @@ from openai.types.responses import (  # noqa: E402
     ResponseReasoningItem,
 )
 
-from contextd.openai_agents import ContextdSession  # noqa: E402
+from contextd_client.openai_agents import ContextdSession  # noqa: E402
 
 BUDGET = Budget(max_tokens=20_000, tokenizer="o200k_base")
 
@@ -67,7 +67,7 @@ def weather(city: str, days: float) -> str:
     return f"rain in {city} for {days}"
 
 
-async def test_runner(aclient: contextd.aio.Client, session_id: str) -> None:
+async def test_runner(aclient: contextd_client.aio.Client, session_id: str) -> None:
     session = ContextdSession(session_id, aclient, budget=BUDGET)
     assert isinstance(session, Session)
     model = Scripted()
@@ -107,7 +107,9 @@ ITEMS: list[Any] = [
 ]
 
 
-async def test_pop_gives_back_and_goes_on(aclient: contextd.aio.Client, session_id: str) -> None:
+async def test_pop_gives_back_and_goes_on(
+    aclient: contextd_client.aio.Client, session_id: str
+) -> None:
     session = ContextdSession(session_id, aclient, budget=BUDGET)
     assert await session.get_items() == []
     assert await session.pop_item() is None
@@ -124,11 +126,11 @@ async def test_pop_gives_back_and_goes_on(aclient: contextd.aio.Client, session_
     assert (await aclient.get_session(session_id)).head_seq == len(ITEMS), "the log forgot"
     await other.delete()
     assert await other.get_items() == []
-    with pytest.raises(contextd.errors.NotFoundError):
+    with pytest.raises(contextd_client.errors.NotFoundError):
         await aclient.get_session(session_id)
 
 
-async def test_limit_and_clear(aclient: contextd.aio.Client, session_id: str) -> None:
+async def test_limit_and_clear(aclient: contextd_client.aio.Client, session_id: str) -> None:
     session = ContextdSession(session_id, aclient, budget=BUDGET)
     await session.add_items(ITEMS)
     whole = await session.get_items()

@@ -17,23 +17,23 @@ from conftest import read_address
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
-import contextd
-import contextd.aio
-from contextd import errors, events
-from contextd.errors import from_rpc
-from contextd.v1.assembly_pb2 import (
+import contextd_client
+import contextd_client.aio
+from contextd_client import errors, events
+from contextd_client.errors import from_rpc
+from contextd_client.v1.assembly_pb2 import (
     AssembleContextResponse,
     ContextHeader,
     ContextTrailer,
     MessageChunk,
     RenderedMessage,
 )
-from contextd.v1.context_service_pb2_grpc import (
+from contextd_client.v1.context_service_pb2_grpc import (
     ContextServiceServicer,
     add_ContextServiceServicer_to_server,
 )
-from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest, ReadEventsResponse
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest, ReadEventsResponse
 
 LINE = b'{"a":1.0}'
 
@@ -68,7 +68,7 @@ class Busy(ContextServiceServicer):
         return AppendEventsResponse(last_seq=7)
 
     def AssembleContext(self, request: Any, context: Any) -> Iterator[AssembleContextResponse]:
-        own = contextd.hash_lines([LINE])
+        own = contextd_client.hash_lines([LINE])
         yield AssembleContextResponse(
             header=ContextHeader(
                 context_hash=own, prefix_hash=own, message_count=1, prefix_messages=1
@@ -96,13 +96,13 @@ def busy() -> Iterator[tuple[Busy, str]]:
     server.stop(None).wait()
 
 
-Use = Callable[[contextd.Client], object]
+Use = Callable[[contextd_client.Client], object]
 
 
 def run_sync(address: str, use: Use, **settings: Any) -> tuple[object, list[float]]:
     """What a call gives, and how long the client waited."""
     waited: list[float] = []
-    with contextd.Client(address, sleep=waited.append, **settings) as client:
+    with contextd_client.Client(address, sleep=waited.append, **settings) as client:
         try:
             given = use(client)
             return list(given) if inspect.isgenerator(given) else given, waited
@@ -118,7 +118,7 @@ def run_async(address: str, use: Use, **settings: Any) -> tuple[object, list[flo
         waited.append(seconds)
 
     async def call() -> object:
-        async with contextd.aio.Client(address, sleep=sleep, **settings) as client:
+        async with contextd_client.aio.Client(address, sleep=sleep, **settings) as client:
             try:
                 given: Any = use(client)  # type: ignore[arg-type]
                 if inspect.isasyncgen(given):
@@ -133,7 +133,7 @@ def run_async(address: str, use: Use, **settings: Any) -> tuple[object, list[flo
 both = pytest.mark.parametrize("run", [run_sync, run_async])
 
 
-def append(client: contextd.Client) -> object:
+def append(client: contextd_client.Client) -> object:
     return client.append("s", events.user("hi"))
 
 
@@ -182,7 +182,7 @@ def test_streams_begin_again(busy: tuple[Busy, str], run: Any) -> None:
     servicer, address = busy
     servicer.waits = [2, 3]
     context, waited = run(address, lambda c: c.assemble("s", "contextd"))
-    assert isinstance(context, contextd.Context)
+    assert isinstance(context, contextd_client.Context)
     assert (context.lines, waited) == ((LINE,), [2, 3])
 
 
@@ -214,7 +214,7 @@ def test_a_daemon_that_shuts_down_says_when_to_come_back(binary: Path) -> None:
         text=True,
     )
     try:
-        with contextd.Client(read_address(daemon)) as client:
+        with contextd_client.Client(read_address(daemon)) as client:
             client.append("s", events.user("hi"))
             follow = client.stub.ReadEvents(ReadEventsRequest(session_id="s", follow=True))
             assert next(follow).events[0].seq == 1
@@ -237,5 +237,5 @@ def test_both_clients_say_the_same() -> None:
             if not name.startswith("_") and callable(f)
         }
 
-    assert said(contextd.Client) == said(contextd.aio.Client)
-    assert said(contextd.Client), "there are no methods"
+    assert said(contextd_client.Client) == said(contextd_client.aio.Client)
+    assert said(contextd_client.Client), "there are no methods"

@@ -1,20 +1,20 @@
 """contextd assembles the contexts of LLM agents from an immutable event log.
 
 `Client` and `aio.Client` talk to the daemon. `events` makes what is appended, `errors` has
-what is raised, `contextd.v1` the API's own messages.
+what is raised, `contextd_client.v1` the API's own messages.
 """
 
-from contextd import errors, events
-from contextd._formats import FormatName
-from contextd._read import message_events, response_events
-from contextd._usage import Usage, usage_of
-from contextd.client import Client
-from contextd.context import Context, hash_lines
-from contextd.errors import ApiError, ContextdError, IntegrityError, StreamError
-from contextd.v1.assembly_pb2 import Injection
-from contextd.v1.budget_pb2 import Budget
-from contextd.v1.event_pb2 import Block, Event, Role
-from contextd.v1.policy_pb2 import Policy
+from contextd_client import errors, events
+from contextd_client._formats import FormatName
+from contextd_client._read import message_events, response_events
+from contextd_client._usage import Usage, usage_of
+from contextd_client.client import Client
+from contextd_client.context import Context, hash_lines
+from contextd_client.errors import ApiError, ContextdError, IntegrityError, StreamError
+from contextd_client.v1.assembly_pb2 import Injection
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Block, Event, Role
+from contextd_client.v1.policy_pb2 import Policy
 
 __all__ = [
     "ApiError",

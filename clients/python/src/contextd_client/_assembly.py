@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contextd import _formats
-from contextd._formats import FormatName
-from contextd.context import Context, hash_lines
-from contextd.errors import IntegrityError, StreamError
-from contextd.v1.assembly_pb2 import (
+from contextd_client import _formats
+from contextd_client._formats import FormatName
+from contextd_client.context import Context, hash_lines
+from contextd_client.errors import IntegrityError, StreamError
+from contextd_client.v1.assembly_pb2 import (
     AssembleContextRequest,
     AssembleContextResponse,
     ContextHeader,
@@ -19,8 +19,9 @@ from contextd.v1.assembly_pb2 import (
     Have,
     Injection,
 )
-from contextd.v1.budget_pb2 import Budget
-from contextd.v1.policy_pb2 import Policy
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.policy_pb2 import Policy
+from contextd_client.v1.session_pb2 import LogMark
 
 
 class Held:
@@ -82,6 +83,7 @@ class Assembly:
         preview: bool,
         idempotency_key: str,
         projection: bool,
+        known: LogMark | None,
     ) -> Assembly:
         """An assembly that asks for what the store lacks."""
         if format not in _formats.NUMBERS:
@@ -96,6 +98,7 @@ class Assembly:
             preview=preview,
             idempotency_key=idempotency_key,
             brief=not projection,
+            known=known,
         )
         held = store.get(session_id, format)
         if held is not None:

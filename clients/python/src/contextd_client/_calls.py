@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from contextd._usage import Usage, usage_of
-from contextd.context import Context
-from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import AppendEventsRequest
-from contextd.v1.tokens_pb2 import RecordModelCallRequest
+from contextd_client._usage import Usage, usage_of
+from contextd_client.context import Context
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.log_pb2 import AppendEventsRequest
+from contextd_client.v1.session_pb2 import LogMark
+from contextd_client.v1.tokens_pb2 import RecordModelCallRequest
 
 DEFAULT_ADDRESS = "127.0.0.1:7171"
 
@@ -28,7 +29,7 @@ def address_or_default(address: str | None) -> str:
 
 
 def append_request(
-    session_id: str, events: Iterable[Event], expected_head: int | None
+    session_id: str, events: Iterable[Event], expected_head: int | None, known: LogMark | None
 ) -> AppendEventsRequest:
     """An append that can be sent twice: each event has an id."""
     batch = []
@@ -37,7 +38,9 @@ def append_request(
         event.CopyFrom(given)
         event.event_id = given.event_id or str(uuid.uuid4())
         batch.append(event)
-    return AppendEventsRequest(session_id=session_id, events=batch, expected_head=expected_head)
+    return AppendEventsRequest(
+        session_id=session_id, events=batch, expected_head=expected_head, known=known
+    )
 
 
 def record_request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Literal
 
-from contextd.v1.format_pb2 import Format
+from contextd_client.v1.format_pb2 import Format
 
 FormatName = Literal["anthropic", "openai_chat", "openai_responses", "gemini", "contextd"]
 """How messages are rendered: for a provider's API, or as contextd's own messages."""

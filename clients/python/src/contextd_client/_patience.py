@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from contextd.errors import ApiError, from_rpc
+from contextd_client.errors import ApiError, from_rpc
 
 _FIRST, _LONGEST = 0.1, 2.0
 """Seconds to wait where nobody says how long."""

@@ -45,7 +45,7 @@ class Raw:
     def text(self) -> str:
         """The string; empty if it is none. Half a surrogate pair is U+FFFD."""
         value = self.value if self.json.startswith('"') else ""
-        return str(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return mended(str(value))
 
     def members(self) -> dict[str, Raw]:
         """The members of an object, the last of each name; empty if it is none."""
@@ -91,6 +91,11 @@ def read(text: str | bytes) -> Raw:
     raw = Raw(text.strip(_SPACE))
     _DECODER.decode(raw.json)
     return raw
+
+
+def mended(text: str) -> str:
+    """A text that UTF-8 has: half a surrogate pair is U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def dumps(value: Any, default: Callable[[Any], Any] | None = None) -> str:

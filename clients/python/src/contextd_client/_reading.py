@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
 
 
 class Reading:

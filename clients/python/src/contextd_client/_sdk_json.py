@@ -7,6 +7,8 @@ import math
 from decimal import Decimal
 from typing import Any
 
+from contextd_client._rawjson import mended
+
 _LARGEST_EXPONENT = 4000
 
 
@@ -31,7 +33,7 @@ def _number(text: str) -> float | int | str:
 
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return mended(value)
     if isinstance(value, list):
         return [_mended(v) for v in value]
     if isinstance(value, dict):

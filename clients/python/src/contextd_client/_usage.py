@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contextd._rawjson import Raw
-from contextd._read import to_raw
+from contextd_client._rawjson import Raw
+from contextd_client._read import to_raw
 
 
 @dataclass(frozen=True)

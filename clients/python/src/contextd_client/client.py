@@ -9,29 +9,34 @@ from typing import Any, TypeVar
 
 import grpc
 
-from contextd import _calls, _formats, _read
-from contextd._assembly import Assembly, Held
-from contextd._formats import FormatName
-from contextd._patience import Patience
-from contextd._reading import Reading
-from contextd._usage import Usage
-from contextd.context import Context
-from contextd.events import Content, tool_result
-from contextd.v1.assembly_pb2 import AssembleContextRequest, AssembleContextResponse, Injection
-from contextd.v1.budget_pb2 import Budget
-from contextd.v1.context_service_pb2_grpc import ContextServiceStub
-from contextd.v1.event_pb2 import Event
-from contextd.v1.log_pb2 import AppendEventsResponse
-from contextd.v1.policy_pb2 import Policy
-from contextd.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
-from contextd.v1.session_pb2 import (
+from contextd_client import _calls, _formats, _read
+from contextd_client._assembly import Assembly, Held
+from contextd_client._formats import FormatName
+from contextd_client._known import Known
+from contextd_client._patience import Patience
+from contextd_client._reading import Reading
+from contextd_client._usage import Usage
+from contextd_client.context import Context
+from contextd_client.events import Content, tool_result
+from contextd_client.v1.assembly_pb2 import (
+    AssembleContextRequest,
+    AssembleContextResponse,
+    Injection,
+)
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.log_pb2 import AppendEventsResponse
+from contextd_client.v1.policy_pb2 import Policy
+from contextd_client.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
+from contextd_client.v1.session_pb2 import (
     CreateSessionRequest,
     DeleteSessionRequest,
     ForkSessionRequest,
     GetSessionRequest,
     Session,
 )
-from contextd.v1.tokens_pb2 import CountTokensRequest
+from contextd_client.v1.tokens_pb2 import CountTokensRequest
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -71,6 +76,7 @@ class Client:
         """The service itself, for what has no method here. Its errors are gRPC's."""
         self._timeout = timeout
         self._held = Held(held_contexts)
+        self._known = Known()
         self._retries = retries
         self._sleep = sleep
 
@@ -104,7 +110,9 @@ class Client:
         request = CreateSessionRequest(
             session_id=session_id, budget=budget, policy=policy, labels=labels
         )
-        return self._call(self.stub.CreateSession, request).session
+        made = self._call(self.stub.CreateSession, request).session
+        self._known.made(made)
+        return made
 
     def get_session(self, session_id: str) -> Session:
         """What a session is."""
@@ -116,12 +124,22 @@ class Client:
         request = ForkSessionRequest(
             session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
         )
-        return self._call(self.stub.ForkSession, request).session
+        made = self._call(self.stub.ForkSession, request).session
+        self._known.made(made)
+        return made
 
     def delete_session(self, session_id: str) -> None:
         """Delete a session and what was derived from it. Forks keep what they share."""
         self._call(self.stub.DeleteSession, DeleteSessionRequest(session_id=session_id))
+        self.forget_session(session_id)
+
+    def forget_session(self, session_id: str) -> None:
+        """Take a session for what it is from now on, whatever this client appended to it.
+
+        Other calls raise LogLostError where the log lacks what this client appended.
+        """
         self._held.forget(session_id)
+        self._known.forget(session_id)
 
     # The log.
 
@@ -131,9 +149,13 @@ class Client:
         """Append events, whole or not at all; on return they are durable where the store is.
 
         Events without an id are given one, so that a repetition appends nothing twice.
+        Raises LogLostError where the log lacks what this client appended before.
         """
-        request = _calls.append_request(session_id, events, expected_head)
-        return self._call(self.stub.AppendEvents, request)
+        known = self._known.of(session_id)
+        request = _calls.append_request(session_id, events, expected_head, known)
+        response = self._call(self.stub.AppendEvents, request)
+        self._known.appended(session_id, response)
+        return response
 
     def append_response(
         self, session_id: str, response: Any, *, expected_head: int | None = None
@@ -203,7 +225,7 @@ class Client:
         """
         assembly = Assembly.begin(
             self._held, session_id, format, budget, policy, injections,
-            as_of_seq, preview, idempotency_key, projection,
+            as_of_seq, preview, idempotency_key, projection, self._known.of(session_id),
         )  # fmt: skip
         return assembly.finish(self._receive(assembly.request))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contextd import _formats, _sdk_json
-from contextd._formats import FormatName
-from contextd.v1.assembly_pb2 import ContextHeader
+from contextd_client import _formats, _sdk_json
+from contextd_client._formats import FormatName
+from contextd_client.v1.assembly_pb2 import ContextHeader
 
 _MARK = {"type": "ephemeral"}
 

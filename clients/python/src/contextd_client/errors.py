@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
-from contextd.v1.assembly_pb2 import BudgetExceeded
+from contextd_client.v1.assembly_pb2 import BudgetExceeded
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,25 @@ class FailedPreconditionError(ApiError):
     """The request cannot be done as things are."""
 
 
+class LogLostError(FailedPreconditionError):
+    """The log is not, or no longer, the one that this client appended to.
+
+    It is gone, another session has its id, or it is shorter: the daemon's store was lost or
+    restored, or somebody deleted the session. Nothing was appended. Whoever has the whole
+    conversation calls the client's `forget_session` and appends all of it again.
+    """
+
+    @property
+    def known_seq(self) -> int:
+        """The newest event that the client knows of."""
+        return self._number("known_seq")
+
+    @property
+    def head_seq(self) -> int:
+        """The newest event of the log that is there now; 0: there is none."""
+        return self._number("head_seq")
+
+
 @dataclass(eq=False)
 class BudgetExceededError(FailedPreconditionError):
     """The context cannot be made to fit its budget."""
@@ -192,6 +211,8 @@ def _read(detail: Any, fields: dict[str, Any], kind: type[ApiError]) -> type[Api
         fields.update(reason=info.reason, metadata=dict(info.metadata))
         if info.reason == "INJECTION_OVER_RESERVE":
             return InjectionOverReserveError
+        if info.reason == "LOG_LOST":
+            return LogLostError
         if info.reason == "BUDGET_EXCEEDED":
             return BudgetExceededError
     elif detail.Unpack(request):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from contextd._rawjson import dumps
-from contextd.v1.event_pb2 import (
+from contextd_client._rawjson import dumps, mended
+from contextd_client.v1.event_pb2 import (
     Block,
     CustomEvent,
     Event,
@@ -84,7 +84,7 @@ def reminder(
     body: str, *, ttl_turns: int | None = None, dedupe_key: str = "", source: str = ""
 ) -> Event:
     """Something that the context repeats for some turns, at its end."""
-    made = Reminder(body=body, ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
+    made = Reminder(body=mended(body), ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
     return Event(reminder=made)
 
 
@@ -95,13 +95,15 @@ def custom(type: str, value: Any = None) -> Event:
 
 
 def text(value: str) -> Block:
-    """A text."""
-    return Block(text=Text(text=value))
+    """A text. Half a surrogate pair, which UTF-8 does not have, is U+FFFD."""
+    return Block(text=Text(text=mended(value)))
 
 
-def tool_call(call_id: str, name: str, arguments: bytes | Mapping[str, Any]) -> Block:
-    """A call; arguments are the JSON that the model wrote, or a value to write as JSON."""
-    if not isinstance(arguments, bytes):
+def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any]) -> Block:
+    """A call; arguments are what the model wrote, JSON or not, or a value to write as JSON."""
+    if isinstance(arguments, str):
+        arguments = mended(arguments).encode()
+    elif not isinstance(arguments, bytes):
         arguments = dumps(arguments).encode()
     return Block(tool_call=ToolCall(call_id=call_id, name=name, arguments_json=arguments))
 

@@ -1,6 +1,6 @@
 """contextd under LangChain's and LangGraph's agents.
 
-Install `contextd[langgraph]`. The graph's state keeps every message; the log does too; the
+Install `contextd-client[langgraph]`. The graph's state keeps every message; the log does too; the
 model is given the context that is assembled from the log.
 """
 
@@ -18,11 +18,14 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from contextd import _rawjson
-from contextd._read import langchain
-from contextd.client import Client
-from contextd.v1.budget_pb2 import Budget
-from contextd.v1.policy_pb2 import Policy
+from contextd_client import _rawjson
+from contextd_client._read import langchain
+from contextd_client._read.langchain import Placed
+from contextd_client.client import Client
+from contextd_client.context import Context
+from contextd_client.errors import LogLostError, NotFoundError
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.policy_pb2 import Policy
 
 _THREADS = 1024
 
@@ -32,7 +35,8 @@ class ContextdMessages:
 
     A message's id is its event's id: a message is appended once, however often it is seen,
     and one whose content was changed under its id is refused (AlreadyExistsError). What
-    leaves the graph's state stays in the log.
+    leaves the graph's state stays in the log. Where the log was lost, all messages are
+    appended again, if the graph has all that was appended; else LogLostError is raised.
     """
 
     def __init__(
@@ -48,7 +52,7 @@ class ContextdMessages:
         self._budget = budget
         self._policy = policy
         self._format: Literal["openai_chat", "anthropic"] = format
-        self._newest: OrderedDict[str, str] = OrderedDict()
+        self._sent: OrderedDict[str, dict[str, None]] = OrderedDict()
         self._lock = threading.Lock()
 
     def for_model(
@@ -58,17 +62,45 @@ class ContextdMessages:
 
         overhead_tokens: what the request holds beside the messages, such as tools.
         """
-        new = self._new(session_id, messages)
-        if new:
-            self._client.append(session_id, *(langchain.event(m) for m in new))
-            self._remember(session_id, str(new[-1].id))
+        all_of_them = langchain.placed(messages)
         budget = Budget()
         budget.CopyFrom(self._budget)
         budget.overhead_tokens += overhead_tokens
-        context = self._client.assemble(
-            session_id, self._format, budget=budget, policy=self._policy
-        )
+        try:
+            self._append(session_id, self._new(session_id, all_of_them))
+            context = self._assemble(session_id, budget)
+        except LogLostError as lost:
+            self._append_again(session_id, all_of_them, lost)
+            context = self._assemble(session_id, budget)
         return langchain.messages(context)
+
+    def _assemble(self, session_id: str, budget: Budget) -> Context:
+        return self._client.assemble(session_id, self._format, budget=budget, policy=self._policy)
+
+    def _append(
+        self, session_id: str, new: Sequence[Placed], expected_head: int | None = None
+    ) -> None:
+        if new:
+            made = [at.event() for at in new]
+            self._client.append(session_id, *made, expected_head=expected_head)
+            self._remember(session_id, new)
+
+    def _append_again(
+        self, session_id: str, messages: Sequence[Placed], lost: LogLostError
+    ) -> None:
+        """Append what a log lacks that was lost, and that others may have begun again."""
+        ids = [at.event_id for at in messages]
+        with self._lock:
+            sent = self._sent.get(session_id, {})
+        try:
+            stored = [e.event_id for e in self._client.read_events(session_id)]
+        except NotFoundError:
+            stored = []
+        if not sent.keys() <= set(ids) or stored != ids[: len(stored)]:
+            raise lost
+        self._client.forget_session(session_id)
+        self._append(session_id, messages[len(stored) :], expected_head=len(stored))
+        self._remember(session_id, messages)
 
     def overhead(self, system: str, tools: Sequence[Any]) -> int:
         """Tokens of a system prompt and of tools that the request takes by themselves."""
@@ -78,20 +110,24 @@ class ContextdMessages:
             system, model=self._budget.model, tools_json=data, format=self._format
         )
 
-    def _new(self, session_id: str, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    def _new(self, session_id: str, messages: Sequence[Placed]) -> Sequence[Placed]:
         with self._lock:
-            newest = self._newest.get(session_id)
+            sent = self._sent.get(session_id, {})
+            newest = next(reversed(sent)) if sent else None
         for place in range(len(messages) - 1, -1, -1):
-            if newest is not None and messages[place].id == newest:
+            if messages[place].event_id == newest:
                 return messages[place + 1 :]
         return messages
 
-    def _remember(self, session_id: str, message_id: str) -> None:
+    def _remember(self, session_id: str, new: Sequence[Placed]) -> None:
         with self._lock:
-            self._newest[session_id] = message_id
-            self._newest.move_to_end(session_id)
-            while len(self._newest) > _THREADS:
-                self._newest.popitem(last=False)
+            sent = self._sent.setdefault(session_id, {})
+            for at in new:
+                sent.pop(at.event_id, None)
+                sent[at.event_id] = None
+            self._sent.move_to_end(session_id)
+            while len(self._sent) > _THREADS:
+                self._sent.popitem(last=False)
 
 
 class ContextdMiddleware(AgentMiddleware[Any, Any, Any]):

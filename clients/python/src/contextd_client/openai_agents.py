@@ -1,6 +1,6 @@
 """A session of the OpenAI Agents SDK whose history is a log of contextd.
 
-Install `contextd[openai-agents]`.
+Install `contextd-client[openai-agents]`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, cast
 
-from contextd import _read
-from contextd._read import openai_item, openai_responses
-from contextd.aio import Client
-from contextd.errors import AlreadyExistsError, NotFoundError
-from contextd.v1.budget_pb2 import Budget
-from contextd.v1.event_pb2 import Event
-from contextd.v1.policy_pb2 import Policy
+from contextd_client import _read
+from contextd_client._read import openai_item, openai_responses
+from contextd_client.aio import Client
+from contextd_client.errors import AlreadyExistsError, NotFoundError
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.policy_pb2 import Policy
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contextd import _rawjson as rawjson
-from contextd import events
-from contextd._formats import FormatName
-from contextd._rawjson import Raw
-from contextd._read import anthropic, gemini, openai_chat, openai_responses
-from contextd.v1.event_pb2 import Event
+from contextd_client import _rawjson as rawjson
+from contextd_client import events
+from contextd_client._formats import FormatName
+from contextd_client._rawjson import Raw
+from contextd_client._read import anthropic, gemini, openai_chat, openai_responses
+from contextd_client.v1.event_pb2 import Event
 
 
 def response_events(response: Any) -> list[Event]:

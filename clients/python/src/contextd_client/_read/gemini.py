@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from contextd import _rawjson as rawjson
-from contextd import events
-from contextd._rawjson import Raw
-from contextd.v1.event_pb2 import Block, Event, Role, Thinking
+from contextd_client import _rawjson as rawjson
+from contextd_client import events
+from contextd_client._rawjson import Raw
+from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "google"
 _BARE = '{"thoughtSignature":%s}'

@@ -3,51 +3,125 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    InvalidToolCall,
     SystemMessage,
     ToolMessage,
     convert_to_messages,
 )
 
-from contextd import _rawjson, events
-from contextd._read import anthropic, openai_part, openai_responses
-from contextd.context import Context
-from contextd.v1.event_pb2 import Block, Event, Role, Thinking
+from contextd_client import _rawjson, events
+from contextd_client._read import anthropic, openai_part, openai_responses
+from contextd_client.context import Context
+from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 _ANTHROPIC = ("thinking", "redacted_thinking", "document", "search_result")
 # The calls of a message stand in tool_calls, whatever its content says of them.
+_NO_NAME = "unknown_tool"
+"""The tool of a call that names none."""
 _CALLS = ("tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk")
 
 
-def event(message: BaseMessage) -> Event:
-    """The event of a message. Its id is the message's, so that one message is one event."""
-    if not message.id:
-        raise ValueError("id: a message has none; the messages of a graph's state have one")
+@dataclass(frozen=True)
+class Placed:
+    """A message in its conversation."""
+
+    message: BaseMessage
+    event_id: str
+    """The message's id, so that one message is one event, or one made of what it says."""
+    calls: tuple[str, ...] = ()
+    """Of a message of the model: the ids of its calls, the invalid ones last."""
+    answers: str = ""
+    """Of a tool's message: the id of the call that it answers; empty: of none."""
+
+    def event(self) -> Event:
+        """The message's event."""
+        return _event(self)
+
+
+def placed(messages: Iterable[BaseMessage]) -> list[Placed]:
+    """The messages of a conversation, each call with an id and each result with its call.
+
+    A call that its model gave no id, or one that the message has already, gets one of its
+    own. A result without the id of an open call answers the first open call of the newest
+    message that has one; where there is none, it answers nothing. Messages without an id get
+    one that is the same as long as the conversation begins in the same way.
+    """
+    out: list[Placed] = []
+    turns: list[dict[str, str]] = []  # per message of the model: its open calls, and their own ids
+    before = ""
+    for message in messages:
+        before = message.id or _made_id(before, message)
+        if isinstance(message, AIMessage):
+            own = [str(c["id"] or "") for c in [*message.tool_calls, *message.invalid_tool_calls]]
+            made = _unique(own, before)
+            turns.append(dict(zip(made, own, strict=True)))
+            out.append(Placed(message, before, calls=tuple(made)))
+        elif isinstance(message, ToolMessage):
+            out.append(Placed(message, before, answers=_answered(turns, message.tool_call_id)))
+        else:
+            out.append(Placed(message, before))
+    return out
+
+
+def _made_id(before: str, message: BaseMessage) -> str:
+    said = {k: v for k, v in message.model_dump(mode="json").items() if k != "id"}
+    text = _rawjson.dumps([before, said])
+    return "message-" + hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _unique(ids: Sequence[str], message_id: str) -> list[str]:
+    out: list[str] = []
+    for place, given in enumerate(ids):
+        made = given if given and given not in out else f"{given or message_id}#{place + 1}"
+        out.append(made)
+    return out
+
+
+def _answered(turns: list[dict[str, str]], named: str) -> str:
+    """The open call that a result answers, which is answered then; empty if there is none."""
+    for names_it in (True, False):
+        for opened in reversed(turns):
+            for made, own in opened.items():
+                if made == named or own == named if names_it else not (named and own):
+                    del opened[made]
+                    return made
+    return ""
+
+
+def _event(at: Placed) -> Event:
+    message = at.message
     if isinstance(message, ToolMessage):
+        if not at.answers:
+            # A result of nothing: no provider takes it, and the log keeps it.
+            value = message.model_dump(mode="json")
+            custom = events.custom("langchain.orphan_result", value).custom
+            return Event(event_id=at.event_id, custom=custom)
         return events.tool_result(
-            message.tool_call_id,
+            at.answers,
             content(message),
             is_error=message.status == "error",
             tool_name=message.name or "",
-            event_id=message.id,
+            event_id=at.event_id,
         )
     if isinstance(message, AIMessage):
-        said = _assistant(message)
+        said = _assistant(message, at.calls)
         model = message.response_metadata.get("model_name", "")
         model = model or message.response_metadata.get("model", "")
         if not said:
-            return Event(
-                event_id=message.id, custom=events.custom("empty_response").custom
-            )  # fmt: skip
-        return events.assistant(*said, model=model, event_id=message.id)
+            return Event(event_id=at.event_id, custom=events.custom("empty_response").custom)
+        return events.assistant(*said, model=model, event_id=at.event_id)
     role = Role.ROLE_SYSTEM if isinstance(message, SystemMessage) else Role.ROLE_USER
-    return events.message(role, content(message), event_id=message.id)
+    return events.message(role, content(message), event_id=at.event_id)
 
 
 def content(message: BaseMessage) -> list[Block]:
@@ -61,15 +135,17 @@ def content(message: BaseMessage) -> list[Block]:
     return blocks
 
 
-def _assistant(message: AIMessage) -> list[Block]:
+def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     blocks = content(message)
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
-    for call in message.tool_calls:
-        blocks.append(events.tool_call(call["id"] or "", call["name"], call["args"]))
-    for broken in message.invalid_tool_calls:
-        blocks.append(events.provider_block("langchain", _rawjson.dumps(broken).encode()))
+    # An invalid call is one whose arguments are no JSON: what the model wrote stands in args.
+    for call_id, call in zip(
+        call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True
+    ):
+        written = "" if call["args"] is None else call["args"]
+        blocks.append(events.tool_call(call_id, call["name"] or _NO_NAME, written))
     return blocks
 
 
@@ -107,7 +183,7 @@ def _provider(message: BaseMessage) -> str:
 def messages(context: Context) -> list[BaseMessage]:
     """A context as LangChain's messages, the system prompt first."""
     if context.format == "openai_chat":
-        return list(convert_to_messages(context.messages()))
+        return [_chat(m) for m in context.messages()]
     out: list[BaseMessage] = []
     if context.system is not None:
         out.append(SystemMessage(content=context.system))
@@ -117,6 +193,40 @@ def messages(context: Context) -> list[BaseMessage]:
         else:
             out.extend(_human(message["content"]))
     return out
+
+
+def _chat(message: dict[str, Any]) -> BaseMessage:
+    """LangChain has calls with an object as arguments, and others, which it sends as they are."""
+    valid: list[Any] = []
+    invalid: list[InvalidToolCall] = []
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        if _is_object(function["arguments"]):
+            valid.append(call)
+            continue
+        invalid.append(
+            InvalidToolCall(
+                type="invalid_tool_call",
+                id=call["id"],
+                name=function["name"],
+                args=function["arguments"],
+                error=None,
+            )
+        )
+    if not invalid:
+        return convert_to_messages([message])[0]
+    plain = {name: value for name, value in message.items() if name != "tool_calls"}
+    (made,) = convert_to_messages([{**plain, "tool_calls": valid} if valid else plain])
+    assert isinstance(made, AIMessage)
+    made.invalid_tool_calls = invalid
+    return made
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments, strict=False), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _ai(blocks: list[Any]) -> AIMessage:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextd import _rawjson as rawjson
-from contextd import events
-from contextd._rawjson import Raw
-from contextd._read import openai_part
-from contextd.v1.event_pb2 import Block, Event, Thinking
+from contextd_client import _rawjson as rawjson
+from contextd_client import events
+from contextd_client._rawjson import Raw
+from contextd_client._read import openai_part
+from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 
 def response(raw: Raw) -> list[Event]:

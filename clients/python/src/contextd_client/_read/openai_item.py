@@ -6,8 +6,8 @@ import base64
 import json
 from typing import Any
 
-from contextd._read import openai_part
-from contextd.v1.event_pb2 import Block, Media, Message, Role, Thinking, ToolResult
+from contextd_client._read import openai_part
+from contextd_client.v1.event_pb2 import Block, Media, Message, Role, Thinking, ToolResult
 
 _NAMES = {Role.ROLE_SYSTEM: "system", Role.ROLE_USER: "user", Role.ROLE_ASSISTANT: "assistant"}
 

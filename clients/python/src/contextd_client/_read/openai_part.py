@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 
-from contextd import events
-from contextd._rawjson import Raw
-from contextd.v1.event_pb2 import Block
+from contextd_client import events
+from contextd_client._rawjson import Raw
+from contextd_client.v1.event_pb2 import Block
 
 PROVIDER = "openai"
 

@@ -1,0 +1,54 @@
+"""What a client knows of the logs that it appended to."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from contextd_client.v1.log_pb2 import AppendEventsResponse
+from contextd_client.v1.session_pb2 import LogMark, Session
+
+_SESSIONS = 1 << 16
+
+
+class Known:
+    """The newest mark of each session, so that a log that was lost is noticed.
+
+    Safe for use by several threads. Beyond 65,536 sessions, the one that was used longest
+    ago is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._marks: OrderedDict[str, LogMark] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, session_id: str) -> LogMark | None:
+        """What is known of a log; None: nothing."""
+        with self._lock:
+            return self._marks.get(session_id)
+
+    def appended(self, session_id: str, response: AppendEventsResponse) -> None:
+        """Learn from the answer to an append."""
+        if response.HasField("mark"):
+            self._learn(session_id, response.mark)
+
+    def made(self, session: Session) -> None:
+        """Learn from the answer that a session was made."""
+        if session.incarnation:
+            mark = LogMark(incarnation=session.incarnation, head_seq=session.head_seq)
+            self._learn(session.session_id, mark)
+
+    def forget(self, session_id: str) -> None:
+        """Take the log for what it is from now on."""
+        with self._lock:
+            self._marks.pop(session_id, None)
+
+    def _learn(self, session_id: str, mark: LogMark) -> None:
+        with self._lock:
+            before = self._marks.get(session_id)
+            newer = before is None or before.incarnation != mark.incarnation
+            if newer or (before is not None and before.head_seq < mark.head_seq):
+                self._marks[session_id] = mark
+            self._marks.move_to_end(session_id)
+            while len(self._marks) > _SESSIONS:
+                self._marks.popitem(last=False)

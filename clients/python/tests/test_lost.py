@@ -1,0 +1,137 @@
+"""A log that was lost is noticed, and begun again by whoever has the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Daemon
+
+import contextd_client
+import contextd_client.aio
+from contextd_client import Budget, errors, events
+
+BUDGET = Budget(max_tokens=20_000)
+
+
+def talk() -> list[contextd_client.Event]:
+    return [events.system("You repair builds."), events.user("Why does make fail?")]
+
+
+def lose(daemon: Daemon, session_id: str, how: str) -> None:
+    """Restart the daemon, or have another client delete the session and make it again."""
+    if how == "restarted":
+        daemon.restart()
+        return
+    with contextd_client.Client(daemon.address) as other:
+        other.delete_session(session_id)
+        if how == "made again":
+            other.append(session_id, *talk())  # as many events, of the same content
+
+
+LOST = pytest.mark.parametrize("how", ["restarted", "deleted", "made again"])
+
+
+@LOST
+def test_client(daemon: Daemon, session_id: str, how: str) -> None:
+    with contextd_client.Client(daemon.address) as client:
+        client.append(session_id, *talk())
+        client.assemble(session_id, "anthropic", budget=BUDGET)
+        lose(daemon, session_id, how)
+        for _ in range(2):
+            with pytest.raises(errors.LogLostError) as lost:
+                client.append(session_id, events.user("And now?"))
+            assert lost.value.known_seq == 2
+            assert lost.value.head_seq == (2 if how == "made again" else 0)
+            assert "lost" in str(lost.value)
+            with pytest.raises(errors.LogLostError):
+                client.assemble(session_id, "anthropic", budget=BUDGET)
+        client.forget_session(session_id)
+        if how != "made again":
+            client.append(session_id, *talk())
+        client.append(session_id, events.user("And now?"))
+        context = client.assemble(session_id, "anthropic", budget=BUDGET)
+        assert context.system is not None
+
+
+@LOST
+async def test_asyncio_client(daemon: Daemon, session_id: str, how: str) -> None:
+    async with contextd_client.aio.Client(daemon.address) as client:
+        await client.append(session_id, *talk())
+        lose(daemon, session_id, how)
+        with pytest.raises(errors.LogLostError):
+            await client.append(session_id, events.user("And now?"))
+        with pytest.raises(errors.LogLostError):
+            await client.assemble(session_id, "anthropic", budget=BUDGET)
+
+
+def test_other_writers_disturb_nobody(address: str, session_id: str) -> None:
+    with contextd_client.Client(address) as one, contextd_client.Client(address) as other:
+        head = one.append(session_id, *talk()).last_seq
+        other.append(session_id, events.user("I am here, too."))
+        with pytest.raises(errors.HeadMismatchError) as moved:
+            one.append(session_id, events.user("And now?"), expected_head=head)
+        assert moved.value.head_seq == 3
+        one.append(session_id, events.user("And now?"))
+        assert len(one.assemble(session_id, "contextd", budget=BUDGET).lines) == 4
+
+
+def test_own_deletion_is_no_loss(address: str, session_id: str) -> None:
+    with contextd_client.Client(address) as client:
+        client.append(session_id, *talk())
+        client.delete_session(session_id)
+        client.append(session_id, *talk())
+        client.fork_session(session_id, f"{session_id}/fork")
+        client.append(f"{session_id}/fork", events.user("And here?"))
+        client.create_session(f"{session_id}/made")
+        client.append(f"{session_id}/made", *talk())
+
+
+@LOST
+def test_langgraph(daemon: Daemon, session_id: str, how: str) -> None:
+    pytest.importorskip("langchain")
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    from contextd_client.langgraph import ContextdMessages
+
+    said: list[Any] = [SystemMessage("Be brief.", id="m1"), HumanMessage("One.", id="m2")]
+    with contextd_client.Client(daemon.address) as client:
+        messages = ContextdMessages(client, BUDGET)
+        messages.for_model(session_id, said)
+        lose(daemon, session_id, how)
+        said.append(HumanMessage("Two.", id="m3"))
+        if how == "made again":
+            with pytest.raises(errors.LogLostError):  # the other log is another conversation
+                messages.for_model(session_id, said)
+            return
+        shown = messages.for_model(session_id, said)
+        assert [m.content for m in shown] == ["Be brief.", "One.", "Two."]
+        assert [e.event_id for e in client.read_events(session_id)] == ["m1", "m2", "m3"]
+        lose(daemon, session_id, how)
+        shown = messages.for_model(session_id, said)  # nothing is new
+        assert [m.content for m in shown] == ["Be brief.", "One.", "Two."]
+        with contextd_client.Client(daemon.address) as another:  # and one that begins it again
+            lose(daemon, session_id, how)
+            ContextdMessages(another, BUDGET).for_model(session_id, said[:2])
+            messages.for_model(session_id, said)
+        assert [e.event_id for e in client.read_events(session_id)] == ["m1", "m2", "m3"]
+        lose(daemon, session_id, how)
+        for _ in range(2):
+            with pytest.raises(errors.LogLostError):  # the graph has not all of it any more
+                messages.for_model(session_id, said[1:])
+
+
+@LOST
+async def test_openai_agents(daemon: Daemon, session_id: str, how: str) -> None:
+    pytest.importorskip("agents")
+    from contextd_client.openai_agents import ContextdSession
+
+    async with contextd_client.aio.Client(daemon.address) as client:
+        session = ContextdSession(session_id, client, budget=BUDGET)
+        await session.add_items([{"role": "user", "content": "One."}])
+        await session.add_items([{"role": "assistant", "content": "Two."}])  # type: ignore[list-item, misc]
+        lose(daemon, session_id, how)
+        with pytest.raises(errors.LogLostError):
+            await session.get_items()
+        with pytest.raises(errors.LogLostError):
+            await session.add_items([{"role": "user", "content": "Three."}])
