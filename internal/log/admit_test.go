@@ -109,6 +109,12 @@ func TestAdmit(t *testing.T) {
 		},
 		{name: "an empty reminder", events: body(&eventlog.Reminder{}), field: "events[0].reminder.body"},
 		{name: "a reminder's hint out of range", events: body(&eventlog.Reminder{Body: "b", RoleHint: 5}), field: "events[0].reminder.role_hint"},
+		{name: "a decision that decides nothing", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{}}), field: "events[0].compaction.decision.through_seq"},
+		{name: "a take-back that decides", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 1, Through: 1}}), field: "events[0].compaction.decision.undoes_seq"},
+		{name: "a record of no size", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Through: 1}}), field: "events[0].compaction.decision.digest_tokens"},
+		{name: "kept where nothing left", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: 1}}, Kept: []eventlog.Seq{1}}}), field: "events[0].compaction.decision.kept_seqs"},
+		{name: "a summary without a text", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Through: 1, DigestTokens: 1, SummaryID: "s", SummaryThrough: 1}}), field: "events[0].compaction.decision.summary_id"},
+		{name: "a summary of what did not leave", events: body(&eventlog.Compaction{Summary: "s", Decision: &eventlog.Decision{Through: 1, DigestTokens: 1, SummaryID: "s", SummaryThrough: 2}}), field: "events[0].compaction.decision.summary_through_seq"},
 		{name: "a trigger out of range", events: body(&eventlog.Compaction{Trigger: 4}), field: "events[0].compaction.trigger"},
 		{
 			name: "too many calls", events: []eventlog.Event{message(assistant, "", slices.Repeat([]eventlog.Block{call("a")}, eventlog.MaxOpenCalls+1)...)},

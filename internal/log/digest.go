@@ -44,6 +44,7 @@ func Digest(e Event) [sha256.Size]byte {
 		d.str(b.Mode)
 		d.str(b.Strategy)
 		d.str(b.NativeJSON)
+		d.decision(b.Decision)
 	case *Custom:
 		d.tag('x')
 		d.str(b.Type)
@@ -110,6 +111,29 @@ func (d *digester) optional(n *uint64) {
 	if n != nil {
 		d.count(int(*n))
 	}
+}
+
+// decision writes nothing where there is none: events from before there were any keep
+// their digests.
+func (d *digester) decision(of *Decision) {
+	if of == nil {
+		return
+	}
+	d.tag('d')
+	d.count(int(of.Through))
+	d.count(int(of.DigestTokens))
+	d.count(len(of.Kept))
+	for _, seq := range of.Kept {
+		d.count(int(seq))
+	}
+	d.count(len(of.Masked))
+	for _, at := range of.Masked {
+		d.count(int(at.Seq))
+		d.count(at.Block)
+	}
+	d.strs([]string{of.SummaryID, of.SummaryBy})
+	d.count(int(of.SummaryThrough))
+	d.count(int(of.Undoes))
 }
 
 func (d *digester) blocks(all []Block) {

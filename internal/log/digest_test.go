@@ -35,6 +35,9 @@ var stableDigests = map[string]string{
 	"short reminder":   "413de40b212d9547",
 	"compaction":       "24d80826d5cf2d18",
 	"empty compaction": "ba518eea3a3fbca2",
+	"decided":          "7c7a19f82b1690bc",
+	"masked":           "b6929c9ee1bd8182",
+	"undone":           "020c42b362241c37",
 	"custom":           "afc6c9a91f19d172",
 	"empty custom":     "6bc431a5d864d20e",
 }
@@ -143,7 +146,10 @@ func TestDigestKeepsPartsApart(t *testing.T) {
 		{Body: &eventlog.Reminder{Body: "b"}}, {Body: &eventlog.Reminder{Body: "b", TTLTurns: &zero}},
 		{Body: &eventlog.Reminder{Body: "b", Tags: []string{"x", "y"}}}, {Body: &eventlog.Reminder{Body: "b", Tags: []string{"xy"}}},
 		{Body: &eventlog.Custom{Type: "a", JSON: "b"}}, {Body: &eventlog.Custom{Type: "ab"}}, {Body: &eventlog.Custom{JSON: "ab"}},
-		{Body: &eventlog.Compaction{}}, {Body: &eventlog.Compaction{PreTokens: new(uint64)}}, {Body: &eventlog.Compaction{PostTokens: new(uint64)}},
+		{Body: &eventlog.Compaction{}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 1}}},
+		{Body: &eventlog.Compaction{Decision: &eventlog.Decision{Through: 1}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Kept: []eventlog.Seq{1}}}},
+		{Body: &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: 1}}}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Block: 1}}}}},
+		{Body: &eventlog.Compaction{PreTokens: new(uint64)}}, {Body: &eventlog.Compaction{PostTokens: new(uint64)}},
 	}
 	for i, a := range all {
 		for _, b := range all[:i] {

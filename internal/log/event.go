@@ -118,6 +118,35 @@ type Compaction struct {
 	Strategy     string
 	// NativeJSON is the harness's own marker, as it stood.
 	NativeJSON string
+	// Decision is what a caller decided for the session; nil in a harness's boundary.
+	Decision *Decision
+}
+
+// Decision says what contexts show less of from an event on because a caller asked for
+// it. It is complete: what earlier compactions of the session decided is a part of it.
+type Decision struct {
+	// Through is the event up to which groups left; 0 if none did.
+	Through Seq
+	// DigestTokens is the size whose shares limit what stands for them.
+	DigestTokens uint64
+	// Kept are the first events of groups up to Through that stay, ascending.
+	Kept []Seq
+	// Masked are the results that are shown as pointers.
+	Masked []Place
+	// SummaryID names the text in Compaction.Summary, SummaryThrough is the last event
+	// that it covers and SummaryBy who wrote it; empty where there is none.
+	SummaryID      string
+	SummaryThrough Seq
+	SummaryBy      string
+	// Undoes is the compaction that is taken back, with every later one; 0 takes none
+	// back. Nothing else is set beside it.
+	Undoes Seq
+}
+
+// Place is a block of the log.
+type Place struct {
+	Seq   Seq
+	Block int
 }
 
 // Custom is an event that is kept for ever and never rendered.

@@ -13,11 +13,21 @@ func Size(e Event) uint64 {
 	case *Reminder:
 		n += len(b.Body) + len(b.DedupeKey) + len(b.Source) + textsSize(b.Tags)
 	case *Compaction:
-		n += len(b.Summary) + len(b.Mode) + len(b.Strategy) + len(b.NativeJSON) + textsSize(b.KeptEventIDs)
+		n += len(b.Summary) + len(b.Mode) + len(b.Strategy) + len(b.NativeJSON) + textsSize(b.KeptEventIDs) + b.Decision.size()
 	case *Custom:
 		n += len(b.Type) + len(b.JSON)
 	}
 	return uint64(n)
+}
+
+// numberSize is what a number of a decision counts for.
+const numberSize = 8
+
+func (d *Decision) size() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.SummaryID) + len(d.SummaryBy) + numberSize*(4+len(d.Kept)+2*len(d.Masked))
 }
 
 func textsSize(all []string) int {

@@ -146,7 +146,38 @@ func validateCompaction(c *Compaction) *InvalidError {
 	for i, id := range c.KeptEventIDs {
 		texts = append(texts, text{fmt.Sprintf("compaction.kept_event_ids[%d]", i), id})
 	}
-	return validateTexts(texts...)
+	if err := validateTexts(texts...); err != nil {
+		return err
+	}
+	if c.Decision == nil {
+		return nil
+	}
+	if err := c.Decision.validate(c.Summary != ""); err != nil {
+		return err.in("compaction.decision")
+	}
+	return nil
+}
+
+// validate refuses what would have no effect, so that a decision that stands does what
+// it says.
+func (d *Decision) validate(summary bool) *InvalidError {
+	switch {
+	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
+		return &InvalidError{"undoes_seq", "stands alone: what takes a compaction back decides nothing else"}
+	case d.Undoes == 0 && d.Through == 0 && len(d.Masked) == 0:
+		return &InvalidError{"through_seq", "must be set where nothing is masked and nothing is taken back"}
+	case (d.Through == 0) != (d.DigestTokens == 0):
+		return &InvalidError{"digest_tokens", "must be set where groups left, and only there"}
+	case d.Through == 0 && len(d.Kept) > 0:
+		return &InvalidError{"kept_seqs", "has no place where no groups left"}
+	case (d.SummaryID == "") != (d.SummaryThrough == 0):
+		return &InvalidError{"summary_through_seq", "must be set where there is a summary, and only there"}
+	case d.SummaryID != "" && !summary:
+		return &InvalidError{"summary_id", "names a summary, and the compaction has no text"}
+	case d.SummaryThrough > d.Through:
+		return &InvalidError{"summary_through_seq", fmt.Sprintf("is %d, and groups left up to %d", d.SummaryThrough, d.Through)}
+	}
+	return validateTexts(text{"summary_id", d.SummaryID}, text{"summary_by", d.SummaryBy})
 }
 
 // validateBlock checks what needs no knowledge of the log. JSON and binary data

@@ -16,7 +16,7 @@ func storeReductionState(s reduce.State) *storagev1.ReductionState {
 		EvictedAsOf: uint64(s.EvictedAsOf), EvictedTurn: s.EvictedTurn, AskedAsOf: uint64(s.AskedAsOf),
 		StubbedThrough: uint64(s.StubbedThrough), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
 		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips),
-		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens,
+		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens, SummaryTokens: s.SummaryTokens,
 	}
 }
 
@@ -25,7 +25,7 @@ func readReductionState(m *storagev1.ReductionState) reduce.State {
 		EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()), EvictedTurn: m.GetEvictedTurn(), AskedAsOf: eventlog.Seq(m.GetAskedAsOf()),
 		StubbedThrough: eventlog.Seq(m.GetStubbedThrough()), CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
 		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()),
-		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(),
+		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(), SummaryTokens: m.GetSummaryTokens(),
 	}
 }
 

@@ -18,6 +18,7 @@ const resultShare = 0.125
 // exceeded by far: reserves and reminders come and go, and must not rewrite what
 // stands in front of everything.
 func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, error) {
+	s = p.decidedLimits(b, p.From(s))
 	if s.ClipTokens == 0 {
 		s.ClipTokens = b.Share(resultShare)
 		if limit := p.policy.Clipping.MaxTokens; limit > 0 {
@@ -44,6 +45,25 @@ func (p *Pipeline) firstLimits(b budget.Budget, s State, target uint64) (State, 
 	return s, nil
 }
 
+// decidedLimits keeps what stands for the groups that left by a caller's decision within
+// the shares of a budget that is far smaller than the one it was decided under.
+func (p *Pipeline) decidedLimits(b budget.Budget, s State) State {
+	digests := p.window.digests
+	if digests.decided.through() == 0 {
+		return s
+	}
+	far := func(size, limit uint64) bool { return size > limit+limit/2 }
+	if most := p.window.sizeFor(b, 0); s.CollapsedThrough == digests.decided.Through && far(s.CollapsedFor, most) {
+		s.CollapsedFor = most
+	}
+	if summary := digests.decided.Summary; summary.ID != "" && s.Summary == summary.ID {
+		if most := digests.proseLimit(b); far(digests.gauge.Text(summary.quote()), most) && (s.SummaryTokens == 0 || far(s.SummaryTokens, most)) {
+			s.SummaryTokens = max(most, clipFloor)
+		}
+	}
+	return s
+}
+
 // clipSystem clips a system prompt that leaves no room even for the newest turn: a
 // context with most of it is better than none. Half of the target is its own, or
 // less where the first and the newest human message need the room, so that it need not
@@ -63,6 +83,20 @@ func (p *Pipeline) clipSystem(b budget.Budget, r Result) Result {
 	for ; r.View.Tokens() > b.Target && limit >= floor; limit /= 2 {
 		s := r.State
 		s.SystemTextTokens = p.systemLevel(limit)
+		r = p.adopt(b, r, s)
+	}
+	return r
+}
+
+// clipSummary shortens the text of a caller's summary, which nothing else leaves out.
+func (p *Pipeline) clipSummary(b budget.Budget, r Result) Result {
+	summary := p.window.digests.decided.summary()
+	if summary.ID == "" || r.State.Summary != summary.ID {
+		return r
+	}
+	for limit := p.window.digests.gauge.Text(summary.quote()) / 2; r.View.Tokens() > b.Target && limit >= clipFloor; limit /= 2 {
+		s := r.State
+		s.SummaryTokens = limit
 		r = p.adopt(b, r, s)
 	}
 	return r

@@ -14,6 +14,7 @@ import (
 // fataler is *testing.T, *rapid.T and what a script fails by.
 type fataler interface {
 	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
 }
 
 // checkGroups holds the groups of a conversation against the log: every block

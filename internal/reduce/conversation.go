@@ -13,13 +13,14 @@ import (
 // has one owner: no method may be called while another runs, and what Groups
 // returned is valid until the next Append.
 type Conversation struct {
-	gauge     budget.Accountant
-	groups    []*Group
-	reminders []Reminder
-	texts     texts
-	digests   digestMemos
-	said      said
-	boundary  boundary
+	gauge       budget.Accountant
+	groups      []*Group
+	reminders   []Reminder
+	texts       texts
+	digests     digestMemos
+	said        said
+	boundary    boundary
+	compactions Compactions
 
 	head   eventlog.Seq
 	lastAt eventTimes
@@ -88,6 +89,8 @@ func (c *Conversation) Append(e eventlog.Event) {
 	case *eventlog.Reminder:
 		tokens := uint64(budget.MessageOverhead) + c.gauge.Text(b.Body)
 		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
+	case *eventlog.Compaction:
+		c.compactions.Read(e)
 	}
 }
 

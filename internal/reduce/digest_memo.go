@@ -15,6 +15,10 @@ type digestKey struct {
 	target  uint64
 	summary string
 	policy  Collapse
+	// prose is the limit on the text of a caller's summary.
+	prose uint64
+	// decided is what callers decided. Each is made once and never changed.
+	decided *Decided
 }
 
 // digestMemo keeps what was gathered from the front of the conversation, so that
@@ -33,8 +37,8 @@ type digestMemo struct {
 	// of the newest group of a user's messages, whoever wrote them.
 	notes    []*Group
 	lastUser eventlog.Seq
-	left  Digest
-	opens eventlog.Seq // see View
+	left     Digest
+	opens    eventlog.Seq // see View
 
 	// text is the digest for key, tokens its size, and stay the groups that stay beside it
 	// but for the front; key is zero before the first.

@@ -21,3 +21,6 @@ func (s State) ClipFor(seq eventlog.Seq) uint64 { return s.clipFor(seq) }
 
 // Rule is the retention of a tool.
 func (t ToolResults) Rule(tool string) Retention { return t.rule(tool) }
+
+// Standing are the compactions that stand.
+func (c *Conversation) Standing() []eventlog.Seq { return c.compactions.Standing() }

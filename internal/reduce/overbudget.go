@@ -32,6 +32,8 @@ func (e *OverBudgetError) Error() string {
 	return s
 }
 
+const newestTurn = "newest turn"
+
 // irreducible lists what is left in a view, and what stands beside it, that nothing
 // may make smaller, the largest first.
 func irreducible(v View, reserved uint64) []IrreduciblePart {
@@ -41,7 +43,7 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	}
 	for i := range v.items {
 		it := &v.items[i]
-		what := "newest turn"
+		what := newestTurn
 		switch {
 		case it.group.Kind == KindSystem:
 			what = "system prompt"

@@ -23,9 +23,9 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	p := &Pipeline{policy: policy, conv: conv}
 	p.window = window{policy: policy.Window, run: policy.Collapse, digests: &digests{
 		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
-		memos: &conv.digests, summaries: summaries,
+		memos: &conv.digests, summaries: summaries, decided: conv.Decided(),
 	}}
-	p.retention = retention{policy.ToolResults, policy.Collapse.KeepLastTurns, conv.texts}
+	p.retention = retention{policy: policy.ToolResults, keepTurns: policy.Collapse.KeepLastTurns, texts: conv.texts, digests: p.window.digests}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.reducers = []Reducer{
 		duplicates{policy.Duplicates, conv.texts},
@@ -268,6 +268,7 @@ func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
 		s.CollapsedFor = size
 		r = p.adopt(b, r, s)
 	}
+	r = p.clipSummary(b, r)
 	r = p.clipTexts(b, r, func(g *Group) bool { return g.Standing != "" })
 	r = p.clipHuman(b, r, p.humanLimit(b, r))
 	if r.View.Tokens() > b.Target {

@@ -15,6 +15,10 @@ type retention struct {
 	// keepTurns are spared by pressure.
 	keepTurns uint32
 	texts     texts
+	// digests knows what callers decided.
+	digests *digests
+	// asked takes results of any size: the policy's least is for what nobody asked for.
+	asked bool
 }
 
 func (retention) Name() string { return "tool_results" }
@@ -23,6 +27,7 @@ func (r retention) Reduce(v View, b budget.Budget, s State) (View, State, Step) 
 	e := v.Editor()
 	left := r.stubByAge(e, s)
 	r.stubThrough(e, s)
+	r.stubDecided(e)
 	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; left %d errors, %d of tools that are never evicted, %d too small",
 		e.Touched(), s.EvictedAsOf, s.StubbedThrough, left.errors, left.never, left.small)
 	if b.Excess > 0 {
@@ -74,7 +79,7 @@ func (r retention) spares(g *Group, call *Call, rule Retention, left *leftAlone)
 		left.never++
 	case call.IsError && !r.policy.EvictErrors:
 		left.errors++
-	case g.Messages[call.Result].Tokens < rule.MinTokens:
+	case g.Messages[call.Result].Tokens < rule.MinTokens && !r.asked:
 		left.small++
 	default:
 		return false
@@ -90,6 +95,36 @@ func (r retention) stubThrough(e *Editor, s State) {
 		}
 		r.stubGroup(e, i, s.StubbedThrough, &left)
 	}
+}
+
+// stubDecided stubs what callers masked, whatever the policy keeps.
+func (r retention) stubDecided(e *Editor) {
+	decided := r.digests.decided
+	if decided == nil || len(decided.masked) == 0 {
+		return
+	}
+	const reason = "a compaction masked it"
+	for i := range e.v.Len() {
+		g := e.v.Group(i)
+		if g.First > decided.maskedThrough {
+			return
+		}
+		for c := range g.Calls {
+			call := &g.Calls[c]
+			if call.Interrupted || !decided.Masks(eventlog.Place{Seq: call.Seq, Block: call.Block}) {
+				continue
+			}
+			if !e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
+				e.Stub(i, call, r.texts.stub(call, 0), r.Name(), reason)
+			}
+		}
+	}
+}
+
+// edited reports whether a result is not shown as it is.
+func edited(v View, i int, call *Call) bool {
+	_, ok := v.Edit(i, call.Result, 0)
+	return ok
 }
 
 // stubGroup stubs the results of group i up to event through.

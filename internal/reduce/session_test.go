@@ -32,6 +32,9 @@ type step struct {
 	result reduce.Result
 	// bytes is what the view showed when it was made.
 	bytes []string
+	// decided is what callers had decided, and head the newest event.
+	decided *reduce.Decided
+	head    eventlog.Seq
 }
 
 func newSession() *session { return &session{log: newRecord(), conv: reduce.NewConversation(gauge)} }
@@ -40,6 +43,9 @@ func (s *session) append(events ...eventlog.Event) error {
 	admitted, err := s.log.append(events...)
 	for _, e := range admitted {
 		s.conv.Append(e)
+	}
+	if s.last != nil && s.conv.Void(s.last.head) {
+		s.state, s.last = reduce.State{}, nil // what was decided meanwhile holds no more
 	}
 	return err
 }
@@ -67,12 +73,13 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	checkHumans(t, s.log, s.conv, under(b, ask), s.state, got)
 	checkStanding(t, s.conv, got)
 	checkForward(t, s.state, got.State)
+	checkDecided(t, s.conv.Decided(), got.View)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
 	}
 	checkSteps(t, reduce.NewPipeline(p, s.conv, s.summaries...).Resume(got.State), got)
 	s.checkQuotation(t, got)
-	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View)}
+	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View), s.conv.Decided(), s.conv.Head()}
 	if s.last != nil {
 		checkSticky(t, *s.last, now)
 	}
@@ -84,6 +91,24 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 func under(b budget.Budget, ask reduce.Ask) budget.Budget {
 	b.Target -= ask.Reserved
 	return b
+}
+
+// checkDecided checks that nothing is shown that a caller's compaction removed.
+func checkDecided(t fataler, d *reduce.Decided, v reduce.View) {
+	for i := range v.Len() {
+		g := v.Group(i)
+		if d.Leaves(g) {
+			t.Fatalf("the group at %d is shown though compaction %d let it leave", g.First, d.Seq)
+		}
+		for c := range g.Calls {
+			call := &g.Calls[c]
+			at := eventlog.Place{Seq: call.Seq, Block: call.Block}
+			edit, ok := v.Edit(i, call.Result, 0)
+			if d.Masks(at) && !g.Pinned && !call.Interrupted && (!ok || edit.Kind != reduce.Stubbed) && g.Messages[call.Result].Blocks[0].Tokens > 60 {
+				t.Fatalf("the result at %v is shown (%+v) though compaction %d masked it", at, edit, d.Seq)
+			}
+		}
+	}
 }
 
 // fresh is the conversation of someone who reads the log for the first time.
@@ -155,7 +180,7 @@ func checkSticky(t fataler, before, now step) {
 	// A late event can make the collapsed run smaller than its digest.
 	there, _ := now.result.View.Digest()
 	undone := digest && there.Through == 0
-	if sameDecisions(before.result.State, now.result.State) && !undone {
+	if sameDecisions(before.result.State, now.result.State) && !undone && before.decided == now.decided {
 		for i, m := range old {
 			if m.Group == nil && digest || m.Group != nil && m.Group.First >= first {
 				break

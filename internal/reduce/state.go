@@ -29,6 +29,9 @@ type State struct {
 	CollapsedFor uint64
 	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
 	Summary string
+	// SummaryTokens is what the text of a caller's summary was clipped to; 0 if it stands
+	// in full.
+	SummaryTokens uint64
 	// ClipTokens is the size above which a result is clipped when it first
 	// appears; fixed when the session is first assembled.
 	ClipTokens uint64
@@ -68,5 +71,5 @@ func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
 func (s State) equal(o State) bool {
 	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.AskedAsOf == o.AskedAsOf && s.StubbedThrough == o.StubbedThrough &&
 		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
-		s.Summary == o.Summary && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTextTokens == o.SystemTextTokens
+		s.Summary == o.Summary && s.SummaryTokens == o.SummaryTokens && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTextTokens == o.SystemTextTokens
 }

@@ -121,14 +121,42 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	return span, over, ok
 }
 
-// SpanFor says what to summarise to bring the view of a state down to ask.Goal, unless
-// the newest summary suffices.
-func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask) (span Span, ok bool) {
+// SpanFor says what to summarise for a compaction that is asked for: what has to leave to
+// bring the view of a state down to ask.Goal, or all that may where that is 0. Where a
+// summary is there already that does, it is ready; where nothing can leave, nothing says
+// why. With own the text is the caller's, which no other takes the place of.
+func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
 	r, err := p.start(&b, s, ask)
 	if err != nil {
-		return Span{}, false
+		return Span{}, Summary{}, err.Error()
 	}
-	return p.spanFor(b, r, ask.Goal)
+	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
+	standing := p.window.digests.known(r.State.Summary)
+	all := p.boundary(p.window.spared(r.View))
+	if len(p.conv.Span(standing.Through, all)) == 0 {
+		all = p.window.spared(r.View) // a result of an older call came later than the newest turns
+	}
+	if len(p.conv.Span(standing.Through, all)) == 0 {
+		if standing.ID != "" && r.State.CollapsedThrough > p.window.digests.decided.through() {
+			return Span{}, standing, "" // it stands for one policy and budget, and is to for all
+		}
+		return Span{}, Summary{}, p.WhyNone(r.View, r.State)
+	}
+	to := all
+	if used := r.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
+		sized := d.sized()
+		sized.Excess = used - d.goal()
+		if cut := min(all, p.boundary(p.window.cut(r.View, sized, p.SummaryTokens(sized)))); len(p.conv.Span(standing.Through, cut)) > 0 {
+			to = cut
+		}
+	}
+	older := standing
+	if made := p.window.summary(r.View, b); !own && made.Through > standing.Through {
+		if older = made; len(p.conv.Span(older.Through, to)) == 0 {
+			return Span{}, made, ""
+		}
+	}
+	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, Summary{}, ""
 }
 
 // Standing is the view of a state as it stands, be it over the target or not.
@@ -157,14 +185,25 @@ func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, o
 	if older.ID != "" && p.window.covers(r.View, b, older, to, most) {
 		return Span{}, false
 	}
-	var fresh uint64
-	for _, g := range p.conv.Span(older.Through, to) {
-		fresh += g.Tokens
-	}
-	if to <= older.Through || fresh < b.Share(leastNew) {
+	if to <= older.Through {
 		return Span{}, false
 	}
-	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, true
+	groups := p.conv.Span(0, to)
+	if len(groups) == 0 {
+		return Span{}, false
+	}
+	span = Span{From: groups[0].First, To: to, Extends: older.ID}
+	return span, p.Worth(b, span)
+}
+
+// Worth reports whether a span holds enough that is new for a summary that nobody asks
+// for.
+func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
+	var fresh uint64
+	for _, g := range p.conv.Span(p.window.digests.known(span.Extends).Through, span.To) {
+		fresh += g.Tokens
+	}
+	return fresh > 0 && fresh >= b.Share(leastNew)
 }
 
 // SummaryTokens is what the text of a summary may take under a budget, as it is

@@ -52,8 +52,8 @@ func (w window) extend(v View, b budget.Budget, s State) State {
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
 	s.TextClips = slices.Concat(s.TextClips, w.clipStanding(v, b, through, s.TextClips))
-	if summary.Through <= through && summary.ID != "" {
-		s.Summary = summary.ID
+	if summary.Through <= through && summary.ID != "" && summary.Through >= w.digests.known(s.Summary).Through {
+		s.Summary, s.SummaryTokens = summary.ID, 0
 	}
 	return s
 }
@@ -164,7 +164,7 @@ func (w window) spared(v View) eventlog.Seq {
 			return g.First - 1
 		}
 	}
-	return 0
+	return v.lastBefore(max(v.Len()-1, 0)) // all of the newest stay in any case
 }
 
 // overWindow is by how much the dialogue exceeds the policy's own limits. Like a

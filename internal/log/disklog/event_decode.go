@@ -76,12 +76,31 @@ func decodeBody(m *storagev1.Event) (eventlog.Body, bool) {
 			Mode:         b.GetMode(),
 			Strategy:     b.GetStrategy(),
 			NativeJSON:   string(b.GetNativeJson()),
+			Decision:     decodeDecision(b.GetDecision()),
 		}, known
 	case *storagev1.Event_Custom:
 		return &eventlog.Custom{Type: kind.Custom.GetType(), JSON: string(kind.Custom.GetJson())}, true
 	default:
 		return nil, false
 	}
+}
+
+func decodeDecision(d *storagev1.CompactionDecision) *eventlog.Decision {
+	if d == nil {
+		return nil
+	}
+	out := &eventlog.Decision{
+		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(),
+		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
+		Undoes: eventlog.Seq(d.GetUndoesSeq()),
+	}
+	for _, seq := range d.GetKeptSeqs() {
+		out.Kept = append(out.Kept, eventlog.Seq(seq))
+	}
+	for _, at := range d.GetMasked() {
+		out.Masked = append(out.Masked, eventlog.Place{Seq: eventlog.Seq(at.GetSeq()), Block: int(at.GetBlock())})
+	}
+	return out
 }
 
 func knownRole(r storagev1.Role) bool {

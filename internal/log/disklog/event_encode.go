@@ -89,7 +89,31 @@ func appendCompaction(b []byte, c *eventlog.Compaction) []byte {
 	}
 	b = appendString(b, 6, c.Mode)
 	b = appendString(b, 7, c.Strategy)
-	return appendString(b, 8, c.NativeJSON)
+	b = appendString(b, 8, c.NativeJSON)
+	if c.Decision == nil {
+		return b
+	}
+	return appendMessage(b, 9, func(b []byte) []byte { return appendDecision(b, c.Decision) })
+}
+
+func appendDecision(b []byte, d *eventlog.Decision) []byte {
+	b = appendInt(b, 1, uint64(d.Through))
+	b = appendInt(b, 2, d.DigestTokens)
+	if len(d.Kept) > 0 {
+		b = appendMessage(b, 3, func(b []byte) []byte {
+			for _, seq := range d.Kept {
+				b = protowire.AppendVarint(b, uint64(seq))
+			}
+			return b
+		})
+	}
+	for _, at := range d.Masked {
+		b = appendMessage(b, 4, func(b []byte) []byte { return appendInt(appendInt(b, 1, uint64(at.Seq)), 2, uint64(at.Block)) })
+	}
+	b = appendString(b, 5, d.SummaryID)
+	b = appendInt(b, 6, uint64(d.SummaryThrough))
+	b = appendString(b, 7, d.SummaryBy)
+	return appendInt(b, 8, uint64(d.Undoes))
 }
 
 func appendBlocks(b []byte, field protowire.Number, blocks []eventlog.Block) []byte {

@@ -46,11 +46,29 @@ func eventMessage(e eventlog.Event) *storagev1.Event {
 			Mode:         body.Mode,
 			Strategy:     body.Strategy,
 			NativeJson:   []byte(body.NativeJSON),
+			Decision:     encodeDecision(body.Decision),
 		}}
 	case *eventlog.Custom:
 		m.Kind = &storagev1.Event_Custom{Custom: &storagev1.Custom{Type: body.Type, Json: []byte(body.JSON)}}
 	}
 	return m
+}
+
+func encodeDecision(d *eventlog.Decision) *storagev1.CompactionDecision {
+	if d == nil {
+		return nil
+	}
+	out := &storagev1.CompactionDecision{
+		ThroughSeq: uint64(d.Through), DigestTokens: d.DigestTokens, SummaryId: d.SummaryID,
+		SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes),
+	}
+	for _, seq := range d.Kept {
+		out.KeptSeqs = append(out.KeptSeqs, uint64(seq))
+	}
+	for _, at := range d.Masked {
+		out.Masked = append(out.Masked, &storagev1.BlockPlace{Seq: uint64(at.Seq), Block: uint32(at.Block)})
+	}
+	return out
 }
 
 func encodeBlocks(blocks []eventlog.Block) []*storagev1.Block {

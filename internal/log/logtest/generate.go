@@ -169,6 +169,9 @@ func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 				before, after := rapid.Uint64().Draw(t, "before"), rapid.Uint64().Draw(t, "after")
 				c.PreTokens, c.PostTokens = &before, &after
 			}
+			if rapid.Bool().Draw(t, "decided") {
+				c.Decision = genDecision(t, c.Summary != "")
+			}
 			return c
 		case 2:
 			return &eventlog.Custom{Type: GenText().Draw(t, "type"), JSON: GenBytes().Draw(t, "json")}
@@ -212,4 +215,26 @@ func GenLog(minEvents, maxEvents int) *rapid.Generator[[]eventlog.Event] {
 		}
 		return log
 	})
+}
+
+// genDecision draws a decision that is admitted.
+func genDecision(t *rapid.T, summary bool) *eventlog.Decision {
+	seq := rapid.Map(rapid.Uint64Range(1, 40), func(n uint64) eventlog.Seq { return eventlog.Seq(n) })
+	if rapid.Bool().Draw(t, "undoes") {
+		return &eventlog.Decision{Undoes: seq.Draw(t, "undone")}
+	}
+	place := rapid.Custom(func(t *rapid.T) eventlog.Place {
+		return eventlog.Place{Seq: seq.Draw(t, "seq"), Block: rapid.IntRange(0, 3).Draw(t, "block")}
+	})
+	if rapid.Bool().Draw(t, "masks") {
+		return &eventlog.Decision{Masked: rapid.SliceOfN(place, 1, 3).Draw(t, "masked")}
+	}
+	d := &eventlog.Decision{
+		Through: seq.Draw(t, "through"), DigestTokens: rapid.Uint64Range(1, 1<<40).Draw(t, "digest"),
+		Kept: rapid.SliceOfN(seq, 0, 2).Draw(t, "kept seqs"), Masked: rapid.SliceOfN(place, 0, 2).Draw(t, "masked too"),
+	}
+	if summary {
+		d.SummaryID, d.SummaryThrough, d.SummaryBy = "s", min(d.Through, seq.Draw(t, "covered")), GenText().Draw(t, "by")
+	}
+	return d
 }

@@ -24,7 +24,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks to compact a session now.
+// Asks to compact a session now. What is decided holds for every later context of the
+// session and of its forks, whatever the budget, model, format or policy, until
+// UndoCompaction takes it back.
 type CompactSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
@@ -32,24 +34,36 @@ type CompactSessionRequest struct {
 	// Who asks: manual, host, auto, workflow, worker or resume_digest. Empty:
 	// manual.
 	Mode string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
-	// Newest turns that stay as they are. 0: the policy's.
+	// Newest turns that stay as they are. 0: the policy's, and at least one.
 	KeepLastTurns uint32 `protobuf:"varint,3,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// What the context may hold afterwards, in tokens. 0: the policy's.
+	// What the context may hold afterwards, in tokens. Where that is not reached, the
+	// answer says by how much and why. 0: with a strategy or a summary of the caller's,
+	// as little as these may leave; otherwise the policy's collapse_to.
 	TargetTokens uint64 `protobuf:"varint,4,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// mask, window or summarize. Empty: the cheapest that suffices.
 	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// The caller's own summary: no model is asked. Empty: none.
+	// The caller's own summary: no model is asked. It stands for everything before the
+	// last turns that may leave. Not with another strategy than summarize. Empty: none.
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
-	// What the summarizer is told beside the span, at most 16384 characters.
-	// Empty: the policy's.
+	// What the summarizer is told beside the span, at most 16384 characters. Refused
+	// where no model is asked: with mask, window or a summary of the caller's. Empty:
+	// the policy's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// What set it off. Unspecified: manual.
 	Trigger CompactionTrigger `protobuf:"varint,8,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
 	// extend: instructions stand behind the daemon's own prompt. replace: they
 	// take its place. Empty: extend.
 	InstructionsMode string `protobuf:"bytes,9,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// By what budget the context is measured, as in AssembleContextRequest. What is
+	// decided holds under every other as well. Absent: the session's or the daemon's
+	// default where policy is set, and otherwise that of the newest projection, if there
+	// is one.
+	Budget *Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
+	// By what policy the context is measured and what may leave, as in
+	// AssembleContextRequest. Absent: as for budget.
+	Policy        *Policy `protobuf:"bytes,11,opt,name=policy,proto3" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompactSessionRequest) Reset() {
@@ -145,6 +159,20 @@ func (x *CompactSessionRequest) GetInstructionsMode() string {
 	return ""
 }
 
+func (x *CompactSessionRequest) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *CompactSessionRequest) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 // What came of it.
 type CompactSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -164,8 +192,15 @@ type CompactSessionResponse struct {
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// What became of reminders.
 	Reminders *ReminderReport `protobuf:"bytes,8,opt,name=reminders,proto3" json:"reminders,omitempty"`
-	// The Compaction event that marks it. 0: none was appended.
+	// The Compaction event that holds the decision. 0: none was appended.
 	CompactionSeq uint64 `protobuf:"varint,9,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
+	// What the context was to hold at the most, in tokens. 0: as little as may be.
+	TargetTokens uint64 `protobuf:"varint,10,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
+	// By how many tokens the context is over target_tokens. 0: it was reached.
+	OverTargetTokens uint64 `protobuf:"varint,11,opt,name=over_target_tokens,json=overTargetTokens,proto3" json:"over_target_tokens,omitempty"`
+	// Where it was not reached: what is left of the context that the request does not let
+	// leave, the largest first.
+	InTheWay      []*IrreduciblePart `protobuf:"bytes,12,rep,name=in_the_way,json=inTheWay,proto3" json:"in_the_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,6 +298,156 @@ func (x *CompactSessionResponse) GetCompactionSeq() uint64 {
 	return 0
 }
 
+func (x *CompactSessionResponse) GetTargetTokens() uint64 {
+	if x != nil {
+		return x.TargetTokens
+	}
+	return 0
+}
+
+func (x *CompactSessionResponse) GetOverTargetTokens() uint64 {
+	if x != nil {
+		return x.OverTargetTokens
+	}
+	return 0
+}
+
+func (x *CompactSessionResponse) GetInTheWay() []*IrreduciblePart {
+	if x != nil {
+		return x.InTheWay
+	}
+	return nil
+}
+
+// Asks to take compactions back: later contexts show again what they removed.
+type UndoCompactionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session; see Session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The Compaction event to take back, with every later one that stands. Refused where
+	// it is none or does not stand. 0: the newest that stands.
+	CompactionSeq uint64 `protobuf:"varint,2,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoCompactionRequest) Reset() {
+	*x = UndoCompactionRequest{}
+	mi := &file_contextd_v1_compaction_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoCompactionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoCompactionRequest) ProtoMessage() {}
+
+func (x *UndoCompactionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_compaction_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoCompactionRequest.ProtoReflect.Descriptor instead.
+func (*UndoCompactionRequest) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UndoCompactionRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *UndoCompactionRequest) GetCompactionSeq() uint64 {
+	if x != nil {
+		return x.CompactionSeq
+	}
+	return 0
+}
+
+// What came of it.
+type UndoCompactionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// undone or nothing_to_do.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Why, in words. Empty: nothing to say.
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	// The Compaction events that were taken back, oldest first.
+	UndoneSeqs []uint64 `protobuf:"varint,3,rep,packed,name=undone_seqs,json=undoneSeqs,proto3" json:"undone_seqs,omitempty"`
+	// The Compaction event that takes them back. 0: none was appended.
+	UndoSeq       uint64 `protobuf:"varint,4,opt,name=undo_seq,json=undoSeq,proto3" json:"undo_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoCompactionResponse) Reset() {
+	*x = UndoCompactionResponse{}
+	mi := &file_contextd_v1_compaction_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoCompactionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoCompactionResponse) ProtoMessage() {}
+
+func (x *UndoCompactionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_compaction_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoCompactionResponse.ProtoReflect.Descriptor instead.
+func (*UndoCompactionResponse) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *UndoCompactionResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *UndoCompactionResponse) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *UndoCompactionResponse) GetUndoneSeqs() []uint64 {
+	if x != nil {
+		return x.UndoneSeqs
+	}
+	return nil
+}
+
+func (x *UndoCompactionResponse) GetUndoSeq() uint64 {
+	if x != nil {
+		return x.UndoSeq
+	}
+	return 0
+}
+
 // What a compaction did to reminders, by their dedupe key or event id.
 type ReminderReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -282,7 +467,7 @@ type ReminderReport struct {
 
 func (x *ReminderReport) Reset() {
 	*x = ReminderReport{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[2]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +479,7 @@ func (x *ReminderReport) String() string {
 func (*ReminderReport) ProtoMessage() {}
 
 func (x *ReminderReport) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[2]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +492,7 @@ func (x *ReminderReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReminderReport.ProtoReflect.Descriptor instead.
 func (*ReminderReport) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{2}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReminderReport) GetExpired() []string {
@@ -379,7 +564,7 @@ type Summary struct {
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[3]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +576,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[3]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +589,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{3}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Summary) GetSummaryId() string {
@@ -502,7 +687,7 @@ type ListSummariesRequest struct {
 
 func (x *ListSummariesRequest) Reset() {
 	*x = ListSummariesRequest{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[4]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +699,7 @@ func (x *ListSummariesRequest) String() string {
 func (*ListSummariesRequest) ProtoMessage() {}
 
 func (x *ListSummariesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[4]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +712,7 @@ func (x *ListSummariesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSummariesRequest.ProtoReflect.Descriptor instead.
 func (*ListSummariesRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{4}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListSummariesRequest) GetSessionId() string {
@@ -550,7 +735,7 @@ type ListSummariesResponse struct {
 
 func (x *ListSummariesResponse) Reset() {
 	*x = ListSummariesResponse{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[5]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +747,7 @@ func (x *ListSummariesResponse) String() string {
 func (*ListSummariesResponse) ProtoMessage() {}
 
 func (x *ListSummariesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[5]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +760,7 @@ func (x *ListSummariesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSummariesResponse.ProtoReflect.Descriptor instead.
 func (*ListSummariesResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{5}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSummariesResponse) GetSummaries() []*Summary {
@@ -607,7 +792,7 @@ type SummarizerState struct {
 
 func (x *SummarizerState) Reset() {
 	*x = SummarizerState{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +804,7 @@ func (x *SummarizerState) String() string {
 func (*SummarizerState) ProtoMessage() {}
 
 func (x *SummarizerState) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[6]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +817,7 @@ func (x *SummarizerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummarizerState.ProtoReflect.Descriptor instead.
 func (*SummarizerState) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SummarizerState) GetName() string {
@@ -681,7 +866,7 @@ type SummaryTask struct {
 
 func (x *SummaryTask) Reset() {
 	*x = SummaryTask{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +878,7 @@ func (x *SummaryTask) String() string {
 func (*SummaryTask) ProtoMessage() {}
 
 func (x *SummaryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[7]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +891,7 @@ func (x *SummaryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryTask.ProtoReflect.Descriptor instead.
 func (*SummaryTask) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SummaryTask) GetTaskId() string {
@@ -781,7 +966,7 @@ type LeaseSummaryTasksRequest struct {
 
 func (x *LeaseSummaryTasksRequest) Reset() {
 	*x = LeaseSummaryTasksRequest{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +978,7 @@ func (x *LeaseSummaryTasksRequest) String() string {
 func (*LeaseSummaryTasksRequest) ProtoMessage() {}
 
 func (x *LeaseSummaryTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[8]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +991,7 @@ func (x *LeaseSummaryTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSummaryTasksRequest.ProtoReflect.Descriptor instead.
 func (*LeaseSummaryTasksRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{8}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaseSummaryTasksRequest) GetWorkerId() string {
@@ -841,7 +1026,7 @@ type LeaseSummaryTasksResponse struct {
 
 func (x *LeaseSummaryTasksResponse) Reset() {
 	*x = LeaseSummaryTasksResponse{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1038,7 @@ func (x *LeaseSummaryTasksResponse) String() string {
 func (*LeaseSummaryTasksResponse) ProtoMessage() {}
 
 func (x *LeaseSummaryTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[9]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1051,7 @@ func (x *LeaseSummaryTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSummaryTasksResponse.ProtoReflect.Descriptor instead.
 func (*LeaseSummaryTasksResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{9}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaseSummaryTasksResponse) GetTask() *SummaryTask {
@@ -897,7 +1082,7 @@ type CompleteSummaryTaskRequest struct {
 
 func (x *CompleteSummaryTaskRequest) Reset() {
 	*x = CompleteSummaryTaskRequest{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1094,7 @@ func (x *CompleteSummaryTaskRequest) String() string {
 func (*CompleteSummaryTaskRequest) ProtoMessage() {}
 
 func (x *CompleteSummaryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[10]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1107,7 @@ func (x *CompleteSummaryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteSummaryTaskRequest.ProtoReflect.Descriptor instead.
 func (*CompleteSummaryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{10}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CompleteSummaryTaskRequest) GetTaskId() string {
@@ -978,7 +1163,7 @@ type CompleteSummaryTaskResponse struct {
 
 func (x *CompleteSummaryTaskResponse) Reset() {
 	*x = CompleteSummaryTaskResponse{}
-	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1175,7 @@ func (x *CompleteSummaryTaskResponse) String() string {
 func (*CompleteSummaryTaskResponse) ProtoMessage() {}
 
 func (x *CompleteSummaryTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_compaction_proto_msgTypes[11]
+	mi := &file_contextd_v1_compaction_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1188,7 @@ func (x *CompleteSummaryTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteSummaryTaskResponse.ProtoReflect.Descriptor instead.
 func (*CompleteSummaryTaskResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{11}
+	return file_contextd_v1_compaction_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CompleteSummaryTaskResponse) GetSummary() *Summary {
@@ -1017,7 +1202,7 @@ var File_contextd_v1_compaction_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/compaction.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd0\x04\n" +
+	"\x1ccontextd/v1/compaction.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1acontextd/v1/assembly.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/policy.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x05\n" +
 	"\x15CompactSessionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12Q\n" +
@@ -1028,7 +1213,10 @@ const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\asummary\x12-\n" +
 	"\finstructions\x18\a \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x01R\finstructions\x12B\n" +
 	"\atrigger\x18\b \x01(\x0e2\x1e.contextd.v1.CompactionTriggerB\b\xbaH\x05\x82\x01\x02\x10\x01R\atrigger\x12F\n" +
-	"\x11instructions_mode\x18\t \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode\"\xed\x02\n" +
+	"\x11instructions_mode\x18\t \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode\x12+\n" +
+	"\x06budget\x18\n" +
+	" \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12+\n" +
+	"\x06policy\x18\v \x01(\v2\x13.contextd.v1.PolicyR\x06policy\"\xfc\x03\n" +
 	"\x16CompactSessionResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12+\n" +
@@ -1038,7 +1226,22 @@ const file_contextd_v1_compaction_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\v2\x14.contextd.v1.SummaryR\asummary\x12\x1a\n" +
 	"\bstrategy\x18\a \x01(\tR\bstrategy\x129\n" +
 	"\treminders\x18\b \x01(\v2\x1b.contextd.v1.ReminderReportR\treminders\x12%\n" +
-	"\x0ecompaction_seq\x18\t \x01(\x04R\rcompactionSeq\"\xa2\x01\n" +
+	"\x0ecompaction_seq\x18\t \x01(\x04R\rcompactionSeq\x12#\n" +
+	"\rtarget_tokens\x18\n" +
+	" \x01(\x04R\ftargetTokens\x12,\n" +
+	"\x12over_target_tokens\x18\v \x01(\x04R\x10overTargetTokens\x12:\n" +
+	"\n" +
+	"in_the_way\x18\f \x03(\v2\x1c.contextd.v1.IrreduciblePartR\binTheWay\"\xab\x01\n" +
+	"\x15UndoCompactionRequest\x12k\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12%\n" +
+	"\x0ecompaction_seq\x18\x02 \x01(\x04R\rcompactionSeq\"\x86\x01\n" +
+	"\x16UndoCompactionResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x1f\n" +
+	"\vundone_seqs\x18\x03 \x03(\x04R\n" +
+	"undoneSeqs\x12\x19\n" +
+	"\bundo_seq\x18\x04 \x01(\x04R\aundoSeq\"\xa2\x01\n" +
 	"\x0eReminderReport\x12\x18\n" +
 	"\aexpired\x18\x01 \x03(\tR\aexpired\x12\x18\n" +
 	"\adeduped\x18\x02 \x03(\tR\adeduped\x12\x1c\n" +
@@ -1117,40 +1320,48 @@ func file_contextd_v1_compaction_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_compaction_proto_rawDescData
 }
 
-var file_contextd_v1_compaction_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_contextd_v1_compaction_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_contextd_v1_compaction_proto_goTypes = []any{
 	(*CompactSessionRequest)(nil),       // 0: contextd.v1.CompactSessionRequest
 	(*CompactSessionResponse)(nil),      // 1: contextd.v1.CompactSessionResponse
-	(*ReminderReport)(nil),              // 2: contextd.v1.ReminderReport
-	(*Summary)(nil),                     // 3: contextd.v1.Summary
-	(*ListSummariesRequest)(nil),        // 4: contextd.v1.ListSummariesRequest
-	(*ListSummariesResponse)(nil),       // 5: contextd.v1.ListSummariesResponse
-	(*SummarizerState)(nil),             // 6: contextd.v1.SummarizerState
-	(*SummaryTask)(nil),                 // 7: contextd.v1.SummaryTask
-	(*LeaseSummaryTasksRequest)(nil),    // 8: contextd.v1.LeaseSummaryTasksRequest
-	(*LeaseSummaryTasksResponse)(nil),   // 9: contextd.v1.LeaseSummaryTasksResponse
-	(*CompleteSummaryTaskRequest)(nil),  // 10: contextd.v1.CompleteSummaryTaskRequest
-	(*CompleteSummaryTaskResponse)(nil), // 11: contextd.v1.CompleteSummaryTaskResponse
-	(CompactionTrigger)(0),              // 12: contextd.v1.CompactionTrigger
-	(*timestamppb.Timestamp)(nil),       // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 14: google.protobuf.Duration
+	(*UndoCompactionRequest)(nil),       // 2: contextd.v1.UndoCompactionRequest
+	(*UndoCompactionResponse)(nil),      // 3: contextd.v1.UndoCompactionResponse
+	(*ReminderReport)(nil),              // 4: contextd.v1.ReminderReport
+	(*Summary)(nil),                     // 5: contextd.v1.Summary
+	(*ListSummariesRequest)(nil),        // 6: contextd.v1.ListSummariesRequest
+	(*ListSummariesResponse)(nil),       // 7: contextd.v1.ListSummariesResponse
+	(*SummarizerState)(nil),             // 8: contextd.v1.SummarizerState
+	(*SummaryTask)(nil),                 // 9: contextd.v1.SummaryTask
+	(*LeaseSummaryTasksRequest)(nil),    // 10: contextd.v1.LeaseSummaryTasksRequest
+	(*LeaseSummaryTasksResponse)(nil),   // 11: contextd.v1.LeaseSummaryTasksResponse
+	(*CompleteSummaryTaskRequest)(nil),  // 12: contextd.v1.CompleteSummaryTaskRequest
+	(*CompleteSummaryTaskResponse)(nil), // 13: contextd.v1.CompleteSummaryTaskResponse
+	(CompactionTrigger)(0),              // 14: contextd.v1.CompactionTrigger
+	(*Budget)(nil),                      // 15: contextd.v1.Budget
+	(*Policy)(nil),                      // 16: contextd.v1.Policy
+	(*IrreduciblePart)(nil),             // 17: contextd.v1.IrreduciblePart
+	(*timestamppb.Timestamp)(nil),       // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 19: google.protobuf.Duration
 }
 var file_contextd_v1_compaction_proto_depIdxs = []int32{
-	12, // 0: contextd.v1.CompactSessionRequest.trigger:type_name -> contextd.v1.CompactionTrigger
-	3,  // 1: contextd.v1.CompactSessionResponse.summary:type_name -> contextd.v1.Summary
-	2,  // 2: contextd.v1.CompactSessionResponse.reminders:type_name -> contextd.v1.ReminderReport
-	13, // 3: contextd.v1.Summary.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 4: contextd.v1.ListSummariesResponse.summaries:type_name -> contextd.v1.Summary
-	6,  // 5: contextd.v1.ListSummariesResponse.summarizers:type_name -> contextd.v1.SummarizerState
-	13, // 6: contextd.v1.SummaryTask.lease_expire_time:type_name -> google.protobuf.Timestamp
-	14, // 7: contextd.v1.LeaseSummaryTasksRequest.lease:type_name -> google.protobuf.Duration
-	7,  // 8: contextd.v1.LeaseSummaryTasksResponse.task:type_name -> contextd.v1.SummaryTask
-	3,  // 9: contextd.v1.CompleteSummaryTaskResponse.summary:type_name -> contextd.v1.Summary
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	14, // 0: contextd.v1.CompactSessionRequest.trigger:type_name -> contextd.v1.CompactionTrigger
+	15, // 1: contextd.v1.CompactSessionRequest.budget:type_name -> contextd.v1.Budget
+	16, // 2: contextd.v1.CompactSessionRequest.policy:type_name -> contextd.v1.Policy
+	5,  // 3: contextd.v1.CompactSessionResponse.summary:type_name -> contextd.v1.Summary
+	4,  // 4: contextd.v1.CompactSessionResponse.reminders:type_name -> contextd.v1.ReminderReport
+	17, // 5: contextd.v1.CompactSessionResponse.in_the_way:type_name -> contextd.v1.IrreduciblePart
+	18, // 6: contextd.v1.Summary.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 7: contextd.v1.ListSummariesResponse.summaries:type_name -> contextd.v1.Summary
+	8,  // 8: contextd.v1.ListSummariesResponse.summarizers:type_name -> contextd.v1.SummarizerState
+	18, // 9: contextd.v1.SummaryTask.lease_expire_time:type_name -> google.protobuf.Timestamp
+	19, // 10: contextd.v1.LeaseSummaryTasksRequest.lease:type_name -> google.protobuf.Duration
+	9,  // 11: contextd.v1.LeaseSummaryTasksResponse.task:type_name -> contextd.v1.SummaryTask
+	5,  // 12: contextd.v1.CompleteSummaryTaskResponse.summary:type_name -> contextd.v1.Summary
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_compaction_proto_init() }
@@ -1158,14 +1369,17 @@ func file_contextd_v1_compaction_proto_init() {
 	if File_contextd_v1_compaction_proto != nil {
 		return
 	}
+	file_contextd_v1_assembly_proto_init()
+	file_contextd_v1_budget_proto_init()
 	file_contextd_v1_event_proto_init()
+	file_contextd_v1_policy_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_compaction_proto_rawDesc), len(file_contextd_v1_compaction_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

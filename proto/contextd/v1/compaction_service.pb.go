@@ -24,9 +24,10 @@ var File_contextd_v1_compaction_service_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_compaction_service_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/v1/compaction_service.proto\x12\vcontextd.v1\x1a\x1ccontextd/v1/compaction.proto\x1a\x17contextd/v1/hooks.proto\x1a\x1bcontextd/v1/lifecycle.proto2\xc6\x04\n" +
+	"$contextd/v1/compaction_service.proto\x12\vcontextd.v1\x1a\x1ccontextd/v1/compaction.proto\x1a\x17contextd/v1/hooks.proto\x1a\x1bcontextd/v1/lifecycle.proto2\xa1\x05\n" +
 	"\x11CompactionService\x12Y\n" +
-	"\x0eCompactSession\x12\".contextd.v1.CompactSessionRequest\x1a#.contextd.v1.CompactSessionResponse\x12V\n" +
+	"\x0eCompactSession\x12\".contextd.v1.CompactSessionRequest\x1a#.contextd.v1.CompactSessionResponse\x12Y\n" +
+	"\x0eUndoCompaction\x12\".contextd.v1.UndoCompactionRequest\x1a#.contextd.v1.UndoCompactionResponse\x12V\n" +
 	"\rListSummaries\x12!.contextd.v1.ListSummariesRequest\x1a\".contextd.v1.ListSummariesResponse\x12d\n" +
 	"\x11LeaseSummaryTasks\x12%.contextd.v1.LeaseSummaryTasksRequest\x1a&.contextd.v1.LeaseSummaryTasksResponse0\x01\x12h\n" +
 	"\x13CompleteSummaryTask\x12'.contextd.v1.CompleteSummaryTaskRequest\x1a(.contextd.v1.CompleteSummaryTaskResponse\x12Q\n" +
@@ -36,33 +37,37 @@ const file_contextd_v1_compaction_service_proto_rawDesc = "" +
 
 var file_contextd_v1_compaction_service_proto_goTypes = []any{
 	(*CompactSessionRequest)(nil),       // 0: contextd.v1.CompactSessionRequest
-	(*ListSummariesRequest)(nil),        // 1: contextd.v1.ListSummariesRequest
-	(*LeaseSummaryTasksRequest)(nil),    // 2: contextd.v1.LeaseSummaryTasksRequest
-	(*CompleteSummaryTaskRequest)(nil),  // 3: contextd.v1.CompleteSummaryTaskRequest
-	(*ServeHooksRequest)(nil),           // 4: contextd.v1.ServeHooksRequest
-	(*WatchLifecycleRequest)(nil),       // 5: contextd.v1.WatchLifecycleRequest
-	(*CompactSessionResponse)(nil),      // 6: contextd.v1.CompactSessionResponse
-	(*ListSummariesResponse)(nil),       // 7: contextd.v1.ListSummariesResponse
-	(*LeaseSummaryTasksResponse)(nil),   // 8: contextd.v1.LeaseSummaryTasksResponse
-	(*CompleteSummaryTaskResponse)(nil), // 9: contextd.v1.CompleteSummaryTaskResponse
-	(*ServeHooksResponse)(nil),          // 10: contextd.v1.ServeHooksResponse
-	(*WatchLifecycleResponse)(nil),      // 11: contextd.v1.WatchLifecycleResponse
+	(*UndoCompactionRequest)(nil),       // 1: contextd.v1.UndoCompactionRequest
+	(*ListSummariesRequest)(nil),        // 2: contextd.v1.ListSummariesRequest
+	(*LeaseSummaryTasksRequest)(nil),    // 3: contextd.v1.LeaseSummaryTasksRequest
+	(*CompleteSummaryTaskRequest)(nil),  // 4: contextd.v1.CompleteSummaryTaskRequest
+	(*ServeHooksRequest)(nil),           // 5: contextd.v1.ServeHooksRequest
+	(*WatchLifecycleRequest)(nil),       // 6: contextd.v1.WatchLifecycleRequest
+	(*CompactSessionResponse)(nil),      // 7: contextd.v1.CompactSessionResponse
+	(*UndoCompactionResponse)(nil),      // 8: contextd.v1.UndoCompactionResponse
+	(*ListSummariesResponse)(nil),       // 9: contextd.v1.ListSummariesResponse
+	(*LeaseSummaryTasksResponse)(nil),   // 10: contextd.v1.LeaseSummaryTasksResponse
+	(*CompleteSummaryTaskResponse)(nil), // 11: contextd.v1.CompleteSummaryTaskResponse
+	(*ServeHooksResponse)(nil),          // 12: contextd.v1.ServeHooksResponse
+	(*WatchLifecycleResponse)(nil),      // 13: contextd.v1.WatchLifecycleResponse
 }
 var file_contextd_v1_compaction_service_proto_depIdxs = []int32{
 	0,  // 0: contextd.v1.CompactionService.CompactSession:input_type -> contextd.v1.CompactSessionRequest
-	1,  // 1: contextd.v1.CompactionService.ListSummaries:input_type -> contextd.v1.ListSummariesRequest
-	2,  // 2: contextd.v1.CompactionService.LeaseSummaryTasks:input_type -> contextd.v1.LeaseSummaryTasksRequest
-	3,  // 3: contextd.v1.CompactionService.CompleteSummaryTask:input_type -> contextd.v1.CompleteSummaryTaskRequest
-	4,  // 4: contextd.v1.CompactionService.ServeHooks:input_type -> contextd.v1.ServeHooksRequest
-	5,  // 5: contextd.v1.CompactionService.WatchLifecycle:input_type -> contextd.v1.WatchLifecycleRequest
-	6,  // 6: contextd.v1.CompactionService.CompactSession:output_type -> contextd.v1.CompactSessionResponse
-	7,  // 7: contextd.v1.CompactionService.ListSummaries:output_type -> contextd.v1.ListSummariesResponse
-	8,  // 8: contextd.v1.CompactionService.LeaseSummaryTasks:output_type -> contextd.v1.LeaseSummaryTasksResponse
-	9,  // 9: contextd.v1.CompactionService.CompleteSummaryTask:output_type -> contextd.v1.CompleteSummaryTaskResponse
-	10, // 10: contextd.v1.CompactionService.ServeHooks:output_type -> contextd.v1.ServeHooksResponse
-	11, // 11: contextd.v1.CompactionService.WatchLifecycle:output_type -> contextd.v1.WatchLifecycleResponse
-	6,  // [6:12] is the sub-list for method output_type
-	0,  // [0:6] is the sub-list for method input_type
+	1,  // 1: contextd.v1.CompactionService.UndoCompaction:input_type -> contextd.v1.UndoCompactionRequest
+	2,  // 2: contextd.v1.CompactionService.ListSummaries:input_type -> contextd.v1.ListSummariesRequest
+	3,  // 3: contextd.v1.CompactionService.LeaseSummaryTasks:input_type -> contextd.v1.LeaseSummaryTasksRequest
+	4,  // 4: contextd.v1.CompactionService.CompleteSummaryTask:input_type -> contextd.v1.CompleteSummaryTaskRequest
+	5,  // 5: contextd.v1.CompactionService.ServeHooks:input_type -> contextd.v1.ServeHooksRequest
+	6,  // 6: contextd.v1.CompactionService.WatchLifecycle:input_type -> contextd.v1.WatchLifecycleRequest
+	7,  // 7: contextd.v1.CompactionService.CompactSession:output_type -> contextd.v1.CompactSessionResponse
+	8,  // 8: contextd.v1.CompactionService.UndoCompaction:output_type -> contextd.v1.UndoCompactionResponse
+	9,  // 9: contextd.v1.CompactionService.ListSummaries:output_type -> contextd.v1.ListSummariesResponse
+	10, // 10: contextd.v1.CompactionService.LeaseSummaryTasks:output_type -> contextd.v1.LeaseSummaryTasksResponse
+	11, // 11: contextd.v1.CompactionService.CompleteSummaryTask:output_type -> contextd.v1.CompleteSummaryTaskResponse
+	12, // 12: contextd.v1.CompactionService.ServeHooks:output_type -> contextd.v1.ServeHooksResponse
+	13, // 13: contextd.v1.CompactionService.WatchLifecycle:output_type -> contextd.v1.WatchLifecycleResponse
+	7,  // [7:14] is the sub-list for method output_type
+	0,  // [0:7] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

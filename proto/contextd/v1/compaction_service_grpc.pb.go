@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	CompactionService_CompactSession_FullMethodName      = "/contextd.v1.CompactionService/CompactSession"
+	CompactionService_UndoCompaction_FullMethodName      = "/contextd.v1.CompactionService/UndoCompaction"
 	CompactionService_ListSummaries_FullMethodName       = "/contextd.v1.CompactionService/ListSummaries"
 	CompactionService_LeaseSummaryTasks_FullMethodName   = "/contextd.v1.CompactionService/LeaseSummaryTasks"
 	CompactionService_CompleteSummaryTask_FullMethodName = "/contextd.v1.CompactionService/CompleteSummaryTask"
@@ -33,8 +34,11 @@ const (
 //
 // Summaries and compactions, and the runtime's say in them.
 type CompactionServiceClient interface {
-	// Compacts a session now. The log stays as it is; a Compaction event marks it.
+	// Compacts a session now. The log stays as it is; a Compaction event holds what was
+	// decided, durable on return.
 	CompactSession(ctx context.Context, in *CompactSessionRequest, opts ...grpc.CallOption) (*CompactSessionResponse, error)
+	// Takes compactions back. The log stays as it is; a Compaction event says so.
+	UndoCompaction(ctx context.Context, in *UndoCompactionRequest, opts ...grpc.CallOption) (*UndoCompactionResponse, error)
 	// Lists the summaries of a session.
 	ListSummaries(ctx context.Context, in *ListSummariesRequest, opts ...grpc.CallOption) (*ListSummariesResponse, error)
 	// Hands spans to summarise to a runtime that brings its own model.
@@ -59,6 +63,16 @@ func (c *compactionServiceClient) CompactSession(ctx context.Context, in *Compac
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CompactSessionResponse)
 	err := c.cc.Invoke(ctx, CompactionService_CompactSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *compactionServiceClient) UndoCompaction(ctx context.Context, in *UndoCompactionRequest, opts ...grpc.CallOption) (*UndoCompactionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UndoCompactionResponse)
+	err := c.cc.Invoke(ctx, CompactionService_UndoCompaction_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +156,11 @@ type CompactionService_WatchLifecycleClient = grpc.ServerStreamingClient[WatchLi
 //
 // Summaries and compactions, and the runtime's say in them.
 type CompactionServiceServer interface {
-	// Compacts a session now. The log stays as it is; a Compaction event marks it.
+	// Compacts a session now. The log stays as it is; a Compaction event holds what was
+	// decided, durable on return.
 	CompactSession(context.Context, *CompactSessionRequest) (*CompactSessionResponse, error)
+	// Takes compactions back. The log stays as it is; a Compaction event says so.
+	UndoCompaction(context.Context, *UndoCompactionRequest) (*UndoCompactionResponse, error)
 	// Lists the summaries of a session.
 	ListSummaries(context.Context, *ListSummariesRequest) (*ListSummariesResponse, error)
 	// Hands spans to summarise to a runtime that brings its own model.
@@ -166,6 +183,9 @@ type UnimplementedCompactionServiceServer struct{}
 
 func (UnimplementedCompactionServiceServer) CompactSession(context.Context, *CompactSessionRequest) (*CompactSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CompactSession not implemented")
+}
+func (UnimplementedCompactionServiceServer) UndoCompaction(context.Context, *UndoCompactionRequest) (*UndoCompactionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UndoCompaction not implemented")
 }
 func (UnimplementedCompactionServiceServer) ListSummaries(context.Context, *ListSummariesRequest) (*ListSummariesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSummaries not implemented")
@@ -217,6 +237,24 @@ func _CompactionService_CompactSession_Handler(srv interface{}, ctx context.Cont
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(CompactionServiceServer).CompactSession(ctx, req.(*CompactSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CompactionService_UndoCompaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UndoCompactionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CompactionServiceServer).UndoCompaction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CompactionService_UndoCompaction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CompactionServiceServer).UndoCompaction(ctx, req.(*UndoCompactionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -296,6 +334,10 @@ var CompactionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CompactSession",
 			Handler:    _CompactionService_CompactSession_Handler,
+		},
+		{
+			MethodName: "UndoCompaction",
+			Handler:    _CompactionService_UndoCompaction_Handler,
 		},
 		{
 			MethodName: "ListSummaries",

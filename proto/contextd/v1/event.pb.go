@@ -1078,7 +1078,11 @@ type Compaction struct {
 	// How it was done, in the harness's own word. Empty: unknown.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// The harness's own marker as the bytes it came in: valid JSON. Empty: none.
-	NativeJson    []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
+	NativeJson []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
+	// What contexts show less of from here on, or again. CompactSession and
+	// UndoCompaction write it. Absent: the compaction is a harness's, and changes
+	// no context but under harness_view.
+	Decision      *CompactionDecision `protobuf:"bytes,9,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1169,6 +1173,186 @@ func (x *Compaction) GetNativeJson() []byte {
 	return nil
 }
 
+func (x *Compaction) GetDecision() *CompactionDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// What a caller's compaction decided for a session: it holds for every context
+// that is made of the log from this event on, whatever its budget, model, format
+// or policy, until a later event takes it back. It says all that holds then, what
+// earlier compactions decided included.
+type CompactionDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Groups that begin up to this event left, but for the system prompt, the first
+	// user message and what is pinned. 0: none did. What is not before the
+	// compaction itself is not touched.
+	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
+	// The size, in tokens, whose shares limit what stands in their place; see
+	// docs/policies.md. Not 0 where groups left.
+	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
+	// First events of those of the groups that stay all the same: the newest messages
+	// of the user.
+	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
+	// Results that are shown as their pointers.
+	Masked []*BlockPlace `protobuf:"bytes,4,rep,name=masked,proto3" json:"masked,omitempty"`
+	// The summary that stands for the groups; its text is Compaction.summary. Empty:
+	// none does.
+	SummaryId string `protobuf:"bytes,5,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
+	// The last event that the summary covers. 0: there is none.
+	SummaryThroughSeq uint64 `protobuf:"varint,6,opt,name=summary_through_seq,json=summaryThroughSeq,proto3" json:"summary_through_seq,omitempty"`
+	// Who wrote the summary. Empty: there is none.
+	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
+	// The compaction that is taken back, with every later one. Nothing else is set
+	// then. 0: none is.
+	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionDecision) Reset() {
+	*x = CompactionDecision{}
+	mi := &file_contextd_v1_event_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionDecision) ProtoMessage() {}
+
+func (x *CompactionDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_event_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionDecision.ProtoReflect.Descriptor instead.
+func (*CompactionDecision) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_event_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CompactionDecision) GetThroughSeq() uint64 {
+	if x != nil {
+		return x.ThroughSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetDigestTokens() uint64 {
+	if x != nil {
+		return x.DigestTokens
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetKeptSeqs() []uint64 {
+	if x != nil {
+		return x.KeptSeqs
+	}
+	return nil
+}
+
+func (x *CompactionDecision) GetMasked() []*BlockPlace {
+	if x != nil {
+		return x.Masked
+	}
+	return nil
+}
+
+func (x *CompactionDecision) GetSummaryId() string {
+	if x != nil {
+		return x.SummaryId
+	}
+	return ""
+}
+
+func (x *CompactionDecision) GetSummaryThroughSeq() uint64 {
+	if x != nil {
+		return x.SummaryThroughSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetSummaryBy() string {
+	if x != nil {
+		return x.SummaryBy
+	}
+	return ""
+}
+
+func (x *CompactionDecision) GetUndoesSeq() uint64 {
+	if x != nil {
+		return x.UndoesSeq
+	}
+	return 0
+}
+
+// A block of an event.
+type BlockPlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The block's index in its message, from 0.
+	Block         uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlockPlace) Reset() {
+	*x = BlockPlace{}
+	mi := &file_contextd_v1_event_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlockPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlockPlace) ProtoMessage() {}
+
+func (x *BlockPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_event_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlockPlace.ProtoReflect.Descriptor instead.
+func (*BlockPlace) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_event_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BlockPlace) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *BlockPlace) GetBlock() uint32 {
+	if x != nil {
+		return x.Block
+	}
+	return 0
+}
+
 // An entry that no model sees: what an importer could not map, what a runtime
 // wants kept with the session.
 type CustomEvent struct {
@@ -1183,7 +1367,7 @@ type CustomEvent struct {
 
 func (x *CustomEvent) Reset() {
 	*x = CustomEvent{}
-	mi := &file_contextd_v1_event_proto_msgTypes[11]
+	mi := &file_contextd_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1379,7 @@ func (x *CustomEvent) String() string {
 func (*CustomEvent) ProtoMessage() {}
 
 func (x *CustomEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_event_proto_msgTypes[11]
+	mi := &file_contextd_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1392,7 @@ func (x *CustomEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CustomEvent.ProtoReflect.Descriptor instead.
 func (*CustomEvent) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_contextd_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CustomEvent) GetType() string {
@@ -1305,7 +1489,7 @@ const file_contextd_v1_event_proto_rawDesc = "" +
 	"\x04tags\x18\x06 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10@\"\x05r\x03\x18\x80\x01R\x04tags\x12 \n" +
 	"\x06source\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06sourceB\f\n" +
 	"\n" +
-	"_ttl_turns\"\xec\x02\n" +
+	"_ttl_turns\"\xa9\x03\n" +
 	"\n" +
 	"Compaction\x12B\n" +
 	"\atrigger\x18\x01 \x01(\x0e2\x1e.contextd.v1.CompactionTriggerB\b\xbaH\x05\x82\x01\x02\x10\x01R\atrigger\x12\x18\n" +
@@ -1319,9 +1503,27 @@ const file_contextd_v1_event_proto_rawDesc = "" +
 	"\x04mode\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04mode\x12$\n" +
 	"\bstrategy\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\bstrategy\x12\x1f\n" +
 	"\vnative_json\x18\b \x01(\fR\n" +
-	"nativeJsonB\r\n" +
+	"nativeJson\x12;\n" +
+	"\bdecision\x18\t \x01(\v2\x1f.contextd.v1.CompactionDecisionR\bdecisionB\r\n" +
 	"\v_pre_tokensB\x0e\n" +
-	"\f_post_tokens\"A\n" +
+	"\f_post_tokens\"\xc9\x02\n" +
+	"\x12CompactionDecision\x12\x1f\n" +
+	"\vthrough_seq\x18\x01 \x01(\x04R\n" +
+	"throughSeq\x12#\n" +
+	"\rdigest_tokens\x18\x02 \x01(\x04R\fdigestTokens\x12\x1b\n" +
+	"\tkept_seqs\x18\x03 \x03(\x04R\bkeptSeqs\x12/\n" +
+	"\x06masked\x18\x04 \x03(\v2\x17.contextd.v1.BlockPlaceR\x06masked\x12'\n" +
+	"\n" +
+	"summary_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tsummaryId\x12.\n" +
+	"\x13summary_through_seq\x18\x06 \x01(\x04R\x11summaryThroughSeq\x12'\n" +
+	"\n" +
+	"summary_by\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\tsummaryBy\x12\x1d\n" +
+	"\n" +
+	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\"4\n" +
+	"\n" +
+	"BlockPlace\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05block\x18\x02 \x01(\rR\x05block\"A\n" +
 	"\vCustomEvent\x12\x1e\n" +
 	"\x04type\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04type\x12\x12\n" +
@@ -1351,7 +1553,7 @@ func file_contextd_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_contextd_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_contextd_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_contextd_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_contextd_v1_event_proto_goTypes = []any{
 	(Role)(0),                     // 0: contextd.v1.Role
 	(CompactionTrigger)(0),        // 1: contextd.v1.CompactionTrigger
@@ -1366,17 +1568,19 @@ var file_contextd_v1_event_proto_goTypes = []any{
 	(*ProviderBlock)(nil),         // 10: contextd.v1.ProviderBlock
 	(*Reminder)(nil),              // 11: contextd.v1.Reminder
 	(*Compaction)(nil),            // 12: contextd.v1.Compaction
-	(*CustomEvent)(nil),           // 13: contextd.v1.CustomEvent
-	nil,                           // 14: contextd.v1.Event.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*CompactionDecision)(nil),    // 13: contextd.v1.CompactionDecision
+	(*BlockPlace)(nil),            // 14: contextd.v1.BlockPlace
+	(*CustomEvent)(nil),           // 15: contextd.v1.CustomEvent
+	nil,                           // 16: contextd.v1.Event.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_contextd_v1_event_proto_depIdxs = []int32{
-	15, // 0: contextd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	14, // 1: contextd.v1.Event.labels:type_name -> contextd.v1.Event.LabelsEntry
+	17, // 0: contextd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	16, // 1: contextd.v1.Event.labels:type_name -> contextd.v1.Event.LabelsEntry
 	3,  // 2: contextd.v1.Event.message:type_name -> contextd.v1.Message
 	11, // 3: contextd.v1.Event.reminder:type_name -> contextd.v1.Reminder
 	12, // 4: contextd.v1.Event.compaction:type_name -> contextd.v1.Compaction
-	13, // 5: contextd.v1.Event.custom:type_name -> contextd.v1.CustomEvent
+	15, // 5: contextd.v1.Event.custom:type_name -> contextd.v1.CustomEvent
 	0,  // 6: contextd.v1.Message.role:type_name -> contextd.v1.Role
 	4,  // 7: contextd.v1.Message.blocks:type_name -> contextd.v1.Block
 	5,  // 8: contextd.v1.Block.text:type_name -> contextd.v1.Text
@@ -1388,11 +1592,13 @@ var file_contextd_v1_event_proto_depIdxs = []int32{
 	4,  // 14: contextd.v1.ToolResult.content:type_name -> contextd.v1.Block
 	0,  // 15: contextd.v1.Reminder.role_hint:type_name -> contextd.v1.Role
 	1,  // 16: contextd.v1.Compaction.trigger:type_name -> contextd.v1.CompactionTrigger
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	13, // 17: contextd.v1.Compaction.decision:type_name -> contextd.v1.CompactionDecision
+	14, // 18: contextd.v1.CompactionDecision.masked:type_name -> contextd.v1.BlockPlace
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_event_proto_init() }
@@ -1422,7 +1628,7 @@ func file_contextd_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_event_proto_rawDesc), len(file_contextd_v1_event_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

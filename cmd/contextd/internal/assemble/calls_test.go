@@ -132,7 +132,7 @@ func TestACallNamesTheSummaryInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compacted, err := engine.Compact(context.Background(), compaction, &summary)
+	compacted, _, err := engine.Compact(context.Background(), compaction, &summary, marking(t, store, "s"))
 	if err != nil || compacted == nil {
 		t.Fatalf("compacted: %+v (%v)", compacted, err)
 	}

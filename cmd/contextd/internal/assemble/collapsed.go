@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -34,21 +35,17 @@ type ReminderReport struct {
 func (in inputs) collapsed(before, after projected) Collapsed {
 	out := Collapsed{
 		Before: Size{before.messages(), before.tokens()}, After: Size{after.messages(), after.tokens()},
-		Strategy: in.ask.Strategy, Reminders: in.reminders(after),
+		Strategy: in.caller.Strategy, Reminders: in.reminders(before.through(), after),
 	}
 	old, _ := before.result.View.Digest()
 	now, _ := after.result.View.Digest()
 	out.Archived = now.Messages - old.Messages
-	for i := range in.summaries {
-		if in.summaries[i].ID == after.result.State.Summary {
-			out.Summary = &in.summaries[i]
-		}
-	}
+	out.Summary = in.summaryNamed(after.result.State.Summary)
 	if out.Strategy == "" {
 		switch {
 		case out.Archived <= 0:
 			out.Strategy = reduce.Mask
-		case out.Summary != nil && after.result.State.Summary != in.before.Summary:
+		case out.Summary != nil && after.result.State.Summary != before.result.State.Summary:
 			out.Strategy = reduce.Summarize
 		default:
 			out.Strategy = reduce.Drop
@@ -57,14 +54,34 @@ func (in inputs) collapsed(before, after projected) Collapsed {
 	return out
 }
 
+// summaryNamed is the summary with an id, of those at hand or a caller's; nil if there is
+// none.
+func (in inputs) summaryNamed(id string) *summarize.Summary {
+	for i := range in.summaries {
+		if in.summaries[i].ID == id {
+			return &in.summaries[i]
+		}
+	}
+	return decidedSummary(in.conv, id)
+}
+
+// decidedSummary is the summary that a compaction of the log holds, if it has the id. In
+// a log that was copied it may be all there is of it.
+func decidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
+	if d := conv.Decided(); d != nil && id != "" && d.Summary.ID == id {
+		return &summarize.Summary{ID: id, From: 1, To: d.Summary.Through, Text: d.Summary.Text, Summarizer: d.Summary.By}
+	}
+	return nil
+}
+
 // reminders says what became of those that had not left before.
-func (in inputs) reminders(after projected) ReminderReport {
+func (in inputs) reminders(left eventlog.Seq, after projected) ReminderReport {
 	var out ReminderReport
 	all := in.conv.Reminders()
-	before := reduce.Fates(all, in.conv.Turns(), in.before.CollapsedThrough)
+	before := reduce.Fates(all, in.conv.Turns(), left)
 	for i, fate := range reduce.Fates(all, in.conv.Turns(), after.through()) {
 		r := all[i]
-		gone := before[i] != reduce.ReminderLive && r.Seq <= in.before.CollapsedThrough
+		gone := before[i] != reduce.ReminderLive && r.Seq <= left
 		switch {
 		case gone: // an earlier compaction told of it
 		case fate == reduce.ReminderExpired:

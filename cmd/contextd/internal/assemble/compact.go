@@ -1,10 +1,12 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -12,18 +14,20 @@ import (
 )
 
 // Compaction asks to make a session's context smaller although its budget does not
-// demand it.
+// demand it. What is decided holds for the session, whatever the policy and the budget.
 type Compaction struct {
 	SessionID string
 	// Of, if not 0, is the incarnation of the session that is meant.
 	Of eventlog.Incarnation
-	// Request gives the budget and the policy of a session that was never assembled,
-	// and how summaries are made. Any other is compacted under the policy and budget of
-	// its newest projection.
-	Request Request
+	// Request gives the budget and the policy by which the context is measured where
+	// Measured is set, or the session was never assembled, and how summaries are made.
+	// Otherwise those of the newest projection do.
+	Request  Request
+	Measured bool
 	// Strategy is empty for the cheapest that suffices.
 	Strategy reduce.Strategy
-	// KeepLastTurns and TargetTokens are 0 for the policy's.
+	// KeepLastTurns is 0 for the policy's. TargetTokens is 0 for as little as the strategy
+	// or the summary may leave, and without either for what the policy collapses to.
 	KeepLastTurns uint32
 	TargetTokens  uint64
 	// Summary is the caller's own text; empty if it brings none.
@@ -32,8 +36,10 @@ type Compaction struct {
 
 // Plan is what a compaction would do.
 type Plan struct {
-	// Nothing says why there is nothing to do; empty if there is something.
+	// Nothing says why there is nothing to do; empty if there is something. Short is then
+	// by how much the target is missed all the same.
 	Nothing string
+	Short   Shortfall
 	Before  Size
 	// Strategy, KeepLastTurns and TargetTokens are the request's with everything filled
 	// in that it left open.
@@ -44,15 +50,28 @@ type Plan struct {
 	Summary *summarize.Proposal
 }
 
+// Shortfall is by how many tokens a context is over what a compaction was to leave, and
+// what is left in it, the largest parts first. Zero where it is not.
+type Shortfall struct {
+	Over     uint64
+	InTheWay []reduce.IrreduciblePart
+}
+
 // Compacted is a compaction that was done.
 type Compacted struct {
 	Collapsed
+	Short Shortfall
+	// Event is what the log is to hold of it, and AsOf the event that it was decided at.
+	Event *eventlog.Compaction
+	AsOf  eventlog.Seq
 	// Previous is the projection that showed the state before; empty if there was none.
 	Previous string
-	// Projection is the one that shows the state after.
+	// Fingerprint is that of the policy and budget by which it was measured.
+	Fingerprint string
+	// Projection is the one that shows the state after. Its ID is empty where it could not
+	// be recorded: Unrecorded says why, and the next assembly makes another.
 	Projection projection.Record
-	// Kept are the ids of the events of which at least a part is shown.
-	Kept []string
+	Unrecorded error
 }
 
 // PlanCompaction says what a compaction would do. It changes nothing.
@@ -72,7 +91,6 @@ func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (Plan, error)
 // compactable gathers what a session is compacted by, and the id of its newest
 // projection.
 func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in inputs, previous string, err error) {
-	in.session = s
 	s.pinned = c.Of
 	info, err := s.look(ctx, e.store)
 	if err != nil {
@@ -82,46 +100,63 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if err != nil {
 		return in, "", err
 	}
-	if newest == nil {
-		if in.budget, _, err = e.resolve(c.Request.Budget); err != nil {
-			return in, "", err
-		}
-		in.policy = c.Request.Policy.reduction()
-		in.shows = c.Request.Policy.Projection
-		in.fingerprint = projection.Fingerprint(in.shows, in.policy, in.budget)
-	} else {
+	of := Request{SessionID: c.SessionID, Policy: c.Request.Policy}
+	var b budget.Budget
+	if newest != nil {
+		previous = newest.ID
+	}
+	if newest != nil && !c.Measured {
 		if err := newest.LoadTexts(ctx, e.store, c.SessionID); err != nil {
 			return in, "", err
 		}
-		in.policy, in.budget, in.before, in.fingerprint = newest.Reduction, newest.Budget, newest.After, newest.Fingerprint
-		in.shows, in.shown = newest.Projection, newest.ShownAfter
-		previous = newest.ID
+		b, of.Policy.Reduction, of.Policy.Projection = newest.Budget, newest.Reduction, newest.Projection
+	} else if b, err = e.measure(ctx, c, info.Head); err != nil {
+		return in, "", err
 	}
-	gauge, err := e.gauge(in.budget)
+	gauge, err := e.gauge(b)
 	if err != nil {
 		return in, "", err
 	}
-	if in.conv, err = s.shown(ctx, e.store, gauge, nil, in.shows); err != nil {
-		return in, "", err
+	if of.Policy.Projection.Name == projection.HarnessView && c.Summary != "" {
+		return in, "", &eventlog.InvalidError{Field: "summary", Reason: "under harness_view the summaries are the harness's; use mask or window"}
 	}
-	if in.shows.Name == projection.HarnessView && (c.Strategy == reduce.Summarize || c.Summary != "") {
+	if of.Policy.Projection.Name == projection.HarnessView && c.Strategy == reduce.Summarize {
 		return in, "", &eventlog.InvalidError{Field: "strategy", Reason: "under harness_view the summaries are the harness's; use mask or window"}
 	}
-	in.ask = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
+	conv, err := s.shown(ctx, e.store, gauge, nil, of.Policy.Projection)
+	if err != nil {
+		return in, "", err
+	}
+	if in, err = e.inputs(ctx, s, conv, b, of); err != nil {
+		return in, "", err
+	}
+	in.caller = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
 	switch {
-	case c.Summary != "": // the caller's text stands for all that may leave
-		in.ask.Strategy, in.ask.Goal = reduce.Summarize, 1
-	case in.ask.Goal == 0:
-		in.ask.Goal = in.budget.Share(in.policy.Collapse.To)
+	case c.Summary != "":
+		in.caller.Strategy = reduce.Summarize
+	case in.caller.Goal == 0 && c.Strategy == "":
+		in.caller.Goal = b.Share(in.policy.Collapse.To)
 	}
-	if in.summaries, err = e.offered(ctx, s, in); c.Summary != "" {
-		// No summary that was made ahead of need takes the place of the caller's own.
-		in.summaries = slices.DeleteFunc(in.summaries, func(s summarize.Summary) bool { return s.ID != in.before.Summary })
+	if in.caller.KeepLastTurns == 0 {
+		in.caller.KeepLastTurns = max(in.policy.Collapse.KeepLastTurns, 1)
 	}
-	if err == nil {
+	if in.summaries, err = e.offered(ctx, s, in); err == nil {
 		_, err = s.look(ctx, e.store)
 	}
 	return in, previous, err
+}
+
+// measure is the budget of a request, as an assembly would have it.
+func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (budget.Budget, error) {
+	if err := checkPolicy(c.Request.Policy); err != nil {
+		return budget.Budget{}, err
+	}
+	b, _, err := e.resolve(c.Request.Budget)
+	if err != nil {
+		return b, err
+	}
+	learnt, _, err := e.calibration(ctx, c.SessionID, head, b)
+	return b.Calibrated(learnt), err
 }
 
 func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
@@ -131,13 +166,10 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 	}
 	p := Plan{
 		Before:   Size{standing.messages(), standing.tokens()},
-		Strategy: in.ask.Strategy, KeepLastTurns: in.ask.KeepLastTurns, TargetTokens: in.ask.Goal,
+		Strategy: in.caller.Strategy, KeepLastTurns: in.caller.KeepLastTurns, TargetTokens: in.caller.Goal,
 	}
-	if p.KeepLastTurns == 0 {
-		p.KeepLastTurns = in.policy.Collapse.KeepLastTurns
-	}
-	if p.Before.Tokens <= in.ask.Goal {
-		p.Nothing = fmt.Sprintf("the context holds %d tokens and may hold %d", p.Before.Tokens, in.ask.Goal)
+	if goal := in.caller.Goal; c.Summary == "" && goal > 0 && p.Before.Tokens <= goal {
+		p.Nothing = fmt.Sprintf("the context holds %d tokens and may hold %d", p.Before.Tokens, goal)
 		return p, nil
 	}
 	open := p.Strategy == ""
@@ -145,102 +177,218 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 		if p.Strategy, err = e.cheapest(in); err != nil {
 			return p, err
 		}
-		in.ask.Strategy = p.Strategy
+		in.caller.Strategy = p.Strategy
 	}
 	if p.Strategy == reduce.Summarize {
-		summary, err := e.planSummary(in, c, p)
-		if err != nil || summary.Nothing == "" || !open {
-			return summary, err
+		var worth bool
+		if p.Summary, worth, p.Nothing, err = in.planSummary(c); err != nil {
+			return p, err
 		}
-		p.Strategy, in.ask.Strategy = reduce.Drop, reduce.Drop
-	}
-	after, err := in.run()
-	if err != nil {
-		return p, err
-	}
-	if after.tokens() >= p.Before.Tokens {
-		p.Nothing = fmt.Sprintf("nothing that %s may touch is worth it beside the last %d turns", p.Strategy, p.KeepLastTurns)
-	}
-	return p, nil
-}
-
-// cheapest is the first strategy that comes down to the goal.
-func (e *Engine) cheapest(in inputs) (reduce.Strategy, error) {
-	in.ask.Strategy = reduce.Mask
-	masked, err := in.run()
-	switch {
-	case err != nil:
-		return "", err
-	case masked.result.View.Tokens() <= in.ask.Goal:
-		return reduce.Mask, nil
-	case e.summaries == nil || in.policy.Collapse.StartAt == 0:
-		return reduce.Drop, nil
-	default:
-		return reduce.Summarize, nil
-	}
-}
-
-// planSummary finds out whether a summary has to be made, and for what.
-func (e *Engine) planSummary(in inputs, c Compaction, p Plan) (Plan, error) {
-	pipeline, ask := in.pipeline()
-	if c.Summary != "" {
-		if tokens, most := in.conv.Gauge().Text(c.Summary), pipeline.QuotableTokens(in.budget); tokens > most {
-			return p, &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("takes %d tokens; the context has room for %d", tokens, most)}
+		if open && !worth { // nobody asked for a summary, and groups can leave without
+			p.Summary, p.Nothing = nil, ""
+			p.Strategy, in.caller.Strategy = reduce.Drop, reduce.Drop
+		}
+		if p.Summary != nil {
+			return p, nil
 		}
 	}
-	if span, ok := pipeline.SpanFor(in.budget, in.before, ask); ok {
-		p.Summary = in.propose(pipeline, span, c.Request, "compaction")
-		p.Summary.SessionID = c.SessionID
-		return p, nil
+	if p.Nothing == "" {
+		_, p.Nothing, err = in.decide(nil)
 	}
-	after, err := in.run() // with one that is there already
-	if err == nil && (after.through() <= in.before.CollapsedThrough || after.tokens() >= p.Before.Tokens) {
-		p.Nothing = fmt.Sprintf("too little stands before the last %d turns", p.KeepLastTurns)
+	if p.Nothing != "" {
+		p.Short = in.shortfall(standing)
 	}
 	return p, err
 }
 
-// Compact does what was planned and records the projection that shows it, durable on
-// return. summary is the one that was planned, or nil. Where the log has changed since
-// so that there is nothing to do any more, it returns nil.
-func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.Summary) (*Compacted, error) {
+// cheapest is the first strategy that comes down to the goal.
+func (e *Engine) cheapest(in inputs) (reduce.Strategy, error) {
+	in.caller.Strategy = reduce.Mask
+	masks, _, err := in.decide(nil)
+	if err != nil {
+		return "", err
+	}
+	if masks != nil {
+		in.decided = masks
+		masked, err := in.standing()
+		if err != nil || masked.tokens() <= in.caller.Goal {
+			return reduce.Mask, err
+		}
+	}
+	if e.summaries == nil || in.policy.Collapse.StartAt == 0 {
+		return reduce.Drop, nil
+	}
+	return reduce.Summarize, nil
+}
+
+// planSummary finds out whether a summary has to be made, and for what; nothing says why
+// none can stand for anything. worth is set where one would be made or used without
+// anybody asking.
+func (in inputs) planSummary(c Compaction) (p *summarize.Proposal, worth bool, nothing string, err error) {
+	pipeline, reserved := in.pipeline()
+	if c.Summary != "" {
+		if tokens, most := in.conv.Gauge().Text(c.Summary), pipeline.QuotableTokens(in.budget); tokens > most {
+			return nil, false, "", &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("takes %d tokens; the context has room for %d", tokens, most)}
+		}
+	}
+	ask := in.caller
+	ask.Reserved = reserved.Reserved
+	span, ready, nothing := pipeline.SpanFor(in.budget, in.before, ask, c.Summary != "")
+	if nothing != "" || ready.ID != "" {
+		return nil, nothing == "", nothing, nil
+	}
+	p = in.propose(pipeline, span, c.Request, "compaction")
+	p.SessionID = c.SessionID
+	return p, pipeline.Worth(in.budget, span), "", nil
+}
+
+// decide says what the log is to hold of the compaction that is asked for. made is the
+// summary that was planned; nil if none was.
+func (in inputs) decide(made *summarize.Summary) (c *eventlog.Compaction, nothing string, err error) {
+	pipeline, reserved := in.pipeline()
+	ask := in.caller
+	ask.Reserved = reserved.Reserved
+	var text reduce.Summary
+	switch {
+	case made != nil:
+		text = quotable(*made)
+	case ask.Strategy == reduce.Summarize:
+		if _, text, nothing = pipeline.SpanFor(in.budget, in.before, ask, false); nothing != "" || text.ID == "" {
+			return nil, cmp.Or(nothing, "the summary that it was to quote is not there any more"), nil
+		}
+	}
+	pipeline, _ = in.pipeline() // what was asked of one pipeline has set it up
+	return pipeline.Decide(in.budget, in.before, ask, text)
+}
+
+// shortfall is by how much a context is over what was asked for.
+func (in inputs) shortfall(p projected) Shortfall {
+	// most bounds the parts that are told.
+	const most = 20
+	goal := in.caller.Goal
+	if goal == 0 || p.tokens() <= goal {
+		return Shortfall{}
+	}
+	pipeline, _ := in.pipeline()
+	parts := pipeline.InTheWay(p.result.View, p.tokens()-p.result.View.Tokens())
+	return Shortfall{p.tokens() - goal, parts[:min(len(parts), most)]}
+}
+
+// Mark writes the event of a compaction behind the log; durable on return.
+type Mark func(ctx context.Context, c *Compacted) (eventlog.Seq, error)
+
+// Compact does what was planned. It holds once mark has returned, and not at all where
+// that fails. summary is the one that was planned, or nil. Where there is nothing to do
+// any more, nothing says why. The session is not assembled meanwhile.
+func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.Summary, mark Mark) (out *Compacted, nothing string, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer release()
 	in, previous, err := e.compactable(ctx, s, c)
 	if err != nil {
-		return nil, err
-	}
-	if summary != nil {
-		ids := []string{summary.ID}
-		if in.before.Summary != "" && in.before.Summary != summary.ID {
-			ids = []string{in.before.Summary, summary.ID}
-		}
-		if in.summaries, err = e.named(ctx, s, in.conv.Head(), ids); err != nil {
-			return nil, err
-		}
+		return nil, "", err
 	}
 	before, err := in.standing()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	after, err := in.run()
+	event, nothing, err := in.decide(summary)
+	if event == nil || err != nil {
+		return nil, nothing, err
+	}
+	after := in
+	after.decided = event
+	if summary != nil {
+		after.summaries = append(in.summaries[:len(in.summaries):len(in.summaries)], *summary)
+	}
+	shown, err := after.run()
+	if err != nil {
+		return nil, "", err
+	}
+	out = &Compacted{Event: event, AsOf: in.conv.Head(), Previous: previous, Fingerprint: in.fingerprint}
+	out.Collapsed = after.collapsed(before, shown)
+	out.Projection = after.record(shown, Request{}, e.opts.Clock())
+	if event.KeptEventIDs, err = e.eventIDs(ctx, c.SessionID, out.Projection); err != nil {
+		return nil, "", err
+	}
+	event.PreTokens, event.PostTokens = &out.Before.Tokens, &out.After.Tokens
+	seq, err := mark(ctx, out)
+	if err != nil {
+		return nil, "", err
+	}
+	out.Short = in.shortfall(shown)
+	out.Unrecorded = e.showCompacted(context.WithoutCancel(ctx), s, in, seq, out)
+	return out, "", nil
+}
+
+// showCompacted records the projection that shows a session as of its compaction.
+func (e *Engine) showCompacted(ctx context.Context, s *session, in inputs, seq eventlog.Seq, out *Compacted) error {
+	conv, err := s.shown(ctx, e.store, in.conv.Gauge(), &seq, in.shows)
+	if err != nil {
+		return err
+	}
+	in.conv = conv
+	if in.summaries, err = e.offered(ctx, s, in); err != nil {
+		return err
+	}
+	p, err := in.run()
+	if err != nil {
+		return err
+	}
+	record := in.record(p, Request{Policy: Policy{Reason: "compaction"}}, e.opts.Clock())
+	made, err := e.finish(ctx, s, p, Request{SessionID: s.id}, record, false)
+	if err != nil {
+		return err
+	}
+	out.Projection, out.After, out.Short = made.Projection, Size{p.messages(), p.tokens()}, in.shortfall(p)
+	return nil
+}
+
+// Undo takes back the compactions of a session from an event on; 0 is the newest that
+// stands. It returns what was taken back, oldest first: nothing where none stands. mark
+// writes the event that says so; durable on return.
+func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error) {
+	_, release, err := e.sessions.acquire(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
-	if after.tokens() >= before.tokens() {
+	defer release()
+	standing, err := e.compactions(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(standing, from)
+	switch {
+	case from != 0 && at < 0:
+		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is no compaction that stands; these do: %v", from, standing)}
+	case len(standing) == 0:
 		return nil, nil
+	case from == 0:
+		at = len(standing) - 1
 	}
-	record := in.record(after, Request{Policy: Policy{Reason: "compaction"}}, e.opts.Clock())
-	made, err := e.finish(ctx, s, after, Request{SessionID: c.SessionID}, record, false)
-	if err != nil {
+	err = mark(ctx, &eventlog.Compaction{Strategy: strategyUndo, Decision: &eventlog.Decision{Undoes: standing[at]}})
+	return standing[at:], err
+}
+
+// strategyUndo is what the event of a take-back says instead of a strategy.
+const strategyUndo = "undo"
+
+// compactions are the callers' compactions of a session that stand.
+func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.Seq, error) {
+	info, err := e.store.Session(ctx, sessionID)
+	if err != nil || info.Head == 0 {
 		return nil, err
 	}
-	out := &Compacted{Collapsed: in.collapsed(before, after), Previous: previous, Projection: made.Projection}
-	out.Kept, err = e.eventIDs(ctx, c.SessionID, made.Projection)
-	return out, err
+	var all reduce.Compactions
+	for event, err := range e.store.Read(ctx, sessionID, 1, info.Head) {
+		if err != nil {
+			return nil, err
+		}
+		all.Read(event)
+	}
+	return all.Standing(), nil
 }
 
 // eventIDs are those of the events of which a projection shows at least a part.

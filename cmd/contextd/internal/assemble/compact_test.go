@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
@@ -55,11 +57,30 @@ func (w *world) compacted(c assemble.Compaction) *assemble.Compacted {
 		}
 		summary = &s
 	}
-	done, err := w.engine.Compact(ctx, c, summary)
+	done, _, err := w.engine.Compact(ctx, c, summary, marking(w.tb, w.store, c.SessionID))
 	if err != nil {
 		w.tb.Fatal(err)
 	}
+	if done != nil && done.Unrecorded != nil {
+		w.tb.Fatal(done.Unrecorded)
+	}
 	return done
+}
+
+// marking appends what a compaction decided, as whoever compacts does.
+func marking(tb rapid.TB, store eventlog.Store, id string) assemble.Mark {
+	return func(ctx context.Context, done *assemble.Compacted) (eventlog.Seq, error) {
+		return mark(ctx, tb, store, id, done.Event)
+	}
+}
+
+func mark(ctx context.Context, tb rapid.TB, store eventlog.Store, id string, body *eventlog.Compaction) (eventlog.Seq, error) {
+	info, err := store.Session(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	push(tb, store, id, eventlog.Event{ID: fmt.Sprintf("mark-%d", info.Head), Body: body})
+	return info.Head + 1, nil
 }
 
 // Twenty compactions and more, of every kind, on top of each other: no call is lost, no
@@ -106,6 +127,7 @@ func TestChainedCompactions(t *testing.T) {
 			c := w.compacted(kind.make(i))
 			after := mustAssemble(t, w.engine, busy())
 			audit(t, after, made)
+			calls[after.AsOf] = made
 			if c != nil && (c.Before.Tokens != got.Projection.Tokens || c.Before.Messages != got.MessageCount) {
 				t.Fatalf("turn %d: %s began at %+v; the context held %d tokens", i, kind.name, c.Before, got.Projection.Tokens)
 			}
@@ -207,7 +229,7 @@ func TestPlans(t *testing.T) {
 			"it is as small as asked": {TargetTokens: got.Projection.Tokens},
 			"all turns are spared":    {KeepLastTurns: 14, Strategy: reduce.Drop, TargetTokens: 1000},
 			"all are spared, masked":  {KeepLastTurns: 14, Strategy: reduce.Mask, TargetTokens: 1000},
-			"all are spared, summary": {KeepLastTurns: 14, Strategy: reduce.Summarize, TargetTokens: 1000},
+			"all are spared, summary": {KeepLastTurns: 15, Strategy: reduce.Summarize, TargetTokens: 1000},
 		} {
 			c.SessionID, c.Request = "s", busy()
 			if p := plan(c); p.Nothing == "" || p.Summary != nil {
@@ -247,8 +269,8 @@ func TestAnOpenStrategyDoesWhatItCan(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	c.Strategy = reduce.Summarize
-	if plan, err := w.engine.PlanCompaction(context.Background(), c); err != nil || plan.Nothing == "" || plan.Summary != nil {
-		t.Errorf("a summary of so little is planned: %+v, %v", plan, err)
+	if plan, err := w.engine.PlanCompaction(context.Background(), c); err != nil || plan.Nothing != "" || plan.Summary == nil {
+		t.Errorf("a summary that is asked for is not planned: %+v, %v", plan, err)
 	}
 }
 
@@ -272,7 +294,7 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 		}
 		push(t, store, "s", turn(14)...)
 		push(t, store, "s", turn(15)...)
-		done, err := w.engine.Compact(ctx, c, &s)
+		done, _, err := w.engine.Compact(ctx, c, &s, marking(t, store, "s"))
 		if err != nil || done == nil {
 			t.Fatalf("with a longer log: %+v, %v", done, err)
 		}
@@ -281,10 +303,10 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 		}
 		got := mustAssemble(t, w.engine, busy())
 		audit(t, got, 16)
-		if again, err := w.engine.Compact(ctx, c, &s); err != nil || again != nil {
+		if again, _, err := w.engine.Compact(ctx, c, &s, marking(t, store, "s")); err != nil || again != nil {
 			t.Errorf("done twice: %+v, %v", again, err)
 		}
-		for _, id := range done.Kept {
+		for _, id := range done.Event.KeptEventIDs {
 			if !strings.Contains(id, "call_") && id != "system" && id != "user" {
 				t.Errorf("an event %q is kept", id)
 			}
@@ -293,7 +315,7 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var missing *eventlog.NotFoundError
-		if _, err := w.engine.Compact(ctx, c, &s); !errors.As(err, &missing) {
+		if _, _, err := w.engine.Compact(ctx, c, &s, marking(t, store, "s")); !errors.As(err, &missing) {
 			t.Errorf("of a session that was deleted: %v", err)
 		}
 		if _, err := w.engine.PutSummary(ctx, *plan.Summary, "none"); !errors.As(err, &missing) {

@@ -98,12 +98,10 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		return out, nil
 	}
 	x := &explainer{engine: e, sessionID: sessionID, record: r, projected: p, search: newSearch(text), head: info.Head}
-	if id := r.After.Summary; id != "" {
-		all, err := e.named(ctx, s, r.AsOf, []string{id})
-		if err != nil {
+	if r.After.Summary != "" {
+		if x.summary, err = e.summaryInForce(ctx, s, p.conv, r); err != nil {
 			return Explanation{}, err
 		}
-		x.summary = &all[0]
 	}
 	f, err := format(r)
 	if err != nil {

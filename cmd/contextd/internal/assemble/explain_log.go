@@ -96,6 +96,9 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		if c, ok := event.Body.(*eventlog.Compaction); ok && c.Decision != nil && x.pointer == nil {
+			continue // what the digest quotes of it was looked through
+		}
 		blocks := blocksOf(event)
 		if x.pointer != nil {
 			if x.pointer.block >= len(blocks) {

@@ -243,7 +243,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 					sent = c
 				}
 			case 2:
-				compactNow(t, engine)
+				compactNow(t, store, engine)
 			}
 		}
 		if sent == nil {
@@ -299,7 +299,7 @@ func checkThoughts(t *rapid.T, engine *assemble.Engine, store eventlog.Store, se
 	}
 }
 
-func compactNow(t *rapid.T, engine *assemble.Engine) {
+func compactNow(t *rapid.T, store eventlog.Store, engine *assemble.Engine) {
 	c := assemble.Compaction{SessionID: "s", TargetTokens: 1500, Summary: genWords().Draw(t, "summary")}
 	plan, err := engine.PlanCompaction(context.Background(), c)
 	if err != nil || plan.Summary == nil {
@@ -309,7 +309,7 @@ func compactNow(t *rapid.T, engine *assemble.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Compact(context.Background(), c, &summary); err != nil {
+	if _, _, err := engine.Compact(context.Background(), c, &summary, marking(t, store, "s")); err != nil {
 		t.Log(err) // pinned messages may be too large
 	}
 }

@@ -39,7 +39,7 @@ func tell(t *testing.T) told {
 	push(t, store, "s", eventlog.Event{ID: "note", Body: &eventlog.Custom{Type: "note", JSON: `{"see":"custom_note"}`}})
 	push(t, store, "s", eventlog.Event{ID: "new", Body: &eventlog.Reminder{Body: "Mind the late_gate.", DedupeKey: "gate"}})
 	before := mustAssemble(t, s.engine, wide("m")).Projection
-	compaction := assemble.Compaction{SessionID: "s", TargetTokens: 4000, Summary: "None leaks, see tidy_summary."}
+	compaction := assemble.Compaction{SessionID: "s", Summary: "None leaks, see tidy_summary."}
 	plan, err := s.engine.PlanCompaction(t.Context(), compaction)
 	if err != nil || plan.Summary == nil {
 		t.Fatalf("the plan is %+v (%v)", plan, err)
@@ -47,7 +47,7 @@ func tell(t *testing.T) told {
 	if s.summary, err = s.engine.PutSummary(t.Context(), *plan.Summary, compaction.Summary); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.engine.Compact(t.Context(), compaction, &s.summary); err != nil || done == nil {
+	if done, _, err := s.engine.Compact(t.Context(), compaction, &s.summary, marking(t, store, "s")); err != nil || done == nil {
 		t.Fatalf("compacted: %+v (%v)", done, err)
 	}
 	s.sent = mustAssemble(t, s.engine, wide("m"))
@@ -74,7 +74,7 @@ func says(s assemble.Sighting) string {
 
 func TestExplain(t *testing.T) {
 	s := tell(t)
-	newest := s.sent.AsOf - 2 // the result of the last turn
+	newest := s.sent.AsOf - 3 // the result of the last turn; the compaction is the newest event
 	for name, want := range map[string]struct {
 		call   uint32
 		text   string
@@ -91,11 +91,11 @@ func TestExplain(t *testing.T) {
 		"no summary yet":          {1, "tidy_summary", false, nil, ""},
 		"what came later":         {0, "after_the_call", false, []string{fmt.Sprintf("%d.0 later seen=false ctx:%d.0", s.sent.AsOf+1, s.sent.AsOf+1)}, fmt.Sprintf("up to event %d", s.sent.AsOf)},
 		"what was never said":     {0, "nobody_said_this", false, nil, ""},
-		"a reminder":              {3, "late_gate", true, []string{fmt.Sprintf("%d.0 reminder seen=true ", s.sent.AsOf)}, ""},
+		"a reminder":              {3, "late_gate", true, []string{fmt.Sprintf("%d.0 reminder seen=true ", s.sent.AsOf-1)}, ""},
 		"a reminder replaced":     {3, "early_gate", true, []string{"0.0 quote seen=true ", "3.0 reminder seen=false "}, `dedupe key "gate"`},
-		"a custom event":          {3, "custom_note", false, []string{fmt.Sprintf("%d.0 omitted seen=false ", s.sent.AsOf-1)}, "only messages and reminders"},
+		"a custom event":          {3, "custom_note", false, []string{fmt.Sprintf("%d.0 omitted seen=false ", s.sent.AsOf-2)}, "only messages and reminders"},
 		"a pointer to a result that left": {
-			3, "ctx:12.0", false, []string{"0.0 ledger seen=false ", "12.0 collapsed seen=false ctx:12.0"}, "(a compaction was asked for); summary " + s.summary.ID,
+			3, "ctx:12.0", false, []string{"0.0 ledger seen=false ", "12.0 collapsed seen=false ctx:12.0"}, fmt.Sprintf("it left by the compaction at event %d; summary %s", s.sent.AsOf, s.summary.ID),
 		},
 		"a pointer to a result that stands": {
 			3, fmt.Sprintf("ctx:%d.0", newest), true, []string{fmt.Sprintf("%d.0 verbatim seen=true ctx:%d.0", newest, newest)}, "",

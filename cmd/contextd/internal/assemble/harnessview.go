@@ -81,10 +81,11 @@ func events(ctx context.Context, store eventlog.Store, id string, from, to event
 
 // lastBoundary is the index of the last compaction that says what stands for what left,
 // or -1. One that does not, such as one whose summary never left its provider's
-// servers, is passed over: behind it nobody but the harness can go on.
+// servers, is passed over: behind it nobody but the harness can go on. So is a caller's
+// decision, which holds under every policy.
 func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	for i := len(all) - 1; i >= 0; i-- {
-		if c, ok := all[i].Body.(*eventlog.Compaction); ok {
+		if c, ok := all[i].Body.(*eventlog.Compaction); ok && c.Decision == nil {
 			if b := harness.BoundaryOf(c); len(b.Blocks) > 0 {
 				return i, b
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
 // recordKind is the kind of artifact that holds projection records.
@@ -53,10 +54,12 @@ func (e *Engine) search(ctx context.Context, sessionID string, asOf eventlog.Seq
 	return nil, nil
 }
 
-// lastRecord is the record whose decisions hold at asOf: the newest under the
-// fingerprint that is not behind it.
-func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, asOf eventlog.Seq) (*projection.Record, error) {
-	return e.search(ctx, sessionID, asOf, 0, func(r projection.Record) bool { return r.Fingerprint == fingerprint })
+// lastRecord is the record whose decisions hold at the end of the log: the newest under
+// the fingerprint that is not behind it, and rests on no compaction that was taken back.
+func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, log *reduce.Conversation) (*projection.Record, error) {
+	return e.search(ctx, sessionID, log.Head(), 0, func(r projection.Record) bool {
+		return r.Fingerprint == fingerprint && !log.Void(r.AsOf)
+	})
 }
 
 // recordBefore is the newest record of the same stream that was made before r and is not

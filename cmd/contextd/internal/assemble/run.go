@@ -20,6 +20,10 @@ type inputs struct {
 	before    reduce.State
 	ask       reduce.Ask
 	summaries []summarize.Summary
+	// caller is what a caller's compaction asks for, and decided what it comes to, as if
+	// the log held that already.
+	caller  reduce.Ask
+	decided *eventlog.Compaction
 	// session keeps policies at hand; what they decide does not depend on it.
 	session *session
 	// shows is the projection policy, and shown the state of its decisions.
@@ -33,7 +37,7 @@ type inputs struct {
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
 	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
-	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv.Head())
+	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv)
 	if err != nil {
 		return in, err
 	}
@@ -82,19 +86,28 @@ func (in inputs) show(result reduce.Result) (projected, error) {
 // pipeline returns the pipeline and what it is asked for. What the reminders take is
 // reserved, those included that may yet leave with a run.
 func (in inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
-	ask := in.ask
-	for _, r := range render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), in.before.CollapsedThrough) {
-		ask.Reserved += r.Tokens
-	}
 	quoted := make([]reduce.Summary, len(in.summaries))
 	for i, s := range in.summaries {
-		by := s.Summarizer
-		if s.Model != "" {
-			by += " (" + s.Model + ")"
-		}
-		quoted[i] = reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: s.Text}
+		quoted[i] = quotable(s)
 	}
-	return reduce.NewPipeline(in.policy, in.conv, quoted...), ask
+	pipeline := reduce.NewPipeline(in.policy, in.conv, quoted...)
+	if in.decided != nil {
+		pipeline.Assume(in.decided)
+	}
+	ask := in.ask
+	for _, r := range render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), pipeline.From(in.before).CollapsedThrough) {
+		ask.Reserved += r.Tokens
+	}
+	return pipeline, ask
+}
+
+// quotable is a summary as a context quotes it.
+func quotable(s summarize.Summary) reduce.Summary {
+	by := s.Summarizer
+	if s.Model != "" {
+		by += " (" + s.Model + ")"
+	}
+	return reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: s.Text}
 }
 
 // record describes a projection that was computed just now.
@@ -138,5 +151,5 @@ func (in inputs) standing() (projected, error) {
 	if err != nil {
 		return projected{}, err
 	}
-	return in.show(reduce.Result{View: view, State: in.before})
+	return in.show(reduce.Result{View: view, State: pipeline.From(in.before)})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/prompt"
@@ -54,7 +55,7 @@ type SummaryPolicy struct {
 // offered returns the summaries that a projection may quote: the one in use and the
 // newest.
 func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summarize.Summary, error) {
-	if in.before.Summary == "" && in.policy.Collapse.StartAt == 0 && in.ask.Strategy != reduce.Summarize {
+	if in.before.Summary == "" && in.policy.Collapse.StartAt == 0 && in.caller.Strategy != reduce.Summarize && in.ask.Strategy != reduce.Summarize {
 		return nil, nil
 	}
 	all, err := e.summariesOf(ctx, s, in.conv.Head())
@@ -63,6 +64,9 @@ func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summariz
 	}
 	newest := -1
 	for i := range all {
+		if all[i].Summarizer == summarize.Caller && decidedSummary(in.conv, all[i].ID) == nil {
+			continue // it stands for what its caller said, and only as long as it does
+		}
 		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
 			newest = i
 		}
@@ -110,6 +114,18 @@ func (e *Engine) named(ctx context.Context, s *session, asOf eventlog.Seq, ids [
 		out[i] = all[at]
 	}
 	return out, nil
+}
+
+// summaryInForce is the summary that a record's context quotes.
+func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Conversation, r projection.Record) (*summarize.Summary, error) {
+	all, err := e.named(ctx, s, r.AsOf, []string{r.After.Summary})
+	if err == nil {
+		return &all[0], nil
+	}
+	if decided := decidedSummary(conv, r.After.Summary); decided != nil {
+		return decided, nil
+	}
+	return nil, err
 }
 
 // Summaries lists the summaries of a session, oldest first.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,20 +14,28 @@ import (
 
 func newCompact(c *client) *cobra.Command {
 	req := &contextdv1.CompactSessionRequest{}
-	var target, summaryFile string
+	settings := &requestSettings{}
+	var target, summaryFile, undo string
 	cmd := &cobra.Command{
 		Use:   "compact SESSION",
 		Short: "Make a session's context smaller now",
-		Long: `Make a session's context smaller now. The log keeps everything.
+		Long: `Make a session's context smaller now. The log keeps everything. What is decided
+holds for every later context of the session and its forks, whatever its budget,
+model, format or policy, until --undo takes it back.
 
 That there was nothing to do, or that a hook of the runtime vetoed it, is said and
-is no failure.`,
+is no failure. That the context is over --target-tokens all the same is one: what
+stands in the way is listed, and the exit code is 4.`,
 		Example: `  contextd compact my-session
   contextd compact my-session --strategy summarize --keep-last-turns 4 --target-tokens 8k
-  contextd compact my-session --summary-file notes.txt`,
+  contextd compact my-session --summary-file notes.txt
+  contextd compact my-session --undo`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) (err error) {
+		if cmd.Flags().Changed("undo") {
+			return c.undoCompaction(cmd, api, args[0], undo)
+		}
 		req.SessionId = args[0]
 		if target != "" {
 			if req.TargetTokens, err = parseTokens(target); err != nil {
@@ -36,17 +45,25 @@ is no failure.`,
 		if req.Summary, err = readText(cmd, summaryFile); err != nil {
 			return usageError{fmt.Errorf("--summary-file: %w", err)}
 		}
+		if req.Budget, req.Policy, err = settings.resolve(); err != nil {
+			return err
+		}
 		resp, err := api.compaction.CompactSession(cmd.Context(), req)
 		if err != nil {
 			return err
 		}
 		if c.json {
-			return writeJSON(cmd.OutOrStdout(), resp)
+			err = writeJSON(cmd.OutOrStdout(), resp)
+		} else {
+			writeOutcome(cmd.OutOrStdout(), resp)
 		}
-		writeOutcome(cmd.OutOrStdout(), resp)
-		return nil
+		if over := resp.GetOverTargetTokens(); err == nil && over > 0 {
+			return &missedError{resp.GetTargetTokens(), over}
+		}
+		return err
 	})
 	f := cmd.Flags()
+	settings.bind(f)
 	f.StringVar(&req.Mode, "mode", "", "`who` asks: manual, host, auto, workflow, worker or resume_digest; manual where left out")
 	f.StringVar(&req.Strategy, "strategy", "", "`strategy`: mask, window or summarize; the cheapest that suffices where left out")
 	f.Uint32Var(&req.KeepLastTurns, "keep-last-turns", 0, "newest `turns` that stay as they are; 0 for the policy's")
@@ -54,7 +71,52 @@ is no failure.`,
 	f.StringVar(&summaryFile, "summary-file", "", "`file` with a summary of your own, so that no model is asked; - for stdin")
 	f.StringVar(&req.Instructions, "instructions", "", "`text` that the summarizer is told beside the span")
 	f.StringVar(&req.InstructionsMode, "instructions-mode", "", "`mode`: extend the daemon's own prompt by the instructions, or replace it; extend where left out")
+	f.StringVar(&undo, "undo", "", "take back the newest compaction that stands, or that of an `event` and all later ones: --undo=40")
+	f.Lookup("undo").NoOptDefVal = undoNewest
+	for _, name := range []string{
+		"mode", "strategy", "keep-last-turns", "target-tokens", "summary-file", "instructions", "instructions-mode",
+		"max-tokens", "model", "tokenizer", "budget", "policy",
+	} {
+		cmd.MarkFlagsMutuallyExclusive("undo", name)
+	}
 	return cmd
+}
+
+// undoNewest is what --undo says without an event.
+const undoNewest = "newest"
+
+// missedError says that a compaction did not come down to its target.
+type missedError struct{ target, over uint64 }
+
+func (e *missedError) Error() string {
+	return fmt.Sprintf("the context is %d tokens over the target of %d", e.over, e.target)
+}
+
+func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo string) (err error) {
+	req := &contextdv1.UndoCompactionRequest{SessionId: session}
+	if undo != undoNewest {
+		if req.CompactionSeq, err = strconv.ParseUint(undo, 10, 64); err != nil || req.CompactionSeq == 0 {
+			return usageError{fmt.Errorf("--undo: %q is not the number of an event", undo)}
+		}
+	}
+	resp, err := api.compaction.UndoCompaction(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	switch {
+	case c.json:
+		return writeJSON(w, resp)
+	case resp.GetUndoSeq() == 0:
+		fmt.Fprintf(w, "nothing to do: %s\n", resp.GetDetail())
+	default:
+		seqs := make([]string, len(resp.GetUndoneSeqs()))
+		for i, seq := range resp.GetUndoneSeqs() {
+			seqs[i] = strconv.FormatUint(seq, 10)
+		}
+		fmt.Fprintf(w, "taken back by event %d: the compactions of events %s\n", resp.GetUndoSeq(), strings.Join(seqs, ", "))
+	}
+	return nil
 }
 
 // readText reads a file, or stdin for "-"; no name is no text. An empty file is an
@@ -79,9 +141,10 @@ func readText(cmd *cobra.Command, name string) (string, error) {
 func writeOutcome(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	if r.GetOutcome() != "compacted" {
 		fmt.Fprintf(w, "%s: %s\n", strings.ReplaceAll(r.GetOutcome(), "_", " "), orNone(r.GetDetail()))
+		writeInTheWay(w, r)
 		return
 	}
-	fmt.Fprintf(w, "compacted by %s: %d tokens became %d, %d messages left, marked by event %d\n",
+	fmt.Fprintf(w, "compacted by %s: %d tokens became %d, %d messages removed, decided by event %d\n",
 		r.GetStrategy(), r.GetTokensBefore(), r.GetTokensAfter(), r.GetArchivedMessages(), r.GetCompactionSeq())
 	if s := r.GetSummary(); s != nil {
 		fmt.Fprintf(w, "summary %s of events %d to %d, by %s\n", s.GetSummaryId(), s.GetFromSeq(), s.GetToSeq(), s.GetSummarizer())
@@ -100,5 +163,21 @@ func writeOutcome(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	}
 	if r.GetDetail() != "" {
 		fmt.Fprintln(w, r.GetDetail())
+	}
+	writeInTheWay(w, r)
+}
+
+// writeInTheWay lists what kept a compaction from its target.
+func writeInTheWay(w io.Writer, r *contextdv1.CompactSessionResponse) {
+	if r.GetOverTargetTokens() == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%d tokens over the target of %d; what stands in the way:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
+	for _, part := range r.GetInTheWay() {
+		at := ""
+		if part.GetSeq() > 0 {
+			at = fmt.Sprintf(" at event %d", part.GetSeq())
+		}
+		fmt.Fprintf(w, "%8d  %s%s\n", part.GetTokens(), part.GetWhat(), at)
 	}
 }

@@ -36,6 +36,10 @@ func exitCode(err error) int {
 	if errors.Is(err, daemon.ErrUnfinished) {
 		return ExitUnfinished
 	}
+	var missed *missedError
+	if errors.As(err, &missed) {
+		return ExitPrecondition
+	}
 	st, ok := statusOf(err)
 	if !ok {
 		return ExitFailure

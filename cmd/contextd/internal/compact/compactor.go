@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,12 +14,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
 // Engine plans and does compactions; *assemble.Engine is the one there is.
 type Engine interface {
 	PlanCompaction(ctx context.Context, c assemble.Compaction) (assemble.Plan, error)
-	Compact(ctx context.Context, c assemble.Compaction, s *summarize.Summary) (*assemble.Compacted, error)
+	Compact(ctx context.Context, c assemble.Compaction, s *summarize.Summary, mark assemble.Mark) (done *assemble.Compacted, nothing string, err error)
+	Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error)
 	PutSummary(ctx context.Context, p summarize.Proposal, text string) (summarize.Summary, error)
 }
 
@@ -99,6 +102,8 @@ type Request struct {
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode    string
 	Trigger eventlog.CompactionTrigger
+	// Told is what the caller would have a summarizer told beside the policy's own.
+	Told prompt.Instructions
 }
 
 // The outcomes of a compaction that was no error.
@@ -116,6 +121,10 @@ type Outcome struct {
 	Detail   string
 	Strategy reduce.Strategy
 	Before   assemble.Size
+	// Target is what the context was to hold, in tokens, and Short by how much it holds
+	// more; 0 is as little as may be.
+	Target uint64
+	Short  assemble.Shortfall
 	// Done is nil unless the session was compacted.
 	Done *assemble.Compacted
 	// Event is the seq of the Compaction event; 0 if none was appended.
@@ -124,8 +133,8 @@ type Outcome struct {
 
 // Compact compacts a session now. What it did is durable on return.
 func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
-	if r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize {
-		return Outcome{}, &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
+	if err := r.check(); err != nil {
+		return Outcome{}, err
 	}
 	session, err := c.Store.Session(ctx, r.SessionID)
 	if err != nil {
@@ -136,7 +145,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Outcome: NothingToDo, Detail: plan.Nothing, Strategy: plan.Strategy, Before: plan.Before}
+	out := Outcome{Outcome: NothingToDo, Detail: plan.Nothing, Strategy: plan.Strategy, Before: plan.Before, Target: plan.TargetTokens, Short: plan.Short}
 	if plan.Nothing != "" {
 		return out, nil
 	}
@@ -155,20 +164,33 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 		if plan, err = c.Engine.PlanCompaction(ctx, r.Compaction); err != nil {
 			return Outcome{}, err
 		}
-		if out.Strategy, out.Detail = plan.Strategy, plan.Nothing; plan.Nothing != "" {
+		out.Strategy, out.Detail, out.Target, out.Short = plan.Strategy, plan.Nothing, plan.TargetTokens, plan.Short
+		if plan.Nothing != "" {
 			return out, nil
 		}
 	}
 	return c.carryOut(ctx, r, plan, out)
 }
 
+// check refuses what would have no effect.
+func (r Request) check() error {
+	told := r.Told.Text != ""
+	switch {
+	case r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize:
+		return &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
+	case told && r.Summary != "":
+		return &eventlog.InvalidError{Field: "instructions", Reason: "have no place beside a summary of the caller's: no model is asked"}
+	case told && r.Strategy != "" && r.Strategy != reduce.Summarize:
+		return &eventlog.InvalidError{Field: "instructions", Reason: fmt.Sprintf("have no place in a compaction by %s: no model is asked", r.Strategy)}
+	default:
+		return nil
+	}
+}
+
 // modify takes over what hooks made of a plan. A strategy that was left open stays so
 // unless they chose another, and another has no place for the caller's text.
 func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
-	r.KeepLastTurns = t.KeepLastTurns
-	if r.Summary == "" || t.TargetTokens != plan.TargetTokens {
-		r.TargetTokens = t.TargetTokens
-	}
+	r.KeepLastTurns, r.TargetTokens = t.KeepLastTurns, t.TargetTokens
 	if r.Strategy == "" && t.Strategy == string(plan.Strategy) {
 		return
 	}
@@ -192,17 +214,23 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan,
 		out.Detail = fmt.Sprintf("no summary could be made (%v), so the groups left without", err)
 		r.Strategy, out.Strategy = reduce.Drop, reduce.Drop
 	}
-	done, err := c.Engine.Compact(ctx, r.Compaction, summary)
+	done, nothing, err := c.Engine.Compact(ctx, r.Compaction, summary, func(ctx context.Context, done *assemble.Compacted) (seq eventlog.Seq, err error) {
+		out.Event, err = c.mark(ctx, r, done)
+		return out.Event, err
+	})
 	if err != nil {
 		return Outcome{}, err
 	}
 	if done == nil {
-		out.Detail = "the log has changed meanwhile, and nothing is left to do"
+		out.Detail = nothing
 		return out, nil
 	}
-	out.Outcome, out.Done, out.Before = Compacted, done, done.Before
-	if out.Event, err = c.mark(ctx, r, done); err != nil {
-		return Outcome{}, err
+	if done.Unrecorded != nil {
+		c.Logger.Warn("projection of a compaction not recorded", "session_id", r.SessionID, "error", done.Unrecorded)
+	}
+	out.Outcome, out.Done, out.Before, out.Short = Compacted, done, done.Before, done.Short
+	if r.Told.Text != "" && summary == nil {
+		out.Detail = cmp.Or(out.Detail, "no model was asked, so the instructions were not used")
 	}
 	c.tell(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{
 		Strategy: string(r.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens,

@@ -56,7 +56,7 @@ func TestHooksModifyInTurn(t *testing.T) {
 	}
 	turns := map[uint32]bool{}
 	for _, e := range w.log() {
-		for _, id := range out.Done.Kept {
+		for _, id := range out.Done.Event.KeptEventIDs {
 			if m, ok := e.Body.(*eventlog.Message); ok && e.ID == id && m.Role == eventlog.RoleAssistant {
 				turns[e.Turn] = true
 			}
@@ -140,7 +140,7 @@ func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 			w.open(10)
 			short := w.assemble()
 			out := w.compact(request(reduce.Summarize, 1000))
-			if out.Outcome != compact.Compacted || out.Before.Tokens <= short.Projection.Tokens || out.Done.Projection.AsOf != short.AsOf+4 || out.Event != short.AsOf+5 {
+			if out.Outcome != compact.Compacted || out.Before.Tokens <= short.Projection.Tokens || out.Done.AsOf != short.AsOf+4 || out.Event != short.AsOf+5 {
 				t.Errorf("%+v", out)
 			}
 			after := w.assemble()
@@ -237,8 +237,8 @@ func TestTheLogGrowsBeforeTheMark(t *testing.T) {
 	})
 	w.open(10)
 	out := w.compact(request(reduce.Drop, 1000))
-	if out.Outcome != compact.Compacted || out.Event != out.Done.Projection.AsOf+3 {
-		t.Errorf("marked at %d, done at %d", out.Event, out.Done.Projection.AsOf)
+	if out.Outcome != compact.Compacted || out.Event != out.Done.AsOf+3 || out.Event != out.Done.Projection.AsOf {
+		t.Errorf("marked at %d, decided at %d, shown at %d", out.Event, out.Done.AsOf, out.Done.Projection.AsOf)
 	}
 }
 

@@ -116,28 +116,24 @@ func (w *world) checkNative(native, before string, out compact.Outcome) {
 	w.t.Helper()
 	var m struct {
 		Contextd struct {
-			AsOfSeq             eventlog.Seq `json:"as_of_seq"`
-			CollapsedThroughSeq eventlog.Seq `json:"collapsed_through_seq"`
-			ProjectionIDBefore  string       `json:"projection_id_before"`
-			ProjectionIDAfter   string       `json:"projection_id_after"`
-			ArchivedMessages    int          `json:"archived_messages"`
-			SummaryID           string       `json:"summary_id"`
-			KeepLastTurns       uint32       `json:"keep_last_turns"`
-			TargetTokens        uint64       `json:"target_tokens"`
-			PolicyFingerprint   string       `json:"policy_fingerprint"`
-			PrefixHashAfter     string       `json:"prefix_hash_after"`
+			AsOfSeq            eventlog.Seq `json:"as_of_seq"`
+			ProjectionIDBefore string       `json:"projection_id_before"`
+			ArchivedMessages   int          `json:"archived_messages"`
+			KeepLastTurns      uint32       `json:"keep_last_turns"`
+			TargetTokens       uint64       `json:"target_tokens"`
+			PolicyFingerprint  string       `json:"policy_fingerprint"`
 		} `json:"contextd"`
 	}
 	if err := json.Unmarshal([]byte(native), &m); err != nil {
 		w.t.Fatalf("%s: %v", native, err)
 	}
 	c, p := m.Contextd, out.Done.Projection
-	if c.AsOfSeq != out.Event-1 || c.CollapsedThroughSeq != p.After.CollapsedThrough || c.ProjectionIDBefore != before || c.ProjectionIDAfter != p.ID ||
-		c.ArchivedMessages != out.Done.Archived || c.SummaryID != p.After.Summary || c.KeepLastTurns != 2 || c.TargetTokens != 1500 ||
-		c.PolicyFingerprint != p.Fingerprint || c.PrefixHashAfter != p.PrefixHash {
+	if c.AsOfSeq != out.Event-1 || c.ProjectionIDBefore != before || p.AsOf != out.Event ||
+		c.ArchivedMessages != out.Done.Archived || c.KeepLastTurns != 2 || c.TargetTokens != 1500 ||
+		c.PolicyFingerprint != p.Fingerprint {
 		w.t.Errorf("the mark refers to %+v", c)
 	}
-	for _, id := range []string{c.ProjectionIDBefore, c.ProjectionIDAfter} {
+	for _, id := range []string{c.ProjectionIDBefore, p.ID} {
 		replay, err := w.engine.Replay(w.t.Context(), "s", id)
 		if err != nil || !replay.Same {
 			w.t.Errorf("replay of %q: %+v, %v", id, replay.Difference, err)

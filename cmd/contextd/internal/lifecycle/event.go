@@ -13,6 +13,8 @@ const (
 	CompactionVetoed Type = "compaction_vetoed"
 	// Compacted: mode, trigger, strategy, tokens_before, tokens_after, summary_id.
 	Compacted Type = "compacted"
+	// CompactionUndone: from_seq.
+	CompactionUndone Type = "compaction_undone"
 	// SummaryStarted: summarizer, from_seq, to_seq.
 	SummaryStarted Type = "summary_started"
 	// SummaryReady: summarizer, summary_id, from_seq, to_seq.

@@ -20,6 +20,7 @@ type Compactor interface {
 	Compact(ctx context.Context, r compact.Request) (compact.Outcome, error)
 	// Forget ends what is kept, or under way, for a session that was deleted.
 	Forget(sessionID string, of eventlog.Incarnation)
+	Undo(ctx context.Context, sessionID string, from eventlog.Seq) (compact.Undone, error)
 }
 
 // CompactSession makes a session's context smaller now.
@@ -30,25 +31,30 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if err := wire.CheckInstructions(req.GetInstructions(), req.GetInstructionsMode()); err != nil {
 		return nil, err
 	}
+	if req.GetPolicy().GetSummarization().GetWait() != nil {
+		return nil, &eventlog.InvalidError{Field: "policy.summarization.wait", Reason: "is for assemblies; a compaction waits for its summary as long as its caller does"}
+	}
 	session, err := c.server.existing(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
-	policy, err := c.server.policies.Load().Resolve(session.policy, nil)
+	policy, err := c.server.policies.Load().Resolve(session.policy, req.GetPolicy())
 	if err != nil {
 		return nil, err
 	}
-	if req.GetInstructions() != "" {
-		policy.Summaries.Instructions = wire.InstructionsToDomain(req.GetInstructions(), req.GetInstructionsMode())
+	told := wire.InstructionsToDomain(req.GetInstructions(), req.GetInstructionsMode())
+	if told.Text != "" {
+		policy.Summaries.Instructions = told
 	}
 	if c.compactor == nil {
-		return nil, &apierr.NotConfiguredError{Setting: "summarizers", Reason: "nothing compacts here"}
+		return nil, errNothingCompacts
 	}
 	r := compact.Request{
-		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()),
+		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()), Told: told,
 		Compaction: assemble.Compaction{
 			SessionID: req.GetSessionId(),
-			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, nil, nil, render.NameContextd), Policy: policy},
+			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, req.GetBudget(), nil, render.NameContextd), Policy: policy},
+			Measured:  req.Budget != nil || req.Policy != nil,
 			Strategy:  reduce.Strategy(req.GetStrategy()), KeepLastTurns: req.GetKeepLastTurns(), TargetTokens: req.GetTargetTokens(),
 			Summary: req.GetSummary(),
 		},
@@ -66,10 +72,39 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	return outcomeToProto(out), nil
 }
 
+var errNothingCompacts = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "nothing compacts here"}
+
+// UndoCompaction takes compactions back.
+func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCompactionRequest) (*contextdv1.UndoCompactionResponse, error) {
+	if err := c.server.refuseDraining(); err != nil {
+		return nil, err
+	}
+	if _, err := c.server.existing(ctx, req.GetSessionId()); err != nil {
+		return nil, err
+	}
+	if c.compactor == nil {
+		return nil, errNothingCompacts
+	}
+	undone, err := c.compactor.Undo(ctx, req.GetSessionId(), eventlog.Seq(req.GetCompactionSeq()))
+	if err != nil {
+		return nil, err
+	}
+	if undone.Event == 0 {
+		return &contextdv1.UndoCompactionResponse{Outcome: compact.NothingToDo, Detail: "no compaction of a caller stands"}, nil
+	}
+	return &contextdv1.UndoCompactionResponse{
+		Outcome: "undone", UndoneSeqs: wire.SeqsToProto(undone.Seqs), UndoSeq: uint64(undone.Event),
+	}, nil
+}
+
 func outcomeToProto(o compact.Outcome) *contextdv1.CompactSessionResponse {
 	out := &contextdv1.CompactSessionResponse{
 		Outcome: o.Outcome, Detail: o.Detail, Strategy: string(o.Strategy),
 		TokensBefore: o.Before.Tokens, TokensAfter: o.Before.Tokens, CompactionSeq: uint64(o.Event),
+		TargetTokens: o.Target, OverTargetTokens: o.Short.Over,
+	}
+	for _, part := range o.Short.InTheWay {
+		out.InTheWay = append(out.InTheWay, &contextdv1.IrreduciblePart{What: part.What, Seq: uint64(part.Seq), Tokens: part.Tokens})
 	}
 	if o.Done == nil {
 		return out

@@ -34,6 +34,9 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 			return err
 		}
 	}
+	for i := range read.Sessions {
+		read.Sessions[i].Events = standing(read.Sessions[i].Events)
+	}
 	out := &transcriptWriter{send: func(data []byte, report *contextdv1.ExportReport) error {
 		return stream.Send(&contextdv1.ExportTranscriptResponse{Data: data, Report: report})
 	}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
 // listPage is how many sessions are looked at together for those of subagents.
@@ -92,4 +93,23 @@ func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventl
 		events = append(events, timed(e))
 	}
 	return events, nil
+}
+
+// standing is a whole log without the compactions that were taken back: a harness would
+// go on as if they held.
+func standing(events []eventlog.Event) []eventlog.Event {
+	var compactions reduce.Compactions
+	for i, e := range events {
+		e.Seq = eventlog.Seq(i + 1)
+		compactions.Read(e)
+	}
+	hold := compactions.Standing()
+	out := make([]eventlog.Event, 0, len(events))
+	for i, e := range events {
+		if c, ok := e.Body.(*eventlog.Compaction); ok && c.Decision != nil && !slices.Contains(hold, eventlog.Seq(i+1)) {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
 }

@@ -124,7 +124,54 @@ func compactionToDomain(c *contextdv1.Compaction) (*eventlog.Compaction, error) 
 		Mode:         c.GetMode(),
 		Strategy:     c.GetStrategy(),
 		NativeJSON:   string(c.GetNativeJson()),
+		Decision:     decisionToDomain(c.GetDecision()),
 	}, nil
+}
+
+func decisionToDomain(d *contextdv1.CompactionDecision) *eventlog.Decision {
+	if d == nil {
+		return nil
+	}
+	out := &eventlog.Decision{
+		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(), Kept: seqsToDomain(d.GetKeptSeqs()),
+		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
+		Undoes: eventlog.Seq(d.GetUndoesSeq()),
+	}
+	for _, at := range d.GetMasked() {
+		out.Masked = append(out.Masked, eventlog.Place{Seq: eventlog.Seq(at.GetSeq()), Block: int(at.GetBlock())})
+	}
+	return out
+}
+
+func decisionToProto(d *eventlog.Decision) *contextdv1.CompactionDecision {
+	if d == nil {
+		return nil
+	}
+	out := &contextdv1.CompactionDecision{
+		ThroughSeq: uint64(d.Through), DigestTokens: d.DigestTokens, KeptSeqs: SeqsToProto(d.Kept),
+		SummaryId: d.SummaryID, SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes),
+	}
+	for _, at := range d.Masked {
+		out.Masked = append(out.Masked, &contextdv1.BlockPlace{Seq: uint64(at.Seq), Block: uint32(at.Block)})
+	}
+	return out
+}
+
+// SeqsToProto converts places in the log.
+func SeqsToProto(all []eventlog.Seq) []uint64 {
+	var out []uint64
+	for _, seq := range all {
+		out = append(out, uint64(seq))
+	}
+	return out
+}
+
+func seqsToDomain(all []uint64) []eventlog.Seq {
+	var out []eventlog.Seq
+	for _, seq := range all {
+		out = append(out, eventlog.Seq(seq))
+	}
+	return out
 }
 
 func compactionToProto(c *eventlog.Compaction) *contextdv1.Compaction {
@@ -137,6 +184,7 @@ func compactionToProto(c *eventlog.Compaction) *contextdv1.Compaction {
 		Mode:         c.Mode,
 		Strategy:     c.Strategy,
 		NativeJson:   []byte(c.NativeJSON),
+		Decision:     decisionToProto(c.Decision),
 	}
 }
 

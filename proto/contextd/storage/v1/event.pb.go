@@ -1118,7 +1118,9 @@ type Compaction struct {
 	// How it was done.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// The harness's own marker, as it stood.
-	NativeJson    []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
+	NativeJson []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
+	// What a caller decided for the session. Absent: nothing.
+	Decision      *CompactionDecision `protobuf:"bytes,9,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1209,6 +1211,177 @@ func (x *Compaction) GetNativeJson() []byte {
 	return nil
 }
 
+func (x *Compaction) GetDecision() *CompactionDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// What a caller's compaction decided.
+type CompactionDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Groups that begin up to this event left. 0: none did.
+	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
+	// The size whose shares limit the digest, in tokens.
+	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
+	// First events of groups up to there that stay.
+	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
+	// Results that are shown as pointers.
+	Masked []*BlockPlace `protobuf:"bytes,4,rep,name=masked,proto3" json:"masked,omitempty"`
+	// The summary in Compaction.summary. Empty: there is none.
+	SummaryId string `protobuf:"bytes,5,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
+	// The last event that the summary covers.
+	SummaryThroughSeq uint64 `protobuf:"varint,6,opt,name=summary_through_seq,json=summaryThroughSeq,proto3" json:"summary_through_seq,omitempty"`
+	// Who wrote the summary.
+	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
+	// The compaction that is taken back. 0: none.
+	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionDecision) Reset() {
+	*x = CompactionDecision{}
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionDecision) ProtoMessage() {}
+
+func (x *CompactionDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionDecision.ProtoReflect.Descriptor instead.
+func (*CompactionDecision) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CompactionDecision) GetThroughSeq() uint64 {
+	if x != nil {
+		return x.ThroughSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetDigestTokens() uint64 {
+	if x != nil {
+		return x.DigestTokens
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetKeptSeqs() []uint64 {
+	if x != nil {
+		return x.KeptSeqs
+	}
+	return nil
+}
+
+func (x *CompactionDecision) GetMasked() []*BlockPlace {
+	if x != nil {
+		return x.Masked
+	}
+	return nil
+}
+
+func (x *CompactionDecision) GetSummaryId() string {
+	if x != nil {
+		return x.SummaryId
+	}
+	return ""
+}
+
+func (x *CompactionDecision) GetSummaryThroughSeq() uint64 {
+	if x != nil {
+		return x.SummaryThroughSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetSummaryBy() string {
+	if x != nil {
+		return x.SummaryBy
+	}
+	return ""
+}
+
+func (x *CompactionDecision) GetUndoesSeq() uint64 {
+	if x != nil {
+		return x.UndoesSeq
+	}
+	return 0
+}
+
+// A block of an event.
+type BlockPlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The block's index in its message.
+	Block         uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlockPlace) Reset() {
+	*x = BlockPlace{}
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlockPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlockPlace) ProtoMessage() {}
+
+func (x *BlockPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlockPlace.ProtoReflect.Descriptor instead.
+func (*BlockPlace) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BlockPlace) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *BlockPlace) GetBlock() uint32 {
+	if x != nil {
+		return x.Block
+	}
+	return 0
+}
+
 // An event that is never rendered.
 type Custom struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1222,7 +1395,7 @@ type Custom struct {
 
 func (x *Custom) Reset() {
 	*x = Custom{}
-	mi := &file_contextd_storage_v1_event_proto_msgTypes[12]
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1407,7 @@ func (x *Custom) String() string {
 func (*Custom) ProtoMessage() {}
 
 func (x *Custom) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_event_proto_msgTypes[12]
+	mi := &file_contextd_storage_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1420,7 @@ func (x *Custom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Custom.ProtoReflect.Descriptor instead.
 func (*Custom) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Custom) GetType() string {
@@ -1341,7 +1514,7 @@ const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"\x04tags\x18\x06 \x03(\tR\x04tags\x12\x16\n" +
 	"\x06source\x18\a \x01(\tR\x06sourceB\f\n" +
 	"\n" +
-	"_ttl_turns\"\xc8\x02\n" +
+	"_ttl_turns\"\x8d\x03\n" +
 	"\n" +
 	"Compaction\x12@\n" +
 	"\atrigger\x18\x01 \x01(\x0e2&.contextd.storage.v1.CompactionTriggerR\atrigger\x12\x18\n" +
@@ -1354,9 +1527,27 @@ const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"\x04mode\x18\x06 \x01(\tR\x04mode\x12\x1a\n" +
 	"\bstrategy\x18\a \x01(\tR\bstrategy\x12\x1f\n" +
 	"\vnative_json\x18\b \x01(\fR\n" +
-	"nativeJsonB\r\n" +
+	"nativeJson\x12C\n" +
+	"\bdecision\x18\t \x01(\v2'.contextd.storage.v1.CompactionDecisionR\bdecisionB\r\n" +
 	"\v_pre_tokensB\x0e\n" +
-	"\f_post_tokens\"0\n" +
+	"\f_post_tokens\"\xbd\x02\n" +
+	"\x12CompactionDecision\x12\x1f\n" +
+	"\vthrough_seq\x18\x01 \x01(\x04R\n" +
+	"throughSeq\x12#\n" +
+	"\rdigest_tokens\x18\x02 \x01(\x04R\fdigestTokens\x12\x1b\n" +
+	"\tkept_seqs\x18\x03 \x03(\x04R\bkeptSeqs\x127\n" +
+	"\x06masked\x18\x04 \x03(\v2\x1f.contextd.storage.v1.BlockPlaceR\x06masked\x12\x1d\n" +
+	"\n" +
+	"summary_id\x18\x05 \x01(\tR\tsummaryId\x12.\n" +
+	"\x13summary_through_seq\x18\x06 \x01(\x04R\x11summaryThroughSeq\x12\x1d\n" +
+	"\n" +
+	"summary_by\x18\a \x01(\tR\tsummaryBy\x12\x1d\n" +
+	"\n" +
+	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\"4\n" +
+	"\n" +
+	"BlockPlace\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05block\x18\x02 \x01(\rR\x05block\"0\n" +
 	"\x06Custom\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json*_\n" +
@@ -1385,34 +1576,36 @@ func file_contextd_storage_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_contextd_storage_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_contextd_storage_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_contextd_storage_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_contextd_storage_v1_event_proto_goTypes = []any{
-	(Role)(0),              // 0: contextd.storage.v1.Role
-	(CompactionTrigger)(0), // 1: contextd.storage.v1.CompactionTrigger
-	(*Event)(nil),          // 2: contextd.storage.v1.Event
-	(*TokenCounts)(nil),    // 3: contextd.storage.v1.TokenCounts
-	(*Message)(nil),        // 4: contextd.storage.v1.Message
-	(*Block)(nil),          // 5: contextd.storage.v1.Block
-	(*Text)(nil),           // 6: contextd.storage.v1.Text
-	(*Thinking)(nil),       // 7: contextd.storage.v1.Thinking
-	(*ToolCall)(nil),       // 8: contextd.storage.v1.ToolCall
-	(*ToolResult)(nil),     // 9: contextd.storage.v1.ToolResult
-	(*Media)(nil),          // 10: contextd.storage.v1.Media
-	(*ProviderBlock)(nil),  // 11: contextd.storage.v1.ProviderBlock
-	(*Reminder)(nil),       // 12: contextd.storage.v1.Reminder
-	(*Compaction)(nil),     // 13: contextd.storage.v1.Compaction
-	(*Custom)(nil),         // 14: contextd.storage.v1.Custom
-	nil,                    // 15: contextd.storage.v1.Event.LabelsEntry
-	(*Head)(nil),           // 16: contextd.storage.v1.Head
+	(Role)(0),                  // 0: contextd.storage.v1.Role
+	(CompactionTrigger)(0),     // 1: contextd.storage.v1.CompactionTrigger
+	(*Event)(nil),              // 2: contextd.storage.v1.Event
+	(*TokenCounts)(nil),        // 3: contextd.storage.v1.TokenCounts
+	(*Message)(nil),            // 4: contextd.storage.v1.Message
+	(*Block)(nil),              // 5: contextd.storage.v1.Block
+	(*Text)(nil),               // 6: contextd.storage.v1.Text
+	(*Thinking)(nil),           // 7: contextd.storage.v1.Thinking
+	(*ToolCall)(nil),           // 8: contextd.storage.v1.ToolCall
+	(*ToolResult)(nil),         // 9: contextd.storage.v1.ToolResult
+	(*Media)(nil),              // 10: contextd.storage.v1.Media
+	(*ProviderBlock)(nil),      // 11: contextd.storage.v1.ProviderBlock
+	(*Reminder)(nil),           // 12: contextd.storage.v1.Reminder
+	(*Compaction)(nil),         // 13: contextd.storage.v1.Compaction
+	(*CompactionDecision)(nil), // 14: contextd.storage.v1.CompactionDecision
+	(*BlockPlace)(nil),         // 15: contextd.storage.v1.BlockPlace
+	(*Custom)(nil),             // 16: contextd.storage.v1.Custom
+	nil,                        // 17: contextd.storage.v1.Event.LabelsEntry
+	(*Head)(nil),               // 18: contextd.storage.v1.Head
 }
 var file_contextd_storage_v1_event_proto_depIdxs = []int32{
-	15, // 0: contextd.storage.v1.Event.labels:type_name -> contextd.storage.v1.Event.LabelsEntry
+	17, // 0: contextd.storage.v1.Event.labels:type_name -> contextd.storage.v1.Event.LabelsEntry
 	3,  // 1: contextd.storage.v1.Event.tokens:type_name -> contextd.storage.v1.TokenCounts
 	4,  // 2: contextd.storage.v1.Event.message:type_name -> contextd.storage.v1.Message
 	12, // 3: contextd.storage.v1.Event.reminder:type_name -> contextd.storage.v1.Reminder
 	13, // 4: contextd.storage.v1.Event.compaction:type_name -> contextd.storage.v1.Compaction
-	14, // 5: contextd.storage.v1.Event.custom:type_name -> contextd.storage.v1.Custom
-	16, // 6: contextd.storage.v1.Event.head:type_name -> contextd.storage.v1.Head
+	16, // 5: contextd.storage.v1.Event.custom:type_name -> contextd.storage.v1.Custom
+	18, // 6: contextd.storage.v1.Event.head:type_name -> contextd.storage.v1.Head
 	0,  // 7: contextd.storage.v1.Message.role:type_name -> contextd.storage.v1.Role
 	5,  // 8: contextd.storage.v1.Message.blocks:type_name -> contextd.storage.v1.Block
 	6,  // 9: contextd.storage.v1.Block.text:type_name -> contextd.storage.v1.Text
@@ -1424,11 +1617,13 @@ var file_contextd_storage_v1_event_proto_depIdxs = []int32{
 	5,  // 15: contextd.storage.v1.ToolResult.content:type_name -> contextd.storage.v1.Block
 	0,  // 16: contextd.storage.v1.Reminder.role_hint:type_name -> contextd.storage.v1.Role
 	1,  // 17: contextd.storage.v1.Compaction.trigger:type_name -> contextd.storage.v1.CompactionTrigger
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	14, // 18: contextd.storage.v1.Compaction.decision:type_name -> contextd.storage.v1.CompactionDecision
+	15, // 19: contextd.storage.v1.CompactionDecision.masked:type_name -> contextd.storage.v1.BlockPlace
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_event_proto_init() }
@@ -1459,7 +1654,7 @@ func file_contextd_storage_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_event_proto_rawDesc), len(file_contextd_storage_v1_event_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -48,8 +48,10 @@ type ReductionState struct {
 	AnchorTokens uint64 `protobuf:"varint,11,opt,name=anchor_tokens,json=anchorTokens,proto3" json:"anchor_tokens,omitempty"`
 	// The size above which texts of the system prompt are clipped, in tokens. 0: none is.
 	SystemTextTokens uint64 `protobuf:"varint,12,opt,name=system_text_tokens,json=systemTextTokens,proto3" json:"system_text_tokens,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// What the text of a caller's summary was clipped to, in tokens. 0: it is in full.
+	SummaryTokens uint64 `protobuf:"varint,13,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReductionState) Reset() {
@@ -162,6 +164,13 @@ func (x *ReductionState) GetAnchorTokens() uint64 {
 func (x *ReductionState) GetSystemTextTokens() uint64 {
 	if x != nil {
 		return x.SystemTextTokens
+	}
+	return 0
+}
+
+func (x *ReductionState) GetSummaryTokens() uint64 {
+	if x != nil {
+		return x.SummaryTokens
 	}
 	return 0
 }
@@ -688,7 +697,7 @@ var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xeb\x03\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x92\x04\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -704,7 +713,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"text_clips\x18\n" +
 	" \x03(\v2\x19.contextd.storage.v1.ClipR\ttextClips\x12#\n" +
 	"\ranchor_tokens\x18\v \x01(\x04R\fanchorTokens\x12,\n" +
-	"\x12system_text_tokens\x18\f \x01(\x04R\x10systemTextTokens\"L\n" +
+	"\x12system_text_tokens\x18\f \x01(\x04R\x10systemTextTokens\x12%\n" +
+	"\x0esummary_tokens\x18\r \x01(\x04R\rsummaryTokens\"L\n" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +

@@ -1,0 +1,287 @@
+package reduce
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// A caller's compaction. What nobody asked for waits until it pays; what a caller asks
+// for is done wherever anything can be.
+
+// Assume has the pipeline run as if the log went on with a compaction.
+func (p *Pipeline) Assume(c *eventlog.Compaction) {
+	d := p.window.digests
+	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided())
+}
+
+// Decide says what a compaction asked for decides, by the strategy of the ask, which is
+// to be one, down to its goal, or as far as it may where that is 0. text stands for the
+// groups up to its Through where the strategy is Summarize. Where nothing can be done,
+// the decision is nil and nothing says why.
+func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
+	r, err := p.start(&b, s, ask)
+	if err != nil {
+		return nil, "", err
+	}
+	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
+	switch ask.Strategy {
+	case Mask:
+		return d.mask()
+	case Summarize:
+		if decided := p.window.digests.decided; text.ID == decided.summary().ID && r.State.CollapsedThrough <= decided.through() {
+			return nil, "the summary stands already", nil
+		}
+		return d.collapse([]eventlog.Seq{max(text.Through, r.State.CollapsedThrough)}, text)
+	default:
+		runs := d.runs()
+		if len(runs) == 0 {
+			return nil, p.WhyNone(r.View, r.State), nil
+		}
+		return d.collapse(runs, Summary{})
+	}
+}
+
+// decider looks for what a compaction decides.
+type decider struct {
+	*Pipeline
+	budget budget.Budget
+	// start is the view before.
+	start Result
+	ask   Ask
+}
+
+// goal is what the view may hold; 0 is as little as may be.
+func (d *decider) goal() uint64 {
+	if d.ask.Goal == 0 {
+		return 0
+	}
+	return max(1, d.ask.Goal-min(d.ask.Goal, d.ask.Reserved))
+}
+
+// reached reports whether a view is as small as asked for.
+func (d *decider) reached(v View) bool { return d.ask.Goal > 0 && v.Tokens() <= d.goal() }
+
+func (d *decider) mask() (*eventlog.Compaction, string, error) {
+	before := d.start.View.Tokens()
+	asked := d.retention
+	asked.asked, asked.keepTurns = true, max(asked.keepTurns, 1)
+	e := d.start.View.Editor()
+	asked.relieve(e, before-min(d.goal(), before), d.start.State)
+	if e.Tokens() >= before {
+		return nil, d.whyNotMasked(asked), nil
+	}
+	return d.compaction(d.start.State, e.View(), Summary{}), "", nil
+}
+
+// collapse finds the shortest of the runs, which are in order, that comes down to the
+// goal, and otherwise the last, with as small a record as the goal needs. Without a
+// text of the caller's it must make the view smaller.
+func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compaction, string, error) {
+	size := d.sizeFor(text)
+	last := len(runs) - 1
+	if n := sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }); d.ask.Goal > 0 && n < last {
+		last = n
+	}
+	best := d.try(runs[last], size, text)
+	enough := func(v View) bool {
+		return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
+	}
+	const least = 64 // tokens that a digest is written for at the least
+	for smaller := size / 2; !enough(best.View) && smaller >= least; smaller /= 2 {
+		now := d.try(runs[last], smaller, text)
+		if enough(now.View) || best.View.Tokens() >= d.start.View.Tokens() && now.View.Tokens() < d.start.View.Tokens() {
+			best = now
+		}
+	}
+	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
+	// What left for one policy and budget alone is decided for all, if it frees no more.
+	settles := runs[last] == left && left > d.window.digests.decided.through() && best.View.Tokens() == before
+	if text.ID == "" && best.View.Tokens() >= before && !settles {
+		return nil, "what may leave before " + d.spares() + " takes no more than the record that would stand for it", nil
+	}
+	return d.compaction(best.State, best.View, text), "", nil
+}
+
+// sizeFor is the size that the record of what left is written for: that of the goal where
+// there is one.
+func (d *decider) sizeFor(text Summary) uint64 {
+	b := d.sized()
+	return d.window.sizeFor(b, d.conv.gauge.Text(text.quote()))
+}
+
+// sized is the budget whose shares limit what is written.
+func (d *decider) sized() budget.Budget {
+	b := d.budget
+	if goal := d.goal(); goal > 0 {
+		b.Target = min(b.Target, goal)
+	}
+	return b
+}
+
+// try is the view after a run with a record of a size.
+func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
+	s := d.start.State
+	s.CollapsedThrough, s.CollapsedFor = through, size
+	if text.ID == "" {
+		if ready := d.readyFor(through, size); ready.Through > d.window.digests.known(s.Summary).Through {
+			s.Summary, s.SummaryTokens = ready.ID, 0
+		}
+		return d.apply(d.budget, s)
+	}
+	s.Summary, s.SummaryTokens = text.ID, 0
+	digests := d.window.digests
+	standing := digests.decided
+	digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(d.budget, s).View, text), standing)
+	defer func() { digests.decided = standing }()
+	return d.apply(d.budget, s)
+}
+
+// readyFor is the newest summary that was made for groups of a run and that a record of
+// the size has room for.
+func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
+	digests := d.window.digests
+	return digests.summaries.newest(through, digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps}), digests.gauge)
+}
+
+// runs are the ends of all runs that spare the newest turns and go beyond what has left.
+// Where there are none it is the one that left, if its record can be made smaller or it
+// left for one policy and budget alone.
+func (d *decider) runs() []eventlog.Seq {
+	spared, left := d.window.spared(d.start.View), d.start.State.CollapsedThrough
+	var out []eventlog.Seq
+	for i := range d.start.View.items {
+		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > left {
+			out = append(out, g.First)
+		}
+	}
+	smaller := d.ask.Goal > 0 && d.start.State.CollapsedFor > d.sizeFor(Summary{})
+	if len(out) == 0 && left > 0 && (smaller || left > d.window.digests.decided.through()) {
+		out = append(out, left)
+	}
+	return out
+}
+
+// keep is how many turns are spared, and spares says it.
+func (p *Pipeline) keep() uint32 { return max(p.window.run.KeepLastTurns, 1) }
+
+func (p *Pipeline) spares() string {
+	if n := p.keep(); n > 1 {
+		return fmt.Sprintf("the last %d turns", n)
+	}
+	return "the last turn"
+}
+
+// compaction is the event that makes a state and a view the session's.
+func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
+	standing := d.window.digests.decided
+	out := &eventlog.Decision{}
+	if s.CollapsedThrough > 0 {
+		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, max(s.CollapsedFor, 1), d.window.digests.kept(s)
+		if text.ID == "" {
+			text = d.window.digests.known(s.Summary)
+		}
+	}
+	if text.ID != "" {
+		out.SummaryID, out.SummaryThrough, out.SummaryBy = text.ID, min(text.Through, out.Through), text.By
+	}
+	masked := map[eventlog.Place]bool{}
+	for i := range v.items {
+		g := v.items[i].group
+		for c := range g.Calls {
+			call := &g.Calls[c]
+			if edit, ok := v.Edit(i, call.Result, 0); ok && edit.Kind == Stubbed {
+				masked[eventlog.Place{Seq: call.Seq, Block: call.Block}] = true
+			}
+		}
+	}
+	if standing != nil {
+		for at := range standing.masked { // what the view does not show may be shown under another policy
+			masked[at] = masked[at] || at.Seq > out.Through
+		}
+	}
+	for at, is := range masked {
+		if is {
+			out.Masked = append(out.Masked, at)
+		}
+	}
+	slices.SortFunc(out.Masked, func(a, b eventlog.Place) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Block, b.Block))
+	})
+	return &eventlog.Compaction{Summary: text.Text, Decision: out}
+}
+
+// WhyNone says why no group of a view can leave.
+func (p *Pipeline) WhyNone(v View, s State) string {
+	spared := p.window.spared(v)
+	pinned, movable := 0, 0
+	for i := range v.items {
+		switch g := v.items[i].group; {
+		case g.Anchor:
+		case g.Pinned && (g.First <= spared || spared == 0):
+			pinned++
+		case !g.Pinned:
+			movable++
+		}
+	}
+	switch {
+	case movable == 0 && pinned > 0:
+		return "everything but the system prompt and the first user message is pinned"
+	case movable == 0 && s.CollapsedThrough == 0:
+		return "the log holds nothing but the system prompt and the first user message"
+	case pinned > 0:
+		return "what stands before " + p.spares() + " is pinned"
+	case s.CollapsedThrough > 0:
+		return "everything before " + p.spares() + " has left already"
+	default:
+		return "no group stands before " + p.spares()
+	}
+}
+
+// whyNotMasked says why no result can be masked.
+func (d *decider) whyNotMasked(asked retention) string {
+	v := d.start.View
+	var left leftAlone
+	masked, pinned, small, results := 0, 0, 0, 0
+	for i := range v.items {
+		g := v.items[i].group
+		if v.lastTurn()-g.Turn < d.keep() {
+			break
+		}
+		for c := range g.Calls {
+			call := &g.Calls[c]
+			edit, edited := v.Edit(i, call.Result, 0)
+			switch {
+			case call.Interrupted:
+				continue
+			case edited && edit.Kind == Stubbed:
+				masked++
+			case g.Pinned:
+				pinned++
+			case !asked.spares(g, call, asked.policy.rule(call.Name), &left):
+				small++
+			}
+			results++
+		}
+	}
+	if results == 0 {
+		return "no result of a tool stands before " + d.spares()
+	}
+	return fmt.Sprintf("of the %d results before %s %d are masked already, %d are pinned, %d are of tools that are never evicted, %d are errors and %d are no larger than a pointer",
+		results, d.spares(), masked, pinned, left.never, left.errors, small)
+}
+
+// InTheWay lists what is left of a view, the largest parts first.
+func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
+	parts := irreducible(v, reserved)
+	for i := range parts {
+		if parts[i].What == newestTurn {
+			parts[i].What = "turn"
+		}
+	}
+	return parts
+}

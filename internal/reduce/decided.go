@@ -1,0 +1,188 @@
+package reduce
+
+import (
+	"slices"
+	"sort"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Decided is what callers' compactions decided for a session, whatever the policy and
+// the budget: every run shows at most what it leaves. Nil decides nothing.
+type Decided struct {
+	// Seq is the compaction that says so.
+	Seq eventlog.Seq
+	eventlog.Decision
+	// Summary is the text that stands for groups up to its Through; zero if none does.
+	Summary Summary
+
+	kept   map[eventlog.Seq]bool
+	masked map[eventlog.Place]bool
+	// maskedThrough is the last of the events of what is masked.
+	maskedThrough eventlog.Seq
+}
+
+// newDecided reads the compaction at seq, after what was decided before it: what left
+// has left, whatever it says. It reaches no event that is not before itself.
+func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided) *Decided {
+	d := &Decided{Seq: seq, Decision: *c.Decision, kept: map[eventlog.Seq]bool{}, masked: map[eventlog.Place]bool{}}
+	d.Through = min(d.Through, seq-1)
+	d.SummaryThrough = min(d.SummaryThrough, d.Through)
+	if d.SummaryID != "" {
+		d.Summary = Summary{ID: d.SummaryID, Through: d.SummaryThrough, By: d.SummaryBy, Text: c.Summary}
+	}
+	for _, first := range d.Kept {
+		if first <= d.Through && (first > before.through() || before.keeps(first)) {
+			d.kept[first] = true
+		}
+	}
+	d.mask(d.Masked)
+	if before == nil {
+		return d
+	}
+	d.mask(before.Masked)
+	if d.Through < before.Through {
+		d.Through, d.DigestTokens = before.Through, before.DigestTokens
+		for first := range before.kept {
+			d.kept[first] = d.kept[first] || first > c.Decision.Through
+		}
+	}
+	if d.Summary.Through < before.Summary.Through {
+		d.Summary = before.Summary
+	}
+	return d
+}
+
+func (d *Decided) mask(places []eventlog.Place) {
+	for _, at := range places {
+		d.masked[at] = true
+		d.maskedThrough = max(d.maskedThrough, at.Seq)
+	}
+}
+
+func (d *Decided) through() eventlog.Seq {
+	if d == nil {
+		return 0
+	}
+	return d.Through
+}
+
+func (d *Decided) summary() Summary {
+	if d == nil {
+		return Summary{}
+	}
+	return d.Summary
+}
+
+// keeps reports whether a message of the user that begins at an event may stay where the
+// run through it leaves.
+func (d *Decided) keeps(first eventlog.Seq) bool { return first > d.through() || d.kept[first] }
+
+// part has those of the groups that stay join the gone that were decided to leave.
+func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
+	if d == nil {
+		return stay, gone
+	}
+	var more []*Group
+	for _, g := range stay {
+		if d.keeps(g.First) {
+			stays = append(stays, g)
+		} else {
+			more = append(more, g)
+		}
+	}
+	return stays, inOrder(gone, more)
+}
+
+// Leaves reports whether a group leaves by what was decided.
+func (d *Decided) Leaves(g *Group) bool {
+	return d != nil && g.collapses(d.Through) && !d.kept[g.First]
+}
+
+// Masks reports whether a result is shown as its pointer by what was decided.
+func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked[at] }
+
+// over is a state that shows no more than what was decided leaves.
+func (d *Decided) over(s State, known summaries) State {
+	switch {
+	case d.through() == 0:
+		return s
+	case d.Through > s.CollapsedThrough:
+		s.CollapsedThrough, s.CollapsedFor = d.Through, d.DigestTokens
+	case d.Through == s.CollapsedThrough:
+		s.CollapsedFor = min(s.CollapsedFor, d.DigestTokens)
+	}
+	if d.Summary.ID != s.Summary && d.Summary.Through > 0 && known.byID(s.Summary).Through <= d.Summary.Through {
+		s.Summary, s.SummaryTokens = d.Summary.ID, 0
+	}
+	return s
+}
+
+// From is a state as every run starts from it: no group is shown that left by a caller's
+// decision.
+func (p *Pipeline) From(s State) State {
+	return p.window.digests.decided.over(s, p.window.digests.summaries)
+}
+
+// Compactions are the callers' compactions of a log, as far as it was read. The zero
+// value is that of an empty log.
+type Compactions struct {
+	// standing are those that were not taken back, oldest first; each is complete.
+	standing []*Decided
+	// void are the events at which what was taken back later was in force, as runs in
+	// order.
+	void []Range
+}
+
+// Read takes in the next event of the log.
+func (all *Compactions) Read(e eventlog.Event) {
+	c, ok := e.Body.(*eventlog.Compaction)
+	switch {
+	case !ok || c.Decision == nil:
+	case c.Decision.Undoes > 0:
+		all.undo(e.Seq, c.Decision.Undoes)
+	default:
+		all.standing = append(all.standing, newDecided(e.Seq, c, all.newest()))
+	}
+}
+
+// Standing are the events of those that stand, oldest first.
+func (all *Compactions) Standing() []eventlog.Seq {
+	out := make([]eventlog.Seq, len(all.standing))
+	for i, d := range all.standing {
+		out[i] = d.Seq
+	}
+	return out
+}
+
+// undo takes back every compaction from an event on.
+func (all *Compactions) undo(seq, from eventlog.Seq) {
+	n := sort.Search(len(all.standing), func(i int) bool { return all.standing[i].Seq >= from })
+	if n == len(all.standing) {
+		return
+	}
+	run := Range{all.standing[n].Seq, seq - 1}
+	for last := len(all.void) - 1; last >= 0 && all.void[last].From >= run.From; last-- {
+		all.void = all.void[:last]
+	}
+	all.void = append(all.void, run)
+	all.standing = slices.Clone(all.standing[:n])
+}
+
+func (all *Compactions) newest() *Decided {
+	if len(all.standing) == 0 {
+		return nil
+	}
+	return all.standing[len(all.standing)-1]
+}
+
+// Decided is what the callers' compactions of the log decided; nil if none stands.
+func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
+
+// Void reports whether a compaction was in force at an event that was taken back since:
+// what was decided then for a policy and a budget may rest on it, and holds no more.
+func (c *Conversation) Void(at eventlog.Seq) bool {
+	all := c.compactions.void
+	i := sort.Search(len(all), func(i int) bool { return all[i].To >= at })
+	return i < len(all) && all[i].From <= at
+}
