@@ -157,11 +157,14 @@ func fitting(raw string) bool {
 
 // own reports whether a compaction's marker is pi's.
 func own(c *eventlog.Compaction) bool {
+	if !transcript.Valid([]byte(c.NativeJSON)) {
+		return false // a store takes any bytes
+	}
 	kind, _ := transcript.MemberOf([]byte(c.NativeJSON), "type")
 	_, summary := transcript.MemberOf([]byte(c.NativeJSON), "summary")
 	_, byIndex := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryIndex")
 	_, byID := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryId")
-	return string(kind) == `"compaction"` && (summary || byIndex || byID) && transcript.Valid([]byte(c.NativeJSON))
+	return string(kind) == `"compaction"` && (summary || byIndex || byID)
 }
 
 // replaced are the entries that a reader kept whole beside an event made of them,
