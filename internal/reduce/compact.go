@@ -98,6 +98,11 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 			best = now
 		}
 	}
+	for larger := size * 2; d.reached(best.View) && best.State.CollapsedFor == larger/2 && larger <= d.window.sizeFor(d.budget, 0); larger *= 2 {
+		if now := d.try(runs[last], larger, text); enough(now.View) {
+			best = now
+		}
+	}
 	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
 	// What left for one policy and budget alone is decided for all, if it frees no more.
 	settles := runs[last] == left && left > d.window.digests.decided.through() && best.View.Tokens() == before

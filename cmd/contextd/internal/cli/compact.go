@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -73,12 +74,6 @@ stands in the way is listed, and the exit code is 4.`,
 	f.StringVar(&req.InstructionsMode, "instructions-mode", "", "`mode`: extend the daemon's own prompt by the instructions, or replace it; extend where left out")
 	f.StringVar(&undo, "undo", "", "take back the newest compaction that stands, or that of an `event` and all later ones: --undo=40")
 	f.Lookup("undo").NoOptDefVal = undoNewest
-	for _, name := range []string{
-		"mode", "strategy", "keep-last-turns", "target-tokens", "summary-file", "instructions", "instructions-mode",
-		"max-tokens", "model", "tokenizer", "budget", "policy",
-	} {
-		cmd.MarkFlagsMutuallyExclusive("undo", name)
-	}
 	return cmd
 }
 
@@ -93,6 +88,14 @@ func (e *missedError) Error() string {
 }
 
 func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo string) (err error) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != "undo" && err == nil {
+			err = usageError{fmt.Errorf("--%s has no place beside --undo", f.Name)}
+		}
+	})
+	if err != nil {
+		return err
+	}
 	req := &contextdv1.UndoCompactionRequest{SessionId: session}
 	if undo != undoNewest {
 		if req.CompactionSeq, err = strconv.ParseUint(undo, 10, 64); err != nil || req.CompactionSeq == 0 {
