@@ -28,10 +28,11 @@ func set(all ...string) map[string]bool {
 
 // anthropicHead is what tells where a block of Anthropic's may stand.
 type anthropicHead struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	ID        string `json:"id"`
-	ToolUseID string `json:"tool_use_id"`
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	ToolUseID string          `json:"tool_use_id"`
+	Source    json.RawMessage `json:"source"`
 }
 
 func readAnthropic(raw string) anthropicHead {
@@ -57,9 +58,31 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 	case head.Type == "text" && hollow(head.Text):
 		c.converted(i, LeftOut, "text that says nothing")
 		return nil
+	case (head.Type == "image" || head.Type == "document") && !soundSource(head.Source):
+		return anthropicTextItem(c.describe(i, "not a valid "+head.Type))
 	default:
 		return appendRaw(nil, b.JSON)
 	}
+}
+
+// anthropicData is where an image or a document of Anthropic's comes from.
+type anthropicData struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+// soundSource reports whether a source holds what it says, if it holds anything.
+func soundSource(raw json.RawMessage) bool {
+	var s anthropicData
+	if json.Unmarshal(raw, &s) != nil {
+		return false
+	}
+	if s.Type != "base64" {
+		return true
+	}
+	return (anthropicImages[s.MediaType] && len(s.Data) <= largestAnthropicImage || s.MediaType == "application/pdf") &&
+		soundData(s.MediaType, s.Data)
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use

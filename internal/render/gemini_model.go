@@ -148,6 +148,15 @@ var (
 	geminiBeside  = set("thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
 )
 
+// soundInline reports whether a part of data holds what it says.
+func soundInline(value json.RawMessage) bool {
+	var inline struct {
+		MIMEType string `json:"mimeType"`
+		Data     string `json:"data"`
+	}
+	return json.Unmarshal(value, &inline) == nil && soundData(inline.MIMEType, inline.Data)
+}
+
 // geminiNative is a part as it came, if it is one that Gemini takes back.
 func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
 	var part map[string]json.RawMessage
@@ -159,6 +168,8 @@ func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
 		var text string
 		switch {
 		case name == "text" && (json.Unmarshal(value, &text) != nil || hollow(text)):
+			return nil, false
+		case name == "inlineData" && !soundInline(value):
 			return nil, false
 		case geminiNatives[name]:
 			kinds++

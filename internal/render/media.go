@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -8,8 +9,9 @@ import (
 )
 
 // mediaType is what a block of media is, by what it begins with, by what the runtime
-// called it, or by how its address ends; empty if nothing tells. What an image begins
-// with goes before its name, since providers refuse one under a wrong name.
+// called it, or by how its address ends; empty if nothing tells, or if it is not what it
+// is called. What an image begins with goes before its name, since providers refuse one
+// under a wrong name, and bytes that are none, at every request from then on.
 func mediaType(m eventlog.Media) string {
 	for _, magic := range magics {
 		if strings.HasPrefix(m.Data, magic.begins) {
@@ -29,7 +31,22 @@ func mediaType(m eventlog.Media) string {
 		path, _, _ = strings.Cut(path, "#")
 		name = extensions[path[strings.LastIndexByte(path, '.')+1:]]
 	}
+	if m.Data != "" && begun[name] {
+		return ""
+	}
 	return name
+}
+
+// begun are the types that are known by what they begin with.
+var begun = set("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+
+// soundData reports whether base64 holds media of the type.
+func soundData(mime, data string) bool {
+	if !isBase64(data) {
+		return false
+	}
+	raw, err := base64.StdEncoding.DecodeString(data)
+	return err == nil && mediaType(eventlog.Media{MIMEType: mime, Data: string(raw)}) == strings.ToLower(mime)
 }
 
 var magics = []struct{ begins, name string }{
@@ -59,8 +76,13 @@ func describeMedia(m eventlog.Media) string {
 	if name == "" {
 		name = "media"
 	}
-	if m.Data == "" {
+	switch {
+	case m.Data == "" && m.URI == "":
+		return name + " without data"
+	case m.Data == "":
 		return name + " by reference"
+	case mediaType(m) == "" && m.MIMEType != "":
+		return fmt.Sprintf("not a valid %s, %d bytes", name, len(m.Data))
 	}
 	return fmt.Sprintf("%s, %d bytes", name, len(m.Data))
 }

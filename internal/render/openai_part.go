@@ -87,7 +87,7 @@ func (i openAIOwnImage) valid() bool {
 func dataURL(url string, taken func(mime string) bool) bool {
 	rest, ok := strings.CutPrefix(url, "data:")
 	mime, data, found := strings.Cut(rest, ";base64,")
-	return ok && found && taken(mime) && isBase64(data)
+	return ok && found && taken(mime) && soundData(mime, data)
 }
 
 func isBase64(data string) bool {

@@ -106,7 +106,7 @@ var openAITalks = []struct {
 		ownBlock("openai", `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search"}}`)))},
 	{"blocks of others", openAITalk(
 		say(eventlog.RoleUser, text("go"), ownBlock("anthropic", `{"type":"document","source":{}}`), ownBlock("openai", `{"type":"image_url","image_url":{"url":"https://example.com/b.png","detail":"low"}}`),
-			ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/c.png"}`), ownBlock("openai", `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERg=="}}`)),
+			ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/c.png"}`), ownBlock("openai", `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjc="}}`)),
 		modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), ownBlock("google", `{"thoughtSignature":"x"}`), ownBlock("", "no JSON")))},
 	{"texts with citations", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"text","text":"As it says.","citations":[{"type":"char_location"}]}`)))},
 	{"a call of a group that used its id before", []render.Message{
