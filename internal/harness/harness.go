@@ -37,11 +37,20 @@ type (
 	Warning = transcript.Warning
 	// FormatError says that the input is in no format, or not in the one named.
 	FormatError = transcript.FormatError
+	// LimitError says that the input is more than is read.
+	LimitError = transcript.LimitError
+	// Memory is what transcripts that are being read may take together.
+	Memory = transcript.Memory
+	// Account is what one of them takes.
+	Account = transcript.Account
 	// WriteOptions say what a transcript to be written does not.
 	WriteOptions = transcript.WriteOptions
 	// WriteReport says what became of a transcript that was written.
 	WriteReport = transcript.WriteReport
 )
+
+// NewMemory has so many bytes.
+func NewMemory(limit uint64) *Memory { return transcript.NewMemory(limit) }
 
 // format is one harness whose transcripts can be read.
 type format struct {
@@ -114,6 +123,12 @@ var bom = []byte("\xEF\xBB\xBF")
 // Problems inside a file are warnings. The error is a *FormatError if the input is
 // not in the format, or the input's own error.
 func Read(r io.Reader, harness string) (Transcript, error) {
+	return ReadWithin(r, harness, nil)
+}
+
+// ReadWithin is Read within the memory of an account; nil is no limit of it. What is over
+// a limit is a *LimitError.
+func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, error) {
 	in, ok := readers.Get().(*bufio.Reader)
 	if !ok {
 		in = bufio.NewReaderSize(nil, detectBytes)
@@ -141,7 +156,7 @@ func Read(r io.Reader, harness string) (Transcript, error) {
 	}
 	for _, f := range formats {
 		if f.named(harness) {
-			t, err := f.read(in)
+			t, err := f.read(transcript.NewInput(in, account))
 			if err != nil {
 				return Transcript{}, err
 			}

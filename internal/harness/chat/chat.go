@@ -4,7 +4,6 @@
 package chat
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -44,8 +43,8 @@ type reader struct {
 // Read reads a file of messages: a list of them, one a line, or inside an object
 // or several.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	r := &reader{out: transcript.NewBuilder(Name)}
-	buffered := bufio.NewReaderSize(in, 4096)
+	r := &reader{out: transcript.NewBuilder(Name, in)}
+	buffered := transcript.Ahead(in, 4096)
 	start, err := buffered.Peek(4096)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)

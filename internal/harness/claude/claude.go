@@ -65,7 +65,7 @@ func (r *reader) of(session *transcript.SessionBuilder) *progress {
 // Read reads a whole transcript. Memory grows with the conversation, not with the
 // records around it.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	r := &reader{
 		out: out, main: out.Session(""), unknown: map[string]bool{}, sessions: map[*transcript.SessionBuilder]*progress{},
 	}

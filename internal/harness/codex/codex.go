@@ -47,7 +47,7 @@ type reader struct {
 
 // Read reads a whole rollout.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), items: map[string]string{}}
 	r.session.Label(transcript.LabelHarness, format)
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {

@@ -37,7 +37,7 @@ type reader struct {
 
 // Read reads a whole event file.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}, edits: transcript.OpenEdits{}}
 	r.main.Label(transcript.LabelHarness, "copilot-cli")
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {

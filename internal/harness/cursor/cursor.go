@@ -5,7 +5,6 @@
 package cursor
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"strings"
@@ -53,7 +52,7 @@ func Detect(p transcript.Probe) bool {
 // Read reads all chats of a file of JSON. A database is read through OpenDatabase, since
 // its pages are read where they stand and not in the order in which they come.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	buffered := bufio.NewReaderSize(in, 64<<10)
+	buffered := transcript.Ahead(in, 64<<10)
 	begin, err := buffered.Peek(len(sqlite.Magic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return transcript.Transcript{}, &readError{err}
@@ -63,7 +62,7 @@ func Read(in io.Reader) (transcript.Transcript, error) {
 			Harness: Name, Reason: `a database is read from its file alone: give it to "contextd import", not compressed and not as stdin`,
 		}
 	}
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	t := newTable(out)
 	if err := t.readRows(buffered); err != nil {
 		return transcript.Transcript{}, err

@@ -61,7 +61,7 @@ type reader struct {
 
 // Read reads a whole chat file.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session("")}
 	r.session.Label(transcript.LabelHarness, "gemini-cli")
 	h := &history{out: out, reader: r, at: map[string]int{}}

@@ -40,7 +40,7 @@ type reader struct {
 
 // Read reads a whole session.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name)
+	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}}
 	r.session.Label(transcript.LabelHarness, Name)
 	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {

@@ -33,7 +33,7 @@ type conversation struct {
 
 // Read reads all runs of a file; each is a session.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	r := &reader{out: transcript.NewBuilder(Name)}
+	r := &reader{out: transcript.NewBuilder(Name, in)}
 	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}

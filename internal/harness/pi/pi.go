@@ -39,7 +39,7 @@ type reader struct {
 // which is where the harness goes on; each other end of the tree is a session of
 // its own, with everything on the way to it.
 func Read(in io.Reader) (transcript.Transcript, error) {
-	r := &reader{out: transcript.NewBuilder(Name)}
+	r := &reader{out: transcript.NewBuilder(Name, in)}
 	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}

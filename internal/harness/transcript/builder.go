@@ -1,7 +1,9 @@
 package transcript
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -15,28 +17,46 @@ type Builder struct {
 	sessions []*SessionBuilder
 	skipped  Tally
 	kept     Tally
+	// account's error ends the reading of the input.
+	account *Account
+	// warned is how many bytes the warnings have, and unwarned how many more there were.
+	warned, unwarned int
 }
 
-// NewBuilder begins a transcript of the named harness.
-func NewBuilder(harness string) *Builder {
-	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}, kept: Tally{}}
+// NewBuilder begins a transcript of the named harness, which is read from the input.
+func NewBuilder(harness string, in io.Reader) *Builder {
+	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}, kept: Tally{}, account: accountOf(in)}
 }
 
 // Warn records a warning; line 0 concerns the whole file.
 func (b *Builder) Warn(line int, format string, args ...any) {
-	b.t.Warnings = append(b.t.Warnings, Warning{Line: line, Message: Clean(fmt.Sprintf(format, args...))})
+	if len(b.t.Warnings) >= maxWarnings || b.warned >= maxWarningBytes {
+		b.unwarned++
+		return
+	}
+	message := cut(Clean(fmt.Sprintf(format, args...)), maxWarning)
+	b.warned += len(message)
+	b.t.Warnings = append(b.t.Warnings, Warning{Line: line, Message: message})
 }
+
+// What is warned of is for people to read; a file may have a fault in every line.
+const (
+	maxWarnings     = 1000
+	maxWarningBytes = 256 << 10
+	maxWarning      = 4 << 10
+)
 
 // Skip counts an entry that is bookkeeping of the harness and is left out on
 // purpose. All of them are named in one warning at the end.
-func (b *Builder) Skip(kind string) { b.skipped[Clean(kind)]++ }
+func (b *Builder) Skip(kind string) { b.skipped.count(kind) }
 
 // Session begins a session of the transcript.
 func (b *Builder) Session(suffix string) *SessionBuilder {
+	_ = b.account.Retain(sessionCost) // its error ends the reading
 	s := &SessionBuilder{
 		builder: b,
 		session: Session{Suffix: suffix, Labels: map[string]string{}},
-		ids:     map[string][]eventlog.Body{},
+		ids:     map[string]*entryID{},
 		calls:   map[string]int{},
 		taken:   map[string]bool{},
 	}
@@ -49,6 +69,9 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 // if no session has a message or a compaction: then the input was no transcript of
 // this harness. The builder must not be used afterwards.
 func (b *Builder) Finish() (Transcript, error) {
+	if err := b.account.Retain(0); err != nil {
+		return Transcript{}, err
+	}
 	conversation := false
 	for _, s := range b.sessions {
 		if len(s.session.Events) > 0 {
@@ -60,13 +83,19 @@ func (b *Builder) Finish() (Transcript, error) {
 		return Transcript{}, &FormatError{Harness: b.t.Harness, Reason: "there is no conversation in it"}
 	}
 	b.t.Sessions[0].Suffix = ""
-	if len(b.skipped) > 0 {
-		b.Warn(0, "left out as bookkeeping of the harness: %s", b.skipped)
+	if b.unwarned > 0 {
+		b.t.Warnings = append(b.t.Warnings, Warning{Message: fmt.Sprintf("%d more warnings are left out", b.unwarned)})
 	}
-	if len(b.kept) > 0 {
-		b.Warn(0, "kept as custom events: %s", b.kept)
-	}
+	b.sum("left out as bookkeeping of the harness", b.skipped)
+	b.sum("kept as custom events", b.kept)
 	return b.t, nil
+}
+
+// sum warns of what was counted, however many warnings there are.
+func (b *Builder) sum(what string, kinds Tally) {
+	if len(kinds) > 0 {
+		b.t.Warnings = append(b.t.Warnings, Warning{Message: what + ": " + kinds.String()})
+	}
 }
 
 // Entry is one entry of a transcript on its way to become an event.
@@ -91,13 +120,13 @@ type openCall struct {
 type SessionBuilder struct {
 	builder *Builder
 	session Session
-	ids     map[string][]eventlog.Body // the contents seen under each entry id
-	taken   map[string]bool            // every event id given
-	open    []openCall                 // oldest first
-	calls   map[string]int             // how often each original call id was used
-	callIDs map[string]bool            // every final call id given
-	speaks  bool                       // it has a message or a compaction
-	held    map[string]bool            // final call ids reserved but not used yet
+	ids     map[string]*entryID
+	taken   map[string]bool // every event id given
+	open    []openCall      // oldest first
+	calls   map[string]int  // how often each original call id was used
+	callIDs map[string]bool // every final call id given
+	speaks  bool            // it has a message or a compaction
+	held    map[string]bool // final call ids reserved but not used yet
 }
 
 // Label sets a label of the session unless the value is empty or the label is set.
@@ -155,7 +184,7 @@ func (s *SessionBuilder) Custom(e Entry, kind string) {
 // Keep is Custom for what the reader has no better place for. All such entries
 // are named in one warning at the end.
 func (s *SessionBuilder) Keep(e Entry, kind string) {
-	s.builder.kept[Clean(kind)]++
+	s.builder.kept.count(kind)
 	s.Custom(e, kind)
 }
 
@@ -163,7 +192,11 @@ func (s *SessionBuilder) push(e Entry) {
 	if _, custom := e.Body.(*eventlog.Custom); !custom {
 		s.speaks = true
 	}
-	s.session.Events = append(s.session.Events, eventlog.Event{ID: e.ID, Time: e.Time.UTC(), Labels: e.Labels, Body: e.Body})
+	event := eventlog.Event{ID: e.ID, Time: e.Time.UTC(), Labels: e.Labels, Body: e.Body}
+	if s.builder.account.Retain(weight(&event)) != nil {
+		return // Finish returns the error
+	}
+	s.session.Events = append(s.session.Events, event)
 	if extra := len(s.open) - eventlog.MaxOpenCalls; extra > 0 {
 		s.open = append([]openCall(nil), s.open[extra:]...)
 	}
@@ -186,30 +219,34 @@ func (s *SessionBuilder) keep(e Entry, kind string) {
 // before.
 func (s *SessionBuilder) eventID(e Entry) (string, bool) {
 	seen := s.ids[e.ID]
-	for _, have := range seen {
-		if same(have, e.Body) {
-			return "", false
-		}
+	if seen == nil {
+		seen = &entryID{contents: map[[sha256.Size]byte]bool{}}
+		s.ids[e.ID] = seen
 	}
-	s.ids[e.ID] = append(seen, e.Body)
-	n := len(seen) + 1
+	// Labels take no part: a reply that is written again with another count of its tokens
+	// is the same reply.
+	content := eventlog.Digest(eventlog.Event{Body: e.Body})
+	if seen.contents[content] {
+		return "", false
+	}
+	seen.contents[content] = true
+	seen.used++
 	id := e.ID
-	if n > 1 {
-		id += "#" + strconv.Itoa(n)
-	}
-	for s.taken[id] {
-		n++
-		id = e.ID + "#" + strconv.Itoa(n)
-	}
-	if n > 1 {
-		s.builder.t.RenamedIDs++
+	for seen.used > 1 || s.taken[id] {
+		seen.used = max(seen.used, 2)
+		id = e.ID + "#" + strconv.Itoa(seen.used)
+		if !s.taken[id] {
+			s.builder.t.RenamedIDs++
+			break
+		}
+		seen.used++
 	}
 	s.taken[id] = true
 	return id, true
 }
 
-// same compares what entries say. Labels take no part: a reply that is written
-// again with another count of its tokens is the same reply.
-func same(a, b eventlog.Body) bool {
-	return eventlog.Digest(eventlog.Event{Body: a}) == eventlog.Digest(eventlog.Event{Body: b})
+// entryID is what came under an id of an entry.
+type entryID struct {
+	contents map[[sha256.Size]byte]bool // digests of them
+	used     int                        // the last number that tells events with the id apart
 }

@@ -204,7 +204,7 @@ func TestBuilder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := transcript.NewBuilder("h")
+			b := transcript.NewBuilder("h", nil)
 			s := b.Session("")
 			for i, e := range tt.entries {
 				e.Line = i + 1
@@ -235,7 +235,7 @@ func TestBuilder(t *testing.T) {
 // TestBuilderForgets: the log forgets the oldest of very many open calls, so their
 // late results are kept and not sent.
 func TestBuilderForgets(t *testing.T) {
-	b := transcript.NewBuilder("h")
+	b := transcript.NewBuilder("h", nil)
 	s := b.Session("")
 	for i := range eventlog.MaxOpenCalls + 2 {
 		s.Append(transcript.Entry{ID: fmt.Sprint("a", i), Body: said("", call(fmt.Sprint("x", i)))})
@@ -261,7 +261,7 @@ func TestBuilderForgets(t *testing.T) {
 }
 
 func TestBuilderFinish(t *testing.T) {
-	b := transcript.NewBuilder("h")
+	b := transcript.NewBuilder("h", nil)
 	b.Session("")
 	side := b.Session("sidechain-1")
 	side.Append(transcript.Entry{ID: "a", Body: message(eventlog.RoleUser, text("x"))})
@@ -302,7 +302,7 @@ func TestBuilderAdmits(t *testing.T) {
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		b := transcript.NewBuilder("h")
+		b := transcript.NewBuilder("h", nil)
 		s := b.Session("")
 		for _, e := range rapid.SliceOfN(entry, 1, 40).Draw(t, "entries") {
 			if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && rapid.Bool().Draw(t, "reserve") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,7 +22,7 @@ type Document struct {
 
 // NewDocument reads from r.
 func NewDocument(r io.Reader, warn Warn) *Document {
-	d := &Document{lines: lineIndex{in: r}, warn: warn}
+	d := &Document{lines: lineIndex{in: r, account: accountOf(r)}, warn: warn}
 	d.dec = jsontext.NewDecoder(&d.lines, lenient)
 	return d
 }
@@ -31,7 +30,7 @@ func NewDocument(r io.Reader, warn Warn) *Document {
 // StartingAt makes the document's first line the given one, for a value that was
 // cut out of a file.
 func (d *Document) StartingAt(line int) *Document {
-	d.lines.before = line - 1
+	d.lines.line = line
 	return d
 }
 
@@ -70,6 +69,13 @@ func (d *Document) Value() (json.RawMessage, int, error) {
 		return nil, d.Line(), d.failed(err)
 	}
 	line := d.lines.at(d.dec.InputOffset() - int64(len(value)))
+	d.lines.at(d.dec.InputOffset())
+	if err = d.lines.account.record(value); err == nil {
+		err = d.lines.account.Retain(recordCost + uint64(len(value)))
+	}
+	if err != nil {
+		return nil, line, atLine(line, err)
+	}
 	return cleanRecord(bytes.Clone(value), line, d.warn), line, nil
 }
 
@@ -108,34 +114,38 @@ func (d *Document) Settle(err error) error {
 	return err
 }
 
-// lineIndex notes where lines begin as they pass.
+// lineIndex counts lines as they are asked for, and holds what is read between two
+// questions to the limits of a record.
 type lineIndex struct {
-	in   io.Reader
-	off  int64
-	ends []int64 // offsets of newlines
-	// before is how many lines came before the first.
-	before int
-	err    error // of the source, other than its end
+	in io.Reader
+	// ahead is what was read and not asked for yet.
+	ahead   []byte
+	off     int64 // where it begins
+	line    int   // the line there; 0 is 1
+	account *Account
+	err     error // of the source, other than its end
 }
 
 func (l *lineIndex) Read(p []byte) (int, error) {
-	n, err := l.in.Read(p)
-	for i := 0; i < n; {
-		at := bytes.IndexByte(p[i:n], '\n')
-		if at < 0 {
-			break
-		}
-		i += at + 1
-		l.ends = append(l.ends, l.off+int64(i)-1)
+	if l.err != nil {
+		return 0, l.err
 	}
-	l.off += int64(n)
+	n, err := l.in.Read(p)
+	l.ahead = append(l.ahead, p[:n]...)
+	if limit := l.account.read(len(l.ahead), 0); limit != nil {
+		err = atLine(max(l.line, 1), limit)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		l.err = err
 	}
 	return n, err
 }
 
+// at is the line of an offset, of which the line is not asked for again if it is before
+// one that was.
 func (l *lineIndex) at(off int64) int {
-	i, _ := slices.BinarySearch(l.ends, off)
-	return l.before + i + 1
+	n := min(max(off-l.off, 0), int64(len(l.ahead)))
+	l.line = max(l.line, 1) + bytes.Count(l.ahead[:n], []byte("\n"))
+	l.ahead, l.off = l.ahead[n:], l.off+n
+	return l.line
 }

@@ -54,6 +54,9 @@ func FilesChanged(files []string) string {
 		if file = Clean(file); file != "" && !slices.Contains(each, file) {
 			each = append(each, file)
 		}
+		if len(each) > MaxLabelValue {
+			return ""
+		}
 	}
 	all := strings.Join(each, "\n")
 	if utf8.RuneCountInString(all) > MaxLabelValue {

@@ -41,12 +41,16 @@ type Warn func(line int, format string, args ...any)
 // does anything else: so ReadLines learns that a line is not one JSON value
 // without reading it twice.
 func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
-	in := bufio.NewReaderSize(r, 64<<10)
+	in, account := Ahead(r, 64<<10), accountOf(r)
 	var long []byte
+	noise := 0
 	for line := 1; ; line++ {
 		chunk, err := in.ReadSlice('\n')
 		for long = long[:0]; errors.Is(err, bufio.ErrBufferFull); chunk, err = in.ReadSlice('\n') {
 			long = append(long, chunk...)
+			if err := account.read(len(long), 0); err != nil {
+				return atLine(line, err)
+			}
 		}
 		if len(long) > 0 {
 			long = append(long, chunk...)
@@ -57,7 +61,15 @@ func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
 			return fmt.Errorf("read line %d: %w", line, err)
 		}
 		if text := bytes.TrimSpace(chunk); len(text) > 0 {
-			readLine(text, line, last, warn, record)
+			sound, err := readLine(text, line, last, account, warn, record)
+			if err == nil && !sound {
+				if noise++; noise > MaxNoise {
+					err = &LimitError{What: "lines that are not JSON", Limit: MaxNoise, Actual: uint64(noise)}
+				}
+			}
+			if err != nil {
+				return atLine(line, err)
+			}
 		}
 		if last {
 			return nil
@@ -65,18 +77,21 @@ func ReadLines(r io.Reader, warn Warn, record func(Record) error) error {
 	}
 }
 
-func readLine(text []byte, line int, last bool, warn Warn, record func(Record) error) {
+// readLine reads the records of a line, and reports whether it holds nothing else.
+func readLine(text []byte, line int, last bool, account *Account, warn Warn, record func(Record) error) (bool, error) {
 	sound := jsontext.Value(text).IsValid(strict)
 	if !sound {
 		text = cleanRecord(text, line, warn)
 	}
-	err := record(Record{Line: line, JSON: text, sound: sound})
-	if err == nil {
-		return
+	if err := account.record(text); err != nil {
+		return false, err
 	}
-	if !Malformed(err) {
-		warn(line, "has an unexpected shape and was not read: %v", err)
-		return
+	err := record(Record{Line: line, JSON: text, sound: sound})
+	if err == nil || !Malformed(err) {
+		if err != nil {
+			warn(line, "has an unexpected shape and was not read: %v", err)
+		}
+		return true, account.Retain(recordCost + uint64(len(text)))
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient)
 	for index := 0; ; index++ {
@@ -87,14 +102,18 @@ func readLine(text []byte, line int, last bool, warn Warn, record func(Record) e
 			if err := record(Record{Line: line, Index: index, JSON: value}); err != nil {
 				warn(line, "record %d has an unexpected shape and was not read: %v", index+1, err)
 			}
+			if err := account.Retain(recordCost + uint64(len(value))); err != nil {
+				return false, err
+			}
 			continue
 		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 			warn(line, "the line holds %d records; all were read", index)
+			return true, nil
 		case errors.Is(err, io.ErrUnexpectedEOF) && last:
 			warn(line, "the last line is cut off: %d bytes were not read", int64(len(text))-start)
 		default:
 			warn(line, "not JSON, %d bytes were not read: %v", int64(len(text))-start, err)
 		}
-		return
+		return false, nil
 	}
 }

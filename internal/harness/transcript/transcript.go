@@ -117,6 +117,25 @@ func (e *FormatError) Error() string {
 // Tally counts entries by type that a reader leaves out on purpose.
 type Tally map[string]int
 
+// maxKinds is how many types are counted apart.
+const maxKinds = 200
+
+func (t Tally) count(kind string) {
+	kind = cut(Clean(kind), 100)
+	if t[kind] == 0 && len(t) >= maxKinds {
+		kind = "others"
+	}
+	t[kind]++
+}
+
+// cut is the beginning of a text.
+func cut(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes], "") + "…"
+}
+
 // String lists the types in order with their counts.
 func (t Tally) String() string {
 	var parts []string

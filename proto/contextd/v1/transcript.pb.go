@@ -112,11 +112,12 @@ func (*ImportTranscriptRequest_Data) isImportTranscriptRequest_Part() {}
 // What a transcript is and where it goes.
 type ImportHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session to append to; see Session. One that is unknown is made.
+	// The session to append to; see Session. One that is unknown is made, and one that
+	// holds anything but an earlier state of the transcript is refused.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The harness that wrote it: claude, codex, opencode, pi, gemini, cursor,
 	// openai or anthropic (the last two: message lists of these APIs). Empty:
-	// told from the content.
+	// told from the content. Databases are not taken; their rows as JSON are.
 	Harness       string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

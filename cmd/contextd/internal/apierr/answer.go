@@ -25,6 +25,9 @@ const drainRetry = time.Second
 // storeRetry is how soon a client may try again what the store could not do.
 const storeRetry = time.Second
 
+// importRetry is how soon a transcript may be read that others left no memory for.
+const importRetry = time.Second
+
 // answer is a status in the making.
 type answer struct {
 	code       codes.Code

@@ -130,6 +130,10 @@ func capacity(err error) *answer {
 		a.with("injection", injection.Name)
 		return a.number("tokens", injection.Tokens).number("reserve_tokens", injection.Reserve)
 	}
+	var transcript *harness.LimitError
+	if errors.As(err, &transcript) {
+		return importLimit(transcript, err)
+	}
 	var limit *LimitError
 	if errors.As(err, &limit) {
 		a := newAnswer(codes.ResourceExhausted, ReasonLimit, err)
@@ -150,6 +154,18 @@ func capacity(err error) *answer {
 		return newAnswer(codes.DeadlineExceeded, ReasonSlow, err).with("setting", slow.Setting)
 	}
 	return nil
+}
+
+// importLimit is a transcript that is more than is read.
+func importLimit(limit *harness.LimitError, err error) *answer {
+	a := badField(codes.ResourceExhausted, ReasonLimit, "data", limit.Error(), err)
+	if limit.Memory() {
+		a.with("setting", "import_memory")
+	}
+	if limit.Busy {
+		a.reason, a.retryAfter = ReasonBusy, importRetry
+	}
+	return a.number("limit", limit.Limit).number("actual", limit.Actual)
 }
 
 // availability is what only time or an operator mends.

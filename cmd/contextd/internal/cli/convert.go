@@ -27,7 +27,8 @@ func (p Program) newConvert() *cobra.Command {
 daemon and without keeping anything; - is stdin and stdout. What could not be read as
 it stood, and what the harness has no place for, is told on stderr.
 
---as-compacted is that of "contextd export".`,
+--as-compacted is that of "contextd export". What is read is bounded as by a daemon, by
+CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 		Example: `  contextd convert 1234.jsonl rollout.jsonl --to codex
   contextd convert long.jsonl short.jsonl --to claude --as-compacted --max-tokens 32k`,
 		Args: cobra.ExactArgs(2),
@@ -64,8 +65,20 @@ it stood, and what the harness has no place for, is told on stderr.
 }
 
 // convertPlain needs nothing but a reader and a writer.
-func (c *client) convertPlain(_ *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
-	read, err := harness.Read(in, from)
+func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
+	settings, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	account, err := harness.NewMemory(settings.Limits.ImportMemory).Open(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer account.Close()
+	read, err := harness.ReadWithin(&bounded{in: in, limit: settings.Limits.MaxImportBytes}, from, account)
+	if err == nil {
+		err = account.Retain(account.Retained()) // what is written is made of copies
+	}
 	if err != nil {
 		return nil, formatError("--from", err)
 	}
@@ -82,10 +95,25 @@ func (c *client) convertPlain(_ *cobra.Command, in *transcriptInput, from string
 	return out, nil
 }
 
+// bounded ends with an error behind so many bytes.
+type bounded struct {
+	in          io.Reader
+	read, limit uint64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	if b.read += uint64(n); b.read > b.limit {
+		return 0, usageError{fmt.Errorf("the transcript has more bytes than the %d of %sMAX_IMPORT_BYTES", b.limit, config.EnvPrefix)}
+	}
+	return n, err
+}
+
 // formatError makes the command line's fault of one of the format.
 func formatError(flag string, err error) error {
 	var format *harness.FormatError
-	if errors.As(err, &format) {
+	var limit *harness.LimitError
+	if errors.As(err, &format) || errors.As(err, &limit) {
 		return usageError{fmt.Errorf("%s: %w", flag, err)}
 	}
 	return err

@@ -21,13 +21,22 @@ func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, err
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
 }
 
-// embedStore is embed with a store of another kind.
-func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.ClientConn, func() error, error) {
+// settings are those of the environment.
+func (c *client) settings() (config.Config, error) {
 	settings := config.Default()
 	flags := pflag.NewFlagSet("embedded", pflag.ContinueOnError)
 	settings.Bind(flags)
 	if err := settings.Load(flags, c.program.LookupEnv); err != nil {
-		return nil, nil, usageError{fmt.Errorf("configuration: %w", err)}
+		return settings, usageError{fmt.Errorf("configuration: %w", err)}
+	}
+	return settings, nil
+}
+
+// embedStore is embed with a store of another kind.
+func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.ClientConn, func() error, error) {
+	settings, err := c.settings()
+	if err != nil {
+		return nil, nil, err
 	}
 	settings.Listen, settings.UnixSocket, settings.MetricsListen = "", "", ""
 	settings.Store, settings.DataDir = store, dataDir

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 
 	"github.com/contextd/contextd/internal/harness"
@@ -62,6 +64,7 @@ func waves(files []plannedFile) [2][]plannedFile {
 
 // importAll imports several files at once.
 func importAll(ctx context.Context, api api, flags importFlags, files []plannedFile, report *importReport) error {
+	parent := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	todo := make(chan plannedFile)
 	group.Go(func() error {
@@ -75,13 +78,22 @@ func importAll(ctx context.Context, api api, flags importFlags, files []plannedF
 		}
 		return nil
 	})
+	var mu sync.Mutex
+	var crowded []plannedFile // out by others that were imported at the same time
 	for range min(flags.jobs, len(files)) {
 		group.Go(func() error {
 			in := newTranscriptInput(detectBytes)
 			for f := range todo {
 				done := importedFile{plannedFile: f}
 				report.at(f.path)
-				if done.resp, done.err = importOne(ctx, api, in, flags.harness, f); endsImport(done.err) {
+				done.resp, done.err = importOne(ctx, api, in, flags.harness, f)
+				if flags.jobs > 1 && mayRetry(done.err) {
+					mu.Lock()
+					crowded = append(crowded, f)
+					mu.Unlock()
+					continue
+				}
+				if endsImport(done.err) {
 					return done.err
 				}
 				if err := report.add(done); err != nil {
@@ -91,7 +103,20 @@ func importAll(ctx context.Context, api api, flags importFlags, files []plannedF
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || len(crowded) == 0 {
+		return err
+	}
+	flags.jobs = 1
+	return importAll(parent, api, flags, crowded, report)
+}
+
+// mayRetry reports whether a file was refused for what others took at the time.
+func mayRetry(err error) bool {
+	st, ok := statusOf(err)
+	return ok && st.Code() == codes.ResourceExhausted && slices.ContainsFunc(st.Details(), func(detail any) bool {
+		_, retry := detail.(*errdetails.RetryInfo)
+		return retry
+	})
 }
 
 // importOne imports a file if it is a transcript.

@@ -52,6 +52,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(sizeValue(&l.MaxSessionBytes), "max-session-bytes", "largest content of one session's log; 0 for no limit")
 	f.Var(sizeValue(&l.MaxPolicyBytes), "max-policy-bytes", "largest policy, with the budget, of a session or a request")
 	f.Var(sizeValue(&l.MaxImportBytes), "max-import-bytes", "largest transcript that is imported")
+	f.Var(sizeValue(&l.ImportMemory), "import-memory", "memory for transcripts that are being read, all together")
 	f.Uint64Var(&l.StreamWindow, "stream-window", l.StreamWindow, "appends of one stream that may wait for the disk at once")
 
 	f.StringVar(&c.DefaultPolicy, "default-policy", c.DefaultPolicy, "`name` of the policy that applies where none is named")

@@ -35,6 +35,7 @@ var other = map[string]string{
 	"request-memory":   "3MiB",
 	"answer-memory":    "3MiB",
 	"work-memory":      "3MiB",
+	"import-memory":    "3MiB",
 	"cache-memory":     "3MiB",
 
 	"connection-idle-timeout": "3s",

@@ -64,7 +64,7 @@ func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch, m
 			return pendingAppend{}, err
 		}
 		b.Of = &known.session.Incarnation
-		p, err := s.admitKnown(ctx, id, known, b)
+		p, err := s.admitKnown(ctx, id, known, b, true)
 		if err == nil || ctx.Err() != nil || !changed(err, id, known) {
 			return p, err
 		}
@@ -87,16 +87,20 @@ func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pend
 	if err != nil {
 		return pendingAppend{}, err
 	}
-	return s.admitKnown(ctx, id, known, b)
+	return s.admitKnown(ctx, id, known, b, false)
 }
 
-func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch) (pendingAppend, error) {
+// admitKnown fills the events in. checkRoom is false where they were held against the
+// session's limits before, as a part of more.
+func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch, checkRoom bool) (pendingAppend, error) {
 	total, err := s.limits.checkBatch(b.Events)
 	if err != nil {
 		return pendingAppend{}, err
 	}
-	if err := s.limits.checkRoom(known.session, len(b.Events), total); err != nil {
-		return pendingAppend{}, err
+	if checkRoom {
+		if err := s.limits.checkRoom(known.session, len(b.Events), total); err != nil {
+			return pendingAppend{}, err
+		}
 	}
 	b.Events = slices.Clone(b.Events) // filled in for this session
 	if known.exists {

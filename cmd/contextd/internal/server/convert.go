@@ -22,8 +22,17 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	if err := checkWriter("header.to", header.GetTo()); err != nil {
 		return err
 	}
-	read, err := body.transcript(header.GetFrom())
+	account, err := s.imports.Open(stream.Context())
 	if err != nil {
+		return err
+	}
+	defer account.Close()
+	read, err := body.transcript(header.GetFrom(), account)
+	if err != nil {
+		return err
+	}
+	// What is written is made of copies.
+	if err := account.Retain(account.Retained()); err != nil {
 		return err
 	}
 	var warnings []string

@@ -35,7 +35,12 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	if err != nil {
 		return err
 	}
-	read, err := body.transcript(header.GetHarness())
+	account, err := s.imports.Open(stream.Context())
+	if err != nil {
+		return err
+	}
+	defer account.Close()
+	read, err := body.transcript(header.GetHarness(), account)
 	if err != nil {
 		return err
 	}
@@ -98,8 +103,8 @@ func (r *transcriptReader) Read(p []byte) (int, error) {
 }
 
 // transcript reads the whole file.
-func (r *transcriptReader) transcript(name string) (harness.Transcript, error) {
-	read, err := harness.Read(r, name)
+func (r *transcriptReader) transcript(name string, account *harness.Account) (harness.Transcript, error) {
+	read, err := harness.ReadWithin(r, name, account)
 	if r.err != nil {
 		// The reader may have wrapped it, or taken a broken file for a short one.
 		return read, r.err
@@ -136,7 +141,14 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is a conversation of its own and went to session %s", part.Suffix, target))
 		}
 		labels := partLabels(id, part, func(warning string) { out.Warnings = append(out.Warnings, warning) })
-		begin := func() error { return s.beginPart(ctx, id, part, labels) }
+		begin := func() error {
+			err := s.beginPart(ctx, id, part, labels)
+			var exists *eventlog.ExistsError
+			if errors.As(err, &exists) {
+				return s.checkTarget(ctx, target, part) // another has begun it meanwhile
+			}
+			return err
+		}
 		if err := s.importSession(ctx, target, begin, part.Events, out); err != nil {
 			return nil, err
 		}
@@ -174,7 +186,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part harness.Sessio
 			return err
 		}
 	}
-	return nil
+	return s.checkTarget(ctx, target, part)
 }
 
 // checkPart refuses to add a subagent's conversation to a session of something else.
@@ -220,9 +232,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		return err
 	}
 	if !known.exists {
-		err := begin()
-		var exists *eventlog.ExistsError
-		if err != nil && !errors.As(err, &exists) {
+		if err := begin(); err != nil {
 			return err
 		}
 		if known, err = s.settingsOf(ctx, id); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -100,5 +101,111 @@ func TestImportDatabase(t *testing.T) {
 		if st := status.Convert(err); st.Code() != codes.InvalidArgument || !strings.Contains(st.Message(), "contextd import") {
 			t.Errorf("as %q: %v", harness, err)
 		}
+	}
+}
+
+// claudeTranscript is one of Claude Code with so many messages.
+func claudeTranscript(session string, messages int) string {
+	var out strings.Builder
+	for i := range messages {
+		fmt.Fprintf(&out, `{"type":"user","uuid":"%s-%d","sessionId":%q,"timestamp":"2026-05-01T08:00:00Z","message":{"role":"user","content":"message %d"}}`+"\n", session, i, session, i)
+	}
+	return out.String()
+}
+
+// TestImportIntoAnother: a session takes the transcript that it holds, grown or not, and
+// no other; what is refused leaves it as it was.
+func TestImportIntoAnother(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		take := func(id, harness, data string, events uint32) {
+			t.Helper()
+			got, err := a.importAs(t, id, harness, data)
+			if err != nil || got.GetEvents() != events {
+				t.Fatalf("%d events, %v; want %d", got.GetEvents(), err, events)
+			}
+		}
+		refuse := func(id, harness, data, why string) {
+			t.Helper()
+			before := a.session(t, id).GetHeadSeq()
+			_, err := a.importAs(t, id, harness, data)
+			if st := status.Convert(err); st.Code() != codes.InvalidArgument || !strings.Contains(st.Message(), why) {
+				t.Errorf("import into %s: %v, want %q", id, err, why)
+			}
+			if after := a.session(t, id).GetHeadSeq(); after != before {
+				t.Errorf("%s has %d events, had %d", id, after, before)
+			}
+		}
+		take("claude", "claude", claudeTranscript("one", 3), 3)
+		take("claude", "claude", claudeTranscript("one", 5), 2)
+		take("claude", "claude", claudeTranscript("one", 2), 0)
+		refuse("claude", "claude", claudeTranscript("two", 3), `holds "one" of its harness, and the transcript is of "two"`)
+		refuse("claude", "openai", transcript("What is there?"), "holds something else")
+
+		// Without ids of the harness's own.
+		chat := func(messages ...string) string {
+			return `[{"role":"user","content":"` + strings.Join(messages, `"},{"role":"user","content":"`) + `"}]`
+		}
+		take("chat", "openai", chat("a", "b"), 2)
+		take("chat", "openai", chat("a", "b", "c"), 1)
+		refuse("chat", "claude", claudeTranscript("one", 3), "holds something else")
+
+		// A session that a client has filled, or only made.
+		a.append(t, "own", user("hello"))
+		refuse("own", "openai", chat("a"), "holds something else")
+		if _, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: "empty"}); err != nil {
+			t.Fatal(err)
+		}
+		take("empty", "openai", chat("a"), 1)
+	})
+}
+
+// TestImportHasRoom: a transcript that a session has no room for is refused as a whole;
+// what is there already takes none.
+func TestImportHasRoom(t *testing.T) {
+	a := serve(t, memlog.New(), func(o *server.Options) { o.Limits.MaxSessionEvents, o.Limits.MaxBatchEvents = 4, 2 })
+	if _, err := a.importAs(t, "s", "claude", claudeTranscript("one", 3)); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"s", "new"} {
+		_, err := a.importAs(t, id, "claude", claudeTranscript("one", 5))
+		if st := status.Convert(err); st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "max_session_events") {
+			t.Errorf("import into %s: %v", id, err)
+		}
+	}
+	if got := a.session(t, "s").GetHeadSeq(); got != 3 {
+		t.Errorf("the session has %d events", got)
+	}
+	if _, err := a.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "new"}); status.Code(err) != codes.NotFound {
+		t.Errorf("a session was made for nothing: %v", err)
+	}
+	if got, err := a.importAs(t, "s", "claude", claudeTranscript("one", 4)); err != nil || got.GetEvents() != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestImportLimits: what is over a limit of transcripts names it, and says whether
+// waiting helps.
+func TestImportLimits(t *testing.T) {
+	a := serve(t, memlog.New(), func(o *server.Options) { o.Limits.ImportMemory = 4 << 20 })
+	for want, data := range map[string]string{
+		"import_memory":                 claudeTranscript("one", 5000),
+		"levels of nesting in a record": `{"type":"user","y":"` + strings.Repeat("y", 300<<10) + `","x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}\n",
+		"values in a record":            `{"type":"user","x":[1` + strings.Repeat(",1", 260_000) + "]}\n",
+		"lines that are not JSON":       strings.Repeat("x\n", 20_000),
+	} {
+		_, err := a.importAs(t, "s", "claude", data)
+		st := status.Convert(err)
+		if st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), want) || !strings.Contains(st.Message(), "line ") {
+			t.Errorf("want %q: %v", want, err)
+		}
+		for _, detail := range st.Details() {
+			if _, retry := detail.(*errdetails.RetryInfo); retry {
+				t.Errorf("%s: waiting does not help", want)
+			}
+		}
+	}
+	if _, err := a.importAs(t, "s", "claude", claudeTranscript("one", 500)); err != nil {
+		t.Errorf("what was refused was not given back: %v", err)
 	}
 }

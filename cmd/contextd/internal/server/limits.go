@@ -29,6 +29,9 @@ type Limits struct {
 	MaxPolicyBytes uint64
 	// MaxImportBytes is the largest transcript that is read.
 	MaxImportBytes uint64
+	// ImportMemory is what transcripts that are being read may take together, in bytes of
+	// memory.
+	ImportMemory uint64
 	// StreamWindow is how many appends of one stream may wait to become durable.
 	StreamWindow uint64
 }
@@ -42,6 +45,7 @@ func DefaultLimits() Limits {
 		MaxSessionEvents: 1_000_000,
 		MaxPolicyBytes:   2 << 20,
 		MaxImportBytes:   512 << 20,
+		ImportMemory:     1 << 30,
 		StreamWindow:     256,
 	}
 }
@@ -57,6 +61,7 @@ func (l Limits) Validate() error {
 		{"max_batch_bytes", l.MaxBatchBytes},
 		{"max_policy_bytes", l.MaxPolicyBytes},
 		{"max_import_bytes", l.MaxImportBytes},
+		{"import_memory", l.ImportMemory},
 		{"stream_window", l.StreamWindow},
 	} {
 		if required.value == 0 {

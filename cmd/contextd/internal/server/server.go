@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/summarize"
@@ -93,6 +94,7 @@ type Server struct {
 	budget   *contextdv1.Budget
 	limits   Limits
 	work     *memory.Budget
+	imports  *harness.Memory
 	clock    func() time.Time
 	newID    func() (string, error)
 	logger   *slog.Logger
@@ -119,6 +121,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		budget:   o.Budget,
 		limits:   o.Limits,
 		work:     o.Work,
+		imports:  harness.NewMemory(o.Limits.ImportMemory),
 		clock:    o.Clock,
 		newID:    o.NewID,
 		logger:   o.Logger,

@@ -155,7 +155,7 @@ func TestLimits(t *testing.T) {
 		"bytes of an import":     {limits(func(l *server.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
 		"an event of an import":  {limits(func(l *server.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
 		"sessions, by an import": {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
-		"events, by an import":   {limits(func(l *server.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("s", transcript("hello")), "session_id"},
+		"events, by an import":   {limits(func(l *server.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// checkTarget refuses to import a part into a session that holds something else, or that
+// has no room for it.
+func (s *Server) checkTarget(ctx context.Context, id string, part harness.Session) error {
+	session, err := s.store.Session(ctx, id)
+	var missing *eventlog.NotFoundError
+	if err != nil && !errors.As(err, &missing) {
+		return err
+	}
+	if session.Head > 0 {
+		if err := s.checkSame(ctx, session, part); err != nil {
+			return err
+		}
+	}
+	return s.checkImportRoom(ctx, session, part.Events)
+}
+
+// checkSame refuses a part that is not what the session holds, at whatever length. The
+// harness's id of the session tells; where one of the two has none, the first event does.
+func (s *Server) checkSame(ctx context.Context, session eventlog.Session, part harness.Session) error {
+	have, want := session.Labels[transcript.LabelSessionID], part.Labels[transcript.LabelSessionID]
+	if have != "" && want != "" {
+		if have == want {
+			return nil
+		}
+		return otherSession(session.ID, fmt.Sprintf("holds %.100q of its harness, and the transcript is of %.100q", have, want))
+	}
+	for e, err := range s.store.Read(ctx, session.ID, 1, 1) {
+		if err != nil {
+			return err
+		}
+		if e.ID == part.Events[0].ID {
+			return nil
+		}
+	}
+	return otherSession(session.ID, "holds something else, with which the transcript does not begin")
+}
+
+func otherSession(id, reason string) error {
+	return &eventlog.InvalidError{Field: "header.session_id", Reason: "must be another: " + id + " " + reason}
+}
+
+// checkImportRoom holds what would be appended against the limits of a session. Which
+// events are there already is looked up only where it matters.
+func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, events []eventlog.Event) error {
+	room := func(known map[string]bool) error {
+		n, bytes := 0, uint64(0)
+		for i := range events {
+			if !known[events[i].ID] {
+				n, bytes = n+1, bytes+eventlog.Size(events[i])
+			}
+		}
+		return s.limits.checkRoom(session, n, bytes)
+	}
+	if err := room(nil); err == nil || session.Head == 0 {
+		return err
+	}
+	known := map[string]bool{}
+	for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
+		if err != nil {
+			return err
+		}
+		known[e.ID] = true
+	}
+	return room(known)
+}

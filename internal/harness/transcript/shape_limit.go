@@ -1,0 +1,52 @@
+package transcript
+
+import "bytes"
+
+// manyValues is from how many on the values of a record are counted one by one; that many
+// do not matter.
+const manyValues = 10_000
+
+// record holds a whole record to the limits of what one may be, and takes what reading it
+// does.
+func (a *Account) record(record []byte) error {
+	opened := bytes.Count(record, []byte("{")) + bytes.Count(record, []byte("["))
+	values := 0
+	if opened > MaxLongRecordDepth || opened+bytes.Count(record, []byte(",")) > manyValues {
+		deepest := 0
+		values, deepest = countValues(record)
+		limit := uint64(MaxRecordDepth)
+		if len(record) > deepBytes {
+			limit = MaxLongRecordDepth
+		}
+		if uint64(deepest) > limit {
+			return &LimitError{What: "levels of nesting in a record", Limit: limit, Actual: uint64(deepest)}
+		}
+		if values > MaxRecordValues {
+			return &LimitError{What: "values in a record", Limit: MaxRecordValues, Actual: uint64(values)}
+		}
+	}
+	return a.read(len(record), values)
+}
+
+// countValues counts the values of a record, and how deep they stand.
+func countValues(record []byte) (values, deepest int) {
+	values = 1
+	depth := 0
+	for i := 0; i < len(record); {
+		switch record[i] {
+		case '"':
+			i += stringEnd(record[i:])
+			continue
+		case '{', '[':
+			values++
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		case ',':
+			values++
+		}
+		i++
+	}
+	return values, deepest
+}
