@@ -12,16 +12,16 @@ import (
 )
 
 // Version is that of the instructions and of the form of the material.
-const Version = 1
+const Version = 2
 
 // MaxTokens is replaced by the limit wherever it stands in instructions.
 const MaxTokens = "{{max tokens}}"
 
 var (
-	//go:embed v1.md
+	//go:embed task.md
 	task string
 	// material says how the span is marked as data. It is never replaced.
-	//go:embed v1_material.md
+	//go:embed material.md
 	material string
 )
 

@@ -64,7 +64,7 @@ func Group(g *reduce.Group, limit int) string {
 	for m := range g.Messages {
 		msg := &g.Messages[m]
 		for i := range msg.Blocks {
-			block(&out, msg.Role, &msg.Blocks[i], limit)
+			block(&out, speaker(msg), &msg.Blocks[i], limit)
 		}
 	}
 	return out.String()
@@ -75,7 +75,16 @@ func Stub(g *reduce.Group) string {
 	return fmt.Sprintf("%s[%s] %d messages and %d calls that were too large are left out here\n", mark, reduce.Pointer(g.First, 0), len(g.Messages), len(g.Calls))
 }
 
-func block(out *strings.Builder, role eventlog.Role, b *reduce.Block, limit int) {
+// speaker is who wrote a message. What a runtime put in with the user's role is not to be
+// recorded as a wish of the user.
+func speaker(m *reduce.Message) string {
+	if m.Role == eventlog.RoleUser && !m.Human {
+		return "runtime"
+	}
+	return m.Role.String()
+}
+
+func block(out *strings.Builder, role string, b *reduce.Block, limit int) {
 	head := func(format string, args ...any) {
 		out.WriteString(mark)
 		if b.Seq != 0 {

@@ -44,9 +44,12 @@ func session() []eventlog.Event {
 	tool := func(id string, failed bool, content ...eventlog.Block) eventlog.Event {
 		return logtest.Message("answer "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, IsError: failed, Content: content})
 	}
+	injected := logtest.Message("notice", eventlog.RoleUser, eventlog.Text{Text: "The build has ended."})
+	injected.Labels = map[string]string{eventlog.LabelInjected: "true"}
 	return []eventlog.Event{
 		logtest.Message("system", eventlog.RoleSystem, eventlog.Text{Text: "You are an agent.\nBe brief."}),
 		logtest.Message("user", eventlog.RoleUser, eventlog.Text{Text: "What is this?"}, eventlog.Media{MIMEType: "image/png", URI: "a.png"}),
+		injected,
 		logtest.Message("calls", eventlog.RoleAssistant,
 			eventlog.Thinking{Text: "A picture.", Signature: "s"},
 			eventlog.Thinking{RedactedData: "r"},
