@@ -104,6 +104,10 @@ IMPORT_MIB      ?= 1024
 bench-import: ## Import generated sessions against decoding them (IMPORT_SESSIONS=1000 IMPORT_MIB=1024)
 	IMPORT_SESSIONS=$(IMPORT_SESSIONS) IMPORT_MIB=$(IMPORT_MIB) go test -run '^$$' -bench Import -benchtime 1x -timeout 120m ./bench/import
 
+.PHONY: attack
+attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
+	ATTACK=full go test -count=1 -v -run TestAttack -timeout 30m ./cmd/contextd
+
 FUZZTIME ?= 30s
 
 .PHONY: fuzz

@@ -27,6 +27,7 @@ type Conversation struct {
 	turns  uint32
 	tokens uint64
 	chars  int
+	bytes  int
 	first  opening
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
@@ -74,6 +75,12 @@ func (c *Conversation) Tokens() uint64 { return c.tokens }
 // Chars is the length of all groups, unreduced, in runes.
 func (c *Conversation) Chars() int { return c.chars }
 
+// eventOverhead is about what an event takes in memory beside its content.
+const eventOverhead = 768
+
+// Bytes is about how much memory the conversation's events take.
+func (c *Conversation) Bytes() int { return c.bytes }
+
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
 
@@ -82,6 +89,7 @@ func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
 func (c *Conversation) Append(e eventlog.Event) {
 	c.head = e.Seq
 	c.turns = e.Turn
+	c.bytes += int(eventlog.Size(e)) + eventOverhead
 	c.lastAt.observe(e)
 	switch b := e.Body.(type) {
 	case *eventlog.Message:

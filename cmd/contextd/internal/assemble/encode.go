@@ -31,7 +31,7 @@ type encoding struct {
 // as they stood before.
 func (s *session) encode(p projected, f render.Format) encoding {
 	v := p.result.View
-	before := s.encoded[f.Name()]
+	before, _ := s.encoded.get(f.Name())
 	next := make(map[*reduce.Group]encodedGroup, v.Len())
 	digest, at := v.Digest()
 	out := make([]render.Fragment, 0, v.Len()+len(p.reminders)+1)
@@ -56,12 +56,19 @@ func (s *session) encode(p projected, f render.Format) encoding {
 	for _, r := range p.reminders {
 		out = append(out, f.Fragments(render.ReminderMessage(r))...)
 	}
-	for _, own := range s.convs {
-		if p.conv == own {
-			s.encoded[f.Name()] = next
+	for i := range s.convs.entries {
+		if p.conv == s.convs.entries[i].value {
+			s.encoded.put(f.Name(), next, fragmentsBytes(out))
 		}
 	}
 	return encoding{f, out, f.Join(out)}
+}
+
+func fragmentsBytes(all []render.Fragment) (n int) {
+	for i := range all {
+		n += len(all[i].JSON) + len(all[i].Elsewhere) + messageOverhead
+	}
+	return n
 }
 
 // with is the encoding with injections behind it: all messages, and how many of the

@@ -1,11 +1,13 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
@@ -22,6 +24,10 @@ type Options struct {
 	Clock  Clock
 	// CacheSessions is how many sessions stay in memory between requests.
 	CacheSessions int
+	// CacheBytes is how much they may hold together; 0 is DefaultCacheBytes.
+	CacheBytes uint64
+	// Work is what reading logs takes memory from; nil is as much as it needs.
+	Work *memory.Budget
 	// Observer, if not nil, is told of every assembly.
 	Observer Observer
 }
@@ -44,9 +50,12 @@ type Engine struct {
 	watcher   Watcher    // nil if nobody watches
 }
 
+// DefaultCacheBytes is how much sessions hold between requests where Options do not say.
+const DefaultCacheBytes = 64 << 20
+
 // New returns an engine over the store.
 func New(store eventlog.Store, opts Options) *Engine {
-	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions)}
+	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
 // Attach has summaries made, and a watcher told what recorded assemblies lead to.

@@ -35,12 +35,21 @@ func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.A
 		return nil, err
 	}
 	key := gauge.Name() + "/" + projection.HarnessView
-	conv, ok := s.convs[key]
+	conv, ok := s.convs.get(key)
 	if !ok {
+		s.makeRoom()
 		conv = reduce.NewConversation(gauge)
 	}
 	if ok && to == conv.Head() {
 		return conv, nil
+	}
+	own := conv.Head()
+	have := own
+	if !ok || to < own {
+		have = 0
+	}
+	if err := s.reserve(ctx, have, to); err != nil {
+		return nil, err
 	}
 	if ok && to > conv.Head() {
 		fresh, err := events(ctx, store, s.id, conv.Head()+1, to)
@@ -59,8 +68,8 @@ func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.A
 		return nil, err
 	}
 	conv = harnessView(gauge, all)
-	if !ok || to >= s.convs[key].Head() {
-		s.convs[key] = conv
+	if !ok || to >= own {
+		s.convs.put(key, conv, 0)
 	}
 	return conv, nil
 }

@@ -47,7 +47,7 @@ func (e *Engine) held(ctx context.Context, s *session, now projection.Record, ha
 		}
 		return nil
 	}
-	if last, ok := s.last[stream(now)]; ok {
+	if last, ok := s.last.get(stream(now)); ok {
 		if held := begins(last.messages); held != nil {
 			return held, nil
 		}

@@ -28,7 +28,7 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 		fresh[i] = admission.Fresh[i].Event
 	}
 	conv := conversationOf(gauge, fresh, req.Policy.Projection)
-	s := &session{}
+	s := &session{room: DefaultCacheBytes}
 	s.reset()
 	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)

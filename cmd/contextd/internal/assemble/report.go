@@ -66,7 +66,7 @@ func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 // compare says how much of the projection recorded before still stands. Where that
 // is not the one in memory it is computed again from its record.
 func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
-	last, ok := s.last[stream(record)]
+	last, ok := s.last.get(stream(record))
 	if !ok || record.ID != "" || record.AsOf < last.record.AsOf {
 		r, err := e.recordBefore(ctx, s.id, record)
 		if err != nil || r == nil {

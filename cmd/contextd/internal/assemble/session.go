@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
@@ -22,29 +23,36 @@ type session struct {
 
 	// What sessions.mu guards: the place among the recent ones, how many callers use
 	// the session or wait for it, whether what it holds, or the list of summaries, must
-	// be forgotten first, and its share of sessions.chars.
+	// be forgotten first, and its share of sessions.bytes.
 	place      *list.Element
 	users      int
 	stale      bool
 	summarized bool
-	chars      int
+	bytes      int
+
+	// room is how many bytes all sessions may hold, and work what reading a log takes from;
+	// grant is what the request that has the turn took.
+	room  int
+	work  *memory.Budget
+	grant *memory.Grant
 
 	// of is the incarnation that what follows is of, and pinned the one that whoever
-	// has the session works on; 0 before it looked. head is the log's as it was last
-	// seen.
+	// has the session works on; 0 before it looked. head and logBytes are the log's as
+	// it was last seen.
 	of, pinned eventlog.Incarnation
 	head       eventlog.Seq
+	logBytes   uint64
 
-	convs   map[string]*reduce.Conversation           // by tokenizer, and how the log is read
-	encoded map[string]map[*reduce.Group]encodedGroup // by format
-	last    map[string]lastProjection                 // by stream
+	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
+	encoded recent[map[*reduce.Group]encodedGroup] // by format
+	last    recent[lastProjection]                 // by stream
 	report  *lastReport
 	// described are the blocks behind the pointers of the last answer.
 	described describedBlocks
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
 	// projectors are the projection policies in use, by the JSON of their options.
-	projectors map[string]projection.Policy
+	projectors recent[projection.Policy]
 	// turns is how many the log had at the furthest recorded assembly.
 	turns uint32
 }
@@ -72,31 +80,91 @@ type encodedGroup struct {
 // fingerprint in one format.
 func stream(r projection.Record) string { return r.Fingerprint + "/" + r.Budget.Format }
 
-// grown is how much more text the session holds than is counted in its chars.
-// Only who has the session's turn changes either.
-func (s *session) grown() int {
-	chars := 0
-	for _, conv := range s.convs {
-		chars += conv.Chars()
+// A session keeps what it was used with last: two pairs of a tokenizer and a way to
+// read the log are one agent that changes its model, eight streams as many policies.
+const (
+	maxConversations = 2
+	maxFormats       = 2
+	maxStreams       = 8
+	maxProjectors    = 4
+)
+
+// What is derived from a text, such as stubs and indexes, takes about as much again;
+// a policy holds its program and, where it gathers from the log, an index.
+const (
+	conversationFactor = 2
+	projectorBytes     = 64 << 10
+)
+
+// held is how many bytes the session keeps between requests.
+func (s *session) held() int {
+	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes()
+	for i := range s.convs.entries {
+		n += conversationFactor * s.convs.entries[i].value.Bytes()
 	}
-	return chars - s.chars
+	for i := range s.projectors.entries {
+		if _, ok := s.projectors.entries[i].value.(projection.Rooted); ok {
+			n += int(min(s.logBytes, uint64(s.room)))
+		}
+	}
+	for i := range s.summaries {
+		n += len(s.summaries[i].Text) + len(s.summaries[i].Ledger) + len(s.summaries[i].Index)
+	}
+	return n
+}
+
+// shrink keeps only what the last request used where the session holds more than its
+// share.
+func (s *session) shrink() {
+	if s.held() > s.room/2 {
+		s.convs.keep(1)
+		s.encoded.keep(1)
+		s.last.keep(1)
+		s.projectors.keep(1)
+	}
+}
+
+// makeRoom lets go of all conversations, before another is read, where they take more
+// than the session's share.
+func (s *session) makeRoom() {
+	if s.held() > s.room/2 {
+		s.convs.keep(0)
+		s.encoded.keep(0)
+		s.described = nil
+	}
 }
 
 func (s *session) reset() {
-	s.convs = map[string]*reduce.Conversation{}
-	s.encoded = map[string]map[*reduce.Group]encodedGroup{}
-	s.last = map[string]lastProjection{}
+	s.convs = recent[*reduce.Conversation]{limit: maxConversations}
+	s.encoded = recent[map[*reduce.Group]encodedGroup]{limit: maxFormats}
+	s.last = recent[lastProjection]{limit: maxStreams}
+	s.projectors = recent[projection.Policy]{limit: maxProjectors}
 	s.report = nil
 	s.described = nil
 	s.summaries = nil
-	s.projectors = map[string]projection.Policy{}
 	s.turns = 0
 	s.head = 0
 	s.of = 0
 }
 
-// maxProjectors bounds how many policies a session keeps at hand.
-const maxProjectors = 8
+// workFactor is how many bytes are at work for each byte of a log that is read.
+const workFactor = 3
+
+// leastWork is what nobody need wait for.
+const leastWork = 256 << 10
+
+// reserve takes memory for reading the log behind have, unless the request has some: it
+// must not wait for itself.
+func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
+	if to <= have || s.grant != nil {
+		return nil
+	}
+	n := workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-have)
+	if n >= leastWork {
+		s.grant, err = s.work.Take(ctx, n)
+	}
+	return err
+}
 
 // projector is the policy of the options: compiled, and with what it gathered from
 // the session so far.
@@ -105,7 +173,7 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := s.projectors[string(key)]; ok {
+	if p, ok := s.projectors.get(string(key)); ok {
 		if r, ok := p.(projection.Rooted); ok {
 			return r.WithRoots(o), nil
 		}
@@ -115,10 +183,7 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.projectors) >= maxProjectors {
-		clear(s.projectors)
-	}
-	s.projectors[string(key)] = p
+	s.projectors.put(string(key), p, projectorBytes)
 	return p, nil
 }
 
@@ -129,16 +194,20 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 	if err != nil {
 		return nil, err
 	}
-	conv := s.convs[gauge.Name()]
-	if conv == nil {
+	conv, ok := s.convs.get(gauge.Name())
+	if !ok {
+		s.makeRoom()
 		conv = reduce.NewConversation(gauge)
-		s.convs[gauge.Name()] = conv
+		s.convs.put(gauge.Name(), conv, 0)
 	}
 	if to < conv.Head() {
 		conv = reduce.NewConversation(gauge)
 	}
 	if to == conv.Head() {
 		return conv, nil
+	}
+	if err := s.reserve(ctx, conv.Head(), to); err != nil {
+		return nil, err
 	}
 	for event, err := range store.Read(ctx, s.id, conv.Head()+1, to) {
 		if err != nil {
@@ -155,7 +224,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog
 	if err != nil {
 		return 0, err
 	}
-	s.head = info.Head
+	s.head, s.logBytes = info.Head, info.LogBytes
 	if asOf == nil {
 		return info.Head, nil
 	}
@@ -191,8 +260,32 @@ func (s *session) look(ctx context.Context, store eventlog.Store) (eventlog.Sess
 // is in s.last is the newest record of its kind: nothing can stand behind the head,
 // or behind what was the newest before.
 func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
-	if old, ok := s.last[stream(r)]; r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
-		s.last[stream(r)] = lastProjection{r, messages}
+	if old, ok := s.last.get(stream(r)); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
+		kept, bytes := bytesOf(messages)
+		s.last.put(stream(r), lastProjection{r, kept}, bytes+recordBytes(r))
 	}
 	s.report = &lastReport{r, conv.Tokens()}
+}
+
+// messageOverhead is what a message takes beside its bytes.
+const messageOverhead = 256
+
+// bytesOf are messages with only what later ones are compared with, so that they keep no
+// conversation in memory, and how many bytes they take.
+func bytesOf(messages []Message) (kept []Message, bytes int) {
+	kept = make([]Message, len(messages))
+	for i := range messages {
+		kept[i] = Message{JSON: messages[i].JSON, Passing: messages[i].Passing}
+		bytes += len(messages[i].JSON) + messageOverhead
+	}
+	return kept, bytes
+}
+
+// recordBytes is what of a record may be large.
+func recordBytes(r projection.Record) int {
+	n := 64*(len(r.Pointers)+len(r.Steps)) + len(r.Projection.Summary) + len(r.Projection.Expression)
+	for _, root := range r.RootsConsulted {
+		n += len(root)
+	}
+	return n
 }

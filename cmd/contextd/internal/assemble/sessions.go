@@ -4,23 +4,23 @@ import (
 	"container/list"
 	"context"
 	"sync"
-)
 
-// maxCachedChars bounds the text of all sessions that stay in memory. What is
-// derived from a text takes about as much again.
-const maxCachedChars = 64 << 20
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+)
 
 // sessions holds the sessions used last, and those in use.
 type sessions struct {
 	mu     sync.Mutex
 	limit  int
+	room   int // for the bytes of those that nobody uses
+	work   *memory.Budget
 	byID   map[string]*session
 	recent *list.List // newest first
-	chars  int        // of all of them
+	bytes  int        // of all of them
 }
 
-func newSessions(limit int) *sessions {
-	return &sessions{limit: max(limit, 1), byID: map[string]*session{}, recent: list.New()}
+func newSessions(limit, room int, work *memory.Budget) *sessions {
+	return &sessions{limit: max(limit, 1), room: room, work: work, byID: map[string]*session{}, recent: list.New()}
 }
 
 // acquire waits until nobody else uses the session. The caller must release it.
@@ -44,7 +44,10 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	}
 	s.pinned = 0
 	return s, func() {
-		all.leave(s, s.grown())
+		s.shrink()
+		all.leave(s, s.held()-s.bytes)
+		s.grant.Release()
+		s.grant = nil
 		s.turn <- struct{}{}
 	}, nil
 }
@@ -55,7 +58,7 @@ func (all *sessions) join(id string) *session {
 	defer all.mu.Unlock()
 	s := all.byID[id]
 	if s == nil {
-		s = &session{id: id, turn: make(chan struct{}, 1)}
+		s = &session{id: id, turn: make(chan struct{}, 1), room: all.room, work: all.work}
 		s.reset()
 		s.turn <- struct{}{}
 		s.place = all.recent.PushFront(s)
@@ -68,27 +71,27 @@ func (all *sessions) join(id string) *session {
 	return s
 }
 
-// leave ends the use of a session, in which it grew by so many characters. Only
+// leave ends the use of a session, in which it grew by so many bytes. Only
 // who had its turn may say that it grew.
 func (all *sessions) leave(s *session, grown int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s.users--
 	if grown != 0 {
-		s.chars += grown
-		all.chars += grown
+		s.bytes += grown
+		all.bytes += grown
 	}
 	all.trim()
 }
 
 // trim lets go of the sessions that were not used for longest while there are too
-// many, or too much text in them. What is in use stays: were it made anew
+// many, or too much in them. What is in use stays: were it made anew
 // meanwhile, two callers would assemble the same session side by side.
 func (all *sessions) trim() {
 	for place := all.recent.Back(); place != nil && len(all.byID) > 1; {
 		s := place.Value.(*session)
 		place = place.Prev()
-		if len(all.byID) <= all.limit && all.chars <= maxCachedChars {
+		if len(all.byID) <= all.limit && all.bytes <= all.room {
 			return
 		}
 		if s.users == 0 {
@@ -127,5 +130,5 @@ func (all *sessions) known(id string) bool {
 func (all *sessions) drop(s *session) {
 	all.recent.Remove(s.place)
 	delete(all.byID, s.id)
-	all.chars -= s.chars
+	all.bytes -= s.bytes
 }

@@ -42,7 +42,7 @@ func waits(t *testing.T, all *sessions, id string) bool {
 // TestASessionInUseStays: however many others are asked for meanwhile, there is one
 // of each, so nobody works on it beside its user.
 func TestASessionInUseStays(t *testing.T) {
-	all := newSessions(1)
+	all := newSessions(1, room, nil)
 	a, releaseA := mustAcquire(t, all, "a")
 	for i := range 5 {
 		_, release := mustAcquire(t, all, fmt.Sprint("other-", i))
@@ -67,7 +67,7 @@ func TestASessionInUseStays(t *testing.T) {
 // TestForgetting: what is forgotten while it is used is empty for the next user,
 // and whoever waits for it gets it.
 func TestForgetting(t *testing.T) {
-	all := newSessions(4)
+	all := newSessions(4, room, nil)
 	s, release := mustAcquire(t, all, "a")
 	s.report = &lastReport{}
 	all.forget("a")
@@ -91,8 +91,8 @@ func TestForgetting(t *testing.T) {
 		t.Error("the next user found what was forgotten")
 	}
 	all.forget("a")
-	if all.known("a") || all.chars != 0 {
-		t.Errorf("still there, with %d characters", all.chars)
+	if all.known("a") || all.bytes != 0 {
+		t.Errorf("still there, with %d bytes", all.bytes)
 	}
 	all.forget("nobody")
 }
@@ -102,18 +102,21 @@ type counter struct{}
 func (counter) Name() string                { return "letters" }
 func (counter) Count(s string) budget.Count { return budget.Count{Tokens: len(s)} }
 
+// room is for what sessions hold in these tests.
+const room = 64 << 20
+
 // TestTextIsBounded: too much text in memory makes the sessions that were not used
 // for longest give way, but for the one in use.
 func TestTextIsBounded(t *testing.T) {
-	all := newSessions(100)
-	text := strings.Repeat("x", maxCachedChars/3)
+	all := newSessions(100, room, nil)
+	text := strings.Repeat("x", room/3/conversationFactor-1024)
 	use := func(id string, times int) {
 		s, release := mustAcquire(t, all, id)
 		conv := reduce.NewConversation(budget.NewAccountant(counter{}))
 		for i := range times {
 			conv.Append(eventlog.Event{Seq: eventlog.Seq(i + 1), Turn: uint32(i + 1), Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}})
 		}
-		s.convs = map[string]*reduce.Conversation{"letters": conv}
+		s.convs.put("letters", conv, 0)
 		release()
 	}
 	known := func() (ids string) {
@@ -128,19 +131,65 @@ func TestTextIsBounded(t *testing.T) {
 	use("b", 1)
 	use("c", 1)
 	if got := known(); got != "abc" {
-		t.Fatalf("%q fit, %d characters", got, all.chars)
+		t.Fatalf("%q fit, %d bytes", got, all.bytes)
 	}
 	use("a", 1) // no more than before
 	use("d", 1)
-	if got := known(); got != "acd" || all.chars > maxCachedChars {
-		t.Errorf("%q stay, %d characters; b was not used for longest", got, all.chars)
+	if got := known(); got != "acd" || all.bytes > room {
+		t.Errorf("%q stay, %d bytes; b was not used for longest", got, all.bytes)
 	}
 	use("c", 4)
-	if got := known(); got != "c" || all.chars != 4*len(text) {
-		t.Errorf("%q stay, %d characters", got, all.chars)
+	if got := known(); got != "c" || all.bytes < 4*conversationFactor*len(text) {
+		t.Errorf("%q stay, %d bytes", got, all.bytes)
 	}
 	use("c", 0)
-	if all.chars != 0 {
-		t.Errorf("%d characters are counted of nothing", all.chars)
+	if all.bytes != 0 {
+		t.Errorf("%d bytes are counted of nothing", all.bytes)
+	}
+}
+
+// TestASessionIsBounded: a session that is used in ever new ways keeps no more of them
+// than it may, and of a large one only the way it was used last.
+func TestASessionIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		text  int
+		convs int
+	}{
+		"small": {1000, maxConversations},
+		"large": {room, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newSessions(100, room, nil)
+			text := strings.Repeat("x", test.text)
+			for i := range 50 {
+				s, release := mustAcquire(t, all, "s")
+				s.makeRoom()
+				conv := reduce.NewConversation(budget.NewAccountant(counter{}))
+				conv.Append(eventlog.Event{Seq: 1, Turn: 1, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}})
+				way := fmt.Sprint(i)
+				s.convs.put(way, conv, 0)
+				s.encoded.put(way, nil, len(text))
+				s.last.put(way, lastProjection{}, len(text))
+				s.projectors.put(way, nil, projectorBytes)
+				if got := len(s.convs.entries); got > maxConversations || test.text == room && got > 1 {
+					t.Fatalf("%d conversations at once", got)
+				}
+				release()
+				if got := len(s.convs.entries); got > test.convs {
+					t.Fatalf("%d conversations are kept", got)
+				}
+			}
+			s, release := mustAcquire(t, all, "s")
+			if _, ok := s.convs.get("49"); !ok {
+				t.Error("the conversation that was used last is gone")
+			}
+			if len(s.encoded.entries) > maxFormats || len(s.last.entries) > maxStreams || len(s.projectors.entries) > maxProjectors {
+				t.Errorf("kept: %d formats, %d streams, %d policies", len(s.encoded.entries), len(s.last.entries), len(s.projectors.entries))
+			}
+			release()
+			if want := conversationFactor * (test.text + 1024) * (test.convs + maxStreams + maxFormats); all.bytes > want+maxProjectors*(projectorBytes+10) {
+				t.Errorf("%d bytes are kept", all.bytes)
+			}
+		})
 	}
 }

@@ -64,6 +64,7 @@ type Daemon struct {
 	listeners []net.Listener
 	bounds    transport.Bounds
 	work      *memory.Budget
+	policies  *memory.Budget
 	reloader  reloader
 	// sick wakes the watch over the store's health.
 	sick chan struct{}
@@ -122,8 +123,12 @@ const busyWait = 10 * time.Second
 // smallRequestMemory is for requests of up to 64 KiB: for as many as there may be calls.
 const smallRequestMemory = 16 << 20
 
+// policyShare is the part of the memory for work that large policies may take beside it.
+const policyShare = 3
+
 func (d *Daemon) buildBudgets(c config.Config) {
 	d.work = memory.NewBudget("work_memory", c.WorkMemory, busyWait)
+	d.policies = memory.NewBudget("work_memory", c.WorkMemory/policyShare, busyWait)
 	d.bounds = transport.Bounds{
 		MaxCalls:       c.MaxCalls,
 		SmallRequests:  memory.NewBudget("request_memory", smallRequestMemory, busyWait),
@@ -137,7 +142,7 @@ func (d *Daemon) buildBudgets(c config.Config) {
 // observe has the metrics tell of connections and memory.
 func (d *Daemon) observe(listeners []*transport.Listener) error {
 	budgets := map[string]*memory.Budget{
-		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work,
+		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
 	}
 	return errors.Join(
 		d.telemetry.ObserveConnections(func() (c transport.ConnectionCounts) {
@@ -169,6 +174,8 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		Models:        models,
 		Clock:         o.Clock,
 		CacheSessions: int(o.Config.CacheSessions),
+		CacheBytes:    o.Config.CacheMemory,
+		Work:          d.work,
 		Observer:      d.telemetry.NewObserver(),
 	})
 	if d.summaries, err = d.buildSummaries(o, engine); err != nil {
@@ -186,10 +193,12 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
 		Work:     d.work,
-		Clock:    o.Clock,
-		NewID:    newID,
-		Logger:   o.Logger,
-		Meter:    meter,
+
+		PolicyWork: d.policies,
+		Clock:      o.Clock,
+		NewID:      newID,
+		Logger:     o.Logger,
+		Meter:      meter,
 
 		Hooks:       d.summaries.hooks,
 		Lifecycle:   d.summaries.events,

@@ -7,10 +7,12 @@ import (
 
 type requestKey struct{}
 
-// Request holds the part of a budget that a call's newest request takes.
+// Request holds the part of a budget that a call's newest request takes, and parts for
+// its answer.
 type Request struct {
-	mu    sync.Mutex
-	grant *Grant
+	mu      sync.Mutex
+	grant   *Grant
+	answers []*Grant
 }
 
 // WithRequest returns a context whose call keeps its request's part in r.
@@ -25,6 +27,30 @@ func (r *Request) Hold(g *Grant) {
 	r.grant = g
 	r.mu.Unlock()
 	old.Release()
+}
+
+// End gives everything back: the call is over.
+func (r *Request) End() {
+	r.Hold(nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.answers {
+		g.Release()
+	}
+	r.answers = nil
+}
+
+// UntilSent keeps a part of a budget until the call's answer was sent. Outside of a call
+// it is given back at once.
+func UntilSent(ctx context.Context, g *Grant) {
+	r, ok := ctx.Value(requestKey{}).(*Request)
+	if !ok {
+		g.Release()
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers = append(r.answers, g)
 }
 
 // TakeRequest hands the part of the call's newest request over to the caller, who

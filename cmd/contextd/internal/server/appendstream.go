@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -27,6 +28,8 @@ const windowBytes = 64 << 20
 type inFlight struct {
 	pending pendingAppend
 	weight  int64
+	// request is the append's part of the memory for requests.
+	request *memory.Grant
 	err     error
 }
 
@@ -77,6 +80,7 @@ func (p *pipeline) answer(next inFlight) error {
 	}
 	answer, err := p.server.settle(p.stream.Context(), next.pending)
 	p.room.Release(next.weight)
+	next.request.Release()
 	if err != nil {
 		return wire.Under("append", err)
 	}
@@ -115,6 +119,7 @@ func (p *pipeline) read() {
 		select {
 		case p.window <- next:
 		case <-p.stream.Context().Done():
+			next.request.Release()
 			return
 		}
 		if next.err != nil {
@@ -132,9 +137,16 @@ func (p *pipeline) admit(req *contextdv1.AppendEventStreamRequest) (next inFligh
 		}
 	}()
 	ctx := p.stream.Context()
+	next.request = memory.TakeRequest(ctx)
+	defer func() {
+		if next.err != nil {
+			next.request.Release()
+		}
+	}()
 	next.weight = min(int64(proto.Size(req)), windowBytes)
 	if err := p.room.Acquire(ctx, next.weight); err != nil {
-		return inFlight{err: context.Cause(ctx)}
+		next.err = context.Cause(ctx)
+		return next
 	}
 	if next.pending, next.err = p.server.admit(ctx, req.GetAppend()); next.err != nil {
 		next.err = wire.Under("append", next.err)

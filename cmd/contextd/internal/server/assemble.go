@@ -29,6 +29,11 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
+	forPolicy, err := s.takePolicy(ctx, session, req.GetPolicy(), req.GetBudget())
+	if err != nil {
+		return err
+	}
+	defer forPolicy.Release()
 	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
 	if err != nil {
 		return err
@@ -57,6 +62,11 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return asOfError(err, req)
 	}
+	held, err := s.work.Take(ctx, contextBytes(made))
+	if err != nil {
+		return err
+	}
+	defer held.Release()
 	return sendContext(made, contextParts{
 		brief: req.GetBrief(),
 		header: func(h *contextdv1.ContextHeader) error {
@@ -69,6 +79,18 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Trailer{Trailer: t}})
 		},
 	})
+}
+
+// projectFactor is how many bytes are at work for each byte of a transcript that is
+// projected.
+const projectFactor = 3
+
+// contextBytes is how much of a context is in memory until it is sent.
+func contextBytes(c *assemble.Context) (n uint64) {
+	for i := range c.Messages {
+		n += uint64(len(c.Messages[i].JSON))
+	}
+	return n
 }
 
 // asOfError names the field where the event that it asks for does not exist.
@@ -90,6 +112,11 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err != nil {
 		return err
 	}
+	forPolicy, err := s.takePolicy(ctx, settings{}, req.GetPolicy(), req.GetBudget())
+	if err != nil {
+		return err
+	}
+	defer forPolicy.Release()
 	policy, err := s.policies.Load().Resolve(nil, req.GetPolicy())
 	if err != nil {
 		return err
@@ -109,6 +136,11 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 			events[i].ID = fmt.Sprintf("#%d", i+1)
 		}
 	}
+	held, err := s.work.Take(ctx, projectFactor*uint64(proto.Size(req)))
+	if err != nil {
+		return err
+	}
+	defer held.Release()
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
 			Budget:     s.spec(settings{}, req.GetBudget(), injections, format),

@@ -4,12 +4,18 @@ import (
 	"container/list"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// cachedSessions bounds how many sessions' settings are kept decoded.
-const cachedSessions = 4096
+// cachedSessions and cachedBytes bound how many sessions' settings are kept decoded, and
+// how large they are together.
+const (
+	cachedSessions = 4096
+	cachedBytes    = 8 << 20
+)
 
 // settings are what every call on a session needs to know of it. They never
 // change while the session lives.
@@ -26,6 +32,7 @@ type settings struct {
 type settingsCache struct {
 	mu    sync.Mutex
 	limit int
+	bytes int
 	of    map[eventlog.Incarnation]*list.Element
 	order list.List // most recently used first
 }
@@ -33,7 +40,15 @@ type settingsCache struct {
 type cachedSettings struct {
 	of       eventlog.Incarnation
 	settings settings
+	bytes    int
 }
+
+// settingsFactor is how many bytes decoded settings take for each that they have encoded,
+// and settingsOverhead what they take beside them.
+const (
+	settingsFactor   = 3
+	settingsOverhead = 512
+)
 
 func (c *settingsCache) get(of eventlog.Incarnation) (settings, bool) {
 	c.mu.Lock()
@@ -47,6 +62,10 @@ func (c *settingsCache) get(of eventlog.Incarnation) (settings, bool) {
 }
 
 func (c *settingsCache) put(of eventlog.Incarnation, s settings) {
+	entry := cachedSettings{of, s, settingsOverhead + settingsFactor*(proto.Size(s.policy)+proto.Size(s.budget))}
+	if entry.bytes > cachedBytes/4 {
+		return // one session must not push out all others
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.of[of]; ok {
@@ -56,8 +75,9 @@ func (c *settingsCache) put(of eventlog.Incarnation, s settings) {
 	if c.of == nil {
 		c.of = map[eventlog.Incarnation]*list.Element{}
 	}
-	c.of[of] = c.order.PushFront(cachedSettings{of, s})
-	if c.order.Len() > c.limit {
+	c.of[of] = c.order.PushFront(entry)
+	c.bytes += entry.bytes
+	for c.order.Len() > c.limit || c.bytes > cachedBytes {
 		c.drop(c.order.Back())
 	}
 }
@@ -72,5 +92,6 @@ func (c *settingsCache) forget(of eventlog.Incarnation) {
 
 func (c *settingsCache) drop(e *list.Element) {
 	c.order.Remove(e)
+	c.bytes -= e.Value.(cachedSettings).bytes
 	delete(c.of, e.Value.(cachedSettings).of)
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -24,13 +25,26 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	if err := checkExport(req); err != nil {
 		return err
 	}
-	read, head, err := s.transcriptOf(stream.Context(), req.GetSessionId())
+	if err := s.limits.checkPolicy(req.GetPolicy(), req.GetBudget()); err != nil {
+		return err
+	}
+	session, err := s.store.Session(stream.Context(), req.GetSessionId())
+	if err != nil {
+		return err
+	}
+	held, err := s.work.Take(stream.Context(), exportFactor*session.LogBytes)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	ctx := memory.Exempt(stream.Context())
+	read, head, err := s.transcriptOf(ctx, req.GetSessionId())
 	if err != nil {
 		return err
 	}
 	var warnings []string
 	if req.GetAsCompacted() {
-		if warnings, err = s.compactTranscript(stream.Context(), req, read.Sessions, head); err != nil {
+		if warnings, err = s.compactTranscript(ctx, req, read.Sessions, head); err != nil {
 			return err
 		}
 	}
@@ -44,6 +58,9 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 		SessionID: req.GetHarnessSessionId(), WorkingDirectory: req.GetWorkingDirectory(),
 	})
 }
+
+// exportFactor is how many bytes are at work for each byte of a log that is exported.
+const exportFactor = 3
 
 // checkExport refuses what cannot be written before a long log is read for it.
 func checkExport(req *contextdv1.ExportTranscriptRequest) error {

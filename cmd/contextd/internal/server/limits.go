@@ -1,11 +1,13 @@
 package server
 
 import (
+	"context"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -43,7 +45,7 @@ func DefaultLimits() Limits {
 		MaxBatchEvents:   10_000,
 		MaxBatchBytes:    32 << 20,
 		MaxSessionEvents: 1_000_000,
-		MaxPolicyBytes:   2 << 20,
+		MaxPolicyBytes:   1280 << 10,
 		MaxImportBytes:   512 << 20,
 		ImportMemory:     1 << 30,
 		StreamWindow:     256,
@@ -121,6 +123,26 @@ func (l Limits) checkPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) err
 		return &apierr.LimitError{Field: "policy", Setting: "max_policy_bytes", Limit: l.MaxPolicyBytes, Actual: n, Unit: "bytes"}
 	}
 	return nil
+}
+
+// What is made of a policy, such as its fingerprint, its index and the record, takes
+// several times as much; small ones are not worth counting.
+const (
+	policyFactor = 12
+	smallPolicy  = 32 << 10
+)
+
+// takePolicy holds a request's policy and budget against the limit, and takes memory for
+// them and for the session's.
+func (s *Server) takePolicy(ctx context.Context, session settings, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
+	if err := s.limits.checkPolicy(policy, b); err != nil {
+		return nil, err
+	}
+	n := uint64(proto.Size(policy) + proto.Size(session.policy))
+	if n <= smallPolicy {
+		return nil, nil
+	}
+	return s.policing.Take(ctx, policyFactor*n)
 }
 
 // checkRoom holds a session with so many more events and bytes against the

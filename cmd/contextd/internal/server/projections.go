@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -99,6 +100,11 @@ func (s *Server) ResolvePointer(ctx context.Context, req *contextdv1.ResolvePoin
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err
 	}
+	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
+	if err != nil {
+		return nil, err
+	}
+	memory.UntilSent(ctx, held)
 	event, block, err := s.engine.Resolve(ctx, req.GetSessionId(), req.GetPointer())
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -74,6 +75,17 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 		out, size = &contextdv1.ReadEventsResponse{}, 0
 		return err
 	}
+	// An event may be as large as any, and is in memory from here until it is sent.
+	var held *memory.Grant
+	defer func() { held.Release() }()
+	take := func() (err error) {
+		held.Release()
+		held, err = s.work.Take(ctx, s.limits.MaxEventBytes)
+		return err
+	}
+	if err := take(); err != nil {
+		return 0, err
+	}
 	for e, err := range s.store.Read(ctx, id, from, to) {
 		if err != nil {
 			return last, err
@@ -81,7 +93,11 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 		converted := wire.EventToProto(e)
 		n := framed(proto.Size(converted))
 		if size > 0 && size+n > chunkBytes {
+			held.Keep(uint64(size + n))
 			if err := flush(); err != nil {
+				return last, err
+			}
+			if err := take(); err != nil {
 				return last, err
 			}
 		}
@@ -89,6 +105,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 		size += n
 		last = e.Seq
 	}
+	held.Keep(uint64(size))
 	return last, flush()
 }
 

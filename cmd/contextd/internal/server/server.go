@@ -63,6 +63,8 @@ type Options struct {
 	Limits Limits
 	// Work is what calls take for what they read from logs and make of it.
 	Work *memory.Budget
+	// PolicyWork is what they take before that for large policies.
+	PolicyWork *memory.Budget
 	// Clock gives events without a time theirs, and sessions their dates.
 	Clock func() time.Time
 	// NewID gives events without an id theirs.
@@ -94,6 +96,7 @@ type Server struct {
 	budget   *contextdv1.Budget
 	limits   Limits
 	work     *memory.Budget
+	policing *memory.Budget
 	imports  *harness.Memory
 	clock    func() time.Time
 	newID    func() (string, error)
@@ -121,6 +124,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		budget:   o.Budget,
 		limits:   o.Limits,
 		work:     o.Work,
+		policing: o.PolicyWork,
 		imports:  harness.NewMemory(o.Limits.ImportMemory),
 		clock:    o.Clock,
 		newID:    o.NewID,

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -21,6 +24,11 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 	if err := wire.CheckLabels(req.GetLabels()); err != nil {
 		return nil, err
 	}
+	forPolicy, err := s.takePolicy(ctx, settings{}, req.GetPolicy(), req.GetBudget())
+	if err != nil {
+		return nil, err
+	}
+	defer forPolicy.Release()
 	if _, err := s.policies.Load().Resolve(nil, req.GetPolicy()); err != nil {
 		return nil, err
 	}
@@ -70,26 +78,47 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	if err != nil {
 		return nil, err
 	}
-	size := pageSize(req.GetPageSize())
-	// One more than is asked for tells whether there is a next page.
-	sessions, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: size + 1, Labels: req.GetLabels()})
+	held, err := s.work.Take(ctx, (listStep+1)*s.limits.MaxPolicyBytes)
 	if err != nil {
 		return nil, err
 	}
+	memory.UntilSent(ctx, held)
 	out := &contextdv1.ListSessionsResponse{}
-	if len(sessions) > size {
-		sessions = sessions[:size]
-		out.NextPageToken = encodePageToken(sessions[size-1].ID)
-	}
-	for _, session := range sessions {
-		converted, err := wire.SessionToProto(session)
+	for size, bytes, step := pageSize(req.GetPageSize()), 0, listStep; ; {
+		// One more than is wanted tells whether there is a next page.
+		some := min(size-len(out.GetSessions()), step)
+		sessions, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: some + 1, Labels: req.GetLabels()})
 		if err != nil {
 			return nil, err
 		}
-		out.Sessions = append(out.Sessions, converted)
+		for _, session := range sessions[:min(some, len(sessions))] {
+			converted, err := wire.SessionToProto(session)
+			if err != nil {
+				return nil, err
+			}
+			out.Sessions = append(out.Sessions, converted)
+			bytes += proto.Size(converted)
+			after = session.ID
+		}
+		if len(sessions) <= some {
+			return out, nil
+		}
+		if bytes < smallPolicy*len(out.GetSessions()) {
+			step = listPage
+		}
+		if len(out.GetSessions()) == size || bytes >= listBytes {
+			out.NextPageToken = encodePageToken(after)
+			return out, nil
+		}
 	}
-	return out, nil
 }
+
+// A page of sessions ends early where it is large, as sessions with large policies make
+// it. They are read a few at a time, and more where the first few were small.
+const (
+	listStep  = 3
+	listBytes = 2 << 20
+)
 
 // ForkSession makes a session that shares another's events up to a point.
 func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionRequest) (*contextdv1.ForkSessionResponse, error) {

@@ -94,7 +94,7 @@ func (b *bounds) begin(s *boundedStream) error {
 
 // end gives back what a call holds.
 func (b *bounds) end(s *boundedStream) {
-	s.request.Hold(nil)
+	s.request.End()
 	b.mu.Lock()
 	delete(b.running, s)
 	if !s.exempt {

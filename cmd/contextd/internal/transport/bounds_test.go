@@ -1,0 +1,166 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// bounded is a server whose handlers wait, and give large answers.
+type bounded struct {
+	contextdv1.UnimplementedContextServiceServer
+	entered, leave chan struct{}
+	answer         string
+	ended          chan error // gets how ReadEvents ended
+}
+
+func (b bounded) CountTokens(ctx context.Context, r *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
+	if b.entered == nil || len(r.GetText()) < 1<<10 {
+		return &contextdv1.CountTokensResponse{}, nil
+	}
+	b.entered <- struct{}{}
+	select {
+	case <-b.leave:
+	case <-ctx.Done():
+	}
+	return &contextdv1.CountTokensResponse{}, nil
+}
+
+func (b bounded) ReadEvents(_ *contextdv1.ReadEventsRequest, stream grpc.ServerStreamingServer[contextdv1.ReadEventsResponse]) error {
+	var err error
+	for range 100 {
+		if err = stream.Send(&contextdv1.ReadEventsResponse{ChainHead: b.answer}); err != nil {
+			break
+		}
+	}
+	b.ended <- err
+	return err
+}
+
+// serveBounded serves on a socket, through a Listener.
+func serveBounded(t *testing.T, b transport.Bounds, s bounded) contextdv1.ContextServiceClient {
+	t.Helper()
+	g, err := transport.NewServer(transport.Options{
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), MaxMessageBytes: 4 << 20, MaxStreams: 1000, Bounds: b, ConnectionIdle: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contextdv1.RegisterContextServiceServer(g, s)
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(transport.Limited(tcp, 10, slog.New(slog.DiscardHandler))) }()
+	conn, err := grpc.NewClient(tcp.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		g.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		for name, budget := range map[string]*memory.Budget{"small": b.SmallRequests, "large": b.LargeRequests, "answers": b.Answers} {
+			if n := budget.Used(); n != 0 {
+				t.Errorf("%d bytes of %s are used after all calls", n, name)
+			}
+		}
+	})
+	return contextdv1.NewContextServiceClient(conn)
+}
+
+// TestRequestsAreBounded: while a large request is worked on, another waits and is told
+// to come again, and small ones pass.
+func TestRequestsAreBounded(t *testing.T) {
+	b := roomy()
+	b.LargeRequests = memory.NewBudget("request_memory", 3<<20, time.Millisecond)
+	s := bounded{entered: make(chan struct{}, 1), leave: make(chan struct{})}
+	client := serveBounded(t, b, s)
+	large := &contextdv1.CountTokensRequest{Text: strings.Repeat("x", 2<<20)}
+	first := make(chan error, 1)
+	go func() {
+		_, err := client.CountTokens(t.Context(), large)
+		first <- err
+	}()
+	<-s.entered
+	_, err := client.CountTokens(t.Context(), large)
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "request_memory") {
+		t.Errorf("another large request: %v", err)
+	}
+	if _, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+		t.Errorf("a small request: %v", err)
+	}
+	close(s.leave)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if _, err := client.CountTokens(t.Context(), large); err != nil {
+		t.Errorf("with the first one gone: %v", err)
+	}
+	<-s.entered
+}
+
+// TestRequestSizes refuses what is too large before it is read, packed or not.
+func TestRequestSizes(t *testing.T) {
+	client := serveBounded(t, roomy(), bounded{})
+	for name, test := range map[string]struct {
+		size    int
+		options []grpc.CallOption
+		code    codes.Code
+	}{
+		"fits":                 {7 << 20, nil, codes.OK},
+		"too large":            {9 << 20, nil, codes.ResourceExhausted},
+		"packed":               {7 << 20, []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, codes.OK},
+		"packed and too large": {90 << 20, []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, codes.ResourceExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: strings.Repeat("x", test.size)}, test.options...)
+			if status.Code(err) != test.code || err != nil && !strings.Contains(err.Error(), "max_batch_bytes") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestSlowClients ends the call of a client that does not take its answer. A large one
+// that gRPC holds for it still costs the connection.
+func TestSlowClients(t *testing.T) {
+	for name, size := range map[string]int{"small answers": 10 << 10, "a large answer": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			b := roomy()
+			b.SendTimeout = 100 * time.Millisecond
+			s := bounded{answer: strings.Repeat("x", size), ended: make(chan error, 1)}
+			stream, err := serveBounded(t, b, s).ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := <-s.ended; err == nil {
+				t.Error("all was sent")
+			}
+			for err == nil {
+				_, err = stream.Recv()
+			}
+			if errors.Is(err, io.EOF) {
+				t.Error("the client was told that all was sent")
+			}
+		})
+	}
+}

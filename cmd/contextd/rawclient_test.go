@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// peak is the most memory that the process has held, in bytes.
+func (p *process) peak(t testing.TB) uint64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("SKIPPED: there is no /proc to read the memory of a process from")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatalf("the process has ended\n%s", p.log)
+	return 0
+}
+
+// raw is a client that speaks HTTP/2 by hand, and so badly where it wants to.
+type raw struct {
+	net.Conn
+	framer  *http2.Framer
+	headers bytes.Buffer
+	encoder *hpack.Encoder
+	mu      sync.Mutex
+	window  map[uint32]int // what the server takes of a stream, and of all as 0
+	changed chan struct{}
+}
+
+// dialRaw connects and sets up HTTP/2.
+func (p *process) dialRaw(t testing.TB) *raw {
+	t.Helper()
+	conn, err := net.Dial("unix", p.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	r := &raw{Conn: conn, framer: http2.NewFramer(conn, conn), window: map[uint32]int{0: 65535}, changed: make(chan struct{}, 1)}
+	r.encoder = hpack.NewEncoder(&r.headers)
+	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+		t.Fatal(err)
+	}
+	go r.read()
+	return r
+}
+
+// read answers what must be answered and learns the windows.
+func (r *raw) read() {
+	for {
+		frame, err := r.framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		switch f := frame.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				_ = r.framer.WriteSettingsAck()
+			}
+		case *http2.PingFrame:
+			if !f.IsAck() {
+				_ = r.framer.WritePing(true, f.Data)
+			}
+		case *http2.WindowUpdateFrame:
+			r.window[f.StreamID] += int(f.Increment)
+		}
+		r.mu.Unlock()
+		select {
+		case r.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// call opens a stream for a method.
+func (r *raw) call(stream uint32, method string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.headers.Reset()
+	for _, h := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "x"},
+		{"content-type", "application/grpc"}, {"te", "trailers"},
+	} {
+		if err := r.encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
+			return err
+		}
+	}
+	r.window[stream] = 65535
+	return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.headers.Bytes(), EndHeaders: true})
+}
+
+// send sends as much of the data as the server takes until it takes no more for a
+// while, in frames of so many bytes, and returns how much that was.
+func (r *raw) send(stream uint32, data []byte, frame int) (sent int) {
+	for sent < len(data) {
+		r.mu.Lock()
+		n := min(frame, len(data)-sent, r.window[stream], r.window[0])
+		var err error
+		if n > 0 {
+			err = r.framer.WriteData(stream, false, data[sent:sent+n])
+			r.window[stream] -= n
+			r.window[0] -= n
+		}
+		r.mu.Unlock()
+		if err != nil {
+			return sent
+		}
+		if sent += n; n > 0 {
+			continue
+		}
+		select {
+		case <-r.changed:
+		case <-time.After(500 * time.Millisecond):
+			return sent
+		}
+	}
+	return sent
+}
