@@ -13,7 +13,7 @@ import (
 
 // checker holds what a session's contexts must keep of its log.
 type checker struct {
-	anchor []anchored                     // system prompt
+	anchor []anchored // system prompt
 	humans humans
 	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
 	calls  int                            // of the log so far

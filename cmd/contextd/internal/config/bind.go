@@ -35,7 +35,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.DurationVar(&c.ConnectionIdleTimeout, "connection-idle-timeout", c.ConnectionIdleTimeout, "how long a client may stay connected without a call")
 	f.Uint64Var(&c.MaxCalls, "max-calls", c.MaxCalls, "calls that may run at once, over all connections")
 	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "calls that one connection may have open at once")
-	f.DurationVar(&c.ReceiveTimeout, "receive-timeout", c.ReceiveTimeout, "how long a request may take to arrive")
+	f.DurationVar(&c.ReceiveTimeout, "receive-timeout", c.ReceiveTimeout, "how long a request, or the next part of an upload, may take to arrive")
 	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may take none of an answer")
 	f.Var(sizeValue(&c.RequestMemory), "request-memory", "memory for requests above 64 KiB until their calls end; more wait")
 	f.Var(sizeValue(&c.AnswerMemory), "answer-memory", "memory for answers above 64 KiB until they are taken; more wait")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -162,4 +163,44 @@ func grep(text, word string) string {
 		}
 	}
 	return out.String()
+}
+
+// An upload that stops halfway is ended, since it holds a place that others wait for. A
+// stream of appends may be idle for as long as its client likes.
+func TestAnUploadThatStopsIsEnded(t *testing.T) {
+	r := start(t, settings(t, func(c *config.Config) { c.Store, c.ReceiveTimeout = config.StoreMemory, 100*time.Millisecond }))
+	r.await(t, serving)
+	appends, err := r.api().AppendEventStream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := contextdv1.NewTranscriptServiceClient(r.conn)
+	in, err := api.ImportTranscript(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: "s"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.RecvMsg(&contextdv1.ImportTranscriptResponse{}); err == nil || !strings.Contains(err.Error(), "receive_timeout") {
+		t.Errorf("an import that stops: %v", err)
+	}
+	convert, err := api.ConvertTranscript(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.Recv(); err == nil || !strings.Contains(err.Error(), "receive_timeout") {
+		t.Errorf("a conversion that stops: %v", err)
+	}
+	event := said(contextdv1.Role_ROLE_USER, text("Still there?"))
+	if err := appends.Send(&contextdv1.AppendEventStreamRequest{Append: &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{event}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := appends.Recv(); err != nil {
+		t.Errorf("an idle stream of appends: %v", err)
+	}
+	if err := appends.CloseSend(); err != nil {
+		t.Error(err)
+	}
+	r.end(t)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // Bounds say what the calls of the daemon may hold together. They are shared by all
@@ -51,11 +52,17 @@ type bounds struct {
 	counted uint64 // of running, health checks left out
 }
 
+// uploads reports whether the messages of a call are parts of one request, which are due one
+// after the other: who stops sending holds up what reads them.
+func uploads(info *grpc.StreamServerInfo) bool {
+	return info.IsClientStream && !info.IsServerStream || info.FullMethod == contextdv1.TranscriptService_ConvertTranscript_FullMethodName
+}
+
 func (b *bounds) intercept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s := &boundedStream{
 		ServerStream: ss, bounds: b, conn: connOf(ss.Context()),
 		method: info.FullMethod, began: time.Now(),
-		streams: info.IsClientStream, exempt: strings.HasPrefix(info.FullMethod, healthService),
+		streams: info.IsClientStream, upload: uploads(info), exempt: strings.HasPrefix(info.FullMethod, healthService),
 	}
 	if err := b.begin(s); err != nil {
 		return err

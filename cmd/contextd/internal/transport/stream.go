@@ -41,9 +41,9 @@ type boundedStream struct {
 	ctx    context.Context
 	method string
 	began  time.Time
-	// streams is set where the client may send more than one message, and exempt for
-	// calls that no budget may hold up.
-	streams, exempt bool
+	// streams is set where the client may send more than one message, upload where these
+	// are parts of one request, and exempt for calls that no budget may hold up.
+	streams, upload, exempt bool
 	request         memory.Request
 	// slow is set once the client was found to be.
 	slow atomic.Pointer[apierr.SlowError]
@@ -56,8 +56,9 @@ func (s *boundedStream) RecvMsg(m any) error {
 	if s.raw == nil {
 		return errNoRawStream
 	}
-	if !s.streams {
-		// The only request is due from the start.
+	if !s.streams || s.upload {
+		// The only request is due from the start, and a part of one as soon as the one
+		// before was taken.
 		defer s.dueWithin(s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")()
 	}
 	var header [5]byte
