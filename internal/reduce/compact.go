@@ -267,7 +267,7 @@ func (d *decider) whyNotMasked(asked retention) string {
 				masked++
 			case g.Pinned:
 				pinned++
-			case !asked.spares(g, call, asked.policy.rule(call.Name), &left):
+			case !asked.spares(g, call, asked.rules.rule(call.Name), &left):
 				small++
 			}
 			results++

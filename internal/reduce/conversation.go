@@ -19,6 +19,7 @@ type Conversation struct {
 	texts       texts
 	digests     digestMemos
 	said        said
+	rules       *rules
 	boundary    boundary
 	compactions Compactions
 

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"context"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -15,6 +16,23 @@ type Pipeline struct {
 	retention retention
 	clipping  clipping
 	window    window
+	// err says why the run should end; nil if nothing ends it.
+	err func() error
+}
+
+// Until has runs end with the error of ctx, at the next group or reducer. What a run kept
+// for the next one by then is whole.
+func (p *Pipeline) Until(ctx context.Context) *Pipeline {
+	p.err = ctx.Err
+	return p
+}
+
+// ended returns why the run should end, if it should.
+func (p *Pipeline) ended() error {
+	if p.err == nil {
+		return nil
+	}
+	return p.err()
 }
 
 // NewPipeline returns the pipeline that reduces conv by policy and may quote any of
@@ -25,7 +43,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(),
 	}}
-	p.retention = retention{policy: policy.ToolResults, keepTurns: policy.Collapse.KeepLastTurns, texts: conv.texts, digests: p.window.digests}
+	p.retention = retention{policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), ended: p.ended, keepTurns: policy.Collapse.KeepLastTurns, texts: conv.texts, digests: p.window.digests}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.reducers = []Reducer{
 		duplicates{policy.Duplicates, conv.texts},
@@ -81,7 +99,7 @@ const (
 )
 
 // Run reduces the conversation under b.Target, starting from the state of the
-// last run. The error is an *OverBudgetError.
+// last run. The error is an *OverBudgetError, or that of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if ask.Reserved >= b.Target {
 		return Result{}, &OverBudgetError{b.Target, ask.Reserved, []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
@@ -103,8 +121,14 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	}
 	r.State.AskedAsOf = p.conv.head
 	p.window.atSummary = false
+	if err := p.ended(); err != nil {
+		return Result{}, err
+	}
 	if r.View.Tokens() > b.Target {
 		r = p.lastResort(b, r)
+	}
+	if err := p.ended(); err != nil {
+		return Result{}, err
 	}
 	if r.View.Tokens() > b.Target {
 		return Result{}, &OverBudgetError{target, r.View.Tokens() + ask.Reserved, irreducible(r.View, ask.Reserved)}
@@ -127,6 +151,9 @@ func (p *Pipeline) heed(ask Ask) {
 func (p *Pipeline) apply(b budget.Budget, s State) Result {
 	r := Result{View: p.Resume(s), State: s}
 	for _, reducer := range p.reducers {
+		if p.ended() != nil {
+			return r // Run says so
+		}
 		var st Step
 		r.View, r.State, st = step(reducer, r.View, b, r.State)
 		r.Steps = append(r.Steps, st)
@@ -136,7 +163,7 @@ func (p *Pipeline) apply(b budget.Budget, s State) Result {
 
 // batch moves the rules by age up to the head if that is due.
 func (p *Pipeline) batch(b budget.Budget, r Result) Result {
-	if r.State.EvictedAsOf >= p.conv.head {
+	if r.State.EvictedAsOf >= p.conv.head || p.ended() != nil {
 		return r
 	}
 	candidate := p.apply(b, p.evict(r.State))

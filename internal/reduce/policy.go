@@ -1,9 +1,6 @@
 package reduce
 
-import (
-	"path"
-	"time"
-)
+import "time"
 
 // Policy says how a conversation is reduced. It is a value without defaults of
 // its own: DefaultPolicy gives those, and a zero field switches its reducer off
@@ -44,26 +41,6 @@ type Retention struct {
 	Never bool
 	// MinTokens keeps results smaller than this.
 	MinTokens uint64
-}
-
-// rule returns the retention of a tool.
-func (t ToolResults) rule(tool string) Retention {
-	if r, ok := t.ByTool[tool]; ok {
-		return r
-	}
-	best, found := "", false
-	for pattern := range t.ByTool {
-		if ok, err := path.Match(pattern, tool); err != nil || !ok {
-			continue
-		}
-		if !found || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best {
-			best, found = pattern, true
-		}
-	}
-	if found {
-		return t.ByTool[best]
-	}
-	return t.Default
 }
 
 // Clipping limits single results, in tokens.

@@ -12,6 +12,7 @@ import (
 // last batch, and under pressure every result from the oldest on.
 type retention struct {
 	policy ToolResults
+	rules  *rules
 	// keepTurns are spared by pressure.
 	keepTurns uint32
 	texts     texts
@@ -19,6 +20,8 @@ type retention struct {
 	digests *digests
 	// asked takes results of any size: the policy's least is for what nobody asked for.
 	asked bool
+	// ended returns why the run should end, if it should.
+	ended func() error
 }
 
 func (retention) Name() string { return "tool_results" }
@@ -42,7 +45,7 @@ type leftAlone struct{ errors, never, small int }
 func (r retention) stubByAge(e *Editor, s State) leftAlone {
 	var left leftAlone
 	seen := map[string]uint32{} // results of each tool from the newest on
-	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0; i-- {
+	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
 		if g.First > s.EvictedAsOf {
 			continue
@@ -53,7 +56,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 				continue
 			}
 			seen[call.Name]++
-			rule := r.policy.rule(call.Name)
+			rule := r.rules.rule(call.Name)
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
 			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last
 			if !tooOld && !tooMany {
@@ -90,7 +93,7 @@ func (r retention) spares(g *Group, call *Call, rule Retention, left *leftAlone)
 func (r retention) stubThrough(e *Editor, s State) {
 	var left leftAlone
 	for i := range e.v.Len() {
-		if e.v.Group(i).First > s.StubbedThrough {
+		if e.v.Group(i).First > s.StubbedThrough || r.ended() != nil {
 			return
 		}
 		r.stubGroup(e, i, s.StubbedThrough, &left)
@@ -132,7 +135,7 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, left *leftA
 	g := e.v.Group(i)
 	for c := range g.Calls {
 		call := &g.Calls[c]
-		if call.Interrupted || call.Seq > through || r.spares(g, call, r.policy.rule(call.Name), left) {
+		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name), left) {
 			continue
 		}
 		e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
@@ -147,7 +150,7 @@ func (r retention) relieve(e *Editor, excess uint64, s State) State {
 	var left leftAlone
 	var late []int
 	for i := range e.v.Len() {
-		if before-e.Tokens() >= excess || e.v.lastTurn()-e.v.Group(i).Turn < r.keepTurns {
+		if r.ended() != nil || before-e.Tokens() >= excess || e.v.lastTurn()-e.v.Group(i).Turn < r.keepTurns {
 			break
 		}
 		through := e.v.lastBefore(i + 1)

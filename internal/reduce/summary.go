@@ -118,6 +118,9 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	goal -= min(goal, growth)
 	r = p.ask(p.retention, b, p.apply(b, p.evict(r.State)), used-min(goal, used))
 	span, ok = p.spanFor(b, r, goal)
+	if p.ended() != nil {
+		return Span{}, false, false
+	}
 	return span, over, ok
 }
 
@@ -171,7 +174,11 @@ func (p *Pipeline) start(b *budget.Budget, s State, ask Ask) (Result, error) {
 	b.Target -= min(ask.Reserved, target)
 	s, err := p.firstLimits(*b, s, target)
 	p.heed(Ask{KeepLastTurns: ask.KeepLastTurns})
-	return p.apply(*b, s), err
+	r := p.apply(*b, s)
+	if err == nil {
+		err = p.ended()
+	}
+	return r, err
 }
 
 func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, ok bool) {

@@ -154,6 +154,9 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projecti
 // it unless it is recorded already or only a preview.
 func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record projection.Record, recorded bool) (*Context, error) {
 	out, messages, err := build(s, p, req, record)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

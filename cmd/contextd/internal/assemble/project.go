@@ -11,7 +11,7 @@ import (
 
 // Project assembles events that are in no store, by the rules of AppendEvents,
 // and keeps nothing. It is the first assembly of a session that holds just them.
-func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request) (*Context, error) {
+func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Request) (*Context, error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (e *Engine) Project(_ context.Context, events []eventlog.Event, req Request
 	conv := conversationOf(gauge, fresh, req.Policy.Projection)
 	s := &session{room: DefaultCacheBytes}
 	s.reset()
-	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
+	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	p, err := in.run()
 	if err != nil {

@@ -22,7 +22,7 @@ func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (pr
 	if err != nil {
 		return projected{}, err
 	}
-	in := inputs{session: s, conv: conv, policy: r.Reduction, budget: r.Budget, before: r.Before, ask: r.Ask, shows: r.Projection, shown: r.ShownBefore}
+	in := inputs{ctx: ctx, session: s, conv: conv, policy: r.Reduction, budget: r.Budget, before: r.Before, ask: r.Ask, shows: r.Projection, shown: r.ShownBefore}
 	if in.summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
 		return projected{}, err
 	}

@@ -14,6 +14,8 @@ import (
 
 // inputs are everything that decides what a context shows.
 type inputs struct {
+	// ctx ends what is computed from them: who asked may be gone.
+	ctx       context.Context
 	conv      *reduce.Conversation
 	policy    reduce.Policy
 	budget    budget.Budget
@@ -35,7 +37,7 @@ type inputs struct {
 
 // inputs gathers what a request decides by from the records and the artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
-	in := inputs{session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
+	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
 	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv)
 	if err != nil {
@@ -75,6 +77,9 @@ func (in inputs) show(result reduce.Result) (projected, error) {
 		return projected{}, err
 	}
 	applied := policy.Apply(result.View, in.conv.Turns(), in.shown)
+	if err := in.ctx.Err(); err != nil {
+		return projected{}, err
+	}
 	result.View = applied.View
 	if applied.Step != nil {
 		result.Steps = append(result.Steps[:len(result.Steps):len(result.Steps)], *applied.Step)
@@ -90,7 +95,7 @@ func (in inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 	for i, s := range in.summaries {
 		quoted[i] = quotable(s)
 	}
-	pipeline := reduce.NewPipeline(in.policy, in.conv, quoted...)
+	pipeline := reduce.NewPipeline(in.policy, in.conv, quoted...).Until(in.ctx)
 	if in.decided != nil {
 		pipeline.Assume(in.decided)
 	}

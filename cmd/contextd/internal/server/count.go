@@ -13,7 +13,7 @@ import (
 )
 
 // CountTokens tells the size of a text or a message, and of tools beside them.
-func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
+func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
 	name := req.GetTokenizer()
 	if name != "" && !slices.Contains(budget.Tokenizers(), name) {
 		return nil, &eventlog.InvalidError{Field: "tokenizer", Reason: "must be one of " + strings.Join(budget.Tokenizers(), ", ")}
@@ -43,6 +43,9 @@ func (s *Server) CountTokens(_ context.Context, req *contextdv1.CountTokensReque
 		overhead = budget.MessageOverhead
 	}
 	counts := gauge.CountEvent(eventlog.Event{Body: body})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	tools := budget.Count{}
 	if len(req.GetToolsJson()) > 0 {
 		if tools, err = gauge.ToolSchemaTokens(format, string(req.GetToolsJson())); err != nil {
