@@ -242,8 +242,8 @@ type AssembleContextRequest struct {
 	// A repeated request with the same key gives the recorded projection again,
 	// however the log has grown, at most 256 characters. It is the same request if
 	// as_of_seq, budget, policy, format and injections are what they were; any other
-	// with the key is refused as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, brief
-	// and preview may differ. Keys of the newest 256 projections are known. Empty:
+	// with the key is refused as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known,
+	// brief and preview may differ. Keys of the newest 256 projections are known. Empty:
 	// every request is a new one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Leave out of the answer what grows with the session though nothing is new: the
