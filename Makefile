@@ -106,7 +106,13 @@ bench-import: ## Import generated sessions against decoding them (IMPORT_SESSION
 
 .PHONY: attack
 attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
-	ATTACK=full go test -count=1 -v -run TestAttack -timeout 30m ./cmd/contextd
+	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
+
+.PHONY: nightly
+nightly: attack ## Run what takes long: attacks, kills under load and every fuzz target (FUZZTIME=30s)
+	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
+	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
+	$(MAKE) fuzz
 
 FUZZTIME ?= 30s
 

@@ -58,7 +58,7 @@ var memoryAttacks = []memoryAttack{
 // worst, and has it serve others behind them.
 func TestAttack(t *testing.T) {
 	size := attackSize{clients: 16, bytes: 15 << 20, session: 6 << 20}
-	if os.Getenv("ATTACK") == "full" {
+	if inFull() {
 		size = attackSize{clients: 100, bytes: 15 << 20, session: 27 << 20}
 	} else if testing.Short() {
 		t.Skip("SKIPPED: -short")
@@ -364,3 +364,6 @@ func largeMetadata(t *testing.T, p *process, size attackSize) {
 		}
 	})
 }
+
+// inFull reports whether tests that take minutes are wanted in full, as make nightly does.
+func inFull() bool { return os.Getenv("NIGHTLY") != "" }

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	killRounds  = 20
+	killRounds  = 100
 	killWriters = 8
 	// maxAcks is before how many acknowledgements a round is over at the latest.
 	maxAcks = 300
@@ -34,8 +34,8 @@ const (
 // was acknowledged, every batch whole or not at all, and seqs without a gap.
 func TestKilledUnderLoad(t *testing.T) {
 	rounds := killRounds
-	if testing.Short() {
-		rounds = 4
+	if !inFull() {
+		rounds = 6
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
