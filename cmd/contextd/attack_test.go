@@ -214,8 +214,8 @@ func unread(t *testing.T, p *process, clients int, method string, req proto.Mess
 		r.mu.Lock()
 		_ = r.framer.WriteData(1, true, nil)
 		r.mu.Unlock()
+		<-r.answered // the daemon holds as much as it prepares for clients that wait
 	})
-	time.Sleep(3 * time.Second) // for as much as the daemon prepares for clients that wait
 }
 
 // largeAppends, largeInjections and projectedTranscripts send what is allowed, many at

@@ -48,6 +48,8 @@ type raw struct {
 	mu      sync.Mutex
 	window  map[uint32]int // what the server takes of a stream, and of all as 0
 	changed chan struct{}
+	// answered is closed once the first answer begins, or the connection has ended.
+	answered chan struct{}
 }
 
 // dialRaw connects and sets up HTTP/2.
@@ -58,7 +60,7 @@ func (p *process) dialRaw(t testing.TB) *raw {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	r := &raw{Conn: conn, framer: http2.NewFramer(conn, conn), window: map[uint32]int{0: 65535}, changed: make(chan struct{}, 1)}
+	r := &raw{Conn: conn, framer: http2.NewFramer(conn, conn), window: map[uint32]int{0: 65535}, changed: make(chan struct{}, 1), answered: make(chan struct{})}
 	r.encoder = hpack.NewEncoder(&r.headers)
 	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
 		t.Fatal(err)
@@ -72,6 +74,8 @@ func (p *process) dialRaw(t testing.TB) *raw {
 
 // read answers what must be answered and learns the windows.
 func (r *raw) read() {
+	answered := sync.OnceFunc(func() { close(r.answered) })
+	defer answered()
 	for {
 		frame, err := r.framer.ReadFrame()
 		if err != nil {
@@ -87,6 +91,8 @@ func (r *raw) read() {
 			if !f.IsAck() {
 				_ = r.framer.WritePing(true, f.Data)
 			}
+		case *http2.HeadersFrame:
+			answered()
 		case *http2.WindowUpdateFrame:
 			r.window[f.StreamID] += int(f.Increment)
 		}

@@ -12,7 +12,7 @@ func (a *Account) record(record []byte) error {
 	opened := bytes.Count(record, []byte("{")) + bytes.Count(record, []byte("["))
 	values := 0
 	if opened > MaxLongRecordDepth || opened+bytes.Count(record, []byte(",")) > manyValues {
-		deepest := 0
+		var deepest int
 		values, deepest = countValues(record)
 		limit := uint64(MaxRecordDepth)
 		if len(record) > deepBytes {

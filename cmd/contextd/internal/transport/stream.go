@@ -44,7 +44,7 @@ type boundedStream struct {
 	// streams is set where the client may send more than one message, upload where these
 	// are parts of one request, and exempt for calls that no budget may hold up.
 	streams, upload, exempt bool
-	request         memory.Request
+	request                 memory.Request
 	// slow is set once the client was found to be.
 	slow atomic.Pointer[apierr.SlowError]
 }
