@@ -46,6 +46,7 @@ var requests = []struct {
 	{"RecordModelCall", []string{`{"session_id":"s","projection_id":"p2-0001","model":"m","input_tokens":1}`}},
 	{"ExplainCall", []string{`{"session_id":"s","text":"x"}`}},
 	{"CompactSession", []string{`{"session_id":"s","mode":"manual","strategy":"mask"}`}},
+	{"UndoCompaction", []string{`{"session_id":"s"}`}},
 	{"ListSummaries", []string{`{"session_id":"s"}`}},
 	{"LeaseSummaryTasks", []string{`{"worker_id":"w","session_ids":["s"]}`}},
 	{"CompleteSummaryTask", []string{`{"task_id":"t","text":"x"}`}},
