@@ -16,7 +16,7 @@ import (
 // Assume has the pipeline run as if the log went on with a compaction.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.window.digests
-	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided())
+	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman())
 }
 
 // Decide says what a compaction asked for decides, by the strategy of the ask, which is
@@ -141,7 +141,7 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s.Summary, s.SummaryTokens = text.ID, 0
 	digests := d.window.digests
 	standing := digests.decided
-	digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(d.budget, s).View, text), standing)
+	digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(d.budget, s).View, text), standing, d.conv.lastHuman())
 	defer func() { digests.decided = standing }()
 	return d.apply(d.budget, s)
 }

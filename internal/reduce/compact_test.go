@@ -197,3 +197,40 @@ func TestATargetIsReached(t *testing.T) {
 		}
 	}
 }
+
+// What a decision keeps may be anything: a caller may append one of its own. It takes the
+// newest words of a human from nobody all the same.
+func TestADecisionOfAnotherHand(t *testing.T) {
+	for name, kept := range map[string][]eventlog.Seq{"nothing": nil, "no event": {0}, "what is not there": {1 << 40}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession()
+			say := func(role eventlog.Role, text string) {
+				if err := s.append(eventlog.Event{ID: text, Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			say(eventlog.RoleUser, "first")
+			say(eventlog.RoleUser, "second")
+			say(eventlog.RoleAssistant, "answer")
+			say(eventlog.RoleUser, "newest")
+			say(eventlog.RoleAssistant, "another answer")
+			for range 2 { // and once more on top of it
+				decision := &eventlog.Decision{Through: 5, DigestTokens: 100, Kept: kept}
+				if err := s.append(eventlog.Event{ID: fmt.Sprint("decision ", s.conv.Head()), Body: &eventlog.Compaction{Decision: decision}}); err != nil {
+					t.Fatal(err)
+				}
+				got, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: 10_000}, reduce.State{}, reduce.Ask{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var firsts []eventlog.Seq
+				for i := range got.View.Len() {
+					firsts = append(firsts, got.View.Group(i).First)
+				}
+				if fmt.Sprint(firsts) != "[1 4]" {
+					t.Errorf("the groups at %v are shown", firsts)
+				}
+			}
+		})
+	}
+}

@@ -99,7 +99,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 		tokens := uint64(budget.MessageOverhead) + c.gauge.Text(b.Body)
 		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
 	case *eventlog.Compaction:
-		c.compactions.Read(e)
+		c.compactions.read(e, c.lastHuman())
 	}
 }
 

@@ -23,16 +23,17 @@ type Decided struct {
 }
 
 // newDecided reads the compaction at seq, after what was decided before it: what left
-// has left, whatever it says. It reaches no event that is not before itself.
-func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided) *Decided {
+// has left, whatever it says. It reaches no event that is not before itself, and never
+// the group of what a human said last before it, which begins at human; 0 is none.
+func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
 	d := &Decided{Seq: seq, Decision: *c.Decision, kept: map[eventlog.Seq]bool{}, masked: map[eventlog.Place]bool{}}
 	d.Through = min(d.Through, seq-1)
 	d.SummaryThrough = min(d.SummaryThrough, d.Through)
 	if d.SummaryID != "" {
 		d.Summary = Summary{ID: d.SummaryID, Through: d.SummaryThrough, By: d.SummaryBy, Text: c.Summary}
 	}
-	for _, first := range d.Kept {
-		if first <= d.Through && (first > before.through() || before.keeps(first)) {
+	for _, first := range append(d.Kept[:len(d.Kept):len(d.Kept)], human) {
+		if first <= d.Through && before.keeps(first) {
 			d.kept[first] = true
 		}
 	}
@@ -76,7 +77,9 @@ func (d *Decided) summary() Summary {
 
 // keeps reports whether a message of the user that begins at an event may stay where the
 // run through it leaves.
-func (d *Decided) keeps(first eventlog.Seq) bool { return first > d.through() || d.kept[first] }
+func (d *Decided) keeps(first eventlog.Seq) bool {
+	return d == nil || first > d.Through || d.kept[first]
+}
 
 // part has those of the groups that stay join the gone that were decided to leave.
 func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
@@ -134,15 +137,19 @@ type Compactions struct {
 	void []Range
 }
 
-// Read takes in the next event of the log.
-func (all *Compactions) Read(e eventlog.Event) {
+// Read takes in the next event of the log. What stands then is known, and not all that it
+// leaves.
+func (all *Compactions) Read(e eventlog.Event) { all.read(e, 0) }
+
+// read is Read for who knows where the group of what a human said last begins.
+func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	c, ok := e.Body.(*eventlog.Compaction)
 	switch {
 	case !ok || c.Decision == nil:
 	case c.Decision.Undoes > 0:
 		all.undo(e.Seq, c.Decision.Undoes)
 	default:
-		all.standing = append(all.standing, newDecided(e.Seq, c, all.newest()))
+		all.standing = append(all.standing, newDecided(e.Seq, c, all.newest(), human))
 	}
 }
 
@@ -174,6 +181,17 @@ func (all *Compactions) newest() *Decided {
 		return nil
 	}
 	return all.standing[len(all.standing)-1]
+}
+
+// lastHuman is the first event of the group of what a human said last; 0 if none did.
+func (c *Conversation) lastHuman() (first eventlog.Seq) {
+	var newest eventlog.Seq
+	for _, g := range c.groups {
+		if g.Human > newest {
+			newest, first = g.Human, g.First
+		}
+	}
+	return first
 }
 
 // Decided is what the callers' compactions of the log decided; nil if none stands.
