@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -219,10 +221,13 @@ func badInputs() map[string]badInput {
 		"compact in a mode of no name": {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", Mode: "soup"}), codes.InvalidArgument, invalid, "mode"},
 		"compact by no strategy":       {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", Strategy: "soup"}), codes.InvalidArgument, invalid, "strategy"},
 		"compact by no instructions":   {compacting(&contextdv1.CompactSessionRequest{SessionId: "s", InstructionsMode: "replace"}), codes.InvalidArgument, invalid, "instructions"},
-		"compact where nothing does":   {compacting(&contextdv1.CompactSessionRequest{SessionId: "s"}), codes.FailedPrecondition, apierr.ReasonNotConfigured, ""},
-		"import without a header":      {importing("", "x"), codes.InvalidArgument, invalid, "header"},
-		"import a soup":                {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
-		"import noise":                 {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"compact and wait": {compacting(&contextdv1.CompactSessionRequest{
+			SessionId: "s", Policy: &contextdv1.Policy{Summarization: &contextdv1.Summarization{Wait: durationpb.New(time.Second)}},
+		}), codes.InvalidArgument, invalid, "policy.summarization.wait"},
+		"compact where nothing does": {compacting(&contextdv1.CompactSessionRequest{SessionId: "s"}), codes.FailedPrecondition, apierr.ReasonNotConfigured, ""},
+		"import without a header":    {importing("", "x"), codes.InvalidArgument, invalid, "header"},
+		"import a soup":              {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"import noise":               {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
 	}
 }
 
