@@ -88,12 +88,18 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 		last = n
 	}
 	best := d.try(runs[last], size, text)
+	for ; !d.sparesIn(best.View) && size < d.start.State.CollapsedFor; best = d.try(runs[last], size, text) {
+		size = min(size*2, d.start.State.CollapsedFor)
+	}
 	enough := func(v View) bool {
 		return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
 	}
 	const least = 64 // tokens that a digest is written for at the least
 	for smaller := size / 2; !enough(best.View) && smaller >= least; smaller /= 2 {
 		now := d.try(runs[last], smaller, text)
+		if !d.sparesIn(now.View) {
+			break
+		}
 		if enough(now.View) || best.View.Tokens() >= d.start.View.Tokens() && now.View.Tokens() < d.start.View.Tokens() {
 			best = now
 		}
@@ -105,7 +111,7 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 	}
 	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
 	// What left for one policy and budget alone is decided for all, if it frees no more.
-	settles := runs[last] == left && left > d.window.digests.decided.through() && best.View.Tokens() == before
+	settles := runs[last] == left && best.View.digest.Through == left && left > d.window.digests.decided.through() && best.View.Tokens() == before
 	if text.ID == "" && best.View.Tokens() >= before && !settles {
 		return nil, "what may leave before " + d.spares() + " takes no more than the record that would stand for it", nil
 	}
@@ -171,6 +177,17 @@ func (d *decider) runs() []eventlog.Seq {
 	return out
 }
 
+// sparesIn reports whether all that stood of the spared turns stands in a view, too: a
+// run of an earlier compaction, which spared fewer, may reach into them, and what the
+// user said there stays as far as its record is large enough.
+func (d *decider) sparesIn(v View) bool {
+	spared := d.window.spared(d.start.View)
+	here := v.Groups()
+	return !slices.ContainsFunc(d.start.View.items, func(it item) bool {
+		return it.group.First > spared && !slices.Contains(here, it.group)
+	})
+}
+
 // keep is how many turns are spared, and spares says it.
 func (p *Pipeline) keep() uint32 { return max(p.window.run.KeepLastTurns, 1) }
 
@@ -185,8 +202,12 @@ func (p *Pipeline) spares() string {
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
 	standing := d.window.digests.decided
 	out := &eventlog.Decision{}
+	if text.ID == "" && v.digest.Through < s.CollapsedThrough {
+		s = standing.alone(s) // the run did not leave: its record would be larger
+	}
 	if s.CollapsedThrough > 0 {
-		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, max(s.CollapsedFor, 1), d.window.digests.kept(s)
+		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for nothing is one budget's last resort
+		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, s.CollapsedFor, d.window.digests.kept(s)
 		if text.ID == "" {
 			text = d.window.digests.known(s.Summary)
 		}
@@ -197,6 +218,9 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 	masked := map[eventlog.Place]bool{}
 	for i := range v.items {
 		g := v.items[i].group
+		if v.lastTurn()-g.Turn < d.keep() {
+			break // what is a pointer there was the last resort of one policy and budget
+		}
 		for c := range g.Calls {
 			call := &g.Calls[c]
 			if edit, ok := v.Edit(i, call.Result, 0); ok && edit.Kind == Stubbed {

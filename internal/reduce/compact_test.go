@@ -17,6 +17,10 @@ import (
 // nothing could be.
 func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask, text string) *eventlog.Compaction {
 	pipeline := func() *reduce.Pipeline { return reduce.NewPipeline(p, s.conv, s.summaries...) }
+	before, err := pipeline().Standing(b, s.state, ask)
+	if err != nil {
+		return nil
+	}
 	var summary reduce.Summary
 	if ask.Strategy == reduce.Summarize {
 		span, ready, nothing := pipeline().SpanFor(b, s.state, ask, text != "")
@@ -29,10 +33,6 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 		default:
 			summary = reduce.Summary{ID: fmt.Sprintf("c%d-%d", span.To, s.conv.Head()), Through: span.To, By: "the caller", Text: text + "."}
 		}
-	}
-	before, err := pipeline().Standing(b, s.state, ask)
-	if err != nil {
-		return nil
 	}
 	c, nothing, err := pipeline().Decide(b, s.state, ask, summary)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *session) checkSpared(t fataler, p reduce.Policy, ask reduce.Ask, before
 	for i := range before.Len() {
 		g := before.Group(i)
 		j, here := at[g]
-		if !here && (g.Anchor || g.Pinned || newest-g.Turn < keep && g.First > s.state.CollapsedThrough && !s.conv.Decided().Leaves(g)) {
+		if !here && (g.Anchor || g.Pinned || newest-g.Turn < keep) {
 			t.Fatalf("the group at %d left, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 		if here && newest-g.Turn < keep && after.GroupTokens(j) != before.GroupTokens(i) {

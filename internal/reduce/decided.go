@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"sort"
 
@@ -16,6 +18,10 @@ type Decided struct {
 	// Summary is the text that stands for groups up to its Through; zero if none does.
 	Summary Summary
 
+	// before is what was decided before it, which holds as well; nil if nothing was.
+	before *Decided
+	// reach is its own Through; Through is that of all.
+	reach  eventlog.Seq
 	kept   map[eventlog.Seq]bool
 	masked map[eventlog.Place]bool
 	// maskedThrough is the last of the events of what is masked.
@@ -26,27 +32,23 @@ type Decided struct {
 // has left, whatever it says. It reaches no event that is not before itself, and never
 // the group of what a human said last before it, which begins at human; 0 is none.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
-	d := &Decided{Seq: seq, Decision: *c.Decision, kept: map[eventlog.Seq]bool{}, masked: map[eventlog.Place]bool{}}
+	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}, masked: map[eventlog.Place]bool{}}
 	d.Through = min(d.Through, seq-1)
+	d.reach = d.Through
 	d.SummaryThrough = min(d.SummaryThrough, d.Through)
 	if d.SummaryID != "" {
 		d.Summary = Summary{ID: d.SummaryID, Through: d.SummaryThrough, By: d.SummaryBy, Text: c.Summary}
 	}
-	for _, first := range append(d.Kept[:len(d.Kept):len(d.Kept)], human) {
-		if first <= d.Through && before.keeps(first) {
-			d.kept[first] = true
-		}
+	for _, first := range d.Kept {
+		d.kept[first] = true
 	}
-	d.mask(d.Masked)
+	d.mask(slices.Values(d.Masked))
 	if before == nil {
 		return d
 	}
-	d.mask(before.Masked)
+	d.mask(maps.Keys(before.masked))
 	if d.Through < before.Through {
 		d.Through, d.DigestTokens = before.Through, before.DigestTokens
-		for first := range before.kept {
-			d.kept[first] = d.kept[first] || first > c.Decision.Through
-		}
 	}
 	if d.Summary.Through < before.Summary.Through {
 		d.Summary = before.Summary
@@ -54,8 +56,8 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 	return d
 }
 
-func (d *Decided) mask(places []eventlog.Place) {
-	for _, at := range places {
+func (d *Decided) mask(places iter.Seq[eventlog.Place]) {
+	for at := range places {
 		d.masked[at] = true
 		d.maskedThrough = max(d.maskedThrough, at.Seq)
 	}
@@ -75,10 +77,18 @@ func (d *Decided) summary() Summary {
 	return d.Summary
 }
 
-// keeps reports whether a message of the user that begins at an event may stay where the
-// run through it leaves.
-func (d *Decided) keeps(first eventlog.Seq) bool {
-	return d == nil || first > d.Through || d.kept[first]
+// keeps reports whether a group may stay where the run through it leaves: one that each
+// compaction kept, or in which a human said something since.
+func (d *Decided) keeps(g *Group) bool {
+	if g.First > d.through() {
+		return true
+	}
+	for ; d != nil; d = d.before {
+		if g.First <= d.reach && !d.kept[g.First] && g.Human <= d.Seq {
+			return false
+		}
+	}
+	return true
 }
 
 // part has those of the groups that stay join the gone that were decided to leave.
@@ -88,7 +98,7 @@ func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
 	}
 	var more []*Group
 	for _, g := range stay {
-		if d.keeps(g.First) {
+		if d.keeps(g) {
 			stays = append(stays, g)
 		} else {
 			more = append(more, g)
@@ -99,11 +109,20 @@ func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
 
 // Leaves reports whether a group leaves by what was decided.
 func (d *Decided) Leaves(g *Group) bool {
-	return d != nil && g.collapses(d.Through) && !d.kept[g.First]
+	return d != nil && g.collapses(d.Through) && !d.keeps(g)
 }
 
 // Masks reports whether a result is shown as its pointer by what was decided.
 func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked[at] }
+
+// alone is a state in which no run left but that of what was decided.
+func (d *Decided) alone(s State) State {
+	s.CollapsedThrough, s.Summary = d.through(), d.summary().ID
+	if d != nil {
+		s.CollapsedFor = min(s.CollapsedFor, d.DigestTokens)
+	}
+	return s
+}
 
 // over is a state that shows no more than what was decided leaves.
 func (d *Decided) over(s State, known summaries) State {

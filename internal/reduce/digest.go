@@ -48,9 +48,8 @@ func (d *digests) resume(s State) View {
 	if v, ok := d.collapse(s); ok {
 		return v
 	}
-	if decided := d.decided.through(); decided > 0 {
-		s.CollapsedThrough, s.CollapsedFor, s.Summary = decided, min(s.CollapsedFor, d.decided.DigestTokens), d.decided.Summary.ID
-		if v, ok := d.collapse(s); ok {
+	if d.decided.through() > 0 {
+		if v, ok := d.collapse(d.decided.alone(s)); ok {
 			return v
 		}
 	}
@@ -94,11 +93,18 @@ func (d *digests) memo(s State) *digestMemo {
 	return m
 }
 
-// kept are the first events of the groups in the run of a state that stay.
+// kept are the first events of the groups in the run of a state that stay, and of what
+// stands in the anchor: it stays, too, once a human speaks and takes its place there.
 func (d *digests) kept(s State) []eventlog.Seq {
 	var out []eventlog.Seq
-	for _, g := range d.memo(s).stay {
+	m := d.memo(s)
+	for _, g := range m.stay {
 		out = append(out, g.First)
+	}
+	for _, g := range m.front {
+		if g.Standing != "" {
+			out = append(out, g.First)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -70,8 +70,8 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), ask.Reserved, b.Target)
 	}
 	checkView(t, s.log, s.conv, got.View)
-	checkHumans(t, s.log, s.conv, under(b, ask), s.state, got)
-	checkStanding(t, s.conv, got)
+	checkHumans(t, s.log, reduce.NewPipeline(p, s.conv, s.summaries...), s.conv, under(b, ask), s.state, got)
+	checkStanding(t, s.log, s.conv, got)
 	checkForward(t, s.state, got.State)
 	checkDecided(t, s.conv.Decided(), got.View)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
