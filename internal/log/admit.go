@@ -28,6 +28,35 @@ type Head struct {
 	OpenCalls []OpenCall // oldest first
 }
 
+// HeadChange is what one event changes of a head. A log keeps it with the event rather
+// than the head after it: a list of open calls for each event would make a log grow with
+// the square of its length.
+type HeadChange struct {
+	Turns     uint32 // after the event
+	LastGroup string // after the event
+	// Closed are the ids of the calls that are no longer open: answered, made again, or
+	// forgotten. They were open before the event.
+	Closed []string
+	// Opened are the calls that the event makes, in order.
+	Opened []OpenCall
+}
+
+// Apply moves the head past the event at seq, in place: copies of the head must not share
+// its OpenCalls.
+func (h *Head) Apply(seq Seq, c HeadChange) {
+	h.Seq, h.Turns, h.LastGroup = seq, c.Turns, c.LastGroup
+	if len(c.Closed) > 0 {
+		h.OpenCalls = slices.DeleteFunc(h.OpenCalls, func(o OpenCall) bool { return slices.Contains(c.Closed, o.CallID) })
+	}
+	h.OpenCalls = append(h.OpenCalls, c.Opened...)
+}
+
+// Clone returns a copy that can be changed in place.
+func (h Head) Clone() Head {
+	h.OpenCalls = slices.Clone(h.OpenCalls)
+	return h
+}
+
 // Admit gives the events their Seq and Turn and returns the head behind them, or
 // an *InvalidError that names the first field at fault; then nothing is admitted.
 // The events must hold no duplicates: PreparedBatch sorts those out first. The
@@ -40,99 +69,88 @@ type Head struct {
 // within one message or group; a message makes at most MaxOpenCalls calls; text
 // is UTF-8.
 func (h Head) Admit(events []Event) (Head, []Event, error) {
-	next := h
+	next := h.Clone()
 	admitted := make([]Event, len(events))
 	for i, e := range events {
-		var err *InvalidError
-		if next, admitted[i], err = next.admitEvent(e); err != nil {
+		err := validateEvent(e)
+		if err == nil {
+			admitted[i], _, err = next.place(e)
+		}
+		if err != nil {
 			return h, nil, err.in("events[%d]", i)
 		}
 	}
 	return next, admitted, nil
 }
 
-// admitEvent is Admit for one event. The fields of its errors start within the
-// event.
-func (h Head) admitEvent(e Event) (Head, Event, *InvalidError) {
-	if err := validateEvent(e); err != nil {
-		return h, e, err
-	}
-	return h.place(e)
-}
-
-// place admits an event that validateEvent has nothing against.
-func (h Head) place(e Event) (Head, Event, *InvalidError) {
-	next := h
-	e.Seq = h.Seq + 1
-	next.Seq = e.Seq
+// place admits an event that validateEvent has nothing against, in place. After an error
+// the head is of no use. The fields of its errors start within the event.
+func (h *Head) place(e Event) (Event, HeadChange, *InvalidError) {
+	h.Seq++
+	e.Seq = h.Seq
+	var c HeadChange
 	if m, ok := e.Body.(*Message); ok {
-		if err := next.placeMessage(m, e.Seq); err != nil {
-			return h, e, err.in("message")
+		if err := h.placeMessage(m, e.Seq, &c); err != nil {
+			return e, c, err.in("message")
 		}
 	}
-	e.Turn = next.Turns
-	return next, e, nil
+	c.Turns, c.LastGroup = h.Turns, h.LastGroup
+	e.Turn = h.Turns
+	return e, c, nil
 }
 
-func (h *Head) placeMessage(m *Message, seq Seq) *InvalidError {
+func (h *Head) placeMessage(m *Message, seq Seq, c *HeadChange) *InvalidError {
 	if m.Role == RoleAssistant {
 		if m.GroupID == "" || m.GroupID != h.LastGroup {
 			h.Turns++
 		}
 		h.LastGroup = m.GroupID
 	}
-	if !slices.ContainsFunc(m.Blocks, isCallOrResult) {
-		return nil
-	}
-	// The list is shared with the heads before this one.
-	h.OpenCalls = slices.Clone(h.OpenCalls)
 	for i, b := range m.Blocks {
 		var err *InvalidError
 		switch b := b.(type) {
 		case ToolCall:
-			err = h.openCall(m, b, seq)
+			err = h.openCall(m, b, seq, c)
 		case ToolResult:
-			err = h.answerCall(b)
+			err = h.answerCall(b, c)
 		}
 		if err != nil {
 			return err.in("blocks[%d]", i)
 		}
 	}
-	if extra := len(h.OpenCalls) - MaxOpenCalls; extra > 0 {
-		h.OpenCalls = slices.Delete(h.OpenCalls, 0, extra)
+	for len(h.OpenCalls) > MaxOpenCalls {
+		h.closeCall(0, c)
 	}
 	return nil
 }
 
-func isCallOrResult(b Block) bool {
-	switch b.(type) {
-	case ToolCall, ToolResult:
-		return true
-	default:
-		return false
-	}
+// closeCall takes a call off the list.
+func (h *Head) closeCall(at int, c *HeadChange) {
+	c.Closed = append(c.Closed, h.OpenCalls[at].CallID)
+	h.OpenCalls = slices.Delete(h.OpenCalls, at, at+1)
 }
 
-func (h *Head) openCall(m *Message, c ToolCall, seq Seq) *InvalidError {
-	at := h.findOpen(c.CallID)
+func (h *Head) openCall(m *Message, call ToolCall, seq Seq, c *HeadChange) *InvalidError {
+	at := h.findOpen(call.CallID)
 	if at >= 0 {
 		o := h.OpenCalls[at]
 		if o.Seq == seq || (o.GroupID != "" && o.GroupID == m.GroupID) {
-			return &InvalidError{"tool_call.call_id", fmt.Sprintf("%q stands twice in one message", c.CallID)}
+			return &InvalidError{"tool_call.call_id", fmt.Sprintf("%q stands twice in one message", call.CallID)}
 		}
 		// The earlier call was interrupted: nothing can answer it any more.
-		h.OpenCalls = slices.Delete(h.OpenCalls, at, at+1)
+		h.closeCall(at, c)
 	}
-	h.OpenCalls = append(h.OpenCalls, OpenCall{CallID: c.CallID, Seq: seq, GroupID: m.GroupID})
+	opened := OpenCall{CallID: call.CallID, Seq: seq, GroupID: m.GroupID}
+	h.OpenCalls, c.Opened = append(h.OpenCalls, opened), append(c.Opened, opened)
 	return nil
 }
 
-func (h *Head) answerCall(r ToolResult) *InvalidError {
+func (h *Head) answerCall(r ToolResult, c *HeadChange) *InvalidError {
 	at := h.findOpen(r.CallID)
 	if at < 0 {
 		return &InvalidError{"tool_result.call_id", fmt.Sprintf("%q answers no open tool call before it", r.CallID)}
 	}
-	h.OpenCalls = slices.Delete(h.OpenCalls, at, at+1)
+	h.closeCall(at, c)
 	return nil
 }
 

@@ -231,6 +231,32 @@ func TestOldestOpenCallsAreForgotten(t *testing.T) {
 	}
 }
 
+// TestChangesAreSmall has a batch make calls that nothing answers: each event tells its own
+// call and the one that is forgotten for it, however many are open.
+func TestChangesAreSmall(t *testing.T) {
+	const n = 10 * eventlog.MaxOpenCalls
+	events := make([]eventlog.Event, n)
+	for i := range events {
+		events[i] = message(eventlog.RoleAssistant, "", call(fmt.Sprint(i)))
+		events[i].ID = fmt.Sprint(i)
+	}
+	p, err := eventlog.Prepare(eventlog.Batch{Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Admit(eventlog.Head{}, func(int) (eventlog.Known, bool, error) { return eventlog.Known{}, false, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, f := range a.Fresh {
+		told += len(f.Change.Opened) + len(f.Change.Closed)
+	}
+	if want := n + n - eventlog.MaxOpenCalls; told != want || len(a.Head.OpenCalls) != eventlog.MaxOpenCalls {
+		t.Errorf("%d events tell of %d calls, want %d; %d are open after them", n, told, want, len(a.Head.OpenCalls))
+	}
+}
+
 // oracle decides on events with the whole history at hand, one call at a time.
 type oracle struct {
 	calls []oracleCall // every call ever made

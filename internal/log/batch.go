@@ -51,6 +51,8 @@ type Admission struct {
 	Fresh []FreshEvent
 	// Receipts has one entry per event of the batch, in order.
 	Receipts []Receipt
+	// Head is the log's head after the batch.
+	Head Head
 	// Newest is the greatest Seq among the receipts: once it is durable, so is
 	// every event of the batch.
 	Newest Seq
@@ -62,8 +64,8 @@ type FreshEvent struct {
 	Digest [sha256.Size]byte
 	// Index is the event's place in the batch.
 	Index int
-	// Head is the log's head behind the event.
-	Head Head
+	// Change is what it changes of the log's head.
+	Change HeadChange
 }
 
 // Admit finds the batch's place behind h. lookup says what the log, admitted
@@ -104,23 +106,23 @@ func (p PreparedBatch) Admit(h Head, lookup func(index int) (Known, bool, error)
 			fresh = append(fresh, i)
 		}
 	}
-	if len(fresh) == 0 {
+	if a.Head = h; len(fresh) == 0 {
 		return a, nil
 	}
 	if p.expect != nil && *p.expect != h.Seq {
 		return Admission{}, &HeadMismatchError{Expected: *p.expect, Actual: h.Seq}
 	}
 	a.Fresh = make([]FreshEvent, 0, len(fresh))
+	a.Head = h.Clone()
 	for _, i := range fresh {
-		next, e, err := h.place(p.events[i])
+		e, change, err := a.Head.place(p.events[i])
 		if err != nil {
 			return Admission{}, err.in("events[%d]", i)
 		}
-		h = next
-		a.Fresh = append(a.Fresh, FreshEvent{Event: e, Digest: p.digests[i], Index: i, Head: h})
+		a.Fresh = append(a.Fresh, FreshEvent{Event: e, Digest: p.digests[i], Index: i, Change: change})
 		a.Receipts[i] = Receipt{Seq: e.Seq, EventID: e.ID, Tokens: e.Tokens}
 	}
-	a.Newest = max(a.Newest, h.Seq)
+	a.Newest = max(a.Newest, a.Head.Seq)
 	for i, e := range p.events {
 		if a.Receipts[i].Seq == 0 {
 			r := a.Receipts[firstAt[e.ID]]

@@ -8,6 +8,8 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -26,11 +28,19 @@ func (l *heldLog) admit(events []eventlog.Event, expect *eventlog.Seq) (eventlog
 		known, found := l.known[events[i].ID]
 		return known, found, nil
 	})
+	if err != nil {
+		return a, err
+	}
+	applied := l.head.Clone()
 	for _, f := range a.Fresh {
-		l.head = f.Head
+		applied.Apply(f.Event.Seq, f.Change)
 		l.known[f.Event.ID] = eventlog.Known{Seq: f.Event.Seq, Digest: f.Digest, Tokens: f.Event.Tokens}
 	}
-	return a, err
+	if diff := cmp.Diff(a.Head, applied, cmpopts.EquateEmpty()); diff != "" {
+		return a, fmt.Errorf("the changes lead elsewhere than the batch (-batch +changes):\n%s", diff)
+	}
+	l.head = a.Head
+	return a, nil
 }
 
 func newHeldLog(ids ...string) *heldLog {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -198,7 +199,7 @@ func (s *SessionBuilder) push(e Entry) {
 	}
 	s.session.Events = append(s.session.Events, event)
 	if extra := len(s.open) - eventlog.MaxOpenCalls; extra > 0 {
-		s.open = append([]openCall(nil), s.open[extra:]...)
+		s.open = slices.Delete(s.open, 0, extra)
 	}
 }
 

@@ -75,6 +75,7 @@ func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedB
 		}
 	}
 	at := target.at
+	at.head = at.head.Clone() // it is changed in place, and the append may fail
 	at.update = b.Time.UTC().Round(0)
 	for _, f := range admission.Fresh {
 		if at, err = putEvent(batch, target.own(), at, f, encoded[f.Index]); err != nil {
@@ -138,18 +139,23 @@ func putSession(batch *pebble.Batch, r *record) error {
 	return nil
 }
 
-// putEvent writes an event and its index and returns the state behind it.
+// putEvent writes an event and its index and returns the state behind it. It changes the
+// open calls of at in place.
 func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
-	next := at
-	next.head = f.Head
-	next.bytes += eventlog.Size(f.Event)
+	first := at.head.Seq == own.base
+	at.head.Apply(f.Event.Seq, f.Change)
+	at.bytes += eventlog.Size(f.Event)
 
 	var space [256]byte
-	complete := at.head.Seq == own.base || len(e.body) >= completeFrom
-	head := appendHead(space[:0], at.head, &next, complete)
-	op := batch.SetDeferred(eventKeySize, recordSize(e.body, head))
+	complete := first || at.completeAfter(len(e.body))
+	head := appendHead(space[:0], &at, f.Change, complete)
+	size := recordSize(e.body, head)
+	if at.since += size; complete {
+		at.since = 0
+	}
+	op := batch.SetDeferred(eventKeySize, size)
 	appendEventKey(op.Key[:0], own.segment, f.Event.Seq)
-	next.chain = putRecord(op.Key, op.Value, e.body, head, at.chain)
+	at.chain = putRecord(op.Key, op.Value, e.body, head, at.chain)
 	if err := op.Finish(); err != nil {
 		return state{}, err
 	}
@@ -158,5 +164,5 @@ func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e 
 	index := appendBytes(appendInt(space[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
 	indexKey := append(appendKindPrefix(key[:0], own.segment, keyIndex), e.idHash[:]...)
 	putFrame(indexKey, keyIndex, index)
-	return next, batch.Set(indexKey, index, nil)
+	return at, batch.Set(indexKey, index, nil)
 }

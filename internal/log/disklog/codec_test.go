@@ -13,6 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 )
@@ -21,7 +23,7 @@ import (
 // turns are known.
 func storedEvent(key []byte, e eventlog.Event) []byte {
 	next := state{head: eventlog.Head{Seq: e.Seq, Turns: e.Turn}}
-	event, head := appendEvent(nil, e), appendHead(nil, eventlog.Head{}, &next, true)
+	event, head := appendEvent(nil, e), appendHead(nil, &next, eventlog.HeadChange{}, true)
 	record := make([]byte, recordSize(event, head))
 	putRecord(key, record, event, head, [32]byte{})
 	return record
@@ -74,52 +76,93 @@ func TestChainIsTheEndOfTheRecord(t *testing.T) {
 // calls are open.
 func TestHeadsSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		before := state{head: eventlog.Head{Seq: eventlog.Seq(rapid.Uint64Range(0, 99).Draw(rt, "base"))}}
-		var open []eventlog.OpenCall
-		partial := 0
+		at := state{head: eventlog.Head{Seq: eventlog.Seq(rapid.Uint64Range(0, 99).Draw(rt, "base"))}}
+		var told state
 		for i := range rapid.IntRange(1, 80).Draw(rt, "events") {
-			next := before
-			next.head.Seq++
-			next.head.OpenCalls = slices.Clone(before.head.OpenCalls)
-			for len(next.head.OpenCalls) > 0 && rapid.IntRange(0, 2).Draw(rt, "close") == 0 {
-				at := rapid.IntRange(0, len(next.head.OpenCalls)-1).Draw(rt, "which")
-				next.head.OpenCalls = slices.Delete(next.head.OpenCalls, at, at+1)
+			change := eventlog.HeadChange{Turns: uint32(i)}
+			for _, c := range at.head.OpenCalls {
+				if rapid.IntRange(0, 9).Draw(rt, "close") == 0 {
+					change.Closed = append(change.Closed, c.CallID)
+				}
 			}
 			for j := range rapid.IntRange(0, 3).Draw(rt, "open") {
 				id := string(rune('a'+i%26)) + string(rune('a'+i/26)) + string(rune('0'+j))
-				if rapid.IntRange(0, 5).Draw(rt, "reuse") == 0 && len(next.head.OpenCalls) > 0 && next.head.OpenCalls[0].Seq < next.head.Seq {
-					// An interrupted call's id is used again.
-					id = next.head.OpenCalls[0].CallID
-					next.head.OpenCalls = slices.Delete(next.head.OpenCalls, 0, 1)
+				if j == 0 && len(change.Closed) > 0 && rapid.Bool().Draw(rt, "reuse") {
+					id = change.Closed[0] // an interrupted call's id is used again
 				}
-				next.head.OpenCalls = append(next.head.OpenCalls, eventlog.OpenCall{CallID: id, Seq: next.head.Seq, GroupID: rapid.SampledFrom([]string{"", "g"}).Draw(rt, "group")})
+				change.Opened = append(change.Opened, eventlog.OpenCall{CallID: id, Seq: at.head.Seq + 1, GroupID: rapid.SampledFrom([]string{"", "g"}).Draw(rt, "group")})
 			}
-			next.bytes += rapid.Uint64Range(0, 1<<40).Draw(rt, "bytes")
-			next.update = logtest.GenTime().Draw(rt, "time")
-			key := eventKey(1, next.head.Seq)
-			event := appendEvent(nil, logtest.Say("x"))
-			head := appendHead(nil, before.head, &next, i == 0)
+			before := at.chain
+			at.head.Apply(at.head.Seq+1, change)
+			at.bytes += rapid.Uint64Range(0, 1<<40).Draw(rt, "bytes")
+			at.update = logtest.GenTime().Draw(rt, "time")
+			key := eventKey(1, at.head.Seq)
+			event := appendEvent(nil, logtest.Say(strings.Repeat("x", rapid.SampledFrom([]int{1, completeEvery / 4}).Draw(rt, "size"))))
+			complete := i == 0 || at.completeAfter(len(event))
+			head := appendHead(nil, &at, change, complete)
 			record := make([]byte, recordSize(event, head))
-			next.chain = putRecord(key, record, event, head, before.chain)
+			if at.since += len(record); complete {
+				at.since = 0
+			}
+			at.chain = putRecord(key, record, event, head, before)
 			m, err := headIn(key, record)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if partial++; m.GetComplete() {
-				partial = 0
+			told.applyHead(at.head.Seq, m, len(record))
+			if !told.update.Equal(at.update) {
+				rt.Fatalf("updated %v, want %v", told.update, at.update)
 			}
-			if partial >= completeEvery {
-				rt.Fatalf("%d heads in a row are partial", partial)
+			told.update = at.update
+			if diff := cmp.Diff(at, told, cmp.AllowUnexported(state{}), cmpopts.EquateEmpty()); diff != "" {
+				rt.Fatalf("(-want +got):\n%s", diff)
 			}
-			open = applyHead(open, next.head.Seq, m)
-			got := stateOf(next.head.Seq, m, open, partial)
-			if got.bytes != next.bytes || got.chain != next.chain || !got.update.Equal(next.update) || got.partial != next.partial ||
-				got.head.Seq != next.head.Seq || !slices.Equal(got.head.OpenCalls, next.head.OpenCalls) {
-				rt.Fatalf("got %+v, want %+v", got, next)
+			if at.since > completeEvery+len(record) {
+				rt.Fatalf("%d bytes follow the last complete head", at.since)
 			}
-			before = next
 		}
 	})
+}
+
+// TestHeadsAreSmall stores events while as many calls are open as a log remembers, with
+// ids as long as clients may send: the heads take little more than the events.
+func TestHeadsAreSmall(t *testing.T) {
+	long := strings.Repeat("i", 500)
+	for name, tell := range map[string]func(i int) eventlog.HeadChange{
+		"calls that nothing answers": func(i int) eventlog.HeadChange {
+			c := eventlog.HeadChange{Opened: []eventlog.OpenCall{{CallID: fmt.Sprint(long, i), Seq: eventlog.Seq(i + 1), GroupID: long}}}
+			if i >= eventlog.MaxOpenCalls {
+				c.Closed = []string{fmt.Sprint(long, i-eventlog.MaxOpenCalls)}
+			}
+			return c
+		},
+		"small events after them": func(i int) eventlog.HeadChange {
+			if i >= eventlog.MaxOpenCalls {
+				return eventlog.HeadChange{}
+			}
+			return eventlog.HeadChange{Opened: []eventlog.OpenCall{{CallID: fmt.Sprint(long, i), Seq: eventlog.Seq(i + 1), GroupID: long}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var at state
+			events, heads, changes, largest := 0, 0, 0, 0
+			for i := range 20 * eventlog.MaxOpenCalls {
+				change := tell(i)
+				at.head.Apply(eventlog.Seq(i+1), change)
+				event := appendEvent(nil, logtest.Say("x"))
+				complete := i == 0 || at.completeAfter(len(event))
+				alone := len(appendHead(nil, &at, change, false))
+				head := appendHead(nil, &at, change, complete)
+				if at.since += recordSize(event, head); complete {
+					at.since = 0
+				}
+				events, heads, changes, largest = events+len(event), heads+len(head), changes+alone, max(largest, len(head))
+			}
+			if most := 2*(events+changes) + largest; heads > most {
+				t.Errorf("the heads take %d bytes; the events take %d and what they change %d", heads, events, changes)
+			}
+		})
+	}
 }
 
 func TestSessionsSurviveEncoding(t *testing.T) {
@@ -257,7 +300,8 @@ func FuzzDecodeHead(f *testing.F) {
 	fuzzDecode(f, keyEvent, key, func(value []byte) error {
 		m, err := headIn(key, value)
 		if err == nil {
-			stateOf(5, m, applyHead([]eventlog.OpenCall{{CallID: "c"}}, 5, m), 0)
+			at := state{head: eventlog.Head{Seq: 4, OpenCalls: []eventlog.OpenCall{{CallID: "c"}}}}
+			at.applyHead(5, m, len(value))
 		}
 		return err
 	}, &storagev1.Event{EventId: "e", Head: &storagev1.Head{

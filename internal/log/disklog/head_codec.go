@@ -2,7 +2,6 @@ package disklog
 
 import (
 	"crypto/sha256"
-	"slices"
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -14,11 +13,10 @@ import (
 const (
 	// completeUpTo is how many open calls are written in full with every head.
 	completeUpTo = 16
-	// completeEvery is how many heads in a row may say only what changed.
-	completeEvery = 32
-	// completeFrom is the size from which an event's head is complete: what leads
-	// to a head must be quick to read.
-	completeFrom = 64 << 10
+	// completeEvery is how many bytes of records follow a complete head before the next
+	// one: what leads to a head must be quick to read. Where the open calls take more, as
+	// many follow, so that complete heads take no more room than the rest.
+	completeEvery = 64 << 10
 
 	headField = 15 // of storagev1.Event
 	// chainSize is what the chain adds to a head: tag, length and hash.
@@ -31,43 +29,49 @@ type state struct {
 	bytes  uint64
 	update time.Time
 	chain  [sha256.Size]byte
-	// partial counts the heads since the last complete one.
-	partial int
+	// since is the size of the records after the last complete head.
+	since int
 }
 
-// appendHead encodes next, the state behind an event, for whoever knows before,
-// as a storagev1.Head without the chain. complete is whether it must tell all.
-func appendHead(b []byte, before eventlog.Head, next *state, complete bool) []byte {
+// completeAfter reports whether the head of a record of so many bytes must be complete.
+func (s *state) completeAfter(record int) bool {
+	if len(s.head.OpenCalls) <= completeUpTo {
+		return true
+	}
+	due := s.since + record
+	if due < completeEvery {
+		return false
+	}
+	calls := 0
+	for _, c := range s.head.OpenCalls {
+		calls += openCallOverhead + len(c.CallID) + len(c.GroupID)
+	}
+	return due >= calls
+}
+
+// openCallOverhead is about what an open call takes beside its ids.
+const openCallOverhead = 12
+
+// appendHead encodes next, the state behind an event, as a storagev1.Head without the
+// chain: in full if it is to be complete, else with what the event changed alone.
+func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool) []byte {
 	b = appendInt(b, 1, uint64(next.head.Turns))
 	b = appendString(b, 2, next.head.LastGroup)
 	b = appendInt(b, 3, next.bytes)
 	b = appendInt(b, 4, uint64(next.update.Unix()))
 	b = appendInt(b, 5, uint64(next.update.Nanosecond()))
 
-	open := next.head.OpenCalls
-	if complete || len(open) <= completeUpTo || next.partial+1 >= completeEvery {
-		next.partial = 0
+	if complete {
 		b = appendBool(b, 6, true)
-		for _, c := range open {
+		for _, c := range next.head.OpenCalls {
 			b = appendOpenCall(b, c, c.Seq)
 		}
 		return b
 	}
-	next.partial++
-	// Calls close anywhere in the list; new ones come last.
-	kept := 0
-	var closed []string
-	for _, c := range before.OpenCalls {
-		if kept < len(open) && open[kept] == c {
-			kept++
-			continue
-		}
-		closed = append(closed, c.CallID)
-	}
-	for _, c := range open[kept:] {
+	for _, c := range change.Opened {
 		b = appendOpenCall(b, c, 0)
 	}
-	for _, id := range closed {
+	for _, id := range change.Closed {
 		b = appendElement(b, 8, id)
 	}
 	return b
@@ -146,37 +150,23 @@ func checkHead(key []byte, m *storagev1.Head) error {
 	return nil
 }
 
-// applyHead is the inverse of appendHead: the open calls behind seq, from those
-// before it.
-func applyHead(before []eventlog.OpenCall, seq eventlog.Seq, m *storagev1.Head) []eventlog.OpenCall {
+// applyHead moves the state past the event at seq as its head says, in place. size is that
+// of the event's record.
+func (s *state) applyHead(seq eventlog.Seq, m *storagev1.Head, size int) {
+	s.since += size
 	if m.GetComplete() {
-		before = nil
+		s.head.OpenCalls, s.since = nil, 0
 	}
-	open := make([]eventlog.OpenCall, 0, len(before)+len(m.GetOpened()))
-	for _, c := range before {
-		if !slices.Contains(m.GetClosed(), c.CallID) {
-			open = append(open, c)
-		}
-	}
-	for _, c := range m.GetOpened() {
-		made := eventlog.Seq(c.GetSeq())
+	c := eventlog.HeadChange{Turns: m.GetTurns(), LastGroup: m.GetLastGroup(), Closed: m.GetClosed()}
+	for _, o := range m.GetOpened() {
+		made := eventlog.Seq(o.GetSeq())
 		if made == 0 {
 			made = seq
 		}
-		open = append(open, eventlog.OpenCall{CallID: c.GetCallId(), Seq: made, GroupID: c.GetGroupId()})
+		c.Opened = append(c.Opened, eventlog.OpenCall{CallID: o.GetCallId(), Seq: made, GroupID: o.GetGroupId()})
 	}
-	return open
-}
-
-// stateOf is the state that a head describes, given the open calls behind it and
-// how many partial heads led there.
-func stateOf(seq eventlog.Seq, m *storagev1.Head, open []eventlog.OpenCall, partial int) state {
-	s := state{
-		head:    eventlog.Head{Seq: seq, Turns: m.GetTurns(), LastGroup: m.GetLastGroup(), OpenCalls: open},
-		bytes:   m.GetLogBytes(),
-		update:  time.Unix(m.GetUpdateSeconds(), int64(m.GetUpdateNanos())).UTC(),
-		partial: partial,
-	}
+	s.head.Apply(seq, c)
+	s.bytes = m.GetLogBytes()
+	s.update = time.Unix(m.GetUpdateSeconds(), int64(m.GetUpdateNanos())).UTC()
 	copy(s.chain[:], m.GetChain())
-	return s
 }

@@ -21,7 +21,7 @@ func (s *Store) newestState(r *record) (state, error) {
 		}
 		// The session's life begins with its creation, not with its past.
 		at.update = r.info.CreateTime
-		at.partial = 0
+		at.since = 0
 	}
 	return at, nil
 }
@@ -62,45 +62,37 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	defer it.Close()
 
 	// Back to the last complete head, then forward again.
-	var partials []*storagev1.Head
-	var newest eventlog.Seq
+	type storedHead struct {
+		*storagev1.Head
+		seq  eventlog.Seq
+		size int
+	}
+	var heads []storedHead
 	for ok := it.Last(); ok; ok = it.Prev() {
-		m, err := s.headUnder(it)
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return state{}, false, s.fail(describeKey(it.Key()), err)
+		}
+		m, err := headIn(it.Key(), value)
 		if err != nil {
 			return state{}, false, err
 		}
-		if newest == 0 {
-			newest = keySeq(it.Key())
-		}
-		partials = append(partials, m)
+		heads = append(heads, storedHead{m, keySeq(it.Key()), len(value)})
 		if m.GetComplete() {
 			break
-		}
-		if len(partials) > completeEvery {
-			return state{}, false, &eventlog.CorruptError{What: describeKey(it.Key()), Reason: "too many partial heads precede it"}
 		}
 	}
 	if err := it.Error(); err != nil {
 		return state{}, false, s.fail("events", err)
 	}
-	if len(partials) == 0 {
+	if len(heads) == 0 {
 		return state{}, false, nil
 	}
-	if !partials[len(partials)-1].GetComplete() {
-		return state{}, false, &eventlog.CorruptError{What: describeKey(eventKey(l.segment, newest)), Reason: "no complete head precedes it"}
+	if !heads[len(heads)-1].GetComplete() {
+		return state{}, false, &eventlog.CorruptError{What: describeKey(eventKey(l.segment, heads[0].seq)), Reason: "no complete head precedes it"}
 	}
-	var open []eventlog.OpenCall
-	for i, m := range slices.Backward(partials) {
-		open = applyHead(open, newest-eventlog.Seq(i), m)
+	for _, h := range slices.Backward(heads) {
+		at.applyHead(h.seq, h.Head, h.size)
 	}
-	return stateOf(newest, partials[0], open, len(partials)-1), true, nil
-}
-
-// headUnder reads the head of the event that an iterator stands on.
-func (s *Store) headUnder(it *pebble.Iterator) (*storagev1.Head, error) {
-	value, err := it.ValueAndErr()
-	if err != nil {
-		return nil, s.fail(describeKey(it.Key()), err)
-	}
-	return headIn(it.Key(), value)
+	return at, true, nil
 }

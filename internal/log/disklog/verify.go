@@ -57,7 +57,7 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		return at, s.fail("events", err)
 	}
 	defer it.Close()
-	var open []eventlog.OpenCall
+	told := at
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := ctx.Err(); err != nil {
 			return at, err
@@ -69,7 +69,7 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		if err != nil {
 			return at, s.fail(describeKey(it.Key()), err)
 		}
-		if at, open, err = s.verifyEvent(l, at, open, it.Key(), value); err != nil {
+		if at, err = s.verifyEvent(l, at, &told, it.Key(), value); err != nil {
 			return at, err
 		}
 	}
@@ -82,16 +82,15 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
-// verifyEvent checks an event and its head and returns the state behind it. open
-// is what the heads before it say of open calls; it returns what they say with
-// this one.
-func (s *Store) verifyEvent(l link, at state, open []eventlog.OpenCall, key, value []byte) (state, []eventlog.OpenCall, error) {
-	corrupt := func(reason string) (state, []eventlog.OpenCall, error) {
-		return at, nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
+// verifyEvent checks an event and its head and returns the state behind it. told is what
+// the stored heads say, which goes on past this one.
+func (s *Store) verifyEvent(l link, at state, told *state, key, value []byte) (state, error) {
+	corrupt := func(reason string) (state, error) {
+		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
 	}
 	e, m, err := decodeRecord(key, value)
 	if err != nil {
-		return at, nil, err
+		return at, err
 	}
 	head, _, err := at.head.Admit([]eventlog.Event{e})
 	if err != nil {
@@ -100,18 +99,18 @@ func (s *Store) verifyEvent(l link, at state, open []eventlog.OpenCall, key, val
 	if at.head.Seq == l.base && !m.GetComplete() {
 		return corrupt("it is the segment's first and its head is not complete")
 	}
-	open = applyHead(open, e.Seq, m)
-	stored := stateOf(e.Seq, m, open, 0)
+	told.applyHead(e.Seq, m, len(value))
 	covered := value[frameSize : len(value)-len(at.chain)]
 	switch {
-	case chainOver(at.chain, covered) != stored.chain || !bytes.HasSuffix(value, stored.chain[:]):
+	case chainOver(at.chain, covered) != told.chain || !bytes.HasSuffix(value, told.chain[:]):
 		return corrupt("the hash chain breaks: it, or an event before it, is not what was written")
-	case stored.head.Turns != head.Turns || stored.head.LastGroup != head.LastGroup ||
-		stored.bytes != at.bytes+eventlog.Size(e) || !slices.Equal(open, head.OpenCalls):
+	case told.head.Turns != head.Turns || told.head.LastGroup != head.LastGroup ||
+		told.bytes != at.bytes+eventlog.Size(e) || !slices.Equal(told.head.OpenCalls, head.OpenCalls):
 		return corrupt("its head does not follow from the events")
 	}
-	stored.head = head
-	return stored, open, s.verifyIndex(l, e)
+	at = *told
+	at.head = head
+	return at, s.verifyIndex(l, e)
 }
 
 func (s *Store) verifyIndex(l link, e eventlog.Event) error {

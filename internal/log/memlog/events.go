@@ -87,10 +87,10 @@ func (s *session) extend(a eventlog.Admission, now time.Time) {
 	own := s.own()
 	for _, f := range a.Fresh {
 		s.bytes += eventlog.Size(f.Event)
-		s.head = f.Head
-		own.records = append(own.records, record{event: f.Event, digest: f.Digest, head: f.Head, bytes: s.bytes})
+		own.records = append(own.records, record{event: f.Event, digest: f.Digest, change: f.Change, bytes: s.bytes})
 		own.seqs[f.Event.ID] = f.Event.Seq
 	}
+	s.head = a.Head
 	s.info.UpdateTime = now
 	close(s.moved)
 	s.moved = make(chan struct{})

@@ -26,7 +26,7 @@ type segment struct {
 type record struct {
 	event  eventlog.Event
 	digest [sha256.Size]byte
-	head   eventlog.Head
+	change eventlog.HeadChange
 	bytes  uint64 // of the log up to this event
 }
 

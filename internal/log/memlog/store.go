@@ -81,14 +81,18 @@ func (s *session) describe() eventlog.Session {
 
 func (s *session) own() *segment { return s.chain[len(s.chain)-1].segment }
 
-// record returns the record of an event that the session has.
-func (s *session) record(seq eventlog.Seq) record {
+// upTo returns the head behind an event that the session has, and the log's size up to it.
+func (s *session) upTo(seq eventlog.Seq) (head eventlog.Head, size uint64) {
+	if seq == s.head.Seq {
+		return s.head, s.bytes
+	}
 	for _, l := range s.chain {
-		if found := l.slice(seq, seq); len(found) == 1 {
-			return found[0]
+		for _, r := range l.slice(1, seq) {
+			head.Apply(r.event.Seq, r.change)
+			size = r.bytes
 		}
 	}
-	return record{}
+	return head, size
 }
 
 // CreateSession makes an empty session.
@@ -178,8 +182,8 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 			}
 		}
 	}
-	at := parent.record(r.At)
-	return s.add(info, chain, at.head, at.bytes).describe(), nil
+	head, size := parent.upTo(r.At)
+	return s.add(info, chain, head, size).describe(), nil
 }
 
 // DeleteSession forgets a session and what no fork shares of it.
