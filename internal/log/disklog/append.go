@@ -94,6 +94,7 @@ func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedB
 			target.ids.add(encoded[f.Index].idHash)
 		}
 	}
+	target.weigh()
 	if created {
 		sl.session.Store(target)
 	}

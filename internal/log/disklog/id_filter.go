@@ -34,6 +34,18 @@ func (f *idFilter) add(hash idHash) {
 	}
 }
 
+// bytes is how much memory the filter takes; nil takes none.
+func (f *idFilter) bytes() int {
+	if f == nil {
+		return 0
+	}
+	n := 0
+	for _, l := range f.layers {
+		n += 8 * len(l.bits)
+	}
+	return n
+}
+
 // mayHold reports false only for a hash that was never added.
 func (f *idFilter) mayHold(hash idHash) bool {
 	bits := probes(hash)

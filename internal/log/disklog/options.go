@@ -26,6 +26,9 @@ type Options struct {
 	// IdleSessions is how many sessions are remembered that nobody uses just now;
 	// 0 is 1024.
 	IdleSessions int
+	// IdleBytes is how much their settings, labels, open calls and ids may take in
+	// memory, with those of sessions in use; 0 is 16 MiB.
+	IdleBytes int64
 
 	// private says that the files are on the machine's disk, where other users are.
 	private bool
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IdleSessions == 0 {
 		o.IdleSessions = 1024
+	}
+	if o.IdleBytes == 0 {
+		o.IdleBytes = 16 << 20
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -19,6 +20,8 @@ type session struct {
 	last   *commit
 	ids    *idFilter // of the own segment; nil until it is filled
 	looks  int       // how often it was missed
+	// weight is about how many bytes the session takes in memory.
+	weight atomic.Int64
 
 	// lastPut is the newest commit of an artifact. It is set before the artifact
 	// can be read.
@@ -41,7 +44,21 @@ func newSession(r *record, at state) *session {
 	if at.head.Seq == r.own().base {
 		s.ids = &idFilter{}
 	}
+	s.weigh()
 	return s
+}
+
+// weigh counts what the session takes. The slot's mu is held, or nobody else knows the
+// session.
+func (s *session) weigh() {
+	n := len(s.info.Settings) + s.ids.bytes()
+	for k, v := range s.info.Labels {
+		n += len(k) + len(v)
+	}
+	for _, c := range s.at.head.OpenCalls {
+		n += int(unsafe.Sizeof(c)) + len(c.CallID) + len(c.GroupID)
+	}
+	s.weight.Store(int64(n))
 }
 
 // publish shows the log up to a state that is durable.

@@ -22,6 +22,7 @@ type slot struct {
 	session atomic.Pointer[session]
 
 	users int           // guarded by Store.mu
+	held  int64         // the session's share in Store.held, guarded by Store.mu
 	place *list.Element // in Store.recent, guarded by Store.mu
 }
 
@@ -72,13 +73,17 @@ func (s *Store) release(sl *slot) {
 	if sl.users--; sl.users > 0 {
 		return
 	}
-	if sl.session.Load() == nil {
+	kept := sl.session.Load()
+	if kept == nil {
 		s.drop(sl)
 		return
 	}
+	weight := kept.weight.Load()
+	s.held += weight - sl.held
+	sl.held = weight
 	// A few at a time: those in use, which stay, may be many.
 	for range 4 {
-		if s.recent.Len() <= s.opts.IdleSessions {
+		if s.recent.Len() <= s.opts.IdleSessions && s.held <= s.opts.IdleBytes {
 			return
 		}
 		oldest := s.recent.Front().Value.(*slot)
@@ -94,6 +99,8 @@ func (s *Store) release(sl *slot) {
 func (s *Store) drop(sl *slot) {
 	s.recent.Remove(sl.place)
 	delete(s.slots, sl.id)
+	s.held -= sl.held
+	sl.held = 0
 }
 
 // find returns a session that can be seen, with its slot, which is the caller's

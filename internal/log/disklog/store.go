@@ -39,6 +39,7 @@ type Store struct {
 	mu     sync.Mutex
 	slots  map[string]*slot
 	recent *list.List // of all slots, the least recently used in front
+	held   int64      // bytes of their sessions, as far as they were released once
 
 	// deleting serialises deletions, which look at who shares a segment.
 	deleting sync.Mutex
