@@ -28,6 +28,7 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 	if err != nil {
 		return nil, "", err
 	}
+	r.State = p.window.digests.decided.shown(r.State, r.View)
 	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
 	switch ask.Strategy {
 	case Mask:
@@ -202,8 +203,8 @@ func (p *Pipeline) spares() string {
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
 	standing := d.window.digests.decided
 	out := &eventlog.Decision{}
-	if text.ID == "" && v.digest.Through < s.CollapsedThrough {
-		s = standing.alone(s) // the run did not leave: its record would be larger
+	if text.ID == "" {
+		s = standing.shown(s, v)
 	}
 	if s.CollapsedThrough > 0 {
 		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for nothing is one budget's last resort

@@ -124,6 +124,15 @@ func (d *Decided) alone(s State) State {
 	return s
 }
 
+// shown is a state without a run that a view does not show: one whose record would be
+// larger than what it stands for.
+func (d *Decided) shown(s State, v View) State {
+	if v.digest.Through < s.CollapsedThrough {
+		return d.alone(s)
+	}
+	return s
+}
+
 // over is a state that shows no more than what was decided leaves.
 func (d *Decided) over(s State, known summaries) State {
 	switch {

@@ -44,8 +44,8 @@ func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step)
 				newest[k] = call
 				continue
 			}
-			if g.Anchor || g.Human > 0 {
-				continue // it may stay when the later one leaves
+			if g.outlasts() {
+				continue // the later one may leave before it
 			}
 			e.Stub(i, call, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
 		}

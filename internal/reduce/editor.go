@@ -186,6 +186,9 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	return true
 }
 
+// outlasts reports whether the group may stay when groups after it leave.
+func (g *Group) outlasts() bool { return g.Anchor || g.Human > 0 }
+
 // collapses reports whether the group may leave with a run that ends at through.
 func (g *Group) collapses(through eventlog.Seq) bool {
 	return g.First <= through && !g.Anchor && !g.Pinned

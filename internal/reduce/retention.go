@@ -58,7 +58,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 			seen[call.Name]++
 			rule := r.rules.rule(call.Name)
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
-			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last
+			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may leave before it
 			if !tooOld && !tooMany {
 				continue
 			}

@@ -133,6 +133,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	if err != nil {
 		return Span{}, Summary{}, err.Error()
 	}
+	r.State = p.window.digests.decided.shown(r.State, r.View)
 	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
 	standing := p.window.digests.known(r.State.Summary)
 	all := p.boundary(p.window.spared(r.View))

@@ -28,7 +28,8 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue
 		}
-		if g.Sealed && (i >= loop || g.SealedBy() != provider.Anthropic) {
+		// The user's message that ends its loop may leave before a group that outlasts it.
+		if g.Sealed && (i >= loop || g.outlasts() || g.SealedBy() != provider.Anthropic) {
 			sealed++
 			continue
 		}
