@@ -45,19 +45,21 @@ type digests struct {
 // unless it is larger than what it stands for. What callers decided leaves in any case.
 // It does not look at the groups of the run again.
 func (d *digests) resume(s State) View {
-	if v, ok := d.collapse(s); ok {
+	v, ok := d.collapse(s)
+	if ok && (v.digest.Tokens < v.digest.RawTokens || s.CollapsedThrough <= d.decided.through()) {
 		return v
 	}
 	if d.decided.through() > 0 {
-		if v, ok := d.collapse(d.decided.alone(s)); ok {
+		if least, left := d.collapse(d.decided.alone(s)); left && (!ok || least.Tokens() <= v.Tokens()) {
+			return least
+		} else if left {
 			return v
 		}
 	}
 	return NewView(d.gauge, d.groups)
 }
 
-// collapse returns the view after a run, and false where nothing leaves or it would not
-// become smaller and need not.
+// collapse returns the view after a run, and false where nothing leaves.
 func (d *digests) collapse(s State) (View, bool) {
 	m := d.memo(s)
 	digest := m.left
@@ -66,7 +68,7 @@ func (d *digests) collapse(s State) (View, bool) {
 	}
 	through := m.key.through
 	digest.Through, digest.Text, digest.Tokens = through, m.text, m.tokens
-	if digest.Groups == 0 || digest.Tokens >= digest.RawTokens && through > d.decided.through() {
+	if digest.Groups == 0 {
 		return View{}, false
 	}
 	v := NewView(d.gauge, slices.Concat(inOrder(m.front, m.stay), d.groups[m.next:]))
