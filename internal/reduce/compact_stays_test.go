@@ -1,0 +1,90 @@
+package reduce_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
+)
+
+func (s *session) say(t *testing.T, lines string) {
+	t.Helper()
+	events, err := reducetest.ParseEvents(lines, int(s.conv.Head())+1)
+	if err == nil {
+		err = s.append(events...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *session) decide(t *testing.T, d *eventlog.Decision) {
+	t.Helper()
+	if err := s.append(eventlog.Event{ID: "decision " + strings.Repeat("i", int(s.conv.Head())), Body: &eventlog.Compaction{Decision: d}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shows reports whether the group that begins at an event is shown to a reader who has
+// decided nothing.
+func (s *session) shows(t *testing.T, first eventlog.Seq) bool {
+	t.Helper()
+	got, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: 100_000}, reduce.State{}, reduce.Ask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(got.View.Groups(), func(g *reduce.Group) bool { return g.First == first })
+}
+
+const twoTurns = "assistant: @80 work\nassistant: @80 more work"
+
+// What stands at the front while no human has spoken is no part of what a compaction lets
+// leave, and stays when a human takes its place there.
+func TestWhatStandsOutlivesACompaction(t *testing.T) {
+	s := newSession()
+	s.say(t, "user (standing=AGENTS.md): Use tabs.\n"+twoTurns)
+	if s.compact(t, reduce.DefaultPolicy(), budget.Budget{Target: 100_000}, reduce.Ask{Strategy: reduce.Drop, KeepLastTurns: 1}, "") == nil {
+		t.Fatal("nothing was compacted")
+	}
+	s.say(t, "user: Fix the parser.")
+	if !s.shows(t, 1) || s.shows(t, 2) {
+		t.Errorf("what stands is shown: %v; what left: %v", s.shows(t, 1), s.shows(t, 2))
+	}
+}
+
+// What a human says after a compaction stays, also as a late part of a group that left,
+// and beside a later compaction that keeps it.
+func TestWhatIsSaidAfterACompactionStays(t *testing.T) {
+	s := newSession()
+	s.say(t, "user: Fix the parser.\nuser (group=g): Only view.go.\n"+twoTurns+"\nuser: Go on.")
+	s.decide(t, &eventlog.Decision{Through: 4, DigestTokens: 10_000})
+	if s.shows(t, 2) {
+		t.Error("what left is shown")
+	}
+	s.say(t, "user (group=g): And use tabs.")
+	if !s.shows(t, 2) {
+		t.Error("the newest words of a human left by a compaction before them")
+	}
+	s.decide(t, &eventlog.Decision{Through: 5, DigestTokens: 10_000, Kept: []eventlog.Seq{2, 3}})
+	if !s.shows(t, 2) || s.shows(t, 3) {
+		t.Errorf("what was kept is shown: %v; what had left before: %v", s.shows(t, 2), s.shows(t, 3))
+	}
+}
+
+// Masks add up whatever each compaction lists.
+func TestMasksAddUp(t *testing.T) {
+	s := newSession()
+	s.say(t, "user: Fix the parser.")
+	for seq := range eventlog.Seq(3) {
+		s.decide(t, &eventlog.Decision{Masked: []eventlog.Place{{Seq: seq + 1}}})
+	}
+	for seq := range eventlog.Seq(3) {
+		if !s.conv.Decided().Masks(eventlog.Place{Seq: seq + 1}) {
+			t.Errorf("the result at %d is shown again", seq+1)
+		}
+	}
+}
