@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // compact has a caller compact the session now, and returns what was decided; nil where
@@ -55,7 +56,7 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	}
 	settles := s.state.CollapsedThrough > 0 && after.Tokens() == before.Tokens()
 	if ask.Strategy != reduce.Summarize && after.Tokens() >= before.Tokens() && !settles {
-		t.Fatalf("%s made %d tokens of %d: %+v", ask.Strategy, after.Tokens(), before.Tokens(), c.Decision)
+		t.Fatalf("%s made %d tokens of %d: %+v\nfrom %+v\n%s\nto\n%s", ask.Strategy, after.Tokens(), before.Tokens(), c.Decision, s.state, linesOf(reducetest.Show(before)), linesOf(reducetest.Show(after)))
 	}
 	s.checkSpared(t, p, ask, before, after)
 	if err := s.append(eventlog.Event{ID: fmt.Sprintf("compaction-%d", s.conv.Head()), Body: c}); err != nil {
