@@ -81,6 +81,7 @@ impl Agent {
                 session_id: self.session.clone(),
                 events: events.clone(),
                 expected_head: Some(self.head),
+                ..Default::default()
             };
             let failure = match self.client.append_events(request).await {
                 Ok(response) => {
@@ -122,7 +123,7 @@ impl Agent {
         let request = AppendEventsRequest {
             session_id: self.session.clone(),
             events: vec![said("", Role::User, vec![text(what)])],
-            expected_head: None,
+            ..Default::default()
         };
         self.client.append_events(request).await?;
         Ok(())

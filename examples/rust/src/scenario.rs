@@ -113,7 +113,7 @@ impl Player {
         let request = AppendEventsRequest {
             session_id: self.session.clone(),
             events,
-            expected_head: None,
+            ..Default::default()
         };
         let receipts = self
             .client
