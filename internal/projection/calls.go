@@ -50,6 +50,9 @@ func (r *readCalls) read(v reduce.View) []*groupCalls {
 	all := make([]*groupCalls, v.Len())
 	next := make(map[*reduce.Group]*groupCalls, v.Len())
 	for i := range all {
+		if v.Ended() != nil {
+			break
+		}
 		g := v.Group(i)
 		if len(g.Calls) == 0 {
 			continue

@@ -24,6 +24,9 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 	successes := successesOf(v, calls)
 	open := 0
 	for i := range v.Len() - p.options.keepLast(defaultKeepLast) {
+		if v.Ended() != nil {
+			break
+		}
 		if calls[i] == nil || len(calls[i].failed) == 0 || !may(v, i) {
 			continue
 		}
@@ -60,6 +63,9 @@ func successesOf(v reduce.View, calls []*groupCalls) map[string]eventlog.Seq {
 		return newest
 	}
 	for i, c := range calls {
+		if v.Ended() != nil {
+			break
+		}
 		if c == nil || c.good == 0 {
 			continue
 		}

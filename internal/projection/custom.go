@@ -35,6 +35,9 @@ func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
 		safety: newSafety(v, c.options),
 	}
 	for i := range v.Len() {
+		if v.Ended() != nil {
+			return Applied{View: v, State: before}
+		}
 		run.visit(i)
 	}
 	c.known.prune(v)

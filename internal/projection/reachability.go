@@ -73,14 +73,21 @@ func (o Options) Lasting() Options {
 func (p *reachability) Apply(v reduce.View, turns uint32, before State) Applied {
 	p.index.mu.Lock()
 	defer p.index.mu.Unlock()
+	held := p.index.follow(v)
+	if v.Ended() != nil {
+		return Applied{View: v, State: before}
+	}
 	c := &collection{
-		reachability: p, view: v, edit: v.Editor(), held: p.index.follow(v), safety: newSafety(v, p.options),
+		reachability: p, view: v, edit: v.Editor(), held: held, safety: newSafety(v, p.options),
 		start:  max(0, v.Len()-max(p.window, p.options.keepLast(defaultKeepLast))),
 		before: before,
 	}
 	c.candidates()
 	c.consult()
 	c.decide(turns)
+	if v.Ended() != nil {
+		return Applied{View: v, State: before}
+	}
 	return c.applied()
 }
 
@@ -127,6 +134,9 @@ func (c *collection) candidates() {
 	redacted, restored := placeFinder{all: c.before.Redacted}, placeFinder{all: c.before.Restored}
 	last := ""
 	for i, held := range c.held {
+		if c.view.Ended() != nil {
+			return
+		}
 		g := c.view.Group(i)
 		mayGo := may(c.view, i)
 		for n := range g.Calls {

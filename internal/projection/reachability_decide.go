@@ -23,6 +23,9 @@ const (
 func (c *collection) decide(turns uint32) {
 	var frees uint64
 	for i, held := range c.held {
+		if c.view.Ended() != nil {
+			return
+		}
 		for _, at := range held.results {
 			if at < 0 || c.index.results[at].pass != c.index.pass {
 				continue
@@ -35,6 +38,9 @@ func (c *collection) decide(turns uint32) {
 	}
 	goes := c.batchGoes(frees, turns)
 	for i, held := range c.held {
+		if c.view.Ended() != nil {
+			return
+		}
 		c.group(i, held, goes)
 	}
 	if c.after.BatchTurn = c.before.BatchTurn; c.fresh > 0 {

@@ -74,6 +74,9 @@ func (x *nameIndex) follow(v reduce.View) []*heldGroup {
 	x.pass++
 	held := make([]*heldGroup, v.Len())
 	for i := range held {
+		if v.Ended() != nil {
+			return nil
+		}
 		g := v.Group(i)
 		if held[i] = x.groups[g]; held[i] == nil {
 			held[i] = x.add(g)

@@ -14,24 +14,31 @@ import (
 // redacted result back, and only by a name that no other result in the view holds.
 func (c *collection) consult() {
 	r, o := &c.reach, c.options
+	ended := func() bool { return c.view.Ended() != nil }
 	for _, text := range slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings) {
+		if ended() {
+			return
+		}
 		eachReference(text, r.every)
 		if strings.IndexByte(text, '\\') >= 0 {
 			eachReference(unescaped(text), r.every)
 		}
 	}
 	for _, root := range o.Roots {
-		r.phrase(strings.TrimSpace(root))
+		r.phrase(strings.TrimSpace(root), ended)
 	}
 	window := max(0, c.view.Len()-c.window)
 	for i := range c.view.Len() {
+		if ended() {
+			return
+		}
 		if g := c.view.Group(i); (i >= window || c.view.Spared(i)) && c.view.Dropped(i) == nil {
 			for _, name := range c.held[i].names(g) {
 				r.say(name)
 			}
 		}
 	}
-	for i := window; i < c.view.Len(); i++ {
+	for i := window; i < c.view.Len() && !ended(); i++ {
 		for _, at := range c.held[i].results {
 			if at < 0 {
 				continue
@@ -106,13 +113,16 @@ func (r *reach) mark(at, id int32, back bool) {
 }
 
 // phrase reaches every result in whose body the words of a short root stand, whole.
-func (r *reach) phrase(words string) {
+func (r *reach) phrase(words string, ended func() bool) {
 	const longest = 100 // bytes
 	if len(words) < 3 || len(words) > longest || structural[words] || r.tools[words] {
 		return
 	}
 	id := int32(-1)
 	for at := range r.results {
+		if ended() {
+			return
+		}
 		h := &r.results[at]
 		if h.pass != r.pass || h.reached == r.pass || !holdsPhrase(h.call.Body, words) {
 			continue

@@ -14,6 +14,9 @@ func (p *squashFailedCalls) Apply(v reduce.View, _ uint32, before State) Applied
 	calls := p.calls.read(v)
 	mixed := 0
 	for i := range v.Len() - p.options.keepLast(defaultKeepLast) {
+		if v.Ended() != nil {
+			break
+		}
 		if calls[i] == nil || len(calls[i].failed) == 0 || !may(v, i) {
 			continue
 		}

@@ -100,6 +100,9 @@ type front struct {
 func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	f := front{keep: map[*reduce.Group]bool{}, safety: newSafety(v, p.options)}
 	for i := range v.Len() - keep {
+		if v.Ended() != nil {
+			break
+		}
 		g := v.Group(i)
 		switch {
 		case v.Spared(i):

@@ -21,6 +21,9 @@ func (clipping) Name() string { return "clipping" }
 func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 	e := v.Editor()
 	for i := range v.Len() {
+		if v.Ended() != nil {
+			break
+		}
 		g := v.Group(i)
 		switch {
 		case g.isSystemPrompt() && s.SystemTextTokens > 0:
@@ -132,6 +135,9 @@ func (c clipping) relieve(e *Editor, excess uint64, s State) State {
 			limit = pointerAlone
 		}
 		for i := range e.v.Len() {
+			if e.v.Ended() != nil {
+				return s
+			}
 			g := e.v.Group(i)
 			for k := range g.Calls {
 				if seq := g.Calls[k].Seq; seq > from && seq <= through {

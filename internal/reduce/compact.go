@@ -29,6 +29,11 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 		return nil, "", err
 	}
 	r.State = p.window.digests.decided.shown(r.State, r.View)
+	defer func() {
+		if ended := p.ended(); ended != nil {
+			c, nothing, err = nil, "", ended
+		}
+	}()
 	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
 	switch ask.Strategy {
 	case Mask:
@@ -292,7 +297,7 @@ func (d *decider) whyNotMasked(asked retention) string {
 				masked++
 			case g.Pinned:
 				pinned++
-			case !asked.spares(g, call, asked.rules.rule(call.Name), &left):
+			case !asked.spares(g, call, asked.rules.rule(call.Name, asked.ended), &left):
 				small++
 			}
 			results++

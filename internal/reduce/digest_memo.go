@@ -56,12 +56,16 @@ type digestMemos struct {
 	clock uint64
 }
 
-// take returns a memo that has gathered the run of the key and nothing else.
-func (all *digestMemos) take(groups []*Group, key digestKey) *digestMemo {
+// take returns a memo that has gathered the run of the key and nothing else, or a part of
+// the run where it ended before.
+func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
 	all.clock++
 	m.used = all.clock
-	for m.next < len(groups) && groups[m.next].First <= key.through {
+	if m.key != key {
+		m.key = digestKey{} // its digest is of less than it is about to gather
+	}
+	for m.next < len(groups) && groups[m.next].First <= key.through && ended() == nil {
 		m.gather(groups[m.next])
 		m.next++
 	}

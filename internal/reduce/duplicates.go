@@ -27,7 +27,7 @@ func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step)
 	type key struct{ name, arguments, body string }
 	e := v.Editor()
 	newest := map[key]*Call{}
-	for i := v.Len() - 1; i >= 0; i-- {
+	for i := v.Len() - 1; i >= 0 && v.Ended() == nil; i-- {
 		g := v.Group(i)
 		if g.First > s.EvictedAsOf {
 			continue

@@ -74,6 +74,9 @@ func (f Front) said(v View) string {
 func (f Front) calls(v View) string {
 	var calls []ledger.Call
 	for _, g := range f.Groups {
+		if v.Ended() != nil {
+			break
+		}
 		calls = append(calls, f.Calls.of(g)...)
 	}
 	f.Calls.prune(f.Groups)

@@ -41,7 +41,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	p := &Pipeline{policy: policy, conv: conv}
 	p.window = window{policy: policy.Window, run: policy.Collapse, digests: &digests{
 		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
-		memos: &conv.digests, summaries: summaries, decided: conv.Decided(),
+		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
 	}}
 	p.retention = retention{policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), ended: p.ended, keepTurns: policy.Collapse.KeepLastTurns, texts: conv.texts, digests: p.window.digests}
 	p.clipping = clipping{policy.Clipping, conv.texts}
@@ -65,10 +65,12 @@ type Result struct {
 // Resume returns the view in which the run that left earlier is gone and every
 // other group stands in full.
 func (p *Pipeline) Resume(s State) View {
-	if s.CollapsedThrough == 0 {
-		return NewView(p.conv.gauge, p.conv.groups)
+	v := NewView(p.conv.gauge, p.conv.groups)
+	if s.CollapsedThrough > 0 {
+		v = p.window.digests.resume(s)
 	}
-	return p.window.digests.resume(s)
+	v.ended = p.err
+	return v
 }
 
 // Ask is what a run is to do beside coming under the target. The zero value asks

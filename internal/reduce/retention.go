@@ -56,7 +56,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 				continue
 			}
 			seen[call.Name]++
-			rule := r.rules.rule(call.Name)
+			rule := r.rules.rule(call.Name, r.ended)
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
 			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may leave before it
 			if !tooOld && !tooMany {
@@ -109,7 +109,7 @@ func (r retention) stubDecided(e *Editor) {
 	const reason = "a compaction masked it"
 	for i := range e.v.Len() {
 		g := e.v.Group(i)
-		if g.First > decided.maskedThrough {
+		if g.First > decided.maskedThrough || r.ended() != nil {
 			return
 		}
 		for c := range g.Calls {
@@ -135,7 +135,7 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, left *leftA
 	g := e.v.Group(i)
 	for c := range g.Calls {
 		call := &g.Calls[c]
-		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name), left) {
+		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), left) {
 			continue
 		}
 		e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")

@@ -36,60 +36,98 @@ func (c *Conversation) rulesOf(t ToolResults) *rules {
 	return c.rules
 }
 
-// rule returns the retention of a tool.
-func (r *rules) rule(tool string) Retention {
+// rule returns the retention of a tool. Where ended says that nobody waits for it any
+// more, it is just any, and is not kept.
+func (r *rules) rule(tool string, ended func() error) Retention {
 	rule, ok := r.decided[tool]
-	if !ok {
-		rule = r.decide(tool)
+	if ok {
+		return rule
+	}
+	if rule, ok = r.decide(tool, ended); ok {
 		r.decided[tool] = rule
 	}
 	return rule
 }
 
-func (r *rules) decide(tool string) Retention {
+func (r *rules) decide(tool string, ended func() error) (rule Retention, ok bool) {
 	if exact, ok := r.of.ByTool[tool]; ok {
-		return exact
+		return exact, true
 	}
-	if i := slices.IndexFunc(r.globs, func(g glob) bool { return g.matches(tool) }); i >= 0 {
-		return r.of.ByTool[r.globs[i].pattern]
+	for i := range r.globs {
+		if ended() != nil {
+			return Retention{}, false
+		}
+		if r.globs[i].matches(tool) {
+			return r.of.ByTool[r.globs[i].pattern], true
+		}
 	}
-	return r.of.Default
+	return r.of.Default, true
 }
 
-// glob is a pattern of path.Match with what most names can be told by.
+// glob is a pattern of path.Match with what most names can be decided by in time linear
+// in the name. path.Match itself takes the product of both lengths.
 type glob struct {
 	pattern string
-	// prefix is what every match begins with, and bytes the least that it takes.
-	prefix string
-	bytes  int
+	// prefix is what every match begins with, suffix what it ends with, and between are
+	// texts that stand in it one after the other, none over another.
+	prefix, suffix string
+	between        []string
+	// bytes is the least that a match takes.
+	bytes int
+	// stars is set where the pattern is nothing but stars and those texts.
+	stars bool
+	// none is set where the pattern is wrong, so that nothing matches.
+	none bool
 }
 
 func compileGlob(pattern string) glob {
-	g := glob{pattern: pattern}
-	prefix, _, _ := strings.Cut(pattern, "*")
-	if at := strings.IndexAny(prefix, `?[\`); at >= 0 {
-		prefix = prefix[:at]
-	}
-	g.prefix = prefix
-	for i := 0; i < len(pattern); i++ {
+	_, err := path.Match(pattern, "")
+	g := glob{pattern: pattern, stars: strings.Contains(pattern, "*"), none: err != nil}
+	texts, class := []string{""}, false
+	for i := 0; i < len(pattern) && !class; i++ {
 		switch pattern[i] {
 		case '*':
+			texts = append(texts, "")
 			continue
-		case '\\':
-			i++
+		case '?':
+			texts, g.stars = append(texts, ""), false
 		case '[':
 			// A class is one character; where it ends need not be known for that.
-			g.bytes++
-			return g
+			class, g.stars = true, false
+			texts = append(texts, "")
+		case '\\':
+			if i++; i == len(pattern) {
+				break
+			}
+			fallthrough
+		default:
+			texts[len(texts)-1] += pattern[i : i+1]
 		}
 		g.bytes++
+	}
+	last := len(texts) - 1
+	g.prefix = texts[0]
+	if last > 0 {
+		g.suffix, texts = texts[last], texts[1:last]
+		g.between = slices.DeleteFunc(texts, func(t string) bool { return t == "" })
 	}
 	return g
 }
 
-func (g glob) matches(name string) bool {
-	if len(name) < g.bytes || !strings.HasPrefix(name, g.prefix) {
+func (g *glob) matches(name string) bool {
+	if g.none || len(name) < g.bytes || !strings.HasPrefix(name, g.prefix) || !strings.HasSuffix(name, g.suffix) {
 		return false
+	}
+	rest := name[len(g.prefix) : len(name)-len(g.suffix)]
+	for _, text := range g.between {
+		_, after, ok := strings.Cut(rest, text)
+		if !ok {
+			return false
+		}
+		rest = after
+	}
+	if g.stars && !strings.Contains(name, "/") { // which no star matches
+		return true
 	}
 	ok, err := path.Match(g.pattern, name)
 	return ok && err == nil

@@ -260,6 +260,9 @@ func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
 func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	var m digestMemo
 	for _, g := range p.conv.Span(0, span.To) {
+		if p.ended() != nil {
+			return "", ""
+		}
 		m.gather(g)
 	}
 	d := p.window.digests

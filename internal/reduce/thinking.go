@@ -24,6 +24,9 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 	e := v.Editor()
 	sealed := 0
 	for i := range v.Len() {
+		if v.Ended() != nil {
+			break
+		}
 		g := v.Group(i)
 		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue

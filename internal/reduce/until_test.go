@@ -46,7 +46,11 @@ func TestRunsEndWithTheirContext(t *testing.T) {
 	conv := fresh()
 	for ends := 1; ends <= whole.looks; ends += 1 + whole.looks/200 {
 		ctx := &patience{Context: t.Context(), ends: ends}
-		if _, err := reduce.NewPipeline(policy, conv).Until(ctx).Run(target, reduce.State{}, reduce.Ask{}); !errors.Is(err, context.Canceled) {
+		_, err := reduce.NewPipeline(policy, conv).Until(ctx).Run(target, reduce.State{}, reduce.Ask{})
+		if err == nil && ctx.looks < ends && ends > whole.looks/2 {
+			break // what runs before it gathered it did not gather again
+		}
+		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("ended at look %d of %d: %v", ends, whole.looks, err)
 		}
 		if more := ctx.looks - ends; more > 64 {
@@ -56,5 +60,40 @@ func TestRunsEndWithTheirContext(t *testing.T) {
 	got, err := reduce.NewPipeline(policy, conv).Run(target, reduce.State{}, reduce.Ask{})
 	if err != nil || !reflect.DeepEqual(got.State, want.State) || !reflect.DeepEqual(got.Steps, want.Steps) || got.View.Tokens() != want.View.Tokens() {
 		t.Errorf("after those that ended a run gives %+v, %v; want %+v", got.State, err, want.State)
+	}
+}
+
+// TestReducersLookAtEachGroup whether they should end.
+func TestReducersLookAtEachGroup(t *testing.T) {
+	conv := reduce.NewConversation(gauge)
+	for _, e := range longSession(300) {
+		conv.Append(e)
+	}
+	groups, keep := len(conv.Groups()), uint32(1)
+	after := reduce.State{EvictedAsOf: conv.Head(), EvictedTurn: conv.Turns(), AskedAsOf: conv.Head()}
+	looks := func(policy reduce.Policy, s reduce.State) int {
+		ctx := &patience{Context: t.Context()}
+		if _, err := reduce.NewPipeline(policy, conv).Until(ctx).Run(budget.Budget{Target: 1 << 30}, s, reduce.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+		return ctx.looks
+	}
+	none := looks(reduce.Policy{}, reduce.State{})
+	for name, c := range map[string]struct {
+		policy reduce.Policy
+		state  reduce.State
+		least  int
+	}{
+		"results and clipping": {reduce.Policy{}, after, 2 * groups},
+		"duplicates":           {reduce.Policy{Duplicates: true}, after, looks(reduce.Policy{}, after) + groups},
+		"thinking":             {reduce.Policy{Thinking: reduce.Thinking{KeepTurns: &keep}}, after, looks(reduce.Policy{}, after) + groups},
+		"digest":               {reduce.Policy{}, reduce.State{CollapsedThrough: conv.Head() / 2, CollapsedFor: 8000, EvictedAsOf: conv.Head()}, groups/2 + groups/2},
+	} {
+		if got := looks(c.policy, c.state); got < c.least {
+			t.Errorf("%s: %d looks over %d groups; want %d", name, got, groups, c.least)
+		}
+	}
+	if none < groups {
+		t.Errorf("clipping: %d looks over %d groups", none, groups)
 	}
 }

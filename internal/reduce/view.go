@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"context"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -22,6 +23,23 @@ type View struct {
 	// none.
 	opens  eventlog.Seq
 	tokens uint64
+	// ended says why whoever asked for the view needs it no more; nil if nobody says.
+	ended func() error
+}
+
+// Until returns the view for computations that end with the error of ctx.
+func (v View) Until(ctx context.Context) View {
+	v.ended = ctx.Err
+	return v
+}
+
+// Ended returns why what is computed from the view should end, if it should. What was
+// computed then is to be thrown away.
+func (v View) Ended() error {
+	if v.ended == nil {
+		return nil
+	}
+	return v.ended()
 }
 
 // Digest stands for the groups that left the view.

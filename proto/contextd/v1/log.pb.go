@@ -109,7 +109,9 @@ type AppendEventsResponse struct {
 	LastSeq uint64 `protobuf:"varint,2,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	// One per event, in the order of the request.
 	Receipts []*EventReceipt `protobuf:"bytes,3,rep,name=receipts,proto3" json:"receipts,omitempty"`
-	// Estimate under the budget of the last assembly. Absent before the first.
+	// Estimate under the budget of the last assembly. Absent before the first, and where
+	// the answer would have to wait for it: while the session is assembled, or where much
+	// of its log would have to be read again.
 	Budget *BudgetReport `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
 	// The log as it is now: what to send as known next time. Absent: the session was
 	// deleted meanwhile.

@@ -36,6 +36,9 @@ func (s *session) encode(p projected, f render.Format) encoding {
 	digest, at := v.Digest()
 	out := make([]render.Fragment, 0, v.Len()+len(p.reminders)+1)
 	for i := range v.Len() {
+		if v.Ended() != nil {
+			return encoding{format: f} // who called looks, too
+		}
 		if i == at && digest.Through > 0 {
 			out = append(out, f.Fragments(render.DigestMessage(digest))...)
 		}

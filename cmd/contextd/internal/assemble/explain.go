@@ -108,6 +108,9 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		return Explanation{}, err
 	}
 	messages := s.encode(p, f).messages
+	if err := ctx.Err(); err != nil {
+		return Explanation{}, err
+	}
 	if other := difference(r, remade(r, p, messages)); other != "" {
 		return Explanation{}, unknowable("what was sent in call %d cannot be made again (%s)", call.Number, other)
 	}

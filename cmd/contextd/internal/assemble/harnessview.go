@@ -34,7 +34,7 @@ func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.A
 	if err != nil {
 		return nil, err
 	}
-	key := gauge.Name() + "/" + projection.HarnessView
+	key := conversationKey(gauge, policy)
 	conv, ok := s.convs.get(key)
 	if !ok {
 		s.makeRoom()
@@ -58,6 +58,9 @@ func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.A
 		}
 		if at, _ := lastBoundary(fresh); at < 0 && !slices.ContainsFunc(fresh, harness.Follows) {
 			for _, e := range fresh {
+				if err := ctx.Err(); err != nil {
+					return nil, err // what was appended stays
+				}
 				appendSeen(conv, e, nil)
 			}
 			return conv, nil
@@ -67,11 +70,31 @@ func (s *session) read(ctx context.Context, store eventlog.Store, gauge budget.A
 	if err != nil {
 		return nil, err
 	}
-	conv = harnessView(gauge, all)
+	if conv, err = harnessView(ctx, gauge, all); err != nil {
+		return nil, err
+	}
 	if !ok || to >= own {
 		s.convs.put(key, conv, 0)
 	}
 	return conv, nil
+}
+
+// conversationKey names how a log is read: counted by what, and by which policy.
+func conversationKey(gauge budget.Accountant, policy projection.Options) string {
+	if policy.Name != projection.HarnessView {
+		return gauge.Name()
+	}
+	return gauge.Name() + "/" + projection.HarnessView
+}
+
+// atHand reports whether the log is read, but for what takes next to nothing.
+func (s *session) atHand(ctx context.Context, store eventlog.Store, gauge budget.Accountant, policy projection.Options) (bool, error) {
+	to, err := s.upTo(ctx, store, nil)
+	if err != nil {
+		return false, err
+	}
+	conv, ok := s.convs.get(conversationKey(gauge, policy))
+	return ok && s.workFor(conv.Head(), to) < leastWork, nil
 }
 
 func events(ctx context.Context, store eventlog.Store, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
@@ -104,30 +127,36 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 }
 
 // conversationOf reads a whole log as the policy has it read.
-func conversationOf(gauge budget.Accountant, all []eventlog.Event, policy projection.Options) *reduce.Conversation {
+func conversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name == projection.HarnessView {
-		return harnessView(gauge, all)
+		return harnessView(ctx, gauge, all)
 	}
 	conv := reduce.NewConversation(gauge)
 	for _, e := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		conv.Append(e)
 	}
-	return conv
+	return conv, nil
 }
 
 // harnessView reads a log as its harness goes on behind the last boundary: the system
 // prompt, what stands for all that left, what was kept and what came since. What is
 // pinned stays too. System messages that the harness injected are no prompt: it writes
 // them anew, or keeps them.
-func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversation {
+func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event) (*reduce.Conversation, error) {
 	at, boundary := lastBoundary(all)
 	conv := reduce.NewConversation(gauge)
 	left := harness.Left(all[at+1:])
 	if at < 0 {
 		for _, e := range all {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			appendSeen(conv, e, left)
 		}
-		return conv
+		return conv, nil
 	}
 	kept := map[string]bool{}
 	for _, id := range all[at].Body.(*eventlog.Compaction).KeptEventIDs {
@@ -135,6 +164,9 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 	}
 	prompt, placed := true, false
 	for _, e := range all[:at] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		m, ok := e.Body.(*eventlog.Message)
 		if !ok {
 			conv.Append(e)
@@ -162,13 +194,16 @@ func harnessView(gauge budget.Accountant, all []eventlog.Event) *reduce.Conversa
 	}
 	conv.SayBoundary(all[at])
 	for _, e := range all[at+1:] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if harness.Summarizes(e, all[at]) {
 			conv.Skip(e) // the boundary shows it
 			continue
 		}
 		appendSeen(conv, e, left)
 	}
-	return conv
+	return conv, nil
 }
 
 // appendSeen appends an event, or skips a message that its harness shows to no model.

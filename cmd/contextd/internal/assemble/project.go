@@ -27,7 +27,10 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	for i := range admission.Fresh {
 		fresh[i] = admission.Fresh[i].Event
 	}
-	conv := conversationOf(gauge, fresh, req.Policy.Projection)
+	conv, err := conversationOf(ctx, gauge, fresh, req.Policy.Projection)
+	if err != nil {
+		return nil, err
+	}
 	s := &session{room: DefaultCacheBytes}
 	s.reset()
 	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
@@ -38,9 +41,13 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	}
 	out, _, err := build(s, p, req, in.record(p, req, e.opts.Clock()))
 	if err == nil {
-		out.cacheHints()
+		err = ctx.Err()
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	out.cacheHints()
+	return out, nil
 }
 
 // admit finds the place of events in a log of their own. Those without an id get

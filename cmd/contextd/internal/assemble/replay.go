@@ -57,6 +57,9 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	now.After, now.Steps, now.Tokens, now.Pointers = p.result.State, p.result.Steps, p.tokens(), nil
 	now.Observe(p.result.View, p.conv)
 	messages := s.encode(p, f).messages
+	if err := ctx.Err(); err != nil {
+		return Replay{}, err
+	}
 	now.PrefixHash, now.MessageCount = hashOf(messages), len(messages)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""

@@ -28,15 +28,13 @@ func reportOf(b budget.Budget, used, raw uint64, tiers map[budget.Tier]uint64) B
 }
 
 // Estimate says how the budget of the last assembly would be used with the
-// events appended since, none of them reduced. It answers false before the first
-// assembly since the daemon started, without touching the store.
+// events appended since, none of them reduced. It waits for nothing: it answers false
+// while somebody else uses the session, and where more than the newest events would have
+// to be read, as before the first assembly since the daemon started.
 func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, bool, error) {
-	if !e.sessions.known(sessionID) {
+	s, release, ok := e.sessions.tryAcquire(sessionID)
+	if !ok {
 		return BudgetReport{}, false, nil
-	}
-	s, release, err := e.sessions.acquire(ctx, sessionID)
-	if err != nil {
-		return BudgetReport{}, false, err
 	}
 	defer release()
 	if s.report == nil {
@@ -46,6 +44,9 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	r := last.record
 	gauge, err := e.gauge(r.Budget)
 	if err != nil {
+		return BudgetReport{}, false, err
+	}
+	if ready, err := s.atHand(ctx, e.store, gauge, r.Projection); err != nil || !ready {
 		return BudgetReport{}, false, err
 	}
 	conv, err := s.shown(ctx, e.store, gauge, nil, r.Projection)
@@ -91,7 +92,7 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r projection.Recor
 	}
 	scratch := &session{id: s.id}
 	scratch.reset()
-	return lastProjection{r, scratch.encode(p, f).messages}, nil
+	return lastProjection{r, scratch.encode(p, f).messages}, ctx.Err()
 }
 
 func compareMessages(old, now []Message) CacheReport {

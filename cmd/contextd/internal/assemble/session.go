@@ -156,14 +156,15 @@ const leastWork = 256 << 10
 // reserve takes memory for reading the log behind have, unless the request has some: it
 // must not wait for itself.
 func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
-	if to <= have || s.grant != nil {
-		return nil
-	}
-	n := workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-have)
-	if n >= leastWork {
+	if n := s.workFor(have, to); n >= leastWork && s.grant == nil {
 		s.grant, err = s.work.Take(ctx, n)
 	}
 	return err
+}
+
+// workFor is about how many bytes reading the log behind have takes.
+func (s *session) workFor(have, to eventlog.Seq) uint64 {
+	return workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-min(have, to))
 }
 
 // projector is the policy of the options: compiled, and with what it gathered from

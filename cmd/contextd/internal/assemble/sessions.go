@@ -32,6 +32,27 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 		all.leave(s, 0)
 		return nil, nil, ctx.Err()
 	}
+	return s, all.take(s), nil
+}
+
+// tryAcquire acquires the session if it is in memory and nobody else uses it. The caller
+// must release it.
+func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool) {
+	if !all.known(id) {
+		return nil, nil, false
+	}
+	s = all.join(id)
+	select {
+	case <-s.turn:
+		return s, all.take(s), true
+	default:
+		all.leave(s, 0)
+		return nil, nil, false
+	}
+}
+
+// take is for who has just got the turn of the session. What it returns gives that back.
+func (all *sessions) take(s *session) (release func()) {
 	all.mu.Lock()
 	stale, summarized := s.stale, s.summarized
 	s.stale, s.summarized = false, false
@@ -43,13 +64,13 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 		s.summaries = nil
 	}
 	s.pinned = 0
-	return s, func() {
+	return func() {
 		s.shrink()
 		all.leave(s, s.held()-s.bytes)
 		s.grant.Release()
 		s.grant = nil
 		s.turn <- struct{}{}
-	}, nil
+	}
 }
 
 // join finds or makes a session and counts the caller as a user of it.

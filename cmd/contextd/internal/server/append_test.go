@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -90,6 +91,56 @@ func TestAppendReportsTheBudget(t *testing.T) {
 	after := a.append(t, "s", user(strings.Repeat("word ", 500))).GetBudget()
 	if before.GetTargetTokens() != 1000 || after.GetProjectedTokens() < before.GetProjectedTokens()+500 {
 		t.Errorf("reports are %v, then %v", before, after)
+	}
+}
+
+// recordingStore holds every record back until it is let go.
+type recordingStore struct {
+	eventlog.Store
+	held, letGo chan struct{}
+}
+
+func (s recordingStore) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
+	s.held <- struct{}{}
+	<-s.letGo
+	return s.Store.PutArtifacts(ctx, id, all...)
+}
+
+// TestAppendsWaitForNoAssembly: what is durable is acknowledged while the session is
+// assembled, without an estimate.
+func TestAppendsWaitForNoAssembly(t *testing.T) {
+	store := recordingStore{stores["memory"](t), make(chan struct{}), make(chan struct{}, 2)}
+	a := serve(t, store)
+	a.append(t, "s", user("one"))
+	request := &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 1000}}
+	assembled := make(chan error, 1)
+	assemble := func() {
+		_, err := a.assemble(t, request)
+		assembled <- err
+	}
+	go assemble()
+	<-store.held
+	store.letGo <- struct{}{}
+	if err := <-assembled; err != nil {
+		t.Fatal(err)
+	}
+	if got := a.append(t, "s", user("two")); got.GetBudget() == nil {
+		t.Error("no estimate after an assembly")
+	}
+	go assemble()
+	<-store.held
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // so that a failure does not hang
+	defer cancel()
+	got, err := a.AppendEvents(ctx, &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{user("three")}})
+	if err != nil || got.GetLastSeq() != 3 || got.GetBudget() != nil {
+		t.Errorf("while the session is assembled: %v, %v", got, err)
+	}
+	store.letGo <- struct{}{}
+	if err := <-assembled; err != nil {
+		t.Fatal(err)
+	}
+	if got := a.append(t, "s", user("four")); got.GetBudget() == nil {
+		t.Error("no estimate once the assembly is over")
 	}
 }
 
