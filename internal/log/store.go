@@ -164,7 +164,7 @@ type Store interface {
 	// Read yields the durable events from..to, both included, in order; to 0, or
 	// behind the head, means the head as it is when the iteration starts. It
 	// touches only what it yields, holds nothing of the store while the caller
-	// works, and stops after the first error.
+	// works, and stops after the first error: that of ctx comes at the next event.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 	// ChainHead returns the hash over the durable events up to seq, each chained to
 	// the one before, as the store has them: whoever kept it elsewhere can tell later
@@ -184,7 +184,8 @@ type Store interface {
 	// Artifact returns one artifact or *NotFoundError.
 	Artifact(ctx context.Context, id, kind string, seq Seq, artifactID string) (Artifact, error)
 	// Artifacts yields the artifacts of the query, each once. Of those that are
-	// put while the iteration runs, some may be seen.
+	// put while the iteration runs, some may be seen. Where ctx ends, its error comes
+	// next.
 	Artifacts(ctx context.Context, id string, q ArtifactQuery) iter.Seq2[Artifact, error]
 
 	// Healthy returns nil, or the *UnavailableError that made the store refuse

@@ -19,6 +19,10 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 		for size := firstPage; ; size = min(2*size, lastPage) {
 			page, more, err := s.artifactPage(ctx, id, q, after, size)
 			for _, a := range page {
+				if err := ctx.Err(); err != nil {
+					yield(eventlog.Artifact{}, err)
+					return
+				}
 				if !yield(a, nil) {
 					return
 				}

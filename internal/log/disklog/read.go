@@ -25,6 +25,10 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 		for size := firstPage; ; size = min(2*size, lastPage) {
 			page, head, err := s.readPage(ctx, id, from, to, size)
 			for _, e := range page {
+				if err := ctx.Err(); err != nil {
+					yield(eventlog.Event{}, err)
+					return
+				}
 				if !yield(e, nil) {
 					return
 				}

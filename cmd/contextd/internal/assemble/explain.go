@@ -159,6 +159,9 @@ func (x *explainer) explain(ctx context.Context, messages []Message) (bool, []Si
 	x.sent = readSent(messages)
 	x.lookUp()
 	x.written()
+	if err := ctx.Err(); err != nil {
+		return false, nil, err
+	}
 	seen, err := x.logged(ctx)
 	if err != nil || x.pointer != nil {
 		return seen, x.sightings, err

@@ -27,6 +27,9 @@ type shownBlock struct {
 func (x *explainer) lookUp() {
 	x.places = map[place]shownBlock{}
 	for _, g := range x.conv.Groups() {
+		if x.result.View.Ended() != nil {
+			return
+		}
 		for m := range g.Messages {
 			for _, b := range g.Messages[m].Blocks {
 				x.places[place{b.Seq, b.Index}] = shownBlock{group: g}
@@ -35,6 +38,9 @@ func (x *explainer) lookUp() {
 	}
 	v := x.result.View
 	for i := range v.Len() {
+		if v.Ended() != nil {
+			return
+		}
 		if d := v.Dropped(i); d != nil {
 			x.lookUpDropped(v.Group(i), d)
 			continue
