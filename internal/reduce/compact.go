@@ -24,6 +24,7 @@ func (p *Pipeline) Assume(c *eventlog.Compaction) {
 // groups up to its Through where the strategy is Summarize. Where nothing can be done,
 // the decision is nil and nothing says why.
 func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
+	given := b
 	r, err := p.start(&b, s, ask)
 	if err != nil {
 		return nil, "", err
@@ -48,7 +49,10 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 		if len(runs) == 0 {
 			return nil, p.WhyNone(r.View, r.State), nil
 		}
-		return d.collapse(runs, Summary{})
+		if c, nothing, err = d.collapse(runs, Summary{}); c != nil && d.grows(c, given, s) {
+			return nil, d.noGain(), nil
+		}
+		return c, nothing, err
 	}
 }
 
@@ -119,9 +123,25 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 	// What left for one policy and budget alone is decided for all, if it frees no more.
 	settles := runs[last] == left && best.View.digest.Through == left && left > d.window.digests.decided.through() && best.View.Tokens() == before
 	if text.ID == "" && best.View.Tokens() >= before && !settles {
-		return nil, "what may leave before " + d.spares() + " takes no more than the record that would stand for it", nil
+		return nil, d.noGain(), nil
 	}
 	return d.compaction(best.State, best.View, text), "", nil
+}
+
+// noGain is why a run does not leave whose record would be as large.
+func (d *decider) noGain() string {
+	return "what may leave before " + d.spares() + " takes no more than the record that would stand for it"
+}
+
+// grows reports whether a decision would make the context larger for the budget and the state
+// of who asks: beside what was decided for these alone, its record may be another.
+func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
+	digests := d.window.digests
+	standing := digests.decided
+	d.Assume(c)
+	after, err := d.Standing(b, s, d.ask)
+	digests.decided = standing
+	return err == nil && after.Tokens() > d.start.View.Tokens()
 }
 
 // sizeFor is the size that the record of what left is written for: that of the goal where

@@ -20,7 +20,9 @@ func RewrittenTokens(before, after View) uint64 { return rewrittenTokens(before,
 func (s State) ClipFor(seq eventlog.Seq) uint64 { return s.clipFor(seq) }
 
 // Rule is the retention of a tool.
-func (t ToolResults) Rule(tool string) Retention { return newRules(t).rule(tool, func() error { return nil }) }
+func (t ToolResults) Rule(tool string) Retention {
+	return newRules(t).rule(tool, func() error { return nil })
+}
 
 // Standing are the compactions that stand.
 func (c *Conversation) Standing() []eventlog.Seq { return c.compactions.Standing() }
