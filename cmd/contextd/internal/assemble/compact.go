@@ -301,7 +301,7 @@ func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.S
 	after := in
 	after.decided = event
 	if summary != nil {
-		after.summaries = append(in.summaries[:len(in.summaries):len(in.summaries)], *summary)
+		after.summaries = slices.Concat(in.summaries, []summarize.Summary{*summary})
 	}
 	shown, err := after.run()
 	if err != nil {
@@ -344,51 +344,6 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in inputs, seq e
 	}
 	out.Projection, out.After, out.Short = made.Projection, Size{p.messages(), p.tokens()}, in.shortfall(p)
 	return nil
-}
-
-// Undo takes back the compactions of a session from an event on; 0 is the newest that
-// stands. It returns what was taken back, oldest first: nothing where none stands. mark
-// writes the event that says so; durable on return.
-func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error) {
-	_, release, err := e.sessions.acquire(ctx, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	standing, err := e.compactions(ctx, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	at := slices.Index(standing, from)
-	switch {
-	case from != 0 && at < 0:
-		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is no compaction that stands; these do: %v", from, standing)}
-	case len(standing) == 0:
-		return nil, nil
-	case from == 0:
-		at = len(standing) - 1
-	}
-	err = mark(ctx, &eventlog.Compaction{Strategy: strategyUndo, Decision: &eventlog.Decision{Undoes: standing[at]}})
-	return standing[at:], err
-}
-
-// strategyUndo is what the event of a take-back says instead of a strategy.
-const strategyUndo = "undo"
-
-// compactions are the callers' compactions of a session that stand.
-func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.Seq, error) {
-	info, err := e.store.Session(ctx, sessionID)
-	if err != nil || info.Head == 0 {
-		return nil, err
-	}
-	var all reduce.Compactions
-	for event, err := range e.store.Read(ctx, sessionID, 1, info.Head) {
-		if err != nil {
-			return nil, err
-		}
-		all.Read(event)
-	}
-	return all.Standing(), nil
 }
 
 // eventIDs are those of the events of which a projection shows at least a part.
