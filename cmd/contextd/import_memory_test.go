@@ -86,7 +86,7 @@ func TestImportsWithinMemory(t *testing.T) {
 	binary, dir := build(t), t.TempDir()
 	d := &killable{cmd: exec.Command(binary, "serve", "--unix-socket", filepath.Join(dir, "s"), "--listen=127.0.0.1:0",
 		"--data-dir", filepath.Join(dir, "data"), "--log-level=error", "--import-memory="+manifestFlag(t, "--import-memory="))}
-	d.cmd.Env = append(os.Environ(), "GOMEMLIMIT=460MiB")
+	d.cmd.Env = append(os.Environ(), "GOMEMLIMIT="+heapLimit)
 	var log bytes.Buffer
 	d.cmd.Stderr = &log
 	if err := d.cmd.Start(); err != nil {
@@ -106,9 +106,13 @@ func TestImportsWithinMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := contextdv1.NewTranscriptServiceClient(d.conn)
-	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+	for i, name := range slices.Sorted(maps.Keys(attacks)) {
+		ways := []bool{false, true}
+		if !inFull() && i%4 > 0 {
+			ways = ways[:1] // both read the same way
+		}
 		t.Run(name, func(t *testing.T) {
-			for _, convert := range []bool{false, true} {
+			for _, convert := range ways {
 				answers := attacks[name].sendAll(t, client, convert, strings.ReplaceAll(name, " ", "-"))
 				peak := peakMemory(t, d.cmd.Process.Pid)
 				t.Logf("convert %v: %d MiB, answers %v", convert, peak>>20, answers)

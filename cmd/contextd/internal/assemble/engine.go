@@ -95,6 +95,7 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 		return nil, nil, err
 	}
 	defer release()
+	s.answers = true
 	conv, err := s.shown(ctx, e.store, gauge, req.AsOf, req.Policy.Projection)
 	if err != nil {
 		return nil, nil, err
@@ -106,6 +107,9 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 		}
 		if ok {
 			out, err := e.repeat(ctx, s, req, r)
+			if err == nil {
+				s.handOver(ctx, out)
+			}
 			return out, nil, err
 		}
 	}
@@ -137,6 +141,9 @@ func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Acco
 	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
 	if err == nil && !req.Preview {
 		out.SummarizingThrough = e.lookAhead(s, in, p, req)
+	}
+	if err == nil {
+		s.handOver(ctx, out)
 	}
 	return out, nil, err
 }

@@ -35,6 +35,11 @@ type session struct {
 	room  int
 	work  *memory.Budget
 	grant *memory.Grant
+	// expect makes room for what is read; nil where the session is not one of those that
+	// stay. answers is set while a context is made,
+	// which is as large as the log at most.
+	expect  func(s *session, bytes uint64)
+	answers bool
 
 	// of is the incarnation that what follows is of, and pinned the one that whoever
 	// has the session works on; 0 before it looked. head and logBytes are the log's as
@@ -153,11 +158,22 @@ const workFactor = 3
 // leastWork is what nobody need wait for.
 const leastWork = 256 << 10
 
-// reserve takes memory for reading the log behind have, unless the request has some: it
-// must not wait for itself.
+// reserve takes memory for reading the log behind have, and for a context that is made of
+// it, unless the request has some: it must not wait for itself.
 func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
-	if n := s.workFor(have, to); n >= leastWork && s.grant == nil {
-		s.grant, err = s.work.Take(ctx, n)
+	if s.grant != nil {
+		return nil
+	}
+	read := s.workFor(have, to)
+	n := read
+	if s.answers {
+		n = max(n, s.workFor(0, to)/workFactor)
+	}
+	if n < leastWork {
+		return nil
+	}
+	if s.grant, err = s.work.Take(ctx, n); err == nil && read >= leastWork && s.expect != nil {
+		s.expect(s, read)
 	}
 	return err
 }
@@ -165,6 +181,17 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 // workFor is about how many bytes reading the log behind have takes.
 func (s *session) workFor(have, to eventlog.Seq) uint64 {
 	return workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-min(have, to))
+}
+
+// handOver keeps of what the request took what its context takes until it is sent.
+func (s *session) handOver(ctx context.Context, out *Context) {
+	bytes := 0
+	for i := range out.Messages {
+		bytes += len(out.Messages[i].JSON)
+	}
+	s.grant.Keep(uint64(bytes))
+	memory.UntilSent(ctx, s.grant)
+	s.grant = nil
 }
 
 // projector is the policy of the options: compiled, and with what it gathered from
@@ -204,11 +231,11 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 	if to < conv.Head() {
 		conv = reduce.NewConversation(gauge)
 	}
-	if to == conv.Head() {
-		return conv, nil
-	}
 	if err := s.reserve(ctx, conv.Head(), to); err != nil {
 		return nil, err
+	}
+	if to == conv.Head() {
+		return conv, nil
 	}
 	for event, err := range store.Read(ctx, s.id, conv.Head()+1, to) {
 		if err != nil {

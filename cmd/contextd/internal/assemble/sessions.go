@@ -29,7 +29,7 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	select {
 	case <-s.turn:
 	case <-ctx.Done():
-		all.leave(s, 0)
+		all.leave(s)
 		return nil, nil, ctx.Err()
 	}
 	return s, all.take(s), nil
@@ -46,7 +46,7 @@ func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool)
 	case <-s.turn:
 		return s, all.take(s), true
 	default:
-		all.leave(s, 0)
+		all.leave(s)
 		return nil, nil, false
 	}
 }
@@ -64,9 +64,10 @@ func (all *sessions) take(s *session) (release func()) {
 		s.summaries = nil
 	}
 	s.pinned = 0
+	s.answers = false
 	return func() {
 		s.shrink()
-		all.leave(s, s.held()-s.bytes)
+		all.done(s)
 		s.grant.Release()
 		s.grant = nil
 		s.turn <- struct{}{}
@@ -79,7 +80,7 @@ func (all *sessions) join(id string) *session {
 	defer all.mu.Unlock()
 	s := all.byID[id]
 	if s == nil {
-		s = &session{id: id, turn: make(chan struct{}, 1), room: all.room, work: all.work}
+		s = &session{id: id, turn: make(chan struct{}, 1), room: all.room, work: all.work, expect: all.expect}
 		s.reset()
 		s.turn <- struct{}{}
 		s.place = all.recent.PushFront(s)
@@ -92,17 +93,40 @@ func (all *sessions) join(id string) *session {
 	return s
 }
 
-// leave ends the use of a session, in which it grew by so many bytes. Only
-// who had its turn may say that it grew.
-func (all *sessions) leave(s *session, grown int) {
+// leave ends the use of a session.
+func (all *sessions) leave(s *session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s.users--
-	if grown != 0 {
-		s.bytes += grown
-		all.bytes += grown
-	}
 	all.trim()
+}
+
+// done ends the use of a session by who had its turn. Where others wait for it and the
+// sessions hold too much, as many that are asked for at once do, it is read again: those
+// that wait have to take memory for it in their turn.
+func (all *sessions) done(s *session) {
+	held := s.held()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.users--
+	all.grow(s, held-s.bytes)
+	if all.trim(); s.users > 0 && all.bytes > all.room && all.bytes > s.bytes {
+		all.grow(s, -s.bytes)
+		s.reset()
+	}
+}
+
+// expect makes room for what is about to be read into a session.
+func (all *sessions) expect(s *session, bytes uint64) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.grow(s, int(min(bytes, uint64(all.room))))
+	all.trim()
+}
+
+func (all *sessions) grow(s *session, bytes int) {
+	s.bytes += bytes
+	all.bytes += bytes
 }
 
 // trim lets go of the sessions that were not used for longest while there are too

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 func mustAcquire(t *testing.T, all *sessions, id string) (*session, func()) {
@@ -191,5 +192,27 @@ func TestASessionIsBounded(t *testing.T) {
 				t.Errorf("%d bytes are kept", all.bytes)
 			}
 		})
+	}
+}
+
+// TestSessionsThatAreWaitedFor has several large sessions asked for at once: while others
+// wait for one it cannot be dropped, so what it holds is.
+func TestSessionsThatAreWaitedFor(t *testing.T) {
+	const room, each = 1000, 800
+	all := newSessions(10, room, nil)
+	for _, id := range []string{"a", "b", "c"} {
+		s, release := mustAcquire(t, all, id)
+		all.join(id) // who waits for it
+		s.summaries = []summarize.Summary{{Text: strings.Repeat("x", each)}}
+		release()
+		if all.bytes > room {
+			t.Errorf("after %s: %d bytes are held, with room for %d", id, all.bytes, room)
+		}
+		if held := s.held(); held != s.bytes {
+			t.Errorf("%s holds %d bytes and is counted with %d", id, held, s.bytes)
+		}
+	}
+	if all.bytes != each {
+		t.Errorf("%d bytes are held; the first session fits", all.bytes)
 	}
 }

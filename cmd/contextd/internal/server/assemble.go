@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
@@ -25,15 +26,15 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
-	session, err := s.existingAs(ctx, req.GetSessionId(), req.GetKnown())
-	if err != nil {
-		return err
-	}
-	forPolicy, err := s.takePolicy(ctx, session, req.GetPolicy(), req.GetBudget())
+	forPolicy, err := s.takePolicy(ctx, req.GetSessionId(), req.GetPolicy(), req.GetBudget())
 	if err != nil {
 		return err
 	}
 	defer forPolicy.Release()
+	session, err := s.existingAs(memory.Exempt(ctx), req.GetSessionId(), req.GetKnown())
+	if err != nil {
+		return err
+	}
 	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
 	if err != nil {
 		return err
@@ -62,11 +63,6 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return asOfError(err, req)
 	}
-	held, err := s.work.Take(ctx, contextBytes(made))
-	if err != nil {
-		return err
-	}
-	defer held.Release()
 	return sendContext(made, contextParts{
 		brief: req.GetBrief(),
 		header: func(h *contextdv1.ContextHeader) error {
@@ -84,14 +80,6 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 // projectFactor is how many bytes are at work for each byte of a transcript that is
 // projected.
 const projectFactor = 3
-
-// contextBytes is how much of a context is in memory until it is sent.
-func contextBytes(c *assemble.Context) (n uint64) {
-	for i := range c.Messages {
-		n += uint64(len(c.Messages[i].JSON))
-	}
-	return n
-}
 
 // asOfError names the field where the event that it asks for does not exist.
 func asOfError(err error, req *contextdv1.AssembleContextRequest) error {
@@ -112,7 +100,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err != nil {
 		return err
 	}
-	forPolicy, err := s.takePolicy(ctx, settings{}, req.GetPolicy(), req.GetBudget())
+	forPolicy, err := s.takePolicy(ctx, "", req.GetPolicy(), req.GetBudget())
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,13 @@ func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error
 	if found.settings, cached = s.settings.get(session.Incarnation); cached {
 		return found, nil
 	}
+	decoding, err := s.takeSettings(ctx, session)
+	if err != nil {
+		return found, err
+	}
+	defer decoding.Release()
 	decoded, err := wire.DecodeSettings(session.Settings)
+	found.session.Settings = nil // decoded, they are not needed twice
 	if err != nil {
 		return found, err
 	}

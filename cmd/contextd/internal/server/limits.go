@@ -133,16 +133,30 @@ const (
 )
 
 // takePolicy holds a request's policy and budget against the limit, and takes memory for
-// them and for the session's.
-func (s *Server) takePolicy(ctx context.Context, session settings, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
+// them and for those of the session, if one is named, before anybody decodes them.
+func (s *Server) takePolicy(ctx context.Context, session string, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
 	if err := s.limits.checkPolicy(policy, b); err != nil {
 		return nil, err
 	}
-	n := uint64(proto.Size(policy) + proto.Size(session.policy))
+	n := uint64(proto.Size(policy))
+	if session != "" {
+		// Whoever needs the session asks for it again, and learns why it is not there.
+		if found, err := s.store.Session(ctx, session); err == nil {
+			n += uint64(len(found.Settings))
+		}
+	}
 	if n <= smallPolicy {
 		return nil, nil
 	}
 	return s.policing.Take(ctx, policyFactor*n)
+}
+
+// takeSettings takes memory for decoding a session's settings.
+func (s *Server) takeSettings(ctx context.Context, session eventlog.Session) (*memory.Grant, error) {
+	if len(session.Settings) <= smallPolicy {
+		return nil, nil
+	}
+	return s.policing.Take(ctx, settingsFactor*uint64(len(session.Settings)))
 }
 
 // checkRoom holds a session with so many more events and bytes against the

@@ -24,7 +24,7 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 	if err := wire.CheckLabels(req.GetLabels()); err != nil {
 		return nil, err
 	}
-	forPolicy, err := s.takePolicy(ctx, settings{}, req.GetPolicy(), req.GetBudget())
+	forPolicy, err := s.takePolicy(ctx, "", req.GetPolicy(), req.GetBudget())
 	if err != nil {
 		return nil, err
 	}
