@@ -45,7 +45,7 @@ func TestGlobsArePathMatch(t *testing.T) {
 
 // FuzzGlobs: one glob of any bytes takes a name of any bytes if path.Match does.
 func FuzzGlobs(f *testing.F) {
-	for _, seed := range [][2]string{{"*a*b*", "xaxbx"}, {"a*a", "a"}, {"*/a*", "x/ab"}, {"a?*[b-c]d", "axbd"}, {`*\*`, "a*"}, {"[]a]", "]"}, {"**", "a/b"}, {"*\xa9", "é"}} {
+	for _, seed := range [][2]string{{"*a*b*", "xaxbx"}, {"a*a", "a"}, {"*/a*", "x/ab"}, {"a?*[b-c]d", "axbd"}, {`*\*`, "a*"}, {"[]a]", "]"}, {"**", "a/b"}, {"*\xa9", "é"}, {`\*`, "*a"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {

@@ -82,18 +82,18 @@ type glob struct {
 
 func compileGlob(pattern string) glob {
 	_, err := path.Match(pattern, "")
-	g := glob{pattern: pattern, stars: strings.Contains(pattern, "*"), none: err != nil}
-	texts, class := []string{""}, false
+	g := glob{pattern: pattern, none: err != nil}
+	texts, star, one, class := []string{""}, false, false, false
 	for i := 0; i < len(pattern) && !class; i++ {
 		switch pattern[i] {
 		case '*':
-			texts = append(texts, "")
+			texts, star = append(texts, ""), true
 			continue
 		case '?':
-			texts, g.stars = append(texts, ""), false
+			texts, one = append(texts, ""), true
 		case '[':
 			// A class is one character; where it ends need not be known for that.
-			class, g.stars = true, false
+			one, class = true, true
 			texts = append(texts, "")
 		case '\\':
 			if i++; i == len(pattern) {
@@ -105,6 +105,7 @@ func compileGlob(pattern string) glob {
 		}
 		g.bytes++
 	}
+	g.stars = star && !one
 	last := len(texts) - 1
 	g.prefix = texts[0]
 	if last > 0 {
