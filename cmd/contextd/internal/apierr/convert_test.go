@@ -18,12 +18,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/artifact"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

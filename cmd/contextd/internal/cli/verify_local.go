@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 )

@@ -16,14 +16,14 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // Options are what a daemon is built from.

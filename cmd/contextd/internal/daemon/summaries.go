@@ -9,12 +9,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/compact"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/anthropic"
 	"github.com/contextd/contextd/internal/summarize/extractive"
@@ -29,7 +29,7 @@ type summaries struct {
 	events    *lifecycle.Bus
 	registry  *summarize.Registry
 	scheduler *summarize.Scheduler
-	compactor *compact.Compactor
+	compactor *compaction.Compactor
 	queue     *pull.Queue // nil if no summarizer is of type pull
 	closers   []io.Closer
 }
@@ -70,7 +70,7 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 		Store: d.store, Sessions: engine, Registry: s.registry, Observer: watcher,
 		Now: o.Clock, Logger: o.Logger,
 	})
-	s.compactor = compact.New(compact.Options{
+	s.compactor = compaction.New(compaction.Options{
 		Engine: engine, Scheduler: s.scheduler, Hooks: s.hooks, Events: s.events,
 		Store: d.store, Clock: o.Clock, NewID: newID, Logger: o.Logger,
 	})
@@ -81,7 +81,7 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 
 // watcher tells the compactor, which is made after the scheduler, and telemetry.
 type watcher struct {
-	compactor *compact.Compactor
+	compactor *compaction.Compactor
 	spans     *telemetry.Summaries
 }
 

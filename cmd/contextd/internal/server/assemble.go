@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

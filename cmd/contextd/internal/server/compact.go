@@ -5,22 +5,22 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/compact"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Compactor carries out compactions; *compact.Compactor is the one there is.
+// Compactor carries out compactions; *compaction.Compactor is the one there is.
 type Compactor interface {
-	Compact(ctx context.Context, r compact.Request) (compact.Outcome, error)
+	Compact(ctx context.Context, r compaction.Request) (compaction.Outcome, error)
 	// Forget ends what is kept, or under way, for a session that was deleted.
 	Forget(sessionID string, of eventlog.Incarnation)
-	Undo(ctx context.Context, sessionID string, from eventlog.Seq) (compact.Undone, error)
+	Undo(ctx context.Context, sessionID string, from eventlog.Seq) (compaction.Undone, error)
 }
 
 // CompactSession makes a session's context smaller now.
@@ -49,7 +49,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if c.compactor == nil {
 		return nil, errNothingCompacts
 	}
-	r := compact.Request{
+	r := compaction.Request{
 		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()), Told: told,
 		Compaction: assemble.Compaction{
 			SessionID: req.GetSessionId(),
@@ -90,14 +90,14 @@ func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCo
 		return nil, err
 	}
 	if undone.Event == 0 {
-		return &contextdv1.UndoCompactionResponse{Outcome: compact.NothingToDo, Detail: "no compaction of a caller stands"}, nil
+		return &contextdv1.UndoCompactionResponse{Outcome: compaction.NothingToDo, Detail: "no compaction of a caller stands"}, nil
 	}
 	return &contextdv1.UndoCompactionResponse{
 		Outcome: "undone", UndoneSeqs: wire.SeqsToProto(undone.Seqs), UndoSeq: uint64(undone.Event),
 	}, nil
 }
 
-func outcomeToProto(o compact.Outcome) *contextdv1.CompactSessionResponse {
+func outcomeToProto(o compaction.Outcome) *contextdv1.CompactSessionResponse {
 	out := &contextdv1.CompactSessionResponse{
 		Outcome: o.Outcome, Detail: o.Detail, Strategy: string(o.Strategy),
 		TokensBefore: o.Before.Tokens, TokensAfter: o.Before.Tokens, CompactionSeq: uint64(o.Event),

@@ -7,9 +7,9 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

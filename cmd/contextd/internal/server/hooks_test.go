@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

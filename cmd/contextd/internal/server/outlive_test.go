@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

@@ -5,9 +5,9 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

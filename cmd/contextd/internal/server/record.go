@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

@@ -10,13 +10,13 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	"github.com/contextd/contextd/internal/lifecycle"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/lifecycle"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
+	"github.com/contextd/contextd/internal/lifecycle"
 )
 
 // NewLifecycleMeter returns what counts lifecycle events and holds the state of the

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // Meter records what the services do; it is a server.Meter.

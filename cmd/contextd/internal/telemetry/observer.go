@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 )
 
 // Observer makes a span of every assembly, with a child for each reducer; it is

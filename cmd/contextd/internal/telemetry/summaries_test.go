@@ -8,8 +8,8 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
+	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/summarize"
 )
 

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/memory"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

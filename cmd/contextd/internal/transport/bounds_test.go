@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/memory"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

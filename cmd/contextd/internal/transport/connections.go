@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // surplusConnections are taken beside the limit, for health checks alone: on others

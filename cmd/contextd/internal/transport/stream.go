@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
-	"github.com/contextd/contextd/cmd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // rawStream is the part of gRPC's own stream that tells how large a message is before

@@ -3,7 +3,7 @@ package wire
 import (
 	"slices"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 

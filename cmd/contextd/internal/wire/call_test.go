@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

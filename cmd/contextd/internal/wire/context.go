@@ -3,7 +3,7 @@ package wire
 import (
 	"fmt"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

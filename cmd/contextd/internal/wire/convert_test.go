@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"

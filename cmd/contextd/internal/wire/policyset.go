@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )

@@ -1,0 +1,45 @@
+package assemble_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/log/disklog"
+)
+
+// BenchmarkCalibration is what an assembly pays for it in a session of a thousand
+// calls: where the model was called last, and where it never was.
+func BenchmarkCalibration(b *testing.B) {
+	store, err := disklog.Open(b.TempDir(), disklog.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	engine := newEngine(b, store)
+	fill(b, store, 100)
+	out, err := engine.Assemble(context.Background(), wide("m"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := assemble.Call{SessionID: "s", ProjectionID: out.Projection.ID, InputTokens: out.Projection.Tokens}
+	for range 1000 {
+		if _, err := engine.RecordCall(context.Background(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, model := range []string{"m", "never called"} {
+		b.Run(model, func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := engine.Calibration(context.Background(), "s", out.AsOf, budget.Budget{Model: model, Tokenizer: budget.TokenizerO200K}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

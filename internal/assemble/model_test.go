@@ -1,0 +1,207 @@
+package assemble_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// replicas are three daemons that are told the same things: one keeps its store
+// and its sessions in memory, one has its store on disk and is started anew now
+// and then, and one forgets everything between any two requests. What they answer
+// must be the same to the last field.
+type replicas struct {
+	stores  [3]eventlog.Store
+	engines [3]*assemble.Engine
+	fs      vfs.FS
+	heads   map[string]eventlog.Head
+	gauge   budget.Accountant
+	ids     int
+	now     time.Time
+}
+
+func newReplicas(t *rapid.T) *replicas {
+	encoding, err := bpe.Open(budget.TokenizerO200K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replicas{fs: vfs.NewMem(), heads: map[string]eventlog.Head{}, gauge: budget.NewAccountant(encoding)}
+	r.stores[0], r.stores[2] = memlog.New(), memlog.New()
+	r.engines[0], r.engines[2] = newEngine(t, r.stores[0]), newEngine(t, r.stores[2])
+	r.start(t)
+	return r
+}
+
+func (r *replicas) start(t *rapid.T) {
+	store, err := disklog.Open("log", disklog.Options{FS: r.fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.stores[1], r.engines[1] = store, newEngine(t, store)
+}
+
+func (r *replicas) close(t *rapid.T) {
+	for _, s := range r.stores {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// each asks every daemon and compares the answers.
+func each[T any](t *rapid.T, r *replicas, ask func(eventlog.Store, *assemble.Engine) (T, error)) (T, error) {
+	r.engines[2] = newEngine(t, r.stores[2])
+	first, err := ask(r.stores[0], r.engines[0])
+	for i := 1; i < len(r.stores); i++ {
+		other, otherErr := ask(r.stores[i], r.engines[i])
+		if fmt.Sprint(err) != fmt.Sprint(otherErr) {
+			t.Fatalf("daemon 0 says %v, daemon %d says %v", err, i, otherErr)
+		}
+		if reflect.DeepEqual(first, other) {
+			continue
+		}
+		// Empty lists and none are the same.
+		if diff := cmp.Diff(first, other, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("daemon %d answers otherwise (-0 +%d):\n%s", i, i, diff)
+		}
+	}
+	return first, err
+}
+
+func (r *replicas) append(t *rapid.T, id string, events ...eventlog.Event) {
+	head, admitted, err := r.heads[id].Admit(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.heads[id] = head
+	for i := range admitted {
+		r.ids++
+		admitted[i].ID = fmt.Sprint("event-", r.ids)
+		admitted[i].Tokens = r.gauge.CountEvent(admitted[i])
+	}
+	r.now = r.now.Add(time.Second) // the time at which a session is made tells it from another
+	_, _ = each(t, r, func(s eventlog.Store, _ *assemble.Engine) ([]eventlog.Receipt, error) {
+		commit, err := s.Append(context.Background(), id, eventlog.Batch{Events: admitted, Time: r.now})
+		if err != nil {
+			return nil, err
+		}
+		return commit.Wait(context.Background())
+	})
+}
+
+func (r *replicas) grow(t *rapid.T, id string) {
+	if rapid.Bool().Draw(t, "odd") {
+		r.append(t, id, logtest.GenEvent(r.heads[id], "").Draw(t, "event"))
+		return
+	}
+	for range rapid.IntRange(1, 8).Draw(t, "turns") {
+		r.append(t, id, turn(r.ids)...)
+	}
+}
+
+// assemble asks for a context in one of the ways that there are.
+func (r *replicas) assemble(t *rapid.T, id string) {
+	req := assemble.Request{
+		SessionID: id,
+		Budget:    budget.Spec{MaxTokens: rapid.SampledFrom([]uint64{4000, 4000, 9000}).Draw(t, "max_tokens"), Tokenizer: budget.TokenizerO200K},
+		Policy:    assemble.Policy{Reduction: reduce.DefaultPolicy()},
+		Preview:   rapid.IntRange(0, 3).Draw(t, "preview") == 0,
+	}
+	if rapid.IntRange(0, 3).Draw(t, "past") == 0 {
+		at := eventlog.Seq(rapid.Uint64Range(0, uint64(r.heads[id].Seq)).Draw(t, "as_of"))
+		req.AsOf = &at
+	}
+	req.IdempotencyKey = rapid.SampledFrom([]string{"", "", "", "one", "two"}).Draw(t, "key")
+	got, err := each(t, r, func(_ eventlog.Store, e *assemble.Engine) (*assemble.Context, error) {
+		return e.Assemble(context.Background(), req)
+	})
+	if err != nil || got.Projection.ID == "" {
+		return
+	}
+	replay, err := each(t, r, func(_ eventlog.Store, e *assemble.Engine) (assemble.Replay, error) {
+		return e.Replay(context.Background(), id, got.Projection.ID)
+	})
+	if err != nil || !replay.Same {
+		t.Fatalf("replayed: %v, %s", err, replay.Difference)
+	}
+	if diff := cmp.Diff(replay.Recorded, replay.Replayed, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("replayed otherwise:\n%s", diff)
+	}
+}
+
+func (r *replicas) delete(t *rapid.T, id string) {
+	forgets := rapid.Bool().Draw(t, "forgets")
+	_, err := each(t, r, func(s eventlog.Store, e *assemble.Engine) (bool, error) {
+		err := s.DeleteSession(context.Background(), id, 0)
+		if forgets {
+			e.Forget(id)
+		}
+		return true, err
+	})
+	if err == nil {
+		delete(r.heads, id)
+	}
+}
+
+func (r *replicas) fork(t *rapid.T, parent, id string) {
+	at := r.heads[parent].Seq
+	r.now = r.now.Add(time.Second)
+	_, err := each(t, r, func(s eventlog.Store, _ *assemble.Engine) (eventlog.Seq, error) {
+		fork, err := s.Fork(context.Background(), eventlog.ForkRequest{ParentID: parent, At: at, NewID: id, Time: r.now})
+		return fork.Head, err
+	})
+	if err == nil {
+		r.heads[id] = r.heads[parent]
+	}
+}
+
+// TestNothingDependsOnWhatIsInMemory lets the daemons live through the same life.
+func TestNothingDependsOnWhatIsInMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newReplicas(t)
+		defer r.close(t)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			id := rapid.SampledFrom([]string{"s", "s", "s", "other"}).Draw(t, "session")
+			switch step := rapid.IntRange(0, 19).Draw(t, "step"); {
+			case step < 8:
+				r.grow(t, id)
+			case step < 16:
+				r.assemble(t, id)
+			case step == 16:
+				r.delete(t, id)
+			case step == 17:
+				r.fork(t, "s", "other")
+			case step == 18:
+				if err := r.stores[1].Close(); err != nil {
+					t.Fatal(err)
+				}
+				r.start(t)
+			default:
+				_, _ = each(t, r, func(_ eventlog.Store, e *assemble.Engine) ([]string, error) {
+					records, next, err := e.Projections(context.Background(), id, "", 3)
+					ids := []string{next}
+					for _, r := range records {
+						ids = append(ids, r.ID, r.PrefixHash)
+					}
+					return ids, err
+				})
+			}
+		}
+	})
+}

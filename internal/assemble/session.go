@@ -1,0 +1,319 @@
+package assemble
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// session is what is kept of a session between requests: nothing that the log
+// and the records would not give again. It belongs to whoever acquired it.
+type session struct {
+	id   string
+	turn chan struct{} // holds one token while nobody uses the session
+
+	// What sessions.mu guards: the place among the recent ones, how many callers use
+	// the session or wait for it, whether what it holds, or the list of summaries, must
+	// be forgotten first, and its share of sessions.bytes.
+	place      *list.Element
+	users      int
+	stale      bool
+	summarized bool
+	bytes      int
+
+	// room is how many bytes all sessions may hold, and work what reading a log takes from;
+	// grant is what the request that has the turn took.
+	room  int
+	work  *memory.Budget
+	grant *memory.Grant
+	// expect makes room for what is read; nil where the session is not one of those that
+	// stay. answers is set while a context is made,
+	// which is as large as the log at most.
+	expect  func(s *session, bytes uint64)
+	answers bool
+
+	// of is the incarnation that what follows is of, and pinned the one that whoever
+	// has the session works on; 0 before it looked. head and logBytes are the log's as
+	// it was last seen.
+	of, pinned eventlog.Incarnation
+	head       eventlog.Seq
+	logBytes   uint64
+
+	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
+	encoded recent[map[*reduce.Group]encodedGroup] // by format
+	last    recent[lastProjection]                 // by stream
+	report  *lastReport
+	// described are the blocks behind the pointers of the last answer.
+	described describedBlocks
+	// summaries are all there are, oldest first; nil if they were not read.
+	summaries []summarize.Summary
+	// projectors are the projection policies in use, by the JSON of their options.
+	projectors recent[projection.Policy]
+	// turns is how many the log had at the furthest recorded assembly.
+	turns uint32
+}
+
+// lastProjection is what was sent last in a stream of a session.
+type lastProjection struct {
+	record   projection.Record
+	messages []Message
+}
+
+// lastReport serves estimates for appends.
+type lastReport struct {
+	record projection.Record
+	raw    uint64
+}
+
+// encodedGroup keeps the fragments of a group under its edits.
+type encodedGroup struct {
+	edits     []reduce.Edit
+	dropped   *reduce.Dropped
+	fragments []render.Fragment
+}
+
+// stream names what has a prefix of its own in a provider's cache: the decisions of a
+// fingerprint in one format.
+func stream(r projection.Record) string { return r.Fingerprint + "/" + r.Budget.Format }
+
+// A session keeps what it was used with last: two pairs of a tokenizer and a way to
+// read the log are one agent that changes its model, eight streams as many policies.
+const (
+	maxConversations = 2
+	maxFormats       = 2
+	maxStreams       = 8
+	maxProjectors    = 4
+)
+
+// What is derived from a text, such as stubs and indexes, takes about as much again;
+// a policy holds its program and, where it gathers from the log, an index.
+const (
+	conversationFactor = 2
+	projectorBytes     = 64 << 10
+)
+
+// held is how many bytes the session keeps between requests.
+func (s *session) held() int {
+	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes()
+	for i := range s.convs.entries {
+		n += conversationFactor * s.convs.entries[i].value.Bytes()
+	}
+	for i := range s.projectors.entries {
+		if _, ok := s.projectors.entries[i].value.(projection.Rooted); ok {
+			n += int(min(s.logBytes, uint64(s.room)))
+		}
+	}
+	for i := range s.summaries {
+		n += len(s.summaries[i].Text) + len(s.summaries[i].Ledger) + len(s.summaries[i].Index)
+	}
+	return n
+}
+
+// shrink keeps only what the last request used where the session holds more than its
+// share.
+func (s *session) shrink() {
+	if s.held() > s.room/2 {
+		s.convs.keep(1)
+		s.encoded.keep(1)
+		s.last.keep(1)
+		s.projectors.keep(1)
+	}
+}
+
+// makeRoom lets go of all conversations, before another is read, where they take more
+// than the session's share.
+func (s *session) makeRoom() {
+	if s.held() > s.room/2 {
+		s.convs.keep(0)
+		s.encoded.keep(0)
+		s.described = nil
+	}
+}
+
+func (s *session) reset() {
+	s.convs = recent[*reduce.Conversation]{limit: maxConversations}
+	s.encoded = recent[map[*reduce.Group]encodedGroup]{limit: maxFormats}
+	s.last = recent[lastProjection]{limit: maxStreams}
+	s.projectors = recent[projection.Policy]{limit: maxProjectors}
+	s.report = nil
+	s.described = nil
+	s.summaries = nil
+	s.turns = 0
+	s.head = 0
+	s.of = 0
+}
+
+// workFactor is how many bytes are at work for each byte of a log that is read.
+const workFactor = 3
+
+// leastWork is what nobody need wait for.
+const leastWork = 256 << 10
+
+// reserve takes memory for reading the log behind have, and for a context that is made of
+// it, unless the request has some: it must not wait for itself.
+func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
+	if s.grant != nil {
+		return nil
+	}
+	read := s.workFor(have, to)
+	n := read
+	if s.answers {
+		n = max(n, s.workFor(0, to)/workFactor)
+	}
+	if n < leastWork {
+		return nil
+	}
+	if s.grant, err = s.work.Take(ctx, n); err == nil && read >= leastWork && s.expect != nil {
+		s.expect(s, read)
+	}
+	return err
+}
+
+// workFor is about how many bytes reading the log behind have takes.
+func (s *session) workFor(have, to eventlog.Seq) uint64 {
+	return workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-min(have, to))
+}
+
+// handOver keeps of what the request took what its context takes until it is sent.
+func (s *session) handOver(ctx context.Context, out *Context) {
+	bytes := 0
+	for i := range out.Messages {
+		bytes += len(out.Messages[i].JSON)
+	}
+	s.grant.Keep(uint64(bytes))
+	memory.UntilSent(ctx, s.grant)
+	s.grant = nil
+}
+
+// projector is the policy of the options: compiled, and with what it gathered from
+// the session so far.
+func (s *session) projector(o projection.Options) (projection.Policy, error) {
+	key, err := json.Marshal(o.Lasting())
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := s.projectors.get(string(key)); ok {
+		if r, ok := p.(projection.Rooted); ok {
+			return r.WithRoots(o), nil
+		}
+		return p, nil
+	}
+	p, err := projection.New(o)
+	if err != nil {
+		return nil, err
+	}
+	s.projectors.put(string(key), p, projectorBytes)
+	return p, nil
+}
+
+// conversation returns the log up to asOf, or to its head, as groups. The
+// session's own conversation only grows: an earlier asOf gets one of its own.
+func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
+	to, err := s.upTo(ctx, store, asOf)
+	if err != nil {
+		return nil, err
+	}
+	conv, ok := s.convs.get(gauge.Name())
+	if !ok {
+		s.makeRoom()
+		conv = reduce.NewConversation(gauge)
+		s.convs.put(gauge.Name(), conv, 0)
+	}
+	if to < conv.Head() {
+		conv = reduce.NewConversation(gauge)
+	}
+	if err := s.reserve(ctx, conv.Head(), to); err != nil {
+		return nil, err
+	}
+	if to == conv.Head() {
+		return conv, nil
+	}
+	for event, err := range store.Read(ctx, s.id, conv.Head()+1, to) {
+		if err != nil {
+			return nil, err
+		}
+		conv.Append(event)
+	}
+	return conv, nil
+}
+
+// upTo is asOf, or the log's head.
+func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
+	info, err := s.look(ctx, store)
+	if err != nil {
+		return 0, err
+	}
+	s.head, s.logBytes = info.Head, info.LogBytes
+	if asOf == nil {
+		return info.Head, nil
+	}
+	if *asOf > info.Head {
+		return 0, &eventlog.NotFoundError{Kind: "event", Name: seqName(*asOf)}
+	}
+	return *asOf, nil
+}
+
+// look returns the session as it stands, and forgets everything about another that had
+// its id before. For whoever has the session, the first look decides which one it works
+// on: a later one is a *eventlog.NotFoundError where that one is gone. So what was read
+// between two looks is of one session, and what is computed after them is of no mixture.
+func (s *session) look(ctx context.Context, store eventlog.Store) (eventlog.Session, error) {
+	info, err := store.Session(ctx, s.id)
+	var gone *eventlog.NotFoundError
+	if errors.As(err, &gone) || err == nil && info.Incarnation != s.of {
+		s.reset()
+	}
+	if err != nil {
+		return info, err
+	}
+	if s.of = info.Incarnation; s.pinned == 0 {
+		s.pinned = s.of
+	}
+	if s.pinned != s.of {
+		return info, &eventlog.NotFoundError{Kind: "session", Name: s.id}
+	}
+	return info, nil
+}
+
+// remember keeps what was recorded, for the next comparison and for estimates. What
+// is in s.last is the newest record of its kind: nothing can stand behind the head,
+// or behind what was the newest before.
+func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
+	if old, ok := s.last.get(stream(r)); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
+		kept, bytes := bytesOf(messages)
+		s.last.put(stream(r), lastProjection{r, kept}, bytes+recordBytes(r))
+	}
+	s.report = &lastReport{r, conv.Tokens()}
+}
+
+// messageOverhead is what a message takes beside its bytes.
+const messageOverhead = 256
+
+// bytesOf are messages with only what later ones are compared with, so that they keep no
+// conversation in memory, and how many bytes they take.
+func bytesOf(messages []Message) (kept []Message, bytes int) {
+	kept = make([]Message, len(messages))
+	for i := range messages {
+		kept[i] = Message{JSON: messages[i].JSON, Passing: messages[i].Passing}
+		bytes += len(messages[i].JSON) + messageOverhead
+	}
+	return kept, bytes
+}
+
+// recordBytes is what of a record may be large.
+func recordBytes(r projection.Record) int {
+	n := 64*(len(r.Pointers)+len(r.Steps)) + len(r.Projection.Summary) + len(r.Projection.Expression)
+	for _, root := range r.RootsConsulted {
+		n += len(root)
+	}
+	return n
+}

@@ -1,0 +1,179 @@
+package assemble
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/contextd/contextd/internal/memory"
+)
+
+// sessions holds the sessions used last, and those in use.
+type sessions struct {
+	mu     sync.Mutex
+	limit  int
+	room   int // for the bytes of those that nobody uses
+	work   *memory.Budget
+	byID   map[string]*session
+	recent *list.List // newest first
+	bytes  int        // of all of them
+}
+
+func newSessions(limit, room int, work *memory.Budget) *sessions {
+	return &sessions{limit: max(limit, 1), room: room, work: work, byID: map[string]*session{}, recent: list.New()}
+}
+
+// acquire waits until nobody else uses the session. The caller must release it.
+func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
+	s := all.join(id)
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		all.leave(s)
+		return nil, nil, ctx.Err()
+	}
+	return s, all.take(s), nil
+}
+
+// tryAcquire acquires the session if it is in memory and nobody else uses it. The caller
+// must release it.
+func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool) {
+	if !all.known(id) {
+		return nil, nil, false
+	}
+	s = all.join(id)
+	select {
+	case <-s.turn:
+		return s, all.take(s), true
+	default:
+		all.leave(s)
+		return nil, nil, false
+	}
+}
+
+// take is for who has just got the turn of the session. What it returns gives that back.
+func (all *sessions) take(s *session) (release func()) {
+	all.mu.Lock()
+	stale, summarized := s.stale, s.summarized
+	s.stale, s.summarized = false, false
+	all.mu.Unlock()
+	if stale {
+		s.reset()
+	}
+	if summarized {
+		s.summaries = nil
+	}
+	s.pinned = 0
+	s.answers = false
+	return func() {
+		s.shrink()
+		all.done(s)
+		s.grant.Release()
+		s.grant = nil
+		s.turn <- struct{}{}
+	}
+}
+
+// join finds or makes a session and counts the caller as a user of it.
+func (all *sessions) join(id string) *session {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s := all.byID[id]
+	if s == nil {
+		s = &session{id: id, turn: make(chan struct{}, 1), room: all.room, work: all.work, expect: all.expect}
+		s.reset()
+		s.turn <- struct{}{}
+		s.place = all.recent.PushFront(s)
+		all.byID[id] = s
+	} else {
+		all.recent.MoveToFront(s.place)
+	}
+	s.users++
+	all.trim()
+	return s
+}
+
+// leave ends the use of a session.
+func (all *sessions) leave(s *session) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.users--
+	all.trim()
+}
+
+// done ends the use of a session by who had its turn. Where others wait for it and the
+// sessions hold too much, as many that are asked for at once do, it is read again: those
+// that wait have to take memory for it in their turn.
+func (all *sessions) done(s *session) {
+	held := s.held()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.users--
+	all.grow(s, held-s.bytes)
+	if all.trim(); s.users > 0 && all.bytes > all.room && all.bytes > s.bytes {
+		all.grow(s, -s.bytes)
+		s.reset()
+	}
+}
+
+// expect makes room for what is about to be read into a session.
+func (all *sessions) expect(s *session, bytes uint64) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.grow(s, int(min(bytes, uint64(all.room))))
+	all.trim()
+}
+
+func (all *sessions) grow(s *session, bytes int) {
+	s.bytes += bytes
+	all.bytes += bytes
+}
+
+// trim lets go of the sessions that were not used for longest while there are too
+// many, or too much in them. What is in use stays: were it made anew
+// meanwhile, two callers would assemble the same session side by side.
+func (all *sessions) trim() {
+	for place := all.recent.Back(); place != nil && len(all.byID) > 1; {
+		s := place.Value.(*session)
+		place = place.Prev()
+		if len(all.byID) <= all.limit && all.bytes <= all.room {
+			return
+		}
+		if s.users == 0 {
+			all.drop(s)
+		}
+	}
+}
+
+// forget lets go of a session, or of what it holds as soon as nobody uses it.
+func (all *sessions) forget(id string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.byID[id]; s != nil && s.users == 0 {
+		all.drop(s)
+	} else if s != nil {
+		s.stale = true
+	}
+}
+
+// summarize has a session read its summaries anew.
+func (all *sessions) summarize(id string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.byID[id]; s != nil {
+		s.summarized = true
+	}
+}
+
+// known reports whether the session is in memory.
+func (all *sessions) known(id string) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byID[id] != nil
+}
+
+func (all *sessions) drop(s *session) {
+	all.recent.Remove(s.place)
+	delete(all.byID, s.id)
+	all.bytes -= s.bytes
+}

@@ -1,0 +1,251 @@
+package assemble_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// A summary is there before it is needed, and stands in the context from the cut on
+// that it was made for.
+func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
+	for _, by := range []string{byRules, byModel} {
+		t.Run(by, func(t *testing.T) {
+			onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
+				w := started(t, store, &scripted{answer: writes})
+				push(t, store, "s", opening()...)
+				cuts := 0
+				var before *assemble.Context
+				var known []summarize.Summary
+				for i := range turns {
+					push(t, store, "s", turn(i)...)
+					got := mustAssemble(t, w.engine, summarized(by))
+					if cut(t, before, got) {
+						cuts++
+						_, id := inForce(got)
+						newest := known[len(known)-1]
+						if id != newest.ID || !strings.Contains(digestOf(got), quoted(newest.Text)) {
+							t.Fatalf("turn %d: the cut quotes summary %q; %q was there, with\n%s\nthe digest is\n%s", i, id, newest.ID, newest.Text, digestOf(got))
+						}
+					}
+					w.between()
+					known = w.summaries("s")
+					before = got
+				}
+				if cuts < 3 || cuts > turns/4 {
+					t.Errorf("%d cuts in %d turns; the test wants several, and turns between them", cuts, turns)
+				}
+				if n := mustReplay(t, w.engine, "s"); n != turns {
+					t.Errorf("%d projections of %d assemblies", n, turns)
+				}
+			})
+		})
+	}
+}
+
+// cut reports whether groups left between two contexts, and fails where the prefix
+// changed without a cause or a summary came into use without a cut.
+func cut(t *testing.T, before, now *assemble.Context) bool {
+	t.Helper()
+	if now.Budget.Projected > now.Budget.Target {
+		t.Fatalf("%s holds %d tokens of %d", now.Projection.ID, now.Budget.Projected, now.Budget.Target)
+	}
+	if before == nil {
+		return false
+	}
+	through, summary := inForce(before)
+	nowThrough, nowSummary := inForce(now)
+	if nowThrough < through || nowThrough == through && nowSummary != summary {
+		t.Fatalf("%s: the run ends at %d with summary %q, and ended at %d with %q", now.Projection.ID, nowThrough, nowSummary, through, summary)
+	}
+	stable := stableMessages(before.Messages, now.Messages)
+	if broken := stable < len(before.Messages); broken != (now.Cache.BrokenBy != "") || now.Cache.StableMessages != stable {
+		t.Fatalf("%s: %d of %d messages stand still; reported are %+v", now.Projection.ID, stable, len(before.Messages), now.Cache)
+	}
+	return nowThrough > through
+}
+
+// A summary that comes late changes nothing by itself: with the model's answers held
+// back for any number of turns, every context is what it was, up to the next cut.
+func TestALateSummaryRewritesNothing(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	w := started(t, store, &scripted{answer: writes})
+	push(t, store, "s", opening()...)
+	made, late := 0, 0
+	var before *assemble.Context
+	for i := range turns {
+		push(t, store, "s", turn(i)...)
+		got := mustAssemble(t, w.engine, summarized(byModel))
+		left := cut(t, before, got)
+		if i%7 == 6 { // as late as it comes
+			made += w.between()
+		}
+		if made > 0 && !left && before != nil {
+			late++
+		}
+		again := mustAssemble(t, w.engine, summarized(byModel))
+		if again.PrefixHash != got.PrefixHash || again.Projection.After.Summary != got.Projection.After.Summary {
+			t.Fatalf("turn %d: the same log gives another context once a summary is there", i)
+		}
+		before = again
+	}
+	if made == 0 || late == 0 {
+		t.Errorf("%d summaries, %d turns behind one without a cut", made, late)
+	}
+}
+
+// Without summaries the same session has as many cuts: a summary is what stands for
+// what leaves, no reason for anything to leave.
+func TestSummariesCauseNoCuts(t *testing.T) {
+	count := func(summaries bool) (cuts int) {
+		store := memlog.New()
+		defer closeStore(t, store)
+		w := started(t, store, nil)
+		push(t, store, "s", opening()...)
+		var before *assemble.Context
+		for i := range turns {
+			push(t, store, "s", turn(i)...)
+			got := mustAssemble(t, w.engine, summarized(byRules))
+			if cut(t, before, got) {
+				cuts++
+			}
+			if before = got; summaries {
+				w.between()
+			}
+		}
+		return cuts
+	}
+	with, without := count(true), count(false)
+	if with > without+1 {
+		t.Errorf("%d cuts with summaries, %d without", with, without)
+	}
+}
+
+// No session summarises the same span twice, whoever asks how often.
+func TestNoSpanIsSummarisedTwice(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+		model := &scripted{answer: writes}
+		w := newWorld(t, store, model)
+		defer func() { w.close() }()
+		push(t, store, "s", opening()...)
+		for i := range turns {
+			push(t, store, "s", turn(i)...)
+			for range 2 {
+				mustAssemble(t, w.engine, summarized(byModel))
+			}
+			w.between()
+			if i%20 == 19 {
+				w.close()
+				store = reopen()
+				w = newWorld(t, store, model)
+			}
+		}
+		type chunk struct {
+			from, to eventlog.Seq
+			part     int
+		}
+		seen := map[chunk]bool{}
+		var last eventlog.Seq
+		for _, r := range model.asked() {
+			k := chunk{r.From, r.To, r.Chunk}
+			if seen[k] || r.To < last {
+				t.Errorf("events %d to %d, part %d, were summarised behind events to %d", r.From, r.To, r.Chunk, last)
+			}
+			seen[k], last = true, r.To
+		}
+		if len(seen) < 3 {
+			t.Errorf("only %d requests; the test wants a chain", len(seen))
+		}
+		all := w.summaries("s")
+		for i, s := range all {
+			if i > 0 && (s.Extends != all[i-1].ID || s.To <= all[i-1].To) {
+				t.Errorf("summary %s (to %d) extends %q; before it stands %s (to %d)", s.ID, s.To, s.Extends, all[i-1].ID, all[i-1].To)
+			}
+		}
+	})
+}
+
+// A fork behind a span uses its summary, and one inside the span does not know it.
+func TestForksAndSummaries(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
+		w := started(t, store, &scripted{answer: writes})
+		push(t, store, "s", opening()...)
+		var s summarize.Summary
+		n := 0
+		for ; s.ID == ""; n++ {
+			push(t, store, "s", turn(n)...)
+			mustAssemble(t, w.engine, summarized(byModel))
+			if w.between() > 0 {
+				s = w.summaries("s")[0]
+			}
+		}
+		info, err := store.Session(context.Background(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, at := range map[string]eventlog.Seq{"behind": info.Head, "at": s.To, "inside": s.To - 1} {
+			if _, err := store.Fork(context.Background(), eventlog.ForkRequest{ParentID: "s", At: at, NewID: id}); err != nil {
+				t.Fatal(err)
+			}
+			knows := id != "inside"
+			if got := len(w.summaries(id)) == 1; got != knows {
+				t.Errorf("the fork %s the span has %d summaries", id, len(w.summaries(id)))
+			}
+			req := summarized(byModel)
+			req.SessionID = id
+			var quotes bool
+			for i := n; !quotes && i < n+turns/2; i++ {
+				push(t, store, id, turn(1000+i)...)
+				got := mustAssemble(t, w.engine, req)
+				if through, _ := inForce(got); through > 0 {
+					quotes = strings.Contains(digestOf(got), quoted(s.Text))
+					if _, name := inForce(got); quotes != knows || knows != (name == s.ID) {
+						t.Errorf("the fork %s the span uses %q", id, name)
+					}
+					break
+				}
+			}
+			if knows && !quotes {
+				t.Errorf("the fork %s the span was never cut", id)
+			}
+			mustReplay(t, w.engine, id)
+		}
+	})
+}
+
+// A restart changes no byte, and what was recorded is found again in the store.
+func TestSummariesSurviveARestart(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+		model := &scripted{answer: writes}
+		w := newWorld(t, store, model)
+		push(t, store, "s", opening()...)
+		var last *assemble.Context
+		for i := range turns {
+			push(t, store, "s", turn(i)...)
+			last = mustAssemble(t, w.engine, summarized(byModel))
+			w.between()
+		}
+		all := w.summaries("s")
+		w.close()
+		store = reopen()
+		w = started(t, store, model)
+		if diff := cmp.Diff(all, w.summaries("s")); diff != "" {
+			t.Errorf("the summaries after a restart:\n%s", diff)
+		}
+		got := mustAssemble(t, w.engine, summarized(byModel))
+		if lines(got.Messages) != lines(last.Messages) || got.Cache.BrokenBy != "" {
+			t.Errorf("other bytes after a restart: %+v", got.Cache)
+		}
+		if n := mustReplay(t, w.engine, "s"); n != turns+1 {
+			t.Errorf("%d projections replayed", n)
+		}
+	})
+}

@@ -1,0 +1,313 @@
+package compaction
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
+)
+
+// Engine plans and does compactions; *assemble.Engine is the one there is.
+type Engine interface {
+	PlanCompaction(ctx context.Context, c assemble.Compaction) (assemble.Plan, error)
+	Compact(ctx context.Context, c assemble.Compaction, s *summarize.Summary, mark assemble.Mark) (done *assemble.Compacted, nothing string, err error)
+	Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error)
+	PutSummary(ctx context.Context, p summarize.Proposal, text string) (summarize.Summary, error)
+}
+
+// Scheduler makes summaries; *summarize.Scheduler is the one there is.
+type Scheduler interface {
+	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
+	// Resting reports whether a summarizer is left alone now.
+	Resting(summarizer string) bool
+	// Forget gives up what is to be made for a session that was deleted.
+	Forget(sessionID string, of eventlog.Incarnation)
+}
+
+// Options are what a Compactor works with. All are required.
+type Options struct {
+	Engine    Engine
+	Scheduler Scheduler
+	Hooks     *lifecycle.Hooks
+	Events    *lifecycle.Bus
+	Store     eventlog.Store
+	Clock     func() time.Time
+	NewID     func() (string, error)
+	Logger    *slog.Logger
+}
+
+// Compactor carries out compactions. Its methods may be called from any goroutine.
+type Compactor struct {
+	Options
+	// ctx ends when the compactor closes.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	// ahead is the last event of the span, by session, of which a summary is being asked
+	// about or made ahead of need, and refused that of the span that was vetoed last.
+	ahead   map[life]eventlog.Seq
+	refused map[life]eventlog.Seq
+}
+
+// life is a session from its creation to its deletion.
+type life struct {
+	sessionID string
+	of        eventlog.Incarnation
+}
+
+func lifeOf(p summarize.Proposal) life { return life{p.SessionID, p.Of} }
+
+// New returns a compactor that works until it is closed.
+func New(o Options) *Compactor {
+	c := &Compactor{Options: o, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Close gives up the hooks that are being asked ahead of need, and the wait for what is
+// made, and returns when that has ended.
+func (c *Compactor) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.work.Wait()
+}
+
+// Forget ends what is kept, or under way, for a session that was deleted.
+func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
+	c.mu.Lock()
+	delete(c.ahead, life{sessionID, of})
+	delete(c.refused, life{sessionID, of})
+	c.mu.Unlock()
+	c.Scheduler.Forget(sessionID, of)
+}
+
+// Request asks for a compaction now.
+type Request struct {
+	assemble.Compaction
+	// Mode says who asks; see the modes of package lifecycle.
+	Mode    string
+	Trigger eventlog.CompactionTrigger
+	// Told is what the caller would have a summarizer told beside the policy's own.
+	Told prompt.Instructions
+}
+
+// The outcomes of a compaction that was no error.
+const (
+	Compacted   = "compacted"
+	NothingToDo = "nothing_to_do"
+	Vetoed      = "vetoed"
+)
+
+// Outcome is what came of a request.
+type Outcome struct {
+	// Outcome is Compacted, NothingToDo or Vetoed.
+	Outcome string
+	// Detail says why, in words; empty if there is nothing to say.
+	Detail   string
+	Strategy reduce.Strategy
+	Before   assemble.Size
+	// Target is what the context was to hold, in tokens, and Short by how much it holds
+	// more; 0 is as little as may be.
+	Target uint64
+	Short  assemble.Shortfall
+	// Done is nil unless the session was compacted.
+	Done *assemble.Compacted
+	// Event is the seq of the Compaction event; 0 if none was appended.
+	Event eventlog.Seq
+}
+
+// Compact compacts a session now. What it did is durable on return.
+func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
+	if err := r.check(); err != nil {
+		return Outcome{}, err
+	}
+	session, err := c.Store.Session(ctx, r.SessionID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r.Of = session.Incarnation
+	plan, err := c.Engine.PlanCompaction(ctx, r.Compaction)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Outcome: NothingToDo, Detail: plan.Nothing, Strategy: plan.Strategy, Before: plan.Before, Target: plan.TargetTokens, Short: plan.Short}
+	if plan.Nothing != "" {
+		return out, nil
+	}
+	verdict, err := c.Hooks.PreCompact(ctx, r.call(plan))
+	if err != nil {
+		return Outcome{}, err
+	}
+	if verdict.Decision == lifecycle.Block {
+		c.publish(r.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, r.Mode,
+			lifecycle.AttributeTrigger, triggerName(r.Trigger), lifecycle.AttributeReason, verdict.Reason)
+		out.Outcome, out.Detail = Vetoed, verdict.Reason
+		return out, nil
+	}
+	if verdict.Decision == lifecycle.Modify {
+		r.modify(verdict.Terms, plan)
+		if plan, err = c.Engine.PlanCompaction(ctx, r.Compaction); err != nil {
+			return Outcome{}, err
+		}
+		out.Strategy, out.Detail, out.Target, out.Short = plan.Strategy, plan.Nothing, plan.TargetTokens, plan.Short
+		if plan.Nothing != "" {
+			return out, nil
+		}
+	}
+	return c.carryOut(ctx, r, plan, out)
+}
+
+// check refuses what would have no effect.
+func (r Request) check() error {
+	told := r.Told.Text != ""
+	switch {
+	case r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize:
+		return &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
+	case told && r.Summary != "":
+		return &eventlog.InvalidError{Field: "instructions", Reason: "have no place beside a summary of the caller's: no model is asked"}
+	case told && r.Strategy != "" && r.Strategy != reduce.Summarize:
+		return &eventlog.InvalidError{Field: "instructions", Reason: fmt.Sprintf("have no place in a compaction by %s: no model is asked", r.Strategy)}
+	default:
+		return nil
+	}
+}
+
+// modify takes over what hooks made of a plan. A strategy that was left open stays so
+// unless they chose another, and another has no place for the caller's text.
+func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
+	r.KeepLastTurns, r.TargetTokens = t.KeepLastTurns, t.TargetTokens
+	if r.Strategy == "" && t.Strategy == string(plan.Strategy) {
+		return
+	}
+	if r.Strategy = reduce.Strategy(t.Strategy); r.Strategy != reduce.Summarize {
+		r.Summary = ""
+	}
+}
+
+// carryOut does what was planned and allowed.
+func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan, out Outcome) (Outcome, error) {
+	c.publish(r.SessionID, lifecycle.CompactionStarted, lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, triggerName(r.Trigger),
+		lifecycle.AttributeStrategy, string(plan.Strategy), lifecycle.AttributeTokensBefore, number(plan.Before.Tokens))
+	open := r.Strategy == ""
+	r.Strategy, r.KeepLastTurns, r.TargetTokens = plan.Strategy, plan.KeepLastTurns, plan.TargetTokens
+	summary, err := c.summary(ctx, r, plan)
+	if err != nil {
+		if !open || ctx.Err() != nil {
+			return Outcome{}, err
+		}
+		// The cheapest that suffices does not suffice: the next one needs no summary.
+		out.Detail = fmt.Sprintf("no summary could be made (%v), so the groups left without", err)
+		r.Strategy, out.Strategy = reduce.Drop, reduce.Drop
+	}
+	done, nothing, err := c.Engine.Compact(ctx, r.Compaction, summary, func(ctx context.Context, done *assemble.Compacted) (seq eventlog.Seq, err error) {
+		out.Event, err = c.mark(ctx, r, done)
+		return out.Event, err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if done == nil {
+		out.Detail = nothing
+		return out, nil
+	}
+	if done.Unrecorded != nil {
+		c.Logger.Warn("projection of a compaction not recorded", "session_id", r.SessionID, "error", done.Unrecorded)
+	}
+	out.Outcome, out.Done, out.Before, out.Short = Compacted, done, done.Before, done.Short
+	if r.Told.Text != "" && summary == nil {
+		out.Detail = cmp.Or(out.Detail, "no model was asked, so the instructions were not used")
+	}
+	c.tell(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{
+		Strategy: string(r.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens,
+	})
+	return out, nil
+}
+
+// summary has the planned summary made, or takes the caller's.
+func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) (*summarize.Summary, error) {
+	if plan.Summary == nil {
+		return nil, nil
+	}
+	var s summarize.Summary
+	var err error
+	if r.Summary != "" {
+		s, err = c.Engine.PutSummary(ctx, *plan.Summary, r.Summary)
+	} else {
+		s, err = c.Scheduler.Do(ctx, *plan.Summary)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// tell publishes a compaction that was done and calls the runtime's hooks.
+func (c *Compactor) tell(sessionID, mode string, trigger eventlog.CompactionTrigger, done assemble.Collapsed, terms lifecycle.Terms) {
+	summaryID, text := "", ""
+	if done.Summary != nil {
+		summaryID, text = done.Summary.ID, done.Summary.Text
+	}
+	c.publish(sessionID, lifecycle.Compacted, lifecycle.AttributeMode, mode, lifecycle.AttributeTrigger, triggerName(trigger),
+		lifecycle.AttributeStrategy, string(done.Strategy), lifecycle.AttributeTokensBefore, number(done.Before.Tokens),
+		lifecycle.AttributeTokensAfter, number(done.After.Tokens), lifecycle.AttributeSummaryID, summaryID)
+	c.Hooks.PostCompact(lifecycle.Call{
+		SessionID: sessionID, Mode: mode, Trigger: trigger, Terms: terms,
+		MessageCount: uint32(done.Before.Messages), TokensBefore: done.Before.Tokens,
+		Result: &lifecycle.Result{
+			RemainingMessages: uint32(done.After.Messages), TokensAfter: done.After.Tokens,
+			ArchivedMessages: uint32(max(done.Archived, 0)), Summary: text,
+			Reminders: lifecycle.ReminderReport{
+				Expired: done.Reminders.Expired, Deduped: done.Reminders.Replaced, Compacted: done.Reminders.Folded,
+				Preserved: done.Reminders.Preserved, Decremented: uint32(done.Reminders.CountingDown),
+			},
+		},
+	})
+}
+
+func (r Request) call(plan assemble.Plan) lifecycle.Call {
+	return lifecycle.Call{
+		SessionID: r.SessionID, Mode: r.Mode, Trigger: r.Trigger,
+		Terms:        lifecycle.Terms{Strategy: string(plan.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens},
+		MessageCount: uint32(plan.Before.Messages), TokensBefore: plan.Before.Tokens,
+	}
+}
+
+// publish tells the watchers; attributes are keys and values in turn, and those
+// without a value are left out.
+func (c *Compactor) publish(sessionID string, what lifecycle.Type, attributes ...string) {
+	e := lifecycle.Event{SessionID: sessionID, Type: what, Time: c.Clock(), Attributes: map[string]string{}}
+	for i := 0; i < len(attributes); i += 2 {
+		if attributes[i+1] != "" {
+			e.Attributes[attributes[i]] = attributes[i+1]
+		}
+	}
+	c.Events.Publish(e)
+}
+
+func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }
+
+func triggerName(t eventlog.CompactionTrigger) string {
+	switch t {
+	case eventlog.TriggerThreshold:
+		return "threshold"
+	case eventlog.TriggerBudgetPressure:
+		return "budget_pressure"
+	default:
+		return "manual"
+	}
+}

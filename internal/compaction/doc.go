@@ -1,0 +1,4 @@
+// Package compaction carries out compactions: it asks the runtime's hooks, has the
+// summary made, records the result and tells everybody who watches. The engine
+// decides what a compaction does; the scheduler makes summaries.
+package compaction

@@ -1,0 +1,91 @@
+package compaction
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// marker is what a Compaction event of contextd's own holds beside the common fields and
+// the decision, as its native JSON: how it came about. The state before is told by
+// reference: the projection before, which can be replayed, and the event up to which the
+// log stood.
+type marker struct {
+	AsOfSeq            eventlog.Seq `json:"as_of_seq"`
+	ProjectionIDBefore string       `json:"projection_id_before,omitempty"`
+	ArchivedMessages   int          `json:"archived_messages"`
+	KeepLastTurns      uint32       `json:"keep_last_turns"`
+	TargetTokens       uint64       `json:"target_tokens"`
+	PolicyFingerprint  string       `json:"policy_fingerprint"`
+}
+
+// mark appends the Compaction event and returns its seq. It is durable on return, and
+// only then does the compaction hold. What was decided is marked also if ctx has ended
+// meanwhile.
+func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacted) (eventlog.Seq, error) {
+	native, err := json.Marshal(map[string]marker{"contextd": {
+		AsOfSeq: done.AsOf, ProjectionIDBefore: done.Previous, ArchivedMessages: done.Archived,
+		KeepLastTurns: r.KeepLastTurns, TargetTokens: r.TargetTokens, PolicyFingerprint: done.Fingerprint,
+	}})
+	if err != nil {
+		return 0, fmt.Errorf("encode the marker of a compaction: %w", err)
+	}
+	body := *done.Event
+	body.Trigger, body.Mode, body.Strategy, body.NativeJSON = r.Trigger, r.Mode, string(done.Strategy), string(native)
+	return c.append(ctx, r.SessionID, r.Of, &body)
+}
+
+// append puts an event behind the session's log, however far that has grown, unless the
+// session was deleted: an append alone would make it anew.
+func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.Incarnation, body *eventlog.Compaction) (eventlog.Seq, error) {
+	ctx = context.WithoutCancel(ctx)
+	id, err := c.NewID()
+	if err != nil {
+		return 0, err
+	}
+	now := c.Clock()
+	commit, err := c.Store.Append(ctx, sessionID, eventlog.Batch{Events: []eventlog.Event{{ID: id, Time: now, Body: body}}, Time: now, Of: &of})
+	if err != nil {
+		return 0, err
+	}
+	receipts, err := commit.Wait(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return receipts[0].Seq, nil
+}
+
+// Undone is what came of taking compactions back.
+type Undone struct {
+	// Seqs are those that were taken back, oldest first; none if none stood.
+	Seqs []eventlog.Seq
+	// Event is the event that says so; 0 if there is none.
+	Event eventlog.Seq
+}
+
+// Undo takes back the compactions of a session from an event on; 0 is the newest that
+// stands. It is durable on return.
+func (c *Compactor) Undo(ctx context.Context, sessionID string, from eventlog.Seq) (Undone, error) {
+	session, err := c.Store.Session(ctx, sessionID)
+	if err != nil {
+		return Undone{}, err
+	}
+	var out Undone
+	out.Seqs, err = c.Engine.Undo(ctx, sessionID, from, func(ctx context.Context, body *eventlog.Compaction) error {
+		body.Trigger, body.Mode = eventlog.TriggerManual, lifecycle.ModeManual
+		var err error
+		out.Event, err = c.append(ctx, sessionID, session.Incarnation, body)
+		return err
+	})
+	if err != nil {
+		return Undone{}, err
+	}
+	if out.Event > 0 {
+		c.publish(sessionID, lifecycle.CompactionUndone, lifecycle.AttributeFromSeq, number(out.Seqs[0]))
+	}
+	return out, nil
+}

@@ -1,0 +1,111 @@
+package compaction_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+func (w *world) remind(id string, r eventlog.Reminder) {
+	w.t.Helper()
+	if r.Body == "" {
+		r.Body = "Mind the " + id + "."
+	}
+	w.push(eventlog.Event{ID: id, Body: &r})
+}
+
+// What becomes of reminders, those before the cut and those behind it.
+func TestReminders(t *testing.T) {
+	ttl := func(n uint32) *uint32 { return &n }
+	cases := map[string]struct {
+		early, late []eventlog.Reminder // ids are early-0, …, late-0, …
+		want        assemble.ReminderReport
+	}{
+		"none":                   {},
+		"unpreserved":            {early: []eventlog.Reminder{{}}, want: assemble.ReminderReport{Folded: []string{"early-0"}}},
+		"preserved":              {early: []eventlog.Reminder{{PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}}},
+		"behind the cut":         {late: []eventlog.Reminder{{}, {PreserveOnCompact: true}}},
+		"expired":                {early: []eventlog.Reminder{{TTLTurns: ttl(2)}}, want: assemble.ReminderReport{Expired: []string{"early-0"}}},
+		"expired, preserved":     {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: assemble.ReminderReport{Expired: []string{"early-0"}}},
+		"replaced":               {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}}},
+		"replaced before":        {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}, Folded: []string{"plan"}}},
+		"counting down":          {late: []eventlog.Reminder{{TTLTurns: ttl(9)}}, want: assemble.ReminderReport{CountingDown: 1}},
+		"preserved, counting":    {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}, CountingDown: 1}},
+		"counting, left with it": {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: assemble.ReminderReport{Folded: []string{"early-0"}}},
+		"named by their keys": {
+			early: []eventlog.Reminder{{DedupeKey: "a"}, {DedupeKey: "b", PreserveOnCompact: true}, {DedupeKey: "c", TTLTurns: ttl(1)}},
+			want:  assemble.ReminderReport{Expired: []string{"c"}, Folded: []string{"a"}, Preserved: []string{"b"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, &model{answer: writes})
+			told := w.serve(allow)
+			w.open(1)
+			for i, r := range c.early {
+				w.remind(fmt.Sprintf("early-%d", i), r)
+			}
+			w.turns(1, 10)
+			for i, r := range c.late {
+				w.remind(fmt.Sprintf("late-%d", i), r)
+			}
+			out := w.compact(request(reduce.Drop, 1000))
+			if out.Outcome != "compacted" {
+				t.Fatalf("%+v", out)
+			}
+			if diff := cmp.Diff(c.want, out.Done.Reminders, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("reported (-want):\n%s", diff)
+			}
+			<-told.calls
+			post := (<-told.calls).Result.Reminders
+			want := lifecycle.ReminderReport{
+				Expired: c.want.Expired, Deduped: c.want.Replaced, Compacted: c.want.Folded, Preserved: c.want.Preserved, Decremented: uint32(c.want.CountingDown),
+			}
+			if diff := cmp.Diff(want, post, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the hook was told (-want):\n%s", diff)
+			}
+			w.turns(10, 18)
+			w.assemble()
+			again := w.compact(request(reduce.Drop, 1000))
+			if again.Outcome != "compacted" {
+				t.Fatalf("%+v", again)
+			}
+			for _, name := range again.Done.Reminders.Folded {
+				for _, before := range c.want.Folded {
+					if name == before {
+						t.Errorf("%s left twice", name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A reminder's end is told once, by the first context without it, whatever else is
+// asked for in between.
+func TestTheEndOfARemindersTimeIsToldOnce(t *testing.T) {
+	w := start(t, &model{answer: writes})
+	w.open(1)
+	w.remind("hurry", eventlog.Reminder{TTLTurns: pointer(uint32(2))})
+	early := w.assemble().AsOf
+	w.silent()
+	w.turns(1, 4)
+	w.assemble()
+	if e := w.published(lifecycle.ReminderExpired)[0]; e.Attributes[lifecycle.AttributeReminder] != "hurry" || e.SessionID != "s" {
+		t.Errorf("told was %+v", e)
+	}
+	past := settings()
+	past.AsOf = &early
+	if _, err := w.engine.Assemble(t.Context(), past); err != nil {
+		t.Fatal(err)
+	}
+	w.assemble()
+	w.silent()
+}
