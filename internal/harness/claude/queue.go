@@ -193,7 +193,8 @@ func (a *attachment) injected(text string) bool {
 // give appends a queued prompt as the message of the user that it was for the model.
 func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Block, by string, injected bool) {
 	session := r.session(rec)
-	if text := said(blocks); text != "" {
+	_, again := r.of(session).events[rec.UUID]
+	if text := said(blocks); text != "" && !again {
 		r.queue.given[text] = true
 	}
 	entry.Native = r.native(rec, entry.Native)

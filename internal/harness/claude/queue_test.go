@@ -80,6 +80,7 @@ func TestQueue(t *testing.T) {
 		"queued twice":                    {[]string{attached("q", `"Fix it."`, ""), operation("remove", fix), assistant("a", "m", hello, ""), operation("enqueue", fix), operation("remove", fix)}, []string{"Fix it.", "Fix it."}},
 		"known by its record":             {[]string{attached("q", `"Fix it."`, `,"source_uuid":"u"`), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it."}},
 		"known by its record, from first": {[]string{user("u", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, `,"source_uuid":"u"`)}, []string{"Fix it."}},
+		"attached again after an answer":  {[]string{attached("q", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, ""), user("u", `"Fix it."`, "")}, []string{"Fix it.", "Fix it."}},
 		"attached with a picture":         {[]string{attached("q", picture, fromHuman), operation("remove", "")}, []string{"Fix it. (image/png)"}},
 		"the picture after the words":     {[]string{operation("remove", fix), attached("q", picture, fromHuman)}, []string{"Fix it.", "(image/png)"}},
 		"in blocks":                       {[]string{operation("enqueue", `,"content":[{"type":"text","text":"Fix it."}]`), operation("remove", "")}, []string{"Fix it."}},

@@ -22,7 +22,11 @@ type heard struct {
 func (h *heard) clear() { *h = heard{} }
 
 // item takes the text of an item.
-func (h *heard) item(text string) { h.items = append(h.items, strings.TrimSpace(text)) }
+func (h *heard) item(text string) { h.items = append(h.items, compared(text)) }
+
+// compared is a text as two records of it are compared: one of them may hold what the
+// other had to replace.
+func compared(text string) string { return strings.TrimSpace(transcript.Clean(text)) }
 
 // said reports whether an item says what the terminal is told. Around the words there may be
 // more in either of the two: the names of files and pictures.
@@ -45,14 +49,14 @@ func (h *heard) before(blocks []eventlog.Block) string {
 	if !ok {
 		return ""
 	}
-	return h.events[strings.TrimSpace(t.Text)]
+	return h.events[compared(t.Text)]
 }
 
 // userMessage reads what the user said from what the terminal was told, and reports whether no
 // item said it.
 func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	said, _ := transcript.Text(e.Message)
-	text := strings.TrimSpace(said)
+	text := compared(said)
 	if text == "" || r.heard.said(text) {
 		return false
 	}

@@ -56,6 +56,7 @@ func TestUserMessage(t *testing.T) {
 		"of an earlier turn":    {[]string{asks(part("Go on."), ""), speaks, tells("Go on.")}, []string{"Go on.", "Go on."}},
 		"part of the item":      {[]string{asks(part("# Files mentioned by the user:\n\n## My request:\nFix it.\n"), ""), tells("Fix it.")}, []string{"# Files mentioned by the user:\n\n## My request:\nFix it.\n"}},
 		"around the item":       {[]string{asks(part("Fix it."), ""), tells("[Image #1] Fix it.")}, []string{"Fix it."}},
+		"of a text with NUL":    {[]string{asks(`{"type":"input_text","text":"Fix\u0000it."}`, ""), tells("Fix\ufffdit.")}, []string{"Fix\ufffdit."}},
 		"empty":                 {[]string{asks(picture, ""), tells("")}, []string{""}},
 		"what the harness says": {[]string{asks(part("Hi."), ""), speaks, tells("<environment_context>x</environment_context>")}, []string{"Hi.", "!<environment_context>x</environment_context>"}},
 	} {
