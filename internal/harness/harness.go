@@ -1,12 +1,11 @@
-// Package harness reads the transcripts of agent harnesses as sessions of the
-// event log. Each format has a folder with its reader; docs/harness says how each
-// is mapped and what is not kept.
+// Package harness reads the transcripts of agent harnesses as sessions of the event
+// log, and writes them. Each harness has a folder, and its entry in the registry;
+// docs/harness says how each is mapped and what is not kept.
 package harness
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,16 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/contextd/contextd/internal/harness/chat"
-	"github.com/contextd/contextd/internal/harness/claude"
-	"github.com/contextd/contextd/internal/harness/codex"
-	"github.com/contextd/contextd/internal/harness/copilot"
-	"github.com/contextd/contextd/internal/harness/cursor"
-	"github.com/contextd/contextd/internal/harness/cursor/sqlite"
-	"github.com/contextd/contextd/internal/harness/gemini"
-	"github.com/contextd/contextd/internal/harness/opencode"
-	"github.com/contextd/contextd/internal/harness/openhands"
-	"github.com/contextd/contextd/internal/harness/pi"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
@@ -43,6 +32,8 @@ type (
 	Memory = transcript.Memory
 	// Account is what one of them takes.
 	Account = transcript.Account
+	// Boundary is how a harness goes on after a compaction.
+	Boundary = transcript.Boundary
 	// WriteOptions say what a transcript to be written does not.
 	WriteOptions = transcript.WriteOptions
 	// WriteReport says what became of a transcript that was written.
@@ -52,63 +43,8 @@ type (
 // NewMemory has so many bytes.
 func NewMemory(limit uint64) *Memory { return transcript.NewMemory(limit) }
 
-// format is one harness whose transcripts can be read.
-type format struct {
-	name    string
-	aliases []string
-	detect  func(transcript.Probe) bool
-	read    func(io.Reader) (transcript.Transcript, error)
-	// write is nil where the harness does not keep enough on disk to resume from.
-	write transcript.Writer
-}
-
-// formats are asked in this order: the ones with the most telling marks first.
-var formats = []format{
-	{claude.Name, []string{"claude-code"}, claude.Detect, claude.Read, claude.Write},
-	{codex.Name, []string{"codex-rollout"}, codex.Detect, codex.Read, codex.Write},
-	{opencode.Name, nil, opencode.Detect, opencode.Read, opencode.Write},
-	{pi.Name, nil, pi.Detect, pi.Read, pi.Write},
-	{gemini.Name, []string{"gemini-cli"}, gemini.Detect, gemini.Read, nil},
-	{copilot.Name, []string{"copilot-cli"}, copilot.Detect, copilot.Read, nil},
-	{openhands.Name, nil, openhands.Detect, openhands.Read, nil},
-	{cursor.Name, []string{"cursor-agent"}, cursor.Detect, cursor.Read, nil},
-	{chat.Name, []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, chat.Detect, chat.Read, nil},
-}
-
 // detectBytes is how much of a file is looked at to recognise its format.
 const detectBytes = 1 << 20
-
-// Names lists the harnesses by the names that Read takes and Transcript.Harness
-// holds.
-func Names() []string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = f.name
-	}
-	return names
-}
-
-// Detect recognises a format from the beginning of a file; the prefix may end
-// anywhere, and the more of the file it holds the surer the answer.
-func Detect(prefix []byte) (string, bool) {
-	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
-	for _, f := range formats {
-		if f.detect(probe) {
-			return f.name, true
-		}
-	}
-	return "", false
-}
-
-// DatabaseMagic begins a file that is read through OpenDatabase.
-const DatabaseMagic = sqlite.Magic
-
-// OpenDatabase gives what Read takes in the place of a database of Cursor's, which has so
-// many bytes and the write-ahead log beside it, or nil. Nothing that stands in it is run.
-// Its *FormatError says that it is none; warn is given damage that ends it.
-func OpenDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) io.ReadCloser {
-	return cursor.OpenDatabase(ctx, in, size, log, warn)
-}
 
 // readers are used again: none of a transcript's bytes are theirs.
 var readers sync.Pool
@@ -117,7 +53,7 @@ var bom = []byte("\xEF\xBB\xBF")
 
 // Read reads a whole transcript. The harness is one of Names, or another name that
 // its users know it by, or empty to recognise the format. The same bytes give the
-// same transcript, and a file that grew gives the same events with more behind
+// same transcript, and a file that grew gives the same events with more after
 // them.
 //
 // Problems inside a file are warnings. The error is a *FormatError if the input is
@@ -154,63 +90,35 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 		}
 		harness = name
 	}
-	for _, f := range formats {
-		if f.named(harness) {
-			t, err := f.read(transcript.NewInput(in, account))
-			if err != nil {
-				return Transcript{}, err
-			}
-			return withPasts(t), nil
-		}
+	h, err := readerOf(harness)
+	if err != nil {
+		return Transcript{}, err
 	}
-	return Transcript{}, &FormatError{Reason: fmt.Sprintf("no reader for %q; there are %s", harness, strings.Join(Names(), ", "))}
-}
-
-func (f format) named(name string) bool {
-	if f.name == name {
-		return true
+	t, err := h.Read(transcript.NewInput(in, account))
+	if err != nil {
+		return Transcript{}, err
 	}
-	for _, a := range f.aliases {
-		if a == name {
-			return true
-		}
-	}
-	return false
-}
-
-// own reports whether the session was read from a file of the harness.
-func (f format) own(s Session) bool { return f.named(s.Labels[transcript.LabelHarness]) }
-
-// gathered prepares the sessions that are not the harness's own for its writer.
-func (f format) gathered(t Transcript) Transcript {
-	t.Sessions = slices.Clone(t.Sessions)
-	for i, s := range t.Sessions {
-		if !f.own(s) {
-			t.Sessions[i] = transcript.Gather(s)
-		}
-	}
-	return t
-}
-
-// Writers lists the harnesses that Write writes for.
-func Writers() []string {
-	var names []string
-	for _, f := range formats {
-		if f.write != nil {
-			names = append(names, f.name)
-		}
-	}
-	return names
+	return withPasts(t), nil
 }
 
 // Write writes a transcript for a harness, by one of the names that Read takes, so
 // that it can resume from the file. What the harness cannot hold is in the report's
 // warnings. The error is a *FormatError if there is no writer, or w's own.
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
-	for _, f := range formats {
-		if f.named(harness) && f.write != nil {
-			return f.write(w, f.gathered(withoutPasts(t, f.own)), o)
+	h, err := writerOf(harness)
+	if err != nil {
+		return WriteReport{}, err
+	}
+	return h.Write(w, gathered(withoutPasts(t, h.Owns), h.Owns), o)
+}
+
+// gathered prepares the sessions that are not the harness's own for its writer.
+func gathered(t Transcript, own func(Session) bool) Transcript {
+	t.Sessions = slices.Clone(t.Sessions)
+	for i, s := range t.Sessions {
+		if !own(s) {
+			t.Sessions[i] = transcript.Gather(s)
 		}
 	}
-	return WriteReport{}, &FormatError{Reason: fmt.Sprintf("no writer for %q; there are %s", harness, strings.Join(Writers(), ", "))}
+	return t
 }

@@ -7,20 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/contextd/contextd/internal/harness"
 )
-
-func TestNames(t *testing.T) {
-	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "cursor", "chat"}
-	if got := harness.Names(); !slices.Equal(got, want) {
-		t.Errorf("Names() = %q, want %q", got, want)
-	}
-}
 
 func TestReadByName(t *testing.T) {
 	const list = `[{"role":"user","content":"hi"}]`

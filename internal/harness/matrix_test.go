@@ -15,7 +15,7 @@ import (
 )
 
 // matrixHarnesses are those that sessions can be resumed in.
-var matrixHarnesses = []string{"claude", "codex", "opencode", "pi"}
+var matrixHarnesses = harness.Writers()
 
 // loss is a row of testdata/matrix.json: what a session of one harness loses when
 // it goes through another and back.

@@ -1,9 +1,6 @@
 package harness
 
 import (
-	"encoding/json"
-
-	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -11,29 +8,33 @@ import (
 // SubagentOf is the harness's id of the session that began this one, where a subagent's
 // transcript is a file of its own; "" if this is none, or does not say whose.
 func SubagentOf(s Session) string {
-	if s.Suffix != "" || !claude.Subagent(s) {
+	if subagents := subagentsOf(s); subagents == nil || s.Suffix != "" {
 		return ""
 	}
 	return s.Labels[transcript.LabelSessionID]
+}
+
+// subagentsOf is how the harness of a subagent's session tells of subagents; nil if the
+// session is none.
+func subagentsOf(s Session) *transcript.Subagents {
+	for _, h := range registry {
+		if h.Subagents != nil && h.Subagents.Is(s) {
+			return h.Subagents
+		}
+	}
+	return nil
 }
 
 // BeganBy reports whether an event of the session that SubagentOf names holds the call that
 // began the subagent: the one whose prompt is the subagent's first message.
 func BeganBy(subagent Session, e eventlog.Event) (callID string, ok bool) {
 	m, isMessage := e.Body.(*eventlog.Message)
-	prompt := firstText(subagent)
-	if !isMessage || prompt == "" {
+	prompt, subagents := firstText(subagent), subagentsOf(subagent)
+	if !isMessage || prompt == "" || subagents == nil {
 		return "", false
 	}
 	for _, b := range m.Blocks {
-		c, isCall := b.(eventlog.ToolCall)
-		if !isCall || !claude.BeginsSubagent(c.Name) {
-			continue
-		}
-		var input struct {
-			Prompt string `json:"prompt"`
-		}
-		if json.Unmarshal([]byte(c.Arguments), &input) == nil && input.Prompt == prompt {
+		if c, isCall := b.(eventlog.ToolCall); isCall && subagents.Prompt(c) == prompt {
 			return c.CallID, true
 		}
 	}

@@ -24,8 +24,13 @@ const (
 	inHistory  = "history" // SWE-agent
 )
 
-// Detect recognises lists of messages by the role of their messages.
-func Detect(p transcript.Probe) bool {
+// Harness is all that writes lists of chat messages.
+var Harness = transcript.Harness{
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Read: read,
+}
+
+// detect recognises lists of messages by the role of their messages.
+func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
 		p.Has("role", "content") || p.Has("role", "tool_calls") ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
@@ -40,9 +45,9 @@ type reader struct {
 	sessions int
 }
 
-// Read reads a file of messages: a list of them, one a line, or inside an object
+// read reads a file of messages: a list of them, one a line, or inside an object
 // or several.
-func Read(in io.Reader) (transcript.Transcript, error) {
+func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	buffered := transcript.Ahead(in, 4096)
 	start, err := buffered.Peek(4096)

@@ -15,7 +15,7 @@ import (
 
 func read(t *testing.T, in string) transcript.Transcript {
 	t.Helper()
-	tr, err := chat.Read(strings.NewReader(in))
+	tr, err := chat.Harness.Read(strings.NewReader(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestContainers(t *testing.T) {
 			if strings.HasPrefix(tt.name, "cut off") && len(tr.Warnings) == 0 {
 				t.Error("no warning that it is cut off")
 			}
-			if probe := transcript.NewProbe([]byte(tt.in)); !chat.Detect(probe) {
+			if probe := transcript.NewProbe([]byte(tt.in)); !chat.Harness.Detect(probe) {
 				t.Error("not recognised")
 			}
 		})
@@ -126,7 +126,7 @@ func TestSWEAgentActions(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	for _, in := range []string{"", "rubbish", "{}", "[]", "7", `{"messages":[]}`, `{"messages":{"a":1}}`, `{"info":{}}`} {
-		_, err := chat.Read(strings.NewReader(in))
+		_, err := chat.Harness.Read(strings.NewReader(in))
 		var format *transcript.FormatError
 		if !errors.As(err, &format) || format.Harness != "chat" {
 			t.Errorf("%q gives %v", in, err)

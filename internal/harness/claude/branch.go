@@ -9,9 +9,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Follows reports whether an event says which other it follows, as those do that were read
+// follows reports whether an event says which other it follows, as those do that were read
 // from the harness's own files.
-func Follows(e eventlog.Event) bool {
+func follows(e eventlog.Event) bool {
 	if _, ok := e.Labels[transcript.EntryLabel(Name)]; ok {
 		return true
 	}
@@ -19,14 +19,14 @@ func Follows(e eventlog.Event) bool {
 	return ok && (strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(c.Type, Name+"."))
 }
 
-// Left are the messages among the events, by id, that the harness does not go on from: those
+// left are the messages among the events, by id, that the harness does not go on from: those
 // that no chain reaches which ends in the newest. Of one reply all lines go on, and the
 // results of all its calls. What does not say what it follows, follows the message before.
 // A chain ends in a record without a parent, and in one whose parent is not among the events:
 // the harness, too, goes on from there alone. Where it closes a circle, or no message names what
 // it follows, nothing is left.
-func Left(events []eventlog.Event) map[string]bool {
-	if !containsFollows(events) {
+func left(events []eventlog.Event) map[string]bool {
+	if !slices.ContainsFunc(events, follows) {
 		return nil
 	}
 	t := tree{parents: map[string]string{}, event: map[string]string{}, all: events}
@@ -37,22 +37,13 @@ func Left(events []eventlog.Event) map[string]bool {
 	}
 	t.beside(on)
 	t.operations(on)
-	left := map[string]bool{}
+	gone := map[string]bool{}
 	for i := range events {
 		if _, ok := events[i].Body.(*eventlog.Message); ok && !on[events[i].ID] {
-			left[events[i].ID] = true
+			gone[events[i].ID] = true
 		}
 	}
-	return left
-}
-
-func containsFollows(events []eventlog.Event) bool {
-	for i := range events {
-		if Follows(events[i]) {
-			return true
-		}
-	}
-	return false
+	return gone
 }
 
 // tree holds what follows what.

@@ -52,19 +52,19 @@ func TestLeft(t *testing.T) {
 		"over what was queued": {[]string{root, strings.Replace(noted("n1", "u1"), "{}", `{"type":"queued_command","prompt":"x"}`, 1), says("a1", "n1", "m1", text)}, ""},
 		"a circle":             {[]string{root, asks("u2", "u3"), asks("u3", "u2")}, ""},
 	} {
-		read, err := Read(strings.NewReader(strings.Join(tc.records, "\n")))
+		read, err := read(strings.NewReader(strings.Join(tc.records, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		events := read.Sessions[0].Events
-		if got := strings.Join(slices.Sorted(maps.Keys(Left(events))), " "); got != tc.want {
+		if got := strings.Join(slices.Sorted(maps.Keys(left(events))), " "); got != tc.want {
 			t.Errorf("%s: %q is left", name, got)
 		}
 		// What a runtime appends behind it follows what is there.
 		events = append(slices.Clone(events), eventlog.Event{ID: "live", Body: &eventlog.Message{
 			Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: "More."}},
 		}})
-		if got := strings.Join(slices.Sorted(maps.Keys(Left(events))), " "); got != tc.want {
+		if got := strings.Join(slices.Sorted(maps.Keys(left(events))), " "); got != tc.want {
 			t.Errorf("%s, and more: %q is left", name, got)
 		}
 	}

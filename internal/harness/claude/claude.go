@@ -16,6 +16,25 @@ const Name = "claude"
 // format is what LabelHarness says of the harness's own sessions.
 const format = "claude-code"
 
+// Harness is Claude Code.
+var Harness = transcript.Harness{
+	Name: Name, Aliases: []string{format}, Detect: detect, Read: read, Write: write, NotKept: notKept,
+	Branches:  &transcript.Branches{Left: left, Follows: follows},
+	Subagents: &transcript.Subagents{Is: isSubagent, Prompt: prompt},
+}
+
+// detect recognises a transcript by its first records.
+func detect(p transcript.Probe) bool {
+	switch {
+	case p.Has("type", "uuid", "sessionId"), p.Has("type", "uuid", "parentUuid"):
+		return true
+	case p.Is("type", "user", "assistant") && p.Has("type", "message.role", "uuid"):
+		return true
+	}
+	return p.Is("type", "file-history-snapshot", "summary", "queue-operation") && p.Has("type") &&
+		(p.Has("messageId") || p.Has("leafUuid") || p.Has("sessionId"))
+}
+
 const syntheticModel = "<synthetic>"
 
 // known are the types of record that no model ever saw and that are small.
@@ -62,9 +81,9 @@ func (r *reader) of(session *transcript.SessionBuilder) *progress {
 	return p
 }
 
-// Read reads a whole transcript. Memory grows with the conversation, not with the
+// read reads a whole transcript. Memory grows with the conversation, not with the
 // records around it.
-func Read(in io.Reader) (transcript.Transcript, error) {
+func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{
 		out: out, main: out.Session(""), unknown: map[string]bool{}, sessions: map[*transcript.SessionBuilder]*progress{},

@@ -15,7 +15,7 @@ import (
 
 func read(t *testing.T, lines ...string) transcript.Transcript {
 	t.Helper()
-	tr, err := claude.Read(strings.NewReader(strings.Join(lines, "\n")))
+	tr, err := claude.Harness.Read(strings.NewReader(strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestUnreadable(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	for _, in := range []string{"", "rubbish", `{"type":"summary","summary":"x","leafUuid":"y"}`} {
-		_, err := claude.Read(strings.NewReader(in))
+		_, err := claude.Harness.Read(strings.NewReader(in))
 		var format *transcript.FormatError
 		if !errors.As(err, &format) || format.Harness != "claude" {
 			t.Errorf("%q gives %v", in, err)

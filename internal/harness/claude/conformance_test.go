@@ -9,11 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/harnesstest"
 )
 
-func suite(fixtures map[string][]byte) harnesstest.Harness {
-	return harnesstest.Harness{
-		Name: claude.Name, Read: claude.Read, Write: claude.Write, Fixtures: fixtures,
-		Lined: true, Entries: entries, Exempt: claude.NotKept,
-	}
+func suite(fixtures map[string][]byte) harnesstest.Subject {
+	return harnesstest.Subject{Harness: claude.Harness, Fixtures: fixtures, Lined: true, Entries: entries}
 }
 
 func TestConformance(t *testing.T) {

@@ -8,14 +8,24 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Subagent reports whether a session is a subagent's.
-func Subagent(s transcript.Session) bool {
+// isSubagent reports whether a session is a subagent's.
+func isSubagent(s transcript.Session) bool {
 	return own(s) && s.Labels[labelSidechain] == "true"
 }
 
-// BeginsSubagent reports whether calls of the tool do so; the argument "prompt" is what the
-// subagent is told.
-func BeginsSubagent(tool string) bool { return tool == "Task" || tool == "Agent" }
+// prompt is what a call tells the subagent that it begins; "" if it begins none.
+func prompt(c eventlog.ToolCall) string {
+	if c.Name != "Task" && c.Name != "Agent" {
+		return ""
+	}
+	var input struct {
+		Prompt string `json:"prompt"`
+	}
+	if transcript.Decode([]byte(c.Arguments), &input) != nil {
+		return ""
+	}
+	return input.Prompt
+}
 
 // sidechains keeps the conversations of subagents apart. A record names its
 // subagent, or else belongs where its parent does.
@@ -72,12 +82,9 @@ func (c *sidechains) note(rec *record, main bool, blocks []eventlog.Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case eventlog.ToolCall:
-			if main && BeginsSubagent(b.Name) {
-				var input struct {
-					Prompt string `json:"prompt"`
-				}
-				if transcript.Decode([]byte(b.Arguments), &input) == nil && input.Prompt != "" {
-					c.calls[input.Prompt] = b.CallID
+			if main {
+				if text := prompt(b); text != "" {
+					c.calls[text] = b.CallID
 				}
 			}
 		case eventlog.Text:

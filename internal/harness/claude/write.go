@@ -32,10 +32,10 @@ type line struct {
 	json []byte
 }
 
-// Write writes the first session as Claude Code's, and subagents' sessions as its
+// write writes the first session as Claude Code's, and subagents' sessions as its
 // sidechains. What was read from Claude Code is written as it stood, but for
 // NotKept.
-func Write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	out := &writer{o: o, lost: transcript.Tally{}, agents: map[string]string{}}
 	var queues [][]line
 	sessionID := ""

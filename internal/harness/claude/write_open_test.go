@@ -44,14 +44,14 @@ func TestOpenCalls(t *testing.T) {
 		tr := transcript.Transcript{Sessions: []transcript.Session{{Events: tc.events}}}
 		for again := range 2 {
 			var file bytes.Buffer
-			if _, err := Write(&file, tr, transcript.WriteOptions{}); err != nil {
+			if _, err := write(&file, tr, transcript.WriteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := outline(file.String()); got != tc.want {
 				t.Errorf("%s, written %d times: %s\n%s", name, again+1, got, file.String())
 			}
 			var err error
-			if tr, err = Read(&file); err != nil {
+			if tr, err = read(&file); err != nil {
 				t.Fatal(err)
 			}
 			said := fmt.Sprint(tr.Sessions[0].Events)

@@ -22,9 +22,14 @@ const format = "codex-rollout"
 // labelBare is "true" on sessions of early versions, whose items have no envelope.
 const labelBare = "codex.bare"
 
-// Detect recognises a rollout by its first records.
-func Detect(p transcript.Probe) bool {
-	if p.Is("type", "session_meta", "response_item", "event_msg", "turn_context", "compacted") && p.Has("type", "payload") {
+// Harness is Codex CLI.
+var Harness = transcript.Harness{
+	Name: Name, Aliases: []string{format}, Detect: detect, Read: read, Write: write, NotKept: notKept, Boundary: boundary,
+}
+
+// detect recognises a rollout by its first records.
+func detect(p transcript.Probe) bool {
+	if p.Is("type", "session_meta", "response_item", "event_msg", "turn_context", compactedType) && p.Has("type", "payload") {
 		return true
 	}
 	return p.Has("id", "timestamp", "instructions") || (p.Is("type", "function_call", "function_call_output") && p.Has("type", "call_id"))
@@ -45,8 +50,8 @@ type reader struct {
 	differ transcript.Differ
 }
 
-// Read reads a whole rollout.
-func Read(in io.Reader) (transcript.Transcript, error) {
+// read reads a whole rollout.
+func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), items: map[string]string{}}
 	r.session.Label(transcript.LabelHarness, format)
@@ -87,7 +92,7 @@ func (r *reader) record(line transcript.Record) error {
 			r.turn(&c)
 			r.session.Record(entry, rec.Type)
 		}
-	case "compacted":
+	case compactedType:
 		err = r.compacted(entry, rec.Payload, rec.Notes)
 	case "event_msg":
 		if rec.boundary() {

@@ -127,6 +127,44 @@ func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	r.session.Append(entry)
 }
 
+// boundary finds what takes the place of what was dropped in the list that replaced the
+// prompt: the summary as a text, or items that only the provider can read. Where there is
+// such a list Codex reads that alone; where there is none, the summary follows what it kept.
+func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
+	var native struct {
+		Type    string `json:"type"`
+		Payload struct {
+			History []json.RawMessage `json:"replacement_history"`
+		} `json:"payload"`
+	}
+	if c.NativeJSON == "" || json.Unmarshal([]byte(c.NativeJSON), &native) != nil || native.Type != compactedType {
+		return b, false
+	}
+	b.Last = true
+	for _, raw := range native.Payload.History {
+		var it struct {
+			Type    string `json:"type"`
+			Role    string `json:"role"`
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(raw, &it) != nil {
+			continue
+		}
+		switch {
+		case it.Type == "compaction" || it.Type == "compaction_summary":
+			b.Blocks = append(b.Blocks, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: string(raw)})
+		case it.Type == "message" && it.Role == "user" && len(it.Content) == 1 && it.Content[0].Text == c.Summary && c.Summary != "":
+			b.Blocks = append(b.Blocks, eventlog.Text{Text: c.Summary})
+		}
+	}
+	if len(b.Blocks) == 0 && c.Summary != "" {
+		b.Blocks = []eventlog.Block{eventlog.Text{Text: c.Summary}}
+	}
+	return b, true
+}
+
 // key tells items apart by what they say; empty for one that nothing can name.
 func (it *item) key() string {
 	switch {

@@ -38,7 +38,7 @@ func TestKeptWithoutList(t *testing.T) {
 		"an empty list":          {[]string{asks("one"), strings.Replace(bare, `}}`, `,"replacement_history":[]}}`, 1)}, []string{"[]"}},
 		"no more than a measure": {[]string{asks("one"), asks("two" + long), asks("three" + long), bare}, []string{"[line-2 line-3]"}},
 	} {
-		read, err := Read(strings.NewReader(strings.Join(tc.records, "\n")))
+		read, err := read(strings.NewReader(strings.Join(tc.records, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}

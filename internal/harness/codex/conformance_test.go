@@ -7,11 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/harnesstest"
 )
 
-func suite(fixtures map[string][]byte) harnesstest.Harness {
-	return harnesstest.Harness{
-		Name: codex.Name, Read: codex.Read, Write: codex.Write, Fixtures: fixtures,
-		Lined: true, Entries: entries, Exempt: codex.NotKept,
-	}
+func suite(fixtures map[string][]byte) harnesstest.Subject {
+	return harnesstest.Subject{Harness: codex.Harness, Fixtures: fixtures, Lined: true, Entries: entries}
 }
 
 func TestConformance(t *testing.T) {

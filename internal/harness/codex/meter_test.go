@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}}` + "\n" + strings.Join(tt.lines, "\n")
-			tr, err := codex.Read(strings.NewReader(file))
+			tr, err := codex.Harness.Read(strings.NewReader(file))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,9 +11,9 @@ const (
 	writtenAnew = "repeats a message for the terminal; written anew from it"
 )
 
-// NotKept is everything in Codex's rollouts that a session does not keep. The kinds
+// notKept is everything in Codex's rollouts that a session does not keep. The kinds
 // are the type of the record and of its payload.
-var NotKept = []transcript.NotKept{
+var notKept = []transcript.NotKept{
 	{Entry: "event_msg/user_message", Reason: writtenAnew},
 	{Entry: "event_msg/agent_message", Reason: writtenAnew},
 	{Entry: "event_msg/agent_reasoning*", Reason: repeatsItem},
@@ -26,7 +26,7 @@ var NotKept = []transcript.NotKept{
 
 // dropped reports whether an event is left out as a whole.
 func dropped(event string) bool {
-	for _, row := range NotKept {
+	for _, row := range notKept {
 		if row.Field == "" && row.Covers("event_msg/"+event) {
 			return true
 		}
@@ -36,7 +36,7 @@ func dropped(event string) bool {
 
 // withoutFields leaves out what is not kept of an event.
 func withoutFields(line []byte, event string) []byte {
-	for _, row := range NotKept {
+	for _, row := range notKept {
 		if row.Field != "" && row.Covers("event_msg/"+event) {
 			name := strings.TrimPrefix(row.Field, "payload.")
 			line = transcript.Rewrite(line, func(member string, value []byte) []byte {

@@ -19,13 +19,16 @@ type notes struct {
 	Compaction *compactionNotes `json:"compaction,omitempty"`
 }
 
+// compactedType is the type of the record of a compaction.
+const compactedType = "compacted"
+
 // contextCompacted is the type of the event that tells the terminal of a compaction. With
 // notes it is a boundary of another maker's that has no summary.
 const contextCompacted = "context_compacted"
 
 // boundary reports whether the record is one of a compaction.
 func (r *record) boundary() bool {
-	return r.Type == "compacted" || r.Type == "event_msg" && r.Notes != nil && r.Notes.Compaction != nil
+	return r.Type == compactedType || r.Type == "event_msg" && r.Notes != nil && r.Notes.Compaction != nil
 }
 
 // item is a response item, what goes to the model and comes from it.

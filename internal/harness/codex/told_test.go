@@ -60,7 +60,7 @@ func TestUserMessage(t *testing.T) {
 		"empty":                 {[]string{asks(picture, ""), tells("")}, []string{""}},
 		"what the harness says": {[]string{asks(part("Hi."), ""), speaks, tells("<environment_context>x</environment_context>")}, []string{"Hi.", "!<environment_context>x</environment_context>"}},
 	} {
-		tr, err := Read(strings.NewReader(strings.Join(tc.records, "\n")))
+		tr, err := read(strings.NewReader(strings.Join(tc.records, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,10 +68,10 @@ func TestUserMessage(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 		var file bytes.Buffer
-		if _, err := Write(&file, tr, transcript.WriteOptions{}); err != nil {
+		if _, err := write(&file, tr, transcript.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(bytes.NewReader(file.Bytes()))
+		again, err := read(bytes.NewReader(file.Bytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +89,12 @@ func TestUserMessageOfPictures(t *testing.T) {
 		"behind":         part("Fix it.") + "," + part("<image>") + "," + picture + "," + part("</image>"),
 		"without a mark": picture + "," + part("Fix it."),
 	} {
-		tr, err := Read(strings.NewReader(asks(content, "")))
+		tr, err := read(strings.NewReader(asks(content, "")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer
-		if _, err := Write(&file, tr, transcript.WriteOptions{}); err != nil {
+		if _, err := write(&file, tr, transcript.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(file.String(), `{"type":"user_message","message":"Fix it."}`) {
@@ -134,7 +134,7 @@ func TestInjected(t *testing.T) {
 		"mixed by kinds":               {environment + "," + part("Fix it."), kinds(`"environments.environment_context","user.text"`), " "},
 		"odd kinds":                    {part("Fix it."), `,"internal_chat_message_metadata_passthrough":7`, " "},
 	} {
-		tr, err := Read(strings.NewReader(asks(tc.content, tc.extra)))
+		tr, err := read(strings.NewReader(asks(tc.content, tc.extra)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,9 +50,9 @@ type state struct {
 	total counts
 }
 
-// Write writes the first session as a rollout: Codex keeps each session in a file
+// write writes the first session as a rollout: Codex keeps each session in a file
 // of its own. What was read from Codex is written as it stood, but for NotKept.
-func Write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	if len(t.Sessions) == 0 {
 		t.Sessions = []transcript.Session{{}}
 	}

@@ -258,7 +258,7 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 		history.Append(w.items[id]...)
 	}
 	history.Append(itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
-	v := w.around.record(w.time(), "compacted", jsonvalue.Object(text("message", c.Summary), with("replacement_history", history)))
+	v := w.around.record(w.time(), compactedType, jsonvalue.Object(text("message", c.Summary), with("replacement_history", history)))
 	if notes := notesOf(c); notes.Len() > 0 && !w.around.bare {
 		v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
 	}

@@ -15,8 +15,14 @@ import (
 // Name of the harness.
 const Name = "copilot"
 
-// Detect recognises an event file by its first records.
-func Detect(p transcript.Probe) bool {
+// format is what LabelHarness says of the harness's own sessions.
+const format = "copilot-cli"
+
+// Harness is Copilot CLI.
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read}
+
+// detect recognises an event file by its first records.
+func detect(p transcript.Probe) bool {
 	return p.Is("type", "session.start", "session.model_change", "user.message", "assistant.message", "system.message",
 		"assistant.turn_start", "tool.execution_start", "hook.start") && p.Has("type", "id")
 }
@@ -35,11 +41,11 @@ type reader struct {
 	edits  transcript.OpenEdits
 }
 
-// Read reads a whole event file.
-func Read(in io.Reader) (transcript.Transcript, error) {
+// read reads a whole event file.
+func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}, edits: transcript.OpenEdits{}}
-	r.main.Label(transcript.LabelHarness, "copilot-cli")
+	r.main.Label(transcript.LabelHarness, format)
 	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err
 	}
@@ -113,7 +119,7 @@ func (r *reader) session(parentCall string) *transcript.SessionBuilder {
 	s := r.agents[parentCall]
 	if s == nil {
 		s = r.out.Session(fmt.Sprintf("sidechain-%d", len(r.agents)+1))
-		s.Label(transcript.LabelHarness, "copilot-cli")
+		s.Label(transcript.LabelHarness, format)
 		s.SetParentCall(parentCall)
 		r.agents[parentCall] = s
 	}

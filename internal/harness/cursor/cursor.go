@@ -27,8 +27,14 @@ var families = []string{
 	"composer.content.", "ofsContent:",
 }
 
-// Detect recognises a database, rows of it, and a transcript of the agent.
-func Detect(p transcript.Probe) bool {
+// Harness is Cursor.
+var Harness = transcript.Harness{
+	Name: Name, Aliases: []string{"cursor-agent"}, Detect: detect, Read: read, NotKept: notKept,
+	Database: &transcript.Database{Magic: sqlite.Magic, Open: openDatabase},
+}
+
+// detect recognises a database, rows of it, and a transcript of the agent.
+func detect(p transcript.Probe) bool {
 	if p.SQLite {
 		return true
 	}
@@ -49,9 +55,9 @@ func Detect(p transcript.Probe) bool {
 	return p.Has("role", "message.content[].type") && !p.Has("type", "uuid") && !p.Has("type", "message.role") && !p.Has("sessionId")
 }
 
-// Read reads all chats of a file of JSON. A database is read through OpenDatabase, since
+// read reads all chats of a file of JSON. A database is read through openDatabase, since
 // its pages are read where they stand and not in the order in which they come.
-func Read(in io.Reader) (transcript.Transcript, error) {
+func read(in io.Reader) (transcript.Transcript, error) {
 	buffered := transcript.Ahead(in, 64<<10)
 	begin, err := buffered.Peek(len(sqlite.Magic))
 	if err != nil && !errors.Is(err, io.EOF) {

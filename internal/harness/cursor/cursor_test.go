@@ -22,11 +22,11 @@ const database = "testdata/state.vscdb" // testdata/make.py makes it
 // read reads a file of JSON, or a database and what it is warned of.
 func read(ctx context.Context, data []byte) (tr transcript.Transcript, warnings []string, err error) {
 	if !bytes.HasPrefix(data, []byte(sqlite.Magic)) {
-		tr, err = cursor.Read(bytes.NewReader(data))
+		tr, err = cursor.Harness.Read(bytes.NewReader(data))
 		return tr, nil, err
 	}
-	db := cursor.OpenDatabase(ctx, bytes.NewReader(data), int64(len(data)), nil, func(w string) { warnings = append(warnings, w) })
-	tr, err = cursor.Read(db)
+	db := cursor.Harness.Database.Open(ctx, bytes.NewReader(data), int64(len(data)), nil, func(w string) { warnings = append(warnings, w) })
+	tr, err = cursor.Harness.Read(db)
 	return tr, warnings, errors.Join(err, db.Close())
 }
 
@@ -35,14 +35,14 @@ func TestConformance(t *testing.T) {
 	for name, data := range harnesstest.Files(t, database) {
 		fixtures[name] = data
 	}
-	harnesstest.Run(t, harnesstest.Harness{Name: cursor.Name, Fixtures: fixtures, Read: func(in io.Reader) (transcript.Transcript, error) {
+	harnesstest.Run(t, harnesstest.Subject{Fixtures: fixtures, Harness: transcript.Harness{Name: cursor.Name, Read: func(in io.Reader) (transcript.Transcript, error) {
 		data, err := io.ReadAll(in)
 		if err != nil {
 			return transcript.Transcript{}, err
 		}
 		tr, _, err := read(t.Context(), data)
 		return tr, err
-	}})
+	}}})
 }
 
 // TestDatabase: the database says what its rows say as JSON.
@@ -59,7 +59,7 @@ func TestDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromRows, err := cursor.Read(bytes.NewReader(exported))
+	fromRows, err := cursor.Harness.Read(bytes.NewReader(exported))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestDatabaseAsStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = cursor.Read(bytes.NewReader(data))
+	_, err = cursor.Harness.Read(bytes.NewReader(data))
 	var format *transcript.FormatError
 	if !errors.As(err, &format) || !strings.Contains(format.Reason, "contextd import") {
 		t.Error(err)

@@ -11,9 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// Database is a database of the editor as Read reads it: the rows of its chats as JSON,
+// database is a database of the editor as Read reads it: the rows of its chats as JSON,
 // one a line. Nothing that stands in the database is run.
-type Database struct {
+type database struct {
 	line bytes.Buffer
 	next func() (sqlite.Row, error, bool)
 	stop func()
@@ -26,28 +26,28 @@ type Database struct {
 // databaseTable is where the editor keeps its chats.
 const databaseTable = "cursorDiskKV"
 
-// OpenDatabase reads a database of so many bytes, and the write-ahead log beside it
+// openDatabase reads a database of so many bytes, and the write-ahead log beside it
 // unless it is nil. warn is given damage behind the first row, which ends the rows.
-func OpenDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) *Database {
+func openDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) io.ReadCloser {
 	file, err := sqlite.Open(in, size, log)
 	rows := func(yield func(sqlite.Row, error) bool) { yield(sqlite.Row{}, err) }
 	if err == nil {
 		rows = file.Rows(ctx, databaseTable, composerPrefix, bubblePrefix)
 	}
-	d := &Database{warn: warn}
+	d := &database{warn: warn}
 	d.next, d.stop = iter.Pull2(rows)
 	return d
 }
 
 // Close ends the reading.
-func (d *Database) Close() error {
+func (d *database) Close() error {
 	d.stop()
 	return nil
 }
 
-// Read reads the next rows. A file that is no database of the editor is a
+// read reads the next rows. A file that is no database of the editor is a
 // *transcript.FormatError.
-func (d *Database) Read(p []byte) (int, error) {
+func (d *database) Read(p []byte) (int, error) {
 	for d.line.Len() == 0 {
 		if d.err == nil {
 			d.err = d.row()
@@ -60,7 +60,7 @@ func (d *Database) Read(p []byte) (int, error) {
 }
 
 // row goes on to the next row.
-func (d *Database) row() error {
+func (d *database) row() error {
 	row, err, ok := d.next()
 	var damage *sqlite.DamageError
 	var refused *sqlite.RefusedError
@@ -83,7 +83,7 @@ func (d *Database) row() error {
 }
 
 // write writes a row as readRows takes it.
-func (d *Database) write(row sqlite.Row) {
+func (d *database) write(row sqlite.Row) {
 	value := transcript.Clean(string(row.Value))
 	if row.Value == nil {
 		value = "null"

@@ -2,8 +2,8 @@ package cursor
 
 import "github.com/contextd/contextd/internal/harness/transcript"
 
-// NotKept is what the reader leaves out.
-var NotKept = []transcript.NotKept{
+// notKept is what the reader leaves out.
+var notKept = []transcript.NotKept{
 	{Entry: "bubble", Field: "richText", Reason: "the text once more, as the editor holds it"},
 	{Entry: "bubble", Field: "toolFormerData.params", Reason: "the arguments once more, as the tool took them; read where there are no others"},
 	{Entry: "bubble", Field: "toolFormerData.additionalData", Reason: "how the user was shown the call, but for a status that says that it failed"},

@@ -17,8 +17,14 @@ import (
 // Name of the harness.
 const Name = "gemini"
 
-// Detect recognises a chat file by its first members.
-func Detect(p transcript.Probe) bool {
+// format is what LabelHarness says of the harness's own sessions.
+const format = "gemini-cli"
+
+// Harness is Gemini CLI.
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read, NotKept: notKept}
+
+// detect recognises a chat file by its first members.
+func detect(p transcript.Probe) bool {
 	return p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
 		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
 }
@@ -59,11 +65,11 @@ type reader struct {
 	count   int
 }
 
-// Read reads a whole chat file.
-func Read(in io.Reader) (transcript.Transcript, error) {
+// read reads a whole chat file.
+func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session("")}
-	r.session.Label(transcript.LabelHarness, "gemini-cli")
+	r.session.Label(transcript.LabelHarness, format)
 	h := &history{out: out, reader: r, at: map[string]int{}}
 	if err := h.read(in); err != nil {
 		return transcript.Transcript{}, err

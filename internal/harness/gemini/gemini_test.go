@@ -8,9 +8,9 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	harnesstest.Run(t, harnesstest.Harness{Name: gemini.Name, Read: gemini.Read, Fixtures: harnesstest.Files(t, "testdata/*.in.json*")})
+	harnesstest.Run(t, harnesstest.Subject{Harness: gemini.Harness, Fixtures: harnesstest.Files(t, "testdata/*.in.json*")})
 }
 
 func TestCorpus(t *testing.T) {
-	harnesstest.Run(t, harnesstest.Harness{Name: gemini.Name, Read: gemini.Read, Fixtures: harnesstest.Corpus(t, "../../..", "gemini-cli")})
+	harnesstest.Run(t, harnesstest.Subject{Harness: gemini.Harness, Fixtures: harnesstest.Corpus(t, "../../..", "gemini-cli")})
 }

@@ -2,8 +2,8 @@ package gemini
 
 import "github.com/contextd/contextd/internal/harness/transcript"
 
-// NotKept is what the reader leaves out.
-var NotKept = []transcript.NotKept{
+// notKept is what the reader leaves out.
+var notKept = []transcript.NotKept{
 	{Entry: "gemini", Field: "toolCalls[].resultDisplay", Reason: "what a tool tells the user: whole files before and after, and the output once more"},
 	{Entry: "gemini", Field: "toolCalls[].description", Reason: "a text for the user's eyes"},
 	{Entry: "gemini", Field: "toolCalls[].displayName", Reason: "a text for the user's eyes"},

@@ -177,7 +177,7 @@ func show(v any) string {
 	return fmt.Sprintf("%.300s", b)
 }
 
-func testEntries(t *testing.T, h Harness, data []byte, tr transcript.Transcript) {
+func testEntries(t *testing.T, h Subject, data []byte, tr transcript.Transcript) {
 	t.Helper()
 	if n := RoundTrip(t, h, data, tr); n == 0 {
 		t.Error("no entry was compared")
@@ -186,7 +186,7 @@ func testEntries(t *testing.T, h Harness, data []byte, tr transcript.Transcript)
 
 // RoundTrip holds the file that is written from the transcript to the one that it
 // was read from, and returns how many entries it compared.
-func RoundTrip(t testing.TB, h Harness, data []byte, tr transcript.Transcript) int {
+func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) int {
 	t.Helper()
 	split := h.Entries
 	if split == nil {
@@ -202,7 +202,7 @@ func RoundTrip(t testing.TB, h Harness, data []byte, tr transcript.Transcript) i
 		if err != nil {
 			t.Fatal(err)
 		}
-		return CompareEntries(a, damage(b), h.Exempt)
+		return CompareEntries(a, damage(b), h.NotKept)
 	}
 	c := compare(func(e []Entry) []Entry { return e })
 	for _, d := range c.Differences {
@@ -219,11 +219,11 @@ func RoundTrip(t testing.TB, h Harness, data []byte, tr transcript.Transcript) i
 	// The comparison would notice a writer that is wrong.
 	for name, damage := range map[string]func([]Entry) []Entry{
 		"without an entry": func(e []Entry) []Entry {
-			e = prune(e, h.Exempt)
+			e = prune(e, h.NotKept)
 			return slices.Delete(e, len(e)/2, len(e)/2+1)
 		},
 		"with a text changed": func(e []Entry) []Entry {
-			e = prune(e, h.Exempt)
+			e = prune(e, h.NotKept)
 			e[len(e)/2].Value = changed(e[len(e)/2].Value)
 			return e
 		},

@@ -53,7 +53,7 @@ func Foreign() transcript.Transcript {
 
 // testForeign: a session of contextd's own becomes a file that reads as the same
 // session, but for what the harness says that it lacks.
-func testForeign(t *testing.T, h Harness) {
+func testForeign(t *testing.T, h Subject) {
 	t.Helper()
 	foreign := Foreign()
 	file, report := write(t, h, foreign)

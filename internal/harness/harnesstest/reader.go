@@ -10,7 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-func testReader(t *testing.T, h Harness, data []byte, tr transcript.Transcript) {
+func testReader(t *testing.T, h Subject, data []byte, tr transcript.Transcript) {
 	t.Helper()
 	if tr.Harness != h.Name {
 		t.Errorf("the transcript says it is of %q instead of %q", tr.Harness, h.Name)
@@ -62,7 +62,7 @@ func checkLabels(t testing.TB, labels map[string]string) {
 
 // testDamage: a file that is cut off anywhere is a shorter transcript or none, and
 // rubbish in it is a warning.
-func testDamage(t *testing.T, h Harness, data []byte) {
+func testDamage(t *testing.T, h Subject, data []byte) {
 	t.Helper()
 	var format *transcript.FormatError
 	cuts := []int{1, 3, 5, 7}
@@ -106,7 +106,7 @@ func growthSteps(data []byte) int {
 	return 24
 }
 
-func testGrowth(t *testing.T, h Harness, data []byte, whole transcript.Transcript) {
+func testGrowth(t *testing.T, h Subject, data []byte, whole transcript.Transcript) {
 	t.Helper()
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	steps := growthSteps(data)

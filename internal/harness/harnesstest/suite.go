@@ -4,7 +4,6 @@ package harnesstest
 
 import (
 	"bytes"
-	"io"
 	"maps"
 	"slices"
 	"testing"
@@ -12,12 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// Harness is what the suite is run on.
-type Harness struct {
-	Name string
-	Read func(io.Reader) (transcript.Transcript, error)
-	// Write may be nil: then only the reader is tested.
-	Write transcript.Writer
+// Subject is what the suite is run on. Where it has no writer, the reader alone is tested.
+type Subject struct {
+	transcript.Harness
 	// Fixtures are whole files by name. Each must be readable.
 	Fixtures map[string][]byte
 	// Lined says that the harness appends to its files line by line, so that a file
@@ -26,9 +22,6 @@ type Harness struct {
 	// Entries splits a file into what is compared one by one. Nil is LineEntries with
 	// the member "type" as kind and "uuid" or "id" as id.
 	Entries func(file []byte) ([]Entry, error)
-	// Exempt is the harness's table of what it does not keep; nothing else may
-	// differ in a file that is read and written again.
-	Exempt []transcript.NotKept
 	// Lacks says which of the Dimensions a file cannot hold of a session that is not
 	// the harness's own, and why.
 	Lacks map[string]string
@@ -36,7 +29,7 @@ type Harness struct {
 
 // Entry is one entry of a file.
 type Entry struct {
-	// Kind is what Exempt names it by.
+	// Kind is what the harness's NotKept names it by.
 	Kind string
 	// ID tells a repeated entry; empty if it has none.
 	ID string
@@ -47,7 +40,7 @@ type Entry struct {
 // Run runs the suite: the reader is deterministic, the log admits what it makes,
 // growth only adds, nothing is fatal that is damage; the writer is deterministic,
 // what it writes reads as what was read, and equals the original entry by entry.
-func Run(t *testing.T, h Harness) {
+func Run(t *testing.T, h Subject) {
 	t.Helper()
 	if len(h.Fixtures) == 0 {
 		t.Fatal("no fixtures")

@@ -13,7 +13,7 @@ import (
 )
 
 // write writes a transcript twice, the same each time.
-func write(t testing.TB, h Harness, tr transcript.Transcript) ([]byte, transcript.WriteReport) {
+func write(t testing.TB, h Subject, tr transcript.Transcript) ([]byte, transcript.WriteReport) {
 	t.Helper()
 	var first, second bytes.Buffer
 	report, err := h.Write(&first, tr, transcript.WriteOptions{})
@@ -29,7 +29,7 @@ func write(t testing.TB, h Harness, tr transcript.Transcript) ([]byte, transcrip
 	return first.Bytes(), report
 }
 
-func testWriter(t *testing.T, h Harness, tr transcript.Transcript) {
+func testWriter(t *testing.T, h Subject, tr transcript.Transcript) {
 	t.Helper()
 	file, report := write(t, h, tr)
 	again, err := h.Read(bytes.NewReader(file))

@@ -172,9 +172,9 @@ func (s *step) end() {
 }
 
 const (
-	// LabelFailed is the error that a reply ended in, if OpenCode shows the reply to no
+	// labelFailed is the error that a reply ended in, if OpenCode shows the reply to no
 	// model.
-	LabelFailed = Name + ".failed"
+	labelFailed = Name + ".failed"
 	// LabelExit is the exit code of a command that failed and that the harness takes
 	// for completed.
 	LabelExit = Name + ".exit"
@@ -196,7 +196,7 @@ func withFailed(labels map[string]string, failed string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[LabelFailed] = failed
+	labels[labelFailed] = failed
 	return labels
 }
 

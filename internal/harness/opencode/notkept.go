@@ -2,8 +2,8 @@ package opencode
 
 import "github.com/contextd/contextd/internal/harness/transcript"
 
-// NotKept is what a session written again may lack.
-var NotKept = []transcript.NotKept{
+// notKept is what a session written again may lack.
+var notKept = []transcript.NotKept{
 	{Entry: "message/user", Field: "info.summary", Reason: "the files that the turn changed, whole and often most of a file's bytes; the calls tell what changed"},
 	{Entry: "message/assistant", Field: "parts[].state.metadata", Reason: "what a tool tells the user, mostly its output once more; an exit code and a subagent's session are labels"},
 	{Entry: "member/*", Reason: "members of the file besides info and messages"},
@@ -11,5 +11,5 @@ var NotKept = []transcript.NotKept{
 
 // prune leaves out of a message what is not kept of it.
 func prune(raw []byte, role string) []byte {
-	return transcript.Prune(raw, NotKept, "message/"+role)
+	return transcript.Prune(raw, notKept, "message/"+role)
 }

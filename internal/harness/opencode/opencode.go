@@ -18,8 +18,13 @@ const Name = "opencode"
 // redacted stands in place of ids that a redaction pass took out.
 const redacted = "REDACTED"
 
-// Detect recognises a session by its first members.
-func Detect(p transcript.Probe) bool {
+// Harness is OpenCode.
+var Harness = transcript.Harness{
+	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, LabelUnseen: labelFailed,
+}
+
+// detect recognises a session by its first members.
+func detect(p transcript.Probe) bool {
 	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") ||
 		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory")
 }
@@ -38,8 +43,8 @@ type reader struct {
 	differ transcript.Differ
 }
 
-// Read reads a whole session.
-func Read(in io.Reader) (transcript.Transcript, error) {
+// read reads a whole session.
+func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}}
 	r.session.Label(transcript.LabelHarness, Name)

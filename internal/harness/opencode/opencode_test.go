@@ -10,10 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/opencode"
 )
 
-func suite(fixtures map[string][]byte) harnesstest.Harness {
-	return harnesstest.Harness{
-		Name: opencode.Name, Read: opencode.Read, Write: opencode.Write, Fixtures: fixtures, Entries: entries, Exempt: opencode.NotKept,
-	}
+func suite(fixtures map[string][]byte) harnesstest.Subject {
+	return harnesstest.Subject{Harness: opencode.Harness, Fixtures: fixtures, Entries: entries}
 }
 
 func TestConformance(t *testing.T) {

@@ -24,10 +24,10 @@ func TestSessionID(t *testing.T) {
 		"0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10": "ses_0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10",
 	} {
 		var out bytes.Buffer
-		if _, err := opencode.Write(&out, harnesstest.Foreign(), transcript.WriteOptions{SessionID: given}); err != nil {
+		if _, err := opencode.Harness.Write(&out, harnesstest.Foreign(), transcript.WriteOptions{SessionID: given}); err != nil {
 			t.Fatal(err)
 		}
-		again, err := opencode.Read(&out)
+		again, err := opencode.Harness.Read(&out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,11 +40,11 @@ func TestSessionID(t *testing.T) {
 func written(t *testing.T, events ...eventlog.Event) (file []byte, again transcript.Transcript) {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := opencode.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
+	if _, err := opencode.Harness.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	file = bytes.Clone(out.Bytes())
-	again, err := opencode.Read(&out)
+	again, err := opencode.Harness.Read(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestInterrupted(t *testing.T) {
 	const file = `{"info":{"id":"ses_1","directory":"/src"},"messages":[{"info":{"id":"msg_1","role":"assistant","time":{"created":1}},
 		"parts":[{"type":"tool","callID":"c","tool":"bash","state":{"status":"error","input":{},"error":"Tool execution aborted",
 		"metadata":{"interrupted":true,"output":"one line\n","more":1},"time":{"start":1,"end":2}}}]}]}`
-	read, err := opencode.Read(strings.NewReader(file))
+	read, err := opencode.Harness.Read(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("the result is %+v", result)
 	}
 	var out bytes.Buffer
-	if _, err := opencode.Write(&out, read, transcript.WriteOptions{}); err != nil {
+	if _, err := opencode.Harness.Write(&out, read, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"status":"error"`, `"interrupted":true`, `"output":"one line\n"`, `"error":"Tool execution aborted"`} {
@@ -200,7 +200,7 @@ func TestKeptSaidAgain(t *testing.T) {
 		t.Errorf("%d messages came back, and the compactions keep %v", messages, kept)
 	}
 	var out bytes.Buffer
-	if _, err := opencode.Write(&out, again, transcript.WriteOptions{}); err != nil {
+	if _, err := opencode.Harness.Write(&out, again, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var first, second any

@@ -11,10 +11,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Write writes the main session of a transcript as a file that OpenCode imports.
+// write writes the main session of a transcript as a file that OpenCode imports.
 // Conversations of subagents are files of their own and are left out with a
 // warning.
-func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	var s transcript.Session
 	if len(t.Sessions) > 0 {
 		s = t.Sessions[0]

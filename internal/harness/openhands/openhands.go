@@ -13,8 +13,11 @@ import (
 // Name of the harness.
 const Name = "openhands"
 
-// Detect recognises a run by the events of its history.
-func Detect(p transcript.Probe) bool {
+// Harness is OpenHands.
+var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read}
+
+// detect recognises a run by the events of its history.
+func detect(p transcript.Probe) bool {
 	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result")
 }
 
@@ -31,8 +34,8 @@ type conversation struct {
 	calls   map[string]string // call of an action without one of the model's, by the action's id
 }
 
-// Read reads all runs of a file; each is a session.
-func Read(in io.Reader) (transcript.Transcript, error) {
+// read reads all runs of a file; each is a session.
+func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err

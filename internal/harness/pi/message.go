@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// LabelStopReason is why a reply that was not finished ended; pi shows such replies to
+	// labelStopReason is why a reply that was not finished ended; pi shows such replies to
 	// no model.
-	LabelStopReason = Name + ".stop_reason"
+	labelStopReason = Name + ".stop_reason"
 	// labelType is the type of a record that became a message and is not one.
 	labelType = Name + ".type"
 	injected  = true
@@ -87,7 +87,7 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 		if entry.Labels == nil {
 			entry.Labels = map[string]string{}
 		}
-		entry.Labels[LabelStopReason] = m.StopReason
+		entry.Labels[labelStopReason] = m.StopReason
 	}
 	for _, block := range blocks {
 		if c, ok := block.(eventlog.ToolCall); ok {

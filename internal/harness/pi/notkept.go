@@ -2,8 +2,8 @@ package pi
 
 import "github.com/contextd/contextd/internal/harness/transcript"
 
-// NotKept is what a session file written again may lack.
-var NotKept = []transcript.NotKept{
+// notKept is what a session file written again may lack.
+var notKept = []transcript.NotKept{
 	{Entry: "message", Field: "message.details", Reason: "what the tool tells the user: diffs and outputs once more; kept up to 1 KiB, where extensions have their state"},
 	{Entry: "message", Field: "message.content[].partialJson", Reason: "left over from streaming; the arguments say the same"},
 }
@@ -17,10 +17,10 @@ func prune(native []byte, m *message) []byte {
 		return native
 	}
 	if len(m.Details) > detailsKept {
-		native = transcript.Prune(native, NotKept[:1], "message")
+		native = transcript.Prune(native, notKept[:1], "message")
 	}
 	if m.Role == "assistant" && partial(native) {
-		native = transcript.Prune(native, NotKept[1:], "message")
+		native = transcript.Prune(native, notKept[1:], "message")
 	}
 	return native
 }

@@ -21,8 +21,13 @@ const (
 	sessionType = "session"
 )
 
-// Detect recognises a session file by its first records.
-func Detect(p transcript.Probe) bool {
+// Harness is pi.
+var Harness = transcript.Harness{
+	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, Boundary: boundary, LabelUnseen: labelStopReason,
+}
+
+// detect recognises a session file by its first records.
+func detect(p transcript.Probe) bool {
 	if p.Is("type", "session") && p.Has("type", "id", "cwd") {
 		return true
 	}
@@ -35,10 +40,10 @@ type reader struct {
 	differ transcript.Differ
 }
 
-// Read reads a whole session file. The main session is the way to the last entry,
+// read reads a whole session file. The main session is the way to the last entry,
 // which is where the harness goes on; each other end of the tree is a session of
 // its own, with everything on the way to it.
-func Read(in io.Reader) (transcript.Transcript, error) {
+func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
 		return transcript.Transcript{}, err

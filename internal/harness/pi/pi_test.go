@@ -7,10 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/pi"
 )
 
-func suite(fixtures map[string][]byte) harnesstest.Harness {
-	return harnesstest.Harness{
-		Name: pi.Name, Read: pi.Read, Write: pi.Write, Fixtures: fixtures, Lined: true, Exempt: pi.NotKept, Entries: planted,
-	}
+func suite(fixtures map[string][]byte) harnesstest.Subject {
+	return harnesstest.Subject{Harness: pi.Harness, Fixtures: fixtures, Lined: true, Entries: planted}
 }
 
 // planted splits a file, and has entries whose parent does not stand before them follow the

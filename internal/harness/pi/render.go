@@ -161,7 +161,7 @@ func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsonvalue.Va
 		if m.Model != "" {
 			model = m.Model
 		}
-		if e.Labels[transcript.LabelPromptTokens] != "" || e.Labels[LabelStopReason] != "" {
+		if e.Labels[transcript.LabelPromptTokens] != "" || e.Labels[labelStopReason] != "" {
 			labels = e.Labels
 		}
 	}
@@ -172,7 +172,7 @@ func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsonvalue.Va
 			stop = "toolUse"
 		}
 	}
-	if reason := labels[LabelStopReason]; reason != "" {
+	if reason := labels[labelStopReason]; reason != "" {
 		stop = reason
 	}
 	return jsonvalue.Object(

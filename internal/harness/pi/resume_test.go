@@ -21,10 +21,10 @@ func text(role eventlog.Role, id, said string) eventlog.Event {
 func written(t *testing.T, events ...eventlog.Event) (file string, again transcript.Transcript) {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := pi.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
+	if _, err := pi.Harness.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := pi.Read(bytes.NewReader(out.Bytes()))
+	again, err := pi.Harness.Read(bytes.NewReader(out.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +82,12 @@ func TestParents(t *testing.T) {
 {"type":"compaction","id":"d","parentId":"e","timestamp":"2026-01-02T03:04:09.000Z","summary":"S","firstKeptEntryId":"b","tokensBefore":1}
 {"type":"message","id":"e","parentId":"d","timestamp":"2026-01-02T03:04:10.000Z","message":{"role":"user","content":"Now"}}
 `
-	read, err := pi.Read(strings.NewReader(file))
+	read, err := pi.Harness.Read(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := pi.Write(&out, read, transcript.WriteOptions{}); err != nil {
+	if _, err := pi.Harness.Write(&out, read, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	last, n := "null", 0
@@ -146,7 +146,7 @@ func TestKeptSaidAgainOld(t *testing.T) {
 {"type":"message","timestamp":"2025-11-20T23:33:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Step"}],"model":"m","stopReason":"stop"}}
 {"type":"message","timestamp":"2025-11-20T23:33:03.000Z","message":{"role":"user","content":[{"type":"text","text":"Also"}]}}
 `
-	read, err := pi.Read(strings.NewReader(file))
+	read, err := pi.Harness.Read(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +154,10 @@ func TestKeptSaidAgainOld(t *testing.T) {
 	kept := []string{s.Events[0].ID, s.Events[2].ID}
 	s.Events = append(s.Events, eventlog.Event{ID: "c", Body: &eventlog.Compaction{Summary: "One step.", KeptEventIDs: kept}})
 	var first, second bytes.Buffer
-	if _, err := pi.Write(&first, read, transcript.WriteOptions{}); err != nil {
+	if _, err := pi.Harness.Write(&first, read, transcript.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := pi.Read(bytes.NewReader(first.Bytes()))
+	again, err := pi.Harness.Read(bytes.NewReader(first.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestKeptSaidAgainOld(t *testing.T) {
 	if want := []string{`"firstKeptEntryIndex":4`, "Goal", "Also"}; !slices.Equal(said, want) {
 		t.Errorf("pi goes on with %q from\n%s", said, first.String())
 	}
-	if _, err := pi.Write(&second, again, transcript.WriteOptions{}); err != nil || second.String() != first.String() {
+	if _, err := pi.Harness.Write(&second, again, transcript.WriteOptions{}); err != nil || second.String() != first.String() {
 		t.Errorf("written again it is\n%s\nand was\n%s", second.String(), first.String())
 	}
 }

@@ -3,6 +3,7 @@ package pi
 import (
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -14,13 +15,13 @@ const (
 	branchTail     = "</summary>"
 )
 
-// Told is the text in which the summary of a compaction comes before the model. ok is
-// false for compactions that are not written as pi's.
-func Told(c *eventlog.Compaction) (text string, ok bool) {
+// boundary is the text in which the summary of a compaction comes before the model.
+func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	if c.Summary == "" || !own(c) {
-		return "", false
+		return b, false
 	}
-	return compactionHead + c.Summary + compactionTail, true
+	b.Blocks = []eventlog.Block{eventlog.Text{Text: compactionHead + c.Summary + compactionTail}}
+	return b, true
 }
 
 // branchSummary is what was summed up in a text that branchTold made, or the text.

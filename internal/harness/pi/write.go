@@ -12,10 +12,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Write writes a transcript as a session file. Branches that it was read with stand
+// write writes a transcript as a session file. Branches that it was read with stand
 // where they stood; conversations of subagents, which pi keeps none of, are left
 // out with a warning.
-func Write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
+func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	w := &fileWriter{written: map[string]bool{}, warned: map[string]int{}}
 	var main transcript.Session
 	if len(t.Sessions) > 0 {

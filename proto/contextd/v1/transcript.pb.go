@@ -115,9 +115,8 @@ type ImportHeader struct {
 	// The session to append to; see Session. One that is unknown is made, and one that
 	// holds anything but an earlier state of the transcript is refused.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The harness that wrote it: claude, codex, opencode, pi, gemini, cursor,
-	// openai or anthropic (the last two: message lists of these APIs). Empty:
-	// told from the content. Databases are not taken; their rows as JSON are.
+	// The harness that wrote it, by one of its names in docs/harness. Empty: told
+	// from the content. Databases are not taken; their rows as JSON are.
 	Harness       string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -264,7 +263,7 @@ type ExportTranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The harness to write for, 1 to 64 characters: claude, codex, opencode or pi.
+	// The harness to write for, 1 to 64 characters, by one of its names in docs/harness.
 	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
 	// Adds one compaction behind everything else: the summary, ledger and index that
 	// stand for what leaves the context under the budget, and the messages that stay.
@@ -576,7 +575,7 @@ type ConvertHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The harness that wrote it; see ImportHeader. Empty: told from the content.
 	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	// The harness to write for, 1 to 64 characters: claude, codex, opencode or pi.
+	// The harness to write for, 1 to 64 characters, by one of its names in docs/harness.
 	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
 	// As in ExportTranscriptRequest.
 	HarnessSessionId string `protobuf:"bytes,3,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`

@@ -74,9 +74,9 @@ func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 
 // database goes on with the rows of a file that is a database.
 func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
-	magic := make([]byte, len(harness.DatabaseMagic))
-	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != harness.DatabaseMagic {
-		return nil //nolint:nilerr // whoever reads the file is told
+	db := harness.DatabaseOf(f)
+	if db == nil {
+		return nil
 	}
 	before, err := f.Stat()
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
 	if journal, err := os.Stat(f.Name() + "-journal"); err == nil && journal.Size() > 0 {
 		t.warnings = append(t.warnings, "a change of the database is under way or was broken off: close what writes it, and import it again")
 	}
-	rows := harness.OpenDatabase(ctx, f, before.Size(), log, func(warning string) {
+	rows := db.Open(ctx, f, before.Size(), log, func(warning string) {
 		t.warnings = append(t.warnings, warning)
 	})
 	t.open = append(t.open, rows)

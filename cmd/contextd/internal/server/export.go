@@ -2,8 +2,6 @@ package server
 
 import (
 	"errors"
-	"io"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -77,12 +75,7 @@ func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 
 // checkWriter refuses a harness that nothing is written for, by the field that names it.
 func checkWriter(field, name string) error {
-	// Only a writer knows its names.
-	one := eventlog.Event{ID: "e", Time: time.Unix(0, 0).UTC(), Body: &eventlog.Message{
-		Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}},
-	}}
-	probe := harness.Transcript{Sessions: []harness.Session{{Events: []eventlog.Event{one}}}}
-	_, err := harness.Write(io.Discard, probe, name, harness.WriteOptions{})
+	err := harness.CheckWriter(name)
 	var unknown *harness.FormatError
 	if errors.As(err, &unknown) {
 		return &eventlog.InvalidError{Field: field, Reason: unknown.Reason}

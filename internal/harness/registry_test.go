@@ -1,0 +1,112 @@
+package harness_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+func TestNames(t *testing.T) {
+	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "cursor", "chat"}
+	if got := harness.Names(); !slices.Equal(got, want) {
+		t.Errorf("Names() = %q, want %q", got, want)
+	}
+}
+
+// TestRegistry: every entry has what a reader needs, names that are its own, fixtures, and a
+// page and a row of docs/harness that say what the entry says.
+func TestRegistry(t *testing.T) {
+	index := page(t, "README")
+	names := map[string]string{}
+	for _, h := range harness.All() {
+		if h.Detect == nil || h.Read == nil {
+			t.Errorf("%s has no Detect or no Read", h.Name)
+		}
+		for _, name := range append([]string{h.Name}, h.Aliases...) {
+			if of, taken := names[name]; taken || name == "" {
+				t.Errorf("%q names %s and %s", name, of, h.Name)
+			}
+			names[name] = h.Name
+		}
+		if fixtures, err := filepath.Glob(h.Name + "/testdata/*.in.json*"); err != nil || len(fixtures) == 0 {
+			t.Errorf("%s has no fixtures: %v", h.Name, err)
+		}
+		written, notKept := "no", "page"
+		if h.Write != nil {
+			written = "yes"
+		}
+		if h.NotKept != nil {
+			notKept = "table"
+		}
+		checkRow(t, index, fmt.Sprintf("| [%s](%[1]s.md) | %s |", h.Name, strings.Join(h.Aliases, ", ")),
+			fmt.Sprintf("| yes | %s |", written), fmt.Sprintf("| [%s](%s.md#not-kept) |", notKept, h.Name))
+		checkNotKept(t, h)
+	}
+	checkFolders(t)
+}
+
+// checkRow looks for a line of the page that begins and ends so, and has the middle in it.
+func checkRow(t *testing.T, page, begin, middle, end string) {
+	t.Helper()
+	begin = strings.ReplaceAll(begin, "|  |", "| |")
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, begin) && strings.Contains(line, middle) && strings.HasSuffix(line, end) {
+			return
+		}
+	}
+	t.Errorf("docs/harness/README.md has no row %s … %s … %s", begin, middle, end)
+}
+
+// checkNotKept: the page prints the table of what is not kept, row by row, and nothing else
+// under that heading.
+func checkNotKept(t *testing.T, h transcript.Harness) {
+	t.Helper()
+	_, got, ok := strings.Cut(page(t, h.Name), "## Not kept\n\n")
+	if h.NotKept == nil {
+		if !ok {
+			t.Errorf("the page of %s does not say what is not kept", h.Name)
+		}
+		return
+	}
+	want := "| entry | field | why |\n| --- | --- | --- |\n"
+	for _, row := range h.NotKept {
+		field := "`" + row.Field + "`"
+		if row.Field == "" {
+			field = "the whole"
+		}
+		want += "| `" + row.Entry + "` | " + field + " | " + row.Reason + " |\n"
+	}
+	if got != want {
+		t.Errorf("the page of %s should end with\n%s\nand ends with\n%s", h.Name, want, got)
+	}
+}
+
+// checkFolders: no folder of a harness was forgotten.
+func checkFolders(t *testing.T) {
+	t.Helper()
+	folders, err := filepath.Glob("*/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if name := filepath.Dir(folder); !slices.Contains(harness.Names(), name) {
+			t.Errorf("%s is not in the registry", name)
+		}
+	}
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/harness/" + name + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
