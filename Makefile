@@ -87,8 +87,8 @@ image-steps: ## Run the Dockerfile's steps and check their result without a cont
 # ---------------------------------------------------------------- tests
 
 .PHONY: test
-test: ## Run all tests under the race detector
-	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(PKG)
+test: ## Run all tests, but for those over recorded sessions under the race detector
+	tools/test.sh $(TEST_TIMEOUT) $(TEST_P) $(PKG)
 
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -109,12 +109,14 @@ attack: ## Hold the program to its pod's memory while clients do their worst, in
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, kills under load and every fuzz target (FUZZTIME=30s)
+nightly: attack ## Run what takes long: attacks, kills under load, properties with new seeds, every fuzz target (FUZZTIME=30s)
 	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
+	go test -count=1 -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) fuzz
 
 FUZZTIME ?= 30s
+CHECKS   ?= 2000
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (PKG=packages)

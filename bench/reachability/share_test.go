@@ -45,7 +45,7 @@ func (p *played) add(q played) {
 
 // TestShare prints what the policy reclaims of each session's tool results, and holds
 // that sessions which loop over tools free a part that is worth it.
-func TestShare(t *testing.T) {
+func TestCorpusShare(t *testing.T) {
 	var total played
 	loops, idle := 0, 0
 	t.Logf("%-64s %6s %9s %6s %6s %8s %8s %8s", "session", "turns", "results", "last", "all", "redacted", "restored", "changes")

@@ -114,7 +114,7 @@ func isCompaction(e eventlog.Event) bool {
 
 // Behind the last compaction of every recorded session of Claude Code and Codex, the view
 // says what the file itself says: the summary, what was kept and what came since.
-func TestHarnessViewOfTheCorpus(t *testing.T) {
+func TestCorpusHarnessView(t *testing.T) {
 	for format, oracle := range map[string]func([][]byte) []string{"claude-code": behindClaude, "codex-rollout": behindCodex} {
 		compared := 0
 		for name, data := range harnesstest.Corpus(t, "../..", format) {
