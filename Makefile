@@ -87,7 +87,7 @@ image-steps: ## Run the Dockerfile's steps and check their result without a cont
 # ---------------------------------------------------------------- tests
 
 .PHONY: test
-test: ## Run all tests, but for those over recorded sessions under the race detector
+test: ## Run all tests, most of them under the race detector
 	tools/test.sh $(TEST_TIMEOUT) $(TEST_P) $(PKG)
 
 BENCH     ?= .
