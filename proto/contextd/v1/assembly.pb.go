@@ -95,16 +95,16 @@ func (Origin) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{0}
 }
 
-// Content that the runtime adds to one context, behind the newest message. It
-// is not part of the log, and reduction does not know it.
+// Content that the runtime adds to one context, after the newest message. It is not
+// part of the log and is never reduced.
 type Injection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, for errors and the record, 1 to 128 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Text, media and provider blocks, at least one.
 	Blocks []*Block `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
-	// Most tokens that it may take; more is an error that names it. 0: what the
-	// budget's injection_reserve has left.
+	// Most tokens that it may take; more is an error that names it. 0: what remains of
+	// the budget's injection_reserve.
 	ReserveTokens uint64 `protobuf:"varint,3,opt,name=reserve_tokens,json=reserveTokens,proto3" json:"reserve_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -161,12 +161,12 @@ func (x *Injection) GetReserveTokens() uint64 {
 	return 0
 }
 
-// What the caller holds of the context already, from an assembly before.
+// What the caller already has of the context, from an earlier assembly.
 type Have struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many leading messages. 0: none.
+	// The number of leading messages. 0: none.
 	MessageCount uint32 `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// "sha256:" and 64 hex digits: the hash of those messages, made as
+	// "sha256:" and 64 hex digits: the hash of those messages, computed as
 	// ContextHeader.prefix_hash is. Where it differs, everything is sent.
 	PrefixHash    string `protobuf:"bytes,2,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -222,8 +222,8 @@ type AssembleContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Only events up to this one, itself included. Absent: all. Beyond the
-	// newest is refused.
+	// Only events up to and including this one. Absent: all. A seq beyond the newest is
+	// refused.
 	AsOfSeq *uint64 `protobuf:"varint,2,opt,name=as_of_seq,json=asOfSeq,proto3,oneof" json:"as_of_seq,omitempty"`
 	// Absent: the session's, or the daemon's default.
 	Budget *Budget `protobuf:"bytes,3,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -231,28 +231,26 @@ type AssembleContextRequest struct {
 	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	// How to render. Unspecified: contextd's own messages.
 	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// What to add behind the newest message, in this order; at most 64, each with
-	// a name of its own.
+	// What to add after the newest message, in this order; at most 64, with unique names.
 	Injections []*Injection `protobuf:"bytes,6,rep,name=injections,proto3" json:"injections,omitempty"`
-	// What the caller holds already: only what comes after it is sent. Absent:
-	// nothing.
+	// What the caller already has: only what comes after it is sent. Absent: nothing.
 	Have *Have `protobuf:"bytes,7,opt,name=have,proto3" json:"have,omitempty"`
 	// Record nothing: no projection, no state. The result is the same.
 	Preview bool `protobuf:"varint,8,opt,name=preview,proto3" json:"preview,omitempty"`
-	// A repeated request with the same key gives the recorded projection again,
-	// however the log has grown, at most 256 characters. It is the same request if
-	// as_of_seq, budget, policy, format and injections are what they were; any other
-	// with the key is refused as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known,
-	// brief and preview may differ. Keys of the newest 256 projections are known. Empty:
-	// every request is a new one.
+	// At most 256 characters. A repeated request with the same key returns the recorded
+	// projection again, even if the log has grown. It is the same request if as_of_seq,
+	// budget, policy, format and injections are equal; any other with the key is refused
+	// as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known, brief and preview may
+	// differ. Keys of the newest 256 projections are known. Empty: every request is a new
+	// one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Leave out of the answer what grows with the session though nothing is new: the
-	// header's session_id, its projection, which ListProjections has, the tokens by tier,
-	// and the messages as values, which json has. With have, what is sent is then
+	// Omit from the answer what grows with the session though nothing is new: the
+	// header's session_id, its projection (see ListProjections), the tokens by tier, and
+	// the messages as values (json has them). With have, the size of the answer is then
 	// proportional to what is new.
 	Brief bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
-	// Assemble only from the log that the client knows; see AppendEventsRequest.
-	// Absent: from whatever log there is.
+	// Assemble only from the log that the client knows; see AppendEventsRequest. Absent:
+	// from the current log.
 	Known         *LogMark `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -474,38 +472,38 @@ type ContextHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session. Empty for ProjectTranscript, and where the request is brief.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The last event that the context takes in. 0: the log was empty.
+	// The last event that the context covers. 0: the log was empty.
 	AsOfSeq uint64 `protobuf:"varint,2,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
 	// Id of the recorded decision. Empty where nothing was recorded.
 	ProjectionId string `protobuf:"bytes,3,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// "sha256:" and 64 hex digits over the projected messages as JSON Lines:
 	// each message's json, then "\n". Injections are not part of it.
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
-	// The same over the whole context, injections included.
+	// The same over the whole context, including injections.
 	ContextHash string `protobuf:"bytes,5,opt,name=context_hash,json=contextHash,proto3" json:"context_hash,omitempty"`
-	// Messages in the whole context, injections and skipped ones included.
+	// Messages in the whole context, including injections and skipped ones.
 	MessageCount uint32 `protobuf:"varint,6,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// Leading messages that are not sent because the caller holds them.
+	// Leading messages that are not sent because the caller has them.
 	SkippedMessages uint32 `protobuf:"varint,7,opt,name=skipped_messages,json=skippedMessages,proto3" json:"skipped_messages,omitempty"`
 	// What was kept, dropped and redacted, and why. Absent where the request is brief.
 	Projection *Projection `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
-	// What the context weighs.
+	// The size of the context.
 	Budget *BudgetReport `protobuf:"bytes,9,opt,name=budget,proto3" json:"budget,omitempty"`
-	// How much of the prefix stayed as it was. Absent before the first recorded
-	// projection, and for ProjectTranscript.
+	// How much of the prefix is unchanged. Absent before the first recorded projection,
+	// and for ProjectTranscript.
 	Cache *CacheReport `protobuf:"bytes,10,opt,name=cache,proto3" json:"cache,omitempty"`
-	// A summary of everything up to this event is being made beside the request,
-	// for the next cut. 0: none is.
+	// A summary of everything up to this event is being written in the background, for
+	// the next cut. 0: none is.
 	SummarizingThroughSeq uint64 `protobuf:"varint,11,opt,name=summarizing_through_seq,json=summarizingThroughSeq,proto3" json:"summarizing_through_seq,omitempty"`
-	// Where what the caller said to have stopped being a prefix of this context. The
-	// messages from skipped_messages on are sent, and take the place of the caller's.
-	// Absent: the caller has nothing, or its prefix still stands.
+	// Where the caller's messages stopped being a prefix of this context. The messages
+	// from skipped_messages on are sent and replace the caller's. Absent: the caller has
+	// nothing, or its prefix is still valid.
 	HaveBroken *PrefixBreak `protobuf:"bytes,12,opt,name=have_broken,json=haveBroken,proto3" json:"have_broken,omitempty"`
-	// What the format could not carry as it was, in the messages that are sent. Empty:
+	// What the format could not carry unchanged, in the messages that are sent. Empty:
 	// nothing, or the format is contextd's own.
 	Conversions []*Conversion `protobuf:"bytes,13,rep,name=conversions,proto3" json:"conversions,omitempty"`
-	// Leading messages that have the same bytes without the request's injections: say
-	// to have no more than these. Without injections, all of them.
+	// Leading messages that have the same bytes without the request's injections: have
+	// must not name more than these. Without injections, all of them.
 	PrefixMessages uint32 `protobuf:"varint,14,opt,name=prefix_messages,json=prefixMessages,proto3" json:"prefix_messages,omitempty"`
 	// Where to put the provider's cache marks, at most four, ascending. Empty: the
 	// format has none.
@@ -659,14 +657,14 @@ func (x *ContextHeader) GetPromptCacheKey() string {
 	return ""
 }
 
-// Where what a caller has and the context part.
+// Where the caller's messages and the context differ.
 type PrefixBreak struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message that differs, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// What rewrote it: a reducer, a projection policy, "reminders" where one gave way to
-	// what was said since, "log" where an event did, or "unknown" where no recorded
-	// projection begins with what the caller has.
+	// What rewrote it: a reducer, a projection policy, "reminders" where a reminder was
+	// replaced by newer messages, "log" where an event was, or "unknown" where no
+	// recorded projection begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// The same for people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -725,19 +723,19 @@ func (x *PrefixBreak) GetReason() string {
 	return ""
 }
 
-// Something that a provider's format could not carry as it was.
+// Something that a provider's format could not carry unchanged.
 type Conversion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event that it is from. 0: from none.
+	// The event that it comes from. 0: none.
 	SourceSeq uint64 `protobuf:"varint,1,opt,name=source_seq,json=sourceSeq,proto3" json:"source_seq,omitempty"`
-	// Its place among the blocks of the event's message.
+	// The index of its block in the event's message.
 	SourceBlock uint32 `protobuf:"varint,2,opt,name=source_block,json=sourceBlock,proto3" json:"source_block,omitempty"`
 	// What was done: described (a text says what it was), left_out, renamed, moved or
 	// wrapped.
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What it was, in a few words.
 	What string `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`
-	// Gives the block back; see ResolvePointer. Empty: it is from no event.
+	// Resolves to the block; see ResolvePointer. Empty: it comes from no event.
 	Pointer       string `protobuf:"bytes,5,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -808,13 +806,13 @@ func (x *Conversion) GetPointer() string {
 	return ""
 }
 
-// A place for a mark of the provider's cache (Anthropic: cache_control).
+// Where to put a cache mark (Anthropic: cache_control).
 type CacheBreakpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message, from 0.
 	MessageIndex uint32 `protobuf:"varint,1,opt,name=message_index,json=messageIndex,proto3" json:"message_index,omitempty"`
-	// The item of its content, from 0, where what stands behind it in the message will
-	// not be there next time. Absent: the last.
+	// The item of its content, from 0, where later items of the message will not be there
+	// next time. Absent: the last.
 	ContentIndex  *uint32 `protobuf:"varint,2,opt,name=content_index,json=contentIndex,proto3,oneof" json:"content_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -867,7 +865,7 @@ func (x *CacheBreakpoint) GetContentIndex() uint32 {
 // Some messages of the context, in order.
 type MessageChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least one; chunks are sized for transport, their borders mean nothing.
+	// At least one. Chunks are sized for transport; their boundaries have no meaning.
 	Messages      []*RenderedMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -913,7 +911,7 @@ func (x *MessageChunk) GetMessages() []*RenderedMessage {
 // One message of the context.
 type RenderedMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its place in the whole context, from 0.
+	// Its index in the whole context, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// The message in the requested format: canonical bytes, one line, without the
 	// newline.
@@ -923,20 +921,20 @@ type RenderedMessage struct {
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
-	// The events it was made of. Empty for injections.
+	// The events it was rendered from. Empty for injections.
 	SourceSeqs []uint64 `protobuf:"varint,5,rep,packed,name=source_seqs,json=sourceSeqs,proto3" json:"source_seqs,omitempty"`
 	// Its size in tokens.
 	Tokens uint32 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// Never set: cache_breakpoints in the header names the places, since they move while
-	// a message stays.
+	// Never set: cache_breakpoints in the header has the places, since they move while a
+	// message stays.
 	//
 	// Deprecated: Marked as deprecated in contextd/v1/assembly.proto.
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// The reducer or projection policy that changed it last. Empty: none did.
 	Cause string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
 	// It is the system prompt. Only the first message can be. For Anthropic and Gemini,
-	// which take it beside the messages, it is an object whose one member belongs into
-	// the request's body; for OpenAI it is a message like others.
+	// which take it outside the messages, it is an object whose one member belongs in the
+	// request's body; for OpenAI it is a message like any other.
 	System        bool `protobuf:"varint,9,opt,name=system,proto3" json:"system,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1091,8 +1089,8 @@ func (x *ContextTrailer) GetContextHash() string {
 	return ""
 }
 
-// Asks for the context of events that are in no log. Nothing is stored. An
-// event whose seq is 0 takes its place in the list as its seq.
+// Asks for the context of events that are in no log. Nothing is stored. An event whose
+// seq is 0 gets its position in the list as its seq.
 type ProjectTranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, in order; at least one.
@@ -1103,8 +1101,7 @@ type ProjectTranscriptRequest struct {
 	Policy *Policy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// How to render. Unspecified: contextd's own messages.
 	Format Format `protobuf:"varint,4,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// What to add behind the newest message, in this order; at most 64, each with
-	// a name of its own.
+	// What to add after the newest message, in this order; at most 64, with unique names.
 	Injections    []*Injection `protobuf:"bytes,5,rep,name=injections,proto3" json:"injections,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1350,7 +1347,7 @@ type IrreduciblePart struct {
 	// What it is, in words: system prompt, first user message, newest user
 	// message, pinned message, newest turn, and so on.
 	What string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
-	// The event it stands in. 0: it stands in none.
+	// The event it is in. 0: none.
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Its size in tokens.
 	Tokens        uint64 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`

@@ -79,9 +79,9 @@ func (BudgetState) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_v1_budget_proto_rawDescGZIP(), []int{0}
 }
 
-// What a context may weigh, in tokens. The target of the messages is
-// (max_tokens - output_reserve - injection_reserve - overhead_tokens) *
-// (1 - safety_margin). Token numbers are at most 10^9.
+// The size limit of a context, in tokens. The target of the messages is (max_tokens -
+// output_reserve - injection_reserve - overhead_tokens) * (1 - safety_margin). Token
+// numbers are at most 10^9.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The model, as its provider names it. Picks window, tokenizer and margin
@@ -89,15 +89,15 @@ type Budget struct {
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// Hard ceiling: the model's window. 0: that of the model.
 	MaxTokens uint64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Left free for what the model writes. 0: nothing.
+	// Reserved for what the model writes. 0: nothing.
 	OutputReserve uint64 `protobuf:"varint,3,opt,name=output_reserve,json=outputReserve,proto3" json:"output_reserve,omitempty"`
-	// Left free for the injections of a request. 0: the sum of what the
-	// injections reserve for themselves.
+	// Reserved for the injections of a request. 0: the sum of the injections' own
+	// reserves.
 	InjectionReserve uint64 `protobuf:"varint,4,opt,name=injection_reserve,json=injectionReserve,proto3" json:"injection_reserve,omitempty"`
-	// Tool schemas and what else the caller sends beside the messages. 0: nothing.
+	// Tool schemas and whatever else the caller sends with the messages. 0: nothing.
 	OverheadTokens uint64 `protobuf:"varint,5,opt,name=overhead_tokens,json=overheadTokens,proto3" json:"overhead_tokens,omitempty"`
-	// Fraction of the rest that is left free because counts are estimates: at
-	// least 0, below 1. Absent: that of the model's tokenizer. 0: none.
+	// Fraction of the rest that is kept free because counts are estimates: at least 0,
+	// below 1. Absent: that of the model's tokenizer. 0: none.
 	SafetyMargin *float64 `protobuf:"fixed64,6,opt,name=safety_margin,json=safetyMargin,proto3,oneof" json:"safety_margin,omitempty"`
 	// Fraction of the target at which the state turns yellow. 0: the default.
 	YellowAt float64 `protobuf:"fixed64,7,opt,name=yellow_at,json=yellowAt,proto3" json:"yellow_at,omitempty"`
@@ -213,7 +213,7 @@ func (x *Budget) GetTokenizer() string {
 	return ""
 }
 
-// What a context weighs under a budget, in tokens.
+// The size of a context under a budget, in tokens.
 type BudgetReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How full the reduced context is.
@@ -228,8 +228,8 @@ type BudgetReport struct {
 	TierTokens map[string]uint64 `protobuf:"bytes,5,rep,name=tier_tokens,json=tierTokens,proto3" json:"tier_tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The tokenizer that counted.
 	Tokenizer string `protobuf:"bytes,6,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
-	// What RecordModelCall has taught: real tokens / estimated tokens. The counts
-	// here are multiplied by it already. 1: nothing learnt.
+	// Real tokens / estimated tokens, learnt from RecordModelCall. The counts here are
+	// already multiplied by it. 1: nothing learnt.
 	Calibration   float64 `protobuf:"fixed64,7,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,9 +24,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks to compact a session now. What is decided holds for every later context of the
+// Asks to compact a session now. The decision applies to every later context of the
 // session and of its forks, whatever the budget, model, format or policy, until
-// UndoCompaction takes it back.
+// UndoCompaction reverts it.
 type CompactSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
@@ -37,29 +37,29 @@ type CompactSessionRequest struct {
 	// Newest turns that stay as they are. 0: the policy's, and at least one.
 	KeepLastTurns uint32 `protobuf:"varint,3,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	// What the context may hold afterwards, in tokens. Where that is not reached, the
-	// answer says by how much and why. 0: with a strategy or a summary of the caller's,
-	// as little as these may leave; otherwise the policy's collapse_to.
+	// answer says by how much and why. 0: with a strategy or a summary from the caller,
+	// as little as these allow; otherwise the policy's collapse_to.
 	TargetTokens uint64 `protobuf:"varint,4,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// mask, window or summarize. Empty: the cheapest that suffices.
 	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// The caller's own summary: no model is asked. It stands for everything before the
-	// last turns that may leave. Not with another strategy than summarize. Empty: none.
+	// The caller's own summary: no model is asked. It replaces everything before the last
+	// turns that may be dropped. Allowed only with the strategy summarize, or none.
+	// Empty: none.
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
-	// What the summarizer is told beside the span, at most 16384 characters. Refused
-	// where no model is asked: with mask, window or a summary of the caller's. Empty:
-	// the policy's.
+	// Instructions for the summarizer, at most 16384 characters. Refused where no model
+	// is asked: with mask, window or a summary from the caller. Empty: the policy's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// What set it off. Unspecified: manual.
 	Trigger CompactionTrigger `protobuf:"varint,8,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
-	// extend: instructions stand behind the daemon's own prompt. replace: they
-	// take its place. Empty: extend.
+	// extend: instructions follow the daemon's own prompt. replace: they replace it.
+	// Empty: extend.
 	InstructionsMode string `protobuf:"bytes,9,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
-	// By what budget the context is measured, as in AssembleContextRequest. What is
-	// decided holds under every other as well. Absent: the session's or the daemon's
+	// The budget by which the context is measured, as in AssembleContextRequest. The
+	// decision applies under every other as well. Absent: the session's or the daemon's
 	// default where policy is set, and otherwise that of the newest projection, if there
 	// is one.
 	Budget *Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
-	// By what policy the context is measured and what may leave, as in
+	// The policy that says how the context is measured and what may be dropped, as in
 	// AssembleContextRequest. Absent: as for budget.
 	Policy        *Policy `protobuf:"bytes,11,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -173,20 +173,20 @@ func (x *CompactSessionRequest) GetPolicy() *Policy {
 	return nil
 }
 
-// What came of it.
+// The result of the compaction.
 type CompactSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// compacted, nothing_to_do or vetoed.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Why, in words. Empty: nothing to say.
+	// The reason in words. Empty: none.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// Messages that the summary or the window took out of the context.
+	// Messages that the summary or the window removed from the context.
 	ArchivedMessages uint32 `protobuf:"varint,3,opt,name=archived_messages,json=archivedMessages,proto3" json:"archived_messages,omitempty"`
 	// Size of the context before, in tokens.
 	TokensBefore uint64 `protobuf:"varint,4,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
 	// Size of the context after, in tokens.
 	TokensAfter uint64 `protobuf:"varint,5,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
-	// The summary that was made. Absent: none was.
+	// The summary that was written. Absent: none was.
 	Summary *Summary `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
 	// The strategy that was used.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
@@ -194,12 +194,12 @@ type CompactSessionResponse struct {
 	Reminders *ReminderReport `protobuf:"bytes,8,opt,name=reminders,proto3" json:"reminders,omitempty"`
 	// The Compaction event that holds the decision. 0: none was appended.
 	CompactionSeq uint64 `protobuf:"varint,9,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
-	// What the context was to hold at the most, in tokens. 0: as little as may be.
+	// The most that the context was to hold, in tokens. 0: as little as possible.
 	TargetTokens uint64 `protobuf:"varint,10,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// By how many tokens the context is over target_tokens. 0: it was reached.
 	OverTargetTokens uint64 `protobuf:"varint,11,opt,name=over_target_tokens,json=overTargetTokens,proto3" json:"over_target_tokens,omitempty"`
-	// Where it was not reached: what is left of the context that the request does not let
-	// leave, the largest first.
+	// Where it was not reached: the parts of the context that the request does not allow
+	// to drop, largest first.
 	InTheWay      []*IrreduciblePart `protobuf:"bytes,12,rep,name=in_the_way,json=inTheWay,proto3" json:"in_the_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -319,13 +319,13 @@ func (x *CompactSessionResponse) GetInTheWay() []*IrreduciblePart {
 	return nil
 }
 
-// Asks to take compactions back: later contexts show again what they removed.
+// Asks to revert compactions: later contexts show again what they removed.
 type UndoCompactionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The Compaction event to take back, with every later one that stands. Refused where
-	// it is none or does not stand. 0: the newest that stands.
+	// The Compaction event to revert, with every later one in effect. Refused where it is
+	// not a compaction or not in effect. 0: the newest in effect.
 	CompactionSeq uint64 `protobuf:"varint,2,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -380,11 +380,11 @@ type UndoCompactionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// undone or nothing_to_do.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Why, in words. Empty: nothing to say.
+	// The reason in words. Empty: none.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// The Compaction events that were taken back, oldest first.
+	// The Compaction events that were reverted, oldest first.
 	UndoneSeqs []uint64 `protobuf:"varint,3,rep,packed,name=undone_seqs,json=undoneSeqs,proto3" json:"undone_seqs,omitempty"`
-	// The Compaction event that takes them back. 0: none was appended.
+	// The Compaction event that reverts them. 0: none was appended.
 	UndoSeq       uint64 `protobuf:"varint,4,opt,name=undo_seq,json=undoSeq,proto3" json:"undo_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -451,15 +451,15 @@ func (x *UndoCompactionResponse) GetUndoSeq() uint64 {
 // What a compaction did to reminders, by their dedupe key or event id.
 type ReminderReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Their time was over.
+	// Their ttl_turns were over.
 	Expired []string `protobuf:"bytes,1,rep,name=expired,proto3" json:"expired,omitempty"`
-	// A later one took their place.
+	// A later one replaced them.
 	Deduped []string `protobuf:"bytes,2,rep,name=deduped,proto3" json:"deduped,omitempty"`
-	// They went with their turns.
+	// They were dropped with their turns.
 	Compacted []string `protobuf:"bytes,3,rep,name=compacted,proto3" json:"compacted,omitempty"`
-	// They outlived it.
+	// They survived it.
 	Preserved []string `protobuf:"bytes,4,rep,name=preserved,proto3" json:"preserved,omitempty"`
-	// How many have fewer turns left than before.
+	// How many have fewer remaining turns than before.
 	Decremented   uint32 `protobuf:"varint,5,opt,name=decremented,proto3" json:"decremented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -530,14 +530,14 @@ func (x *ReminderReport) GetDecremented() uint32 {
 	return 0
 }
 
-// A text that stands for a span of events. Kept beside the log.
+// A text that replaces a span of events. Stored next to the log.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id within the session.
 	SummaryId string `protobuf:"bytes,1,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
 	// The first event of the span.
 	FromSeq uint64 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
-	// The last event of the span, itself included.
+	// The last event of the span, inclusive.
 	ToSeq uint64 `protobuf:"varint,3,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
 	// The prose, by a model or the caller.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -547,13 +547,13 @@ type Summary struct {
 	Summarizer string `protobuf:"bytes,6,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
 	// Hash over the instructions it was written by.
 	InstructionsFingerprint string `protobuf:"bytes,7,opt,name=instructions_fingerprint,json=instructionsFingerprint,proto3" json:"instructions_fingerprint,omitempty"`
-	// Tokens that the summarizer was given. 0: no model was asked.
+	// Tokens that the summarizer read. 0: no model was asked.
 	InputTokens uint64 `protobuf:"varint,8,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Tokens that it wrote. 0: no model was asked.
 	OutputTokens uint64 `protobuf:"varint,9,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// When it was made.
+	// When it was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Version of the rules it was made by.
+	// Version of the rules it was written by.
 	Version uint32 `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	// Paths, symbols, ids and urls of the span, written by contextd from the log,
 	// never by a model.
@@ -777,7 +777,7 @@ func (x *ListSummariesResponse) GetSummarizers() []*SummarizerState {
 	return nil
 }
 
-// How a summarizer is doing.
+// The health of a summarizer.
 type SummarizerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name in the configuration.
@@ -841,7 +841,7 @@ func (x *SummarizerState) GetConsecutiveFailures() uint32 {
 	return 0
 }
 
-// A span that waits to be summarised by a runtime that brings its own model.
+// A span that waits to be summarised by a runtime with its own model.
 type SummaryTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id; CompleteSummaryTask names it.
@@ -850,7 +850,7 @@ type SummaryTask struct {
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The first event of the span.
 	FromSeq uint64 `protobuf:"varint,3,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
-	// The last event of the span, itself included.
+	// The last event of the span, inclusive.
 	ToSeq uint64 `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
 	// The system prompt for the model.
 	SystemPrompt string `protobuf:"bytes,5,opt,name=system_prompt,json=systemPrompt,proto3" json:"system_prompt,omitempty"`
@@ -858,7 +858,7 @@ type SummaryTask struct {
 	Prompt string `protobuf:"bytes,6,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// Most tokens that the summary may have.
 	MaxOutputTokens uint64 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// Until when the task is this worker's alone.
+	// Until when the task is exclusive to this worker.
 	LeaseExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_expire_time,json=leaseExpireTime,proto3" json:"lease_expire_time,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -957,8 +957,8 @@ type LeaseSummaryTasksRequest struct {
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Only tasks of these sessions, at most 1000. Empty: of all.
 	SessionIds []string `protobuf:"bytes,2,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
-	// How long a task is to be this worker's alone, at most an hour. Positive.
-	// Absent: the daemon's default.
+	// How long a task is exclusive to this worker, at most an hour. Positive. Absent: the
+	// daemon's default.
 	Lease         *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1070,11 +1070,11 @@ type CompleteSummaryTaskRequest struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// Why there is none. Empty where text is set.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Tokens that the model was given. 0: not told.
+	// Tokens that the model read. 0: not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens that the model wrote. 0: not told.
+	// Tokens that the model wrote. 0: not reported.
 	OutputTokens uint64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// The model, as its provider names it. Empty: not told.
+	// The model, as its provider names it. Empty: not reported.
 	Model         string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

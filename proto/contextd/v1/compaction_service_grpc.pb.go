@@ -32,22 +32,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Summaries and compactions, and the runtime's say in them.
+// Summaries and compactions, and how a runtime takes part in them.
 type CompactionServiceClient interface {
-	// Compacts a session now. The log stays as it is; a Compaction event holds what was
-	// decided, durable on return.
+	// Compacts a session now. The log stays as it is; a Compaction event records the
+	// decision, durable on return.
 	CompactSession(ctx context.Context, in *CompactSessionRequest, opts ...grpc.CallOption) (*CompactSessionResponse, error)
-	// Takes compactions back. The log stays as it is; a Compaction event says so.
+	// Reverts compactions. The log stays as it is; a Compaction event records it.
 	UndoCompaction(ctx context.Context, in *UndoCompactionRequest, opts ...grpc.CallOption) (*UndoCompactionResponse, error)
 	// Lists the summaries of a session.
 	ListSummaries(ctx context.Context, in *ListSummariesRequest, opts ...grpc.CallOption) (*ListSummariesResponse, error)
-	// Hands spans to summarise to a runtime that brings its own model.
+	// Hands spans to summarise to a runtime with its own model.
 	LeaseSummaryTasks(ctx context.Context, in *LeaseSummaryTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaseSummaryTasksResponse], error)
-	// Takes the text of a leased task back.
+	// Completes a leased task with its text.
 	CompleteSummaryTask(ctx context.Context, in *CompleteSummaryTaskRequest, opts ...grpc.CallOption) (*CompleteSummaryTaskResponse, error)
-	// PreCompact (may block or modify) and PostCompact, delivered to the runtime.
+	// Delivers PreCompact (may block or modify) and PostCompact to the runtime.
 	ServeHooks(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeHooksRequest, ServeHooksResponse], error)
-	// What happens to sessions, as it happens.
+	// Streams what happens to sessions, as it happens.
 	WatchLifecycle(ctx context.Context, in *WatchLifecycleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchLifecycleResponse], error)
 }
 
@@ -154,22 +154,22 @@ type CompactionService_WatchLifecycleClient = grpc.ServerStreamingClient[WatchLi
 // All implementations must embed UnimplementedCompactionServiceServer
 // for forward compatibility.
 //
-// Summaries and compactions, and the runtime's say in them.
+// Summaries and compactions, and how a runtime takes part in them.
 type CompactionServiceServer interface {
-	// Compacts a session now. The log stays as it is; a Compaction event holds what was
-	// decided, durable on return.
+	// Compacts a session now. The log stays as it is; a Compaction event records the
+	// decision, durable on return.
 	CompactSession(context.Context, *CompactSessionRequest) (*CompactSessionResponse, error)
-	// Takes compactions back. The log stays as it is; a Compaction event says so.
+	// Reverts compactions. The log stays as it is; a Compaction event records it.
 	UndoCompaction(context.Context, *UndoCompactionRequest) (*UndoCompactionResponse, error)
 	// Lists the summaries of a session.
 	ListSummaries(context.Context, *ListSummariesRequest) (*ListSummariesResponse, error)
-	// Hands spans to summarise to a runtime that brings its own model.
+	// Hands spans to summarise to a runtime with its own model.
 	LeaseSummaryTasks(*LeaseSummaryTasksRequest, grpc.ServerStreamingServer[LeaseSummaryTasksResponse]) error
-	// Takes the text of a leased task back.
+	// Completes a leased task with its text.
 	CompleteSummaryTask(context.Context, *CompleteSummaryTaskRequest) (*CompleteSummaryTaskResponse, error)
-	// PreCompact (may block or modify) and PostCompact, delivered to the runtime.
+	// Delivers PreCompact (may block or modify) and PostCompact to the runtime.
 	ServeHooks(grpc.BidiStreamingServer[ServeHooksRequest, ServeHooksResponse]) error
-	// What happens to sessions, as it happens.
+	// Streams what happens to sessions, as it happens.
 	WatchLifecycle(*WatchLifecycleRequest, grpc.ServerStreamingServer[WatchLifecycleResponse]) error
 	mustEmbedUnimplementedCompactionServiceServer()
 }

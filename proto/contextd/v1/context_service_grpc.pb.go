@@ -48,47 +48,45 @@ const (
 // (BadRequest), NOT_FOUND the session, projection or pointer (ResourceInfo),
 // and every error has a stable reason (ErrorInfo).
 type ContextServiceClient interface {
-	// Makes an empty session with settings of its own. ALREADY_EXISTS where there
-	// is one.
+	// Creates an empty session with its own settings. ALREADY_EXISTS where there is one.
 	CreateSession(ctx context.Context, in *CreateSessionRequest, opts ...grpc.CallOption) (*CreateSessionResponse, error)
-	// Tells what a session is. NOT_FOUND where there is none.
+	// Returns a session. NOT_FOUND where there is none.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
 	// Lists sessions, page by page.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
-	// Makes a session that shares another's events up to a point.
+	// Creates a session that shares another's events up to a point.
 	ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*ForkSessionResponse, error)
-	// Deletes a session and everything derived from it; forks stay whole.
+	// Deletes a session and everything derived from it; forks are not affected.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// Appends a batch, whole or not at all. An answer means that it is durable
 	// where the store is. ABORTED where expected_head differs from the head.
 	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
-	// The same, pipelined: one response per request, in order. The first error
-	// ends the stream; requests behind it were not appended.
+	// The same, pipelined: one response per request, in order. The first error ends the
+	// stream; later requests were not appended.
 	AppendEventStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AppendEventStreamRequest, AppendEventStreamResponse], error)
-	// The raw log, for ever as it was appended. follow keeps the stream open.
+	// Reads the raw log, always as it was appended. follow keeps the stream open.
 	ReadEvents(ctx context.Context, in *ReadEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadEventsResponse], error)
-	// The context of the next model call: header, then message chunks, then
-	// trailer. FAILED_PRECONDITION with a BudgetExceeded where it cannot be made
-	// to fit; nothing of it is sent then.
+	// Returns the context of the next model call: header, then message chunks, then
+	// trailer. FAILED_PRECONDITION with a BudgetExceeded, and no header, where it cannot
+	// be made to fit.
 	AssembleContext(ctx context.Context, in *AssembleContextRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AssembleContextResponse], error)
 	// The same pure function over events in the request; stores nothing.
 	ProjectTranscript(ctx context.Context, in *ProjectTranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProjectTranscriptResponse], error)
-	// Takes down what the provider counted for a call.
+	// Records what the provider counted for a call.
 	RecordModelCall(ctx context.Context, in *RecordModelCallRequest, opts ...grpc.CallOption) (*RecordModelCallResponse, error)
-	// Says what the model saw in a recorded call: whether a text stood in its
-	// context, and if not, why.
+	// Says what the model saw in a recorded call: whether a text was in its context, and
+	// if not, why.
 	ExplainCall(ctx context.Context, in *ExplainCallRequest, opts ...grpc.CallOption) (*ExplainCallResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(ctx context.Context, in *ListProjectionsRequest, opts ...grpc.CallOption) (*ListProjectionsResponse, error)
-	// Makes a recorded projection again from the log and says whether the hash is
-	// the same.
+	// Rebuilds a recorded projection from the log and says whether the hash is the same.
 	ReplayProjection(ctx context.Context, in *ReplayProjectionRequest, opts ...grpc.CallOption) (*ReplayProjectionResponse, error)
-	// Sends the messages of a recorded projection, made again from the log, and says
-	// whether they are those that were sent then.
+	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
+	// they are those that were sent then.
 	RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error)
-	// The raw body behind a stub, a clip or an audit pointer.
+	// Returns the raw body of a stub, a clip or an audit pointer.
 	ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error)
-	// The size of a text or a message in tokens.
+	// Returns the size of a text or a message in tokens.
 	CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error)
 }
 
@@ -319,47 +317,45 @@ func (c *contextServiceClient) CountTokens(ctx context.Context, in *CountTokensR
 // (BadRequest), NOT_FOUND the session, projection or pointer (ResourceInfo),
 // and every error has a stable reason (ErrorInfo).
 type ContextServiceServer interface {
-	// Makes an empty session with settings of its own. ALREADY_EXISTS where there
-	// is one.
+	// Creates an empty session with its own settings. ALREADY_EXISTS where there is one.
 	CreateSession(context.Context, *CreateSessionRequest) (*CreateSessionResponse, error)
-	// Tells what a session is. NOT_FOUND where there is none.
+	// Returns a session. NOT_FOUND where there is none.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
 	// Lists sessions, page by page.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
-	// Makes a session that shares another's events up to a point.
+	// Creates a session that shares another's events up to a point.
 	ForkSession(context.Context, *ForkSessionRequest) (*ForkSessionResponse, error)
-	// Deletes a session and everything derived from it; forks stay whole.
+	// Deletes a session and everything derived from it; forks are not affected.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// Appends a batch, whole or not at all. An answer means that it is durable
 	// where the store is. ABORTED where expected_head differs from the head.
 	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
-	// The same, pipelined: one response per request, in order. The first error
-	// ends the stream; requests behind it were not appended.
+	// The same, pipelined: one response per request, in order. The first error ends the
+	// stream; later requests were not appended.
 	AppendEventStream(grpc.BidiStreamingServer[AppendEventStreamRequest, AppendEventStreamResponse]) error
-	// The raw log, for ever as it was appended. follow keeps the stream open.
+	// Reads the raw log, always as it was appended. follow keeps the stream open.
 	ReadEvents(*ReadEventsRequest, grpc.ServerStreamingServer[ReadEventsResponse]) error
-	// The context of the next model call: header, then message chunks, then
-	// trailer. FAILED_PRECONDITION with a BudgetExceeded where it cannot be made
-	// to fit; nothing of it is sent then.
+	// Returns the context of the next model call: header, then message chunks, then
+	// trailer. FAILED_PRECONDITION with a BudgetExceeded, and no header, where it cannot
+	// be made to fit.
 	AssembleContext(*AssembleContextRequest, grpc.ServerStreamingServer[AssembleContextResponse]) error
 	// The same pure function over events in the request; stores nothing.
 	ProjectTranscript(*ProjectTranscriptRequest, grpc.ServerStreamingServer[ProjectTranscriptResponse]) error
-	// Takes down what the provider counted for a call.
+	// Records what the provider counted for a call.
 	RecordModelCall(context.Context, *RecordModelCallRequest) (*RecordModelCallResponse, error)
-	// Says what the model saw in a recorded call: whether a text stood in its
-	// context, and if not, why.
+	// Says what the model saw in a recorded call: whether a text was in its context, and
+	// if not, why.
 	ExplainCall(context.Context, *ExplainCallRequest) (*ExplainCallResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(context.Context, *ListProjectionsRequest) (*ListProjectionsResponse, error)
-	// Makes a recorded projection again from the log and says whether the hash is
-	// the same.
+	// Rebuilds a recorded projection from the log and says whether the hash is the same.
 	ReplayProjection(context.Context, *ReplayProjectionRequest) (*ReplayProjectionResponse, error)
-	// Sends the messages of a recorded projection, made again from the log, and says
-	// whether they are those that were sent then.
+	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
+	// they are those that were sent then.
 	RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error
-	// The raw body behind a stub, a clip or an audit pointer.
+	// Returns the raw body of a stub, a clip or an audit pointer.
 	ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error)
-	// The size of a text or a message in tokens.
+	// Returns the size of a text or a message in tokens.
 	CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error)
 	mustEmbedUnimplementedContextServiceServer()
 }

@@ -27,7 +27,7 @@ const (
 type Role int32
 
 const (
-	// Not said. Refused in a message; in Reminder.role_hint it means user.
+	// Unspecified. Refused in a message; in Reminder.role_hint it means user.
 	Role_ROLE_UNSPECIFIED Role = 0
 	// The system (developer) prompt.
 	Role_ROLE_SYSTEM Role = 1
@@ -84,7 +84,7 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_v1_event_proto_rawDescGZIP(), []int{0}
 }
 
-// What set a compaction off.
+// What triggered a compaction.
 type CompactionTrigger int32
 
 const (
@@ -141,31 +141,29 @@ func (CompactionTrigger) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_v1_event_proto_rawDescGZIP(), []int{1}
 }
 
-// One entry of a session's log. Immutable from the moment its append returned.
+// One entry of a session's log. Immutable once its append has returned.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position in the log, dense from 1. Given by the log; ignored on append.
+	// Position in the log, from 1 without gaps. Set by the log; ignored on append.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// The client's idempotency key, unique within the session, at most 256
-	// characters without control characters. Empty: the daemon gives a UUIDv7.
-	// An id seen before with the same content is answered with the first
-	// receipt; with other content it is refused.
+	// characters without control characters. Empty: the daemon sets a UUIDv7. An id seen
+	// before with the same content is answered with the first receipt; with other content
+	// it is refused.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// When it happened. Absent: the daemon's clock on arrival. Ages of provider
-	// caches are reckoned from these times, never from a clock.
+	// When it happened. Absent: the daemon's clock on arrival. Ages of provider caches
+	// are computed from these times, never from a clock.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	// Derived by the log, ignored on append: how many model calls (runs of
 	// assistant messages) had begun up to and including this event. 0: none yet.
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The client's own marks. Never rendered. At most 64 pairs; keys of 1 to 128
-	// characters, values of at most 1024. Reduction reads two of them on messages
-	// of the system and of users; the others are only stored, and shown to
-	// policies that ask for them:
-	// "harness.injected": "true" on a message that the runtime put in and no
-	// human wrote, such as a notification: the words of humans go before it.
-	// "harness.standing": beside the former, the name of what the message tells
-	// of, such as "AGENTS.md": it holds until a newer one of that name. Absent:
-	// a notification.
+	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128
+	// characters, values of at most 1024. Reduction reads two of them on messages of the
+	// system and of users; the others are only stored, and shown to policies that ask for
+	// them: "harness.injected": "true" on a message that the runtime added and no human
+	// wrote, such as a notification: what humans wrote has priority over it.
+	// "harness.standing": with the former, the name of what the message is about, such as
+	// "AGENTS.md": it is valid until a newer one of that name. Absent: a notification.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happened. Exactly one is set.
 	//
@@ -293,7 +291,7 @@ type isEvent_Kind interface {
 }
 
 type Event_Message struct {
-	// Something that a model was or will be shown, or said.
+	// Something that a model was or will be shown, or wrote.
 	Message *Message `protobuf:"bytes,10,opt,name=message,proto3,oneof"`
 }
 
@@ -303,13 +301,13 @@ type Event_Reminder struct {
 }
 
 type Event_Compaction struct {
-	// A compaction that happened, in another harness or here. A mark only: the
-	// events before it stay in the log.
+	// A compaction that happened, in another harness or here. The events before it stay
+	// in the log.
 	Compaction *Compaction `protobuf:"bytes,12,opt,name=compaction,proto3,oneof"`
 }
 
 type Event_Custom struct {
-	// Anything else. Kept for ever, never rendered.
+	// Anything else. Stored, never rendered.
 	Custom *CustomEvent `protobuf:"bytes,13,opt,name=custom,proto3,oneof"`
 }
 
@@ -332,7 +330,7 @@ type Message struct {
 	// interrupted before it said anything is a CustomEvent, not a message.
 	Blocks []*Block `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Entries that are one API message share it: they are one atomic group.
-	// Empty: the message stands alone (tool results still join their calls).
+	// Empty: the message is alone (tool results still join their calls).
 	GroupId string `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
 	// The model that wrote an assistant message, as the provider names it.
 	// Empty: unknown. Says whose signatures the message carries.
@@ -547,7 +545,7 @@ type Block_Media struct {
 }
 
 type Block_Provider struct {
-	// A provider's own block, carried as it came.
+	// A provider's own block, kept unchanged.
 	Provider *ProviderBlock `protobuf:"bytes,6,opt,name=provider,proto3,oneof"`
 }
 
@@ -613,9 +611,9 @@ func (x *Text) GetText() string {
 // (any of the last three fields set) is rendered unchanged or not at all.
 type Thinking struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reasoning in the clear. Empty: the provider keeps it to itself.
+	// The reasoning in the clear. Empty: the provider does not disclose it.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// The provider's seal over text (Anthropic, Gemini). Empty: unsigned.
+	// The provider's signature of text (Anthropic, Gemini). Empty: unsigned.
 	Signature string `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	// Reasoning that the provider redacted, as raw bytes. Empty: not redacted.
 	RedactedData []byte `protobuf:"bytes,3,opt,name=redacted_data,json=redactedData,proto3" json:"redacted_data,omitempty"`
@@ -683,19 +681,19 @@ func (x *Thinking) GetEncryptedContent() string {
 	return ""
 }
 
-// A call of a tool by the model. Stands in assistant messages.
+// A call of a tool by the model, in assistant messages.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider's id of the call, which its result names, 1 to 512 characters.
-	// Not twice within one message or group; a later message may use it again.
+	// The provider's id of the call, which its result names, 1 to 512 characters. Unique
+	// within a message or group; a later message may use it again.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name, 1 to 512 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The arguments as the model wrote them, in UTF-8: an object in JSON, carried without
-	// reordering or re-escaping, or whatever it wrote in its place. What is no JSON, as
-	// where the model broke off, is kept byte for byte too, and shown to the model again:
-	// as the string that it was, or as {"raw_arguments":"…"} where a provider takes an
-	// object alone. Empty: the call has no arguments.
+	// The arguments as the model wrote them, in UTF-8: a JSON object, kept without
+	// reordering or re-escaping, or whatever it wrote instead. Invalid JSON, for example
+	// where the model was cut off, is kept byte for byte too, and shown to the model
+	// again: as a string, or as {"raw_arguments":"…"} where a provider accepts only an
+	// object. Empty: the call has no arguments.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -752,14 +750,14 @@ func (x *ToolCall) GetArgumentsJson() []byte {
 	return nil
 }
 
-// The answer to one call. Stands in tool or user messages, after the call.
+// The answer to one call, in tool or user messages after the call.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the open call it answers, 1 to 512 characters.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name. Empty: that of the call.
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
-	// What the tool gave back: text, media and provider blocks. Empty: nothing.
+	// What the tool returned: text, media and provider blocks. Empty: nothing.
 	Content []*Block `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
 	// The tool failed. Failed results are kept longer than others by default.
 	IsError       bool `protobuf:"varint,4,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
@@ -832,8 +830,8 @@ type Media struct {
 	MimeType string `protobuf:"bytes,1,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
 	// The content itself. Empty where uri is set.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// Where the content is, as the provider is to be given it. Empty where data
-	// is set. The daemon never follows it.
+	// Where the content is, as the provider is to receive it. Empty where data is set.
+	// The daemon never fetches it.
 	Uri string `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`
 	// What the provider counts for it, in tokens. 0: unknown, estimated.
 	Tokens        uint32 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
@@ -899,13 +897,13 @@ func (x *Media) GetTokens() uint32 {
 	return 0
 }
 
-// A provider's own block (a server tool's result, a citation), which contextd
-// carries as it came and renders to that provider only.
+// A provider's own block (a server tool's result, a citation), which contextd keeps
+// unchanged and renders for that provider only.
 type ProviderBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider: anthropic, openai, gemini and so on. 1 to 64 characters.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	// The block as the bytes it came in: valid JSON.
+	// The block byte for byte: valid JSON.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -955,24 +953,24 @@ func (x *ProviderBlock) GetJson() []byte {
 	return nil
 }
 
-// Content that the runtime wants in the context for some turns, behind
-// everything that can be cached.
+// Content that the runtime wants in the context for some turns, after everything that
+// can be cached.
 type Reminder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text. Required.
 	Body string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
-	// For how many turns from this one on it is rendered; 1: in the next model
-	// call only. Absent: until a later reminder takes its place. 0 is refused.
+	// For how many turns from this one on it is rendered; 1: in the next model call only.
+	// Absent: until a later reminder replaces it. 0 is refused.
 	TtlTurns *uint32 `protobuf:"varint,2,opt,name=ttl_turns,json=ttlTurns,proto3,oneof" json:"ttl_turns,omitempty"`
-	// A later reminder with the same key takes this one's place. Empty: none does.
+	// A later reminder with the same key replaces this one. Empty: none does.
 	DedupeKey string `protobuf:"bytes,3,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
-	// Outlives a compaction of the turns around it.
+	// Survives a compaction of the turns around it.
 	PreserveOnCompact bool `protobuf:"varint,4,opt,name=preserve_on_compact,json=preserveOnCompact,proto3" json:"preserve_on_compact,omitempty"`
 	// As whom to render it. Unspecified: user.
 	RoleHint Role `protobuf:"varint,5,opt,name=role_hint,json=roleHint,proto3,enum=contextd.v1.Role" json:"role_hint,omitempty"`
-	// The runtime's own marks, at most 64 of at most 128 characters.
+	// The runtime's own tags, at most 64 of at most 128 characters.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	// What made it (a hook, a file watcher). Empty: not said.
+	// What created it (a hook, a file watcher). Empty: not given.
 	Source        string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1060,12 +1058,11 @@ func (x *Reminder) GetSource() string {
 // A compaction that happened, in another harness (imported) or here.
 type Compaction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What set it off. Unspecified: unknown.
+	// What triggered it. Unspecified: unknown.
 	Trigger CompactionTrigger `protobuf:"varint,1,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
-	// The text that took the place of what went before. Empty: none was made.
+	// The text that replaced what came before. Empty: there is none.
 	Summary string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
-	// Size of the context before, in tokens, as its harness counted. Absent:
-	// unknown.
+	// Size of the context before, in tokens, as its harness counted it. Absent: unknown.
 	PreTokens *uint64 `protobuf:"varint,3,opt,name=pre_tokens,json=preTokens,proto3,oneof" json:"pre_tokens,omitempty"`
 	// Size of the context after, in tokens. Absent: unknown.
 	PostTokens *uint64 `protobuf:"varint,4,opt,name=post_tokens,json=postTokens,proto3,oneof" json:"post_tokens,omitempty"`
@@ -1077,11 +1074,11 @@ type Compaction struct {
 	Mode string `protobuf:"bytes,6,opt,name=mode,proto3" json:"mode,omitempty"`
 	// How it was done, in the harness's own word. Empty: unknown.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// The harness's own marker as the bytes it came in: valid JSON. Empty: none.
+	// The harness's own marker byte for byte: valid JSON. Empty: none.
 	NativeJson []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
-	// What contexts show less of from here on, or again. CompactSession and
-	// UndoCompaction write it. Absent: the compaction is a harness's, and changes
-	// no context but under harness_view.
+	// What contexts no longer show from here on, or show again. CompactSession and
+	// UndoCompaction write it. Absent: the compaction was a harness's, and changes
+	// contexts only under harness_view.
 	Decision      *CompactionDecision `protobuf:"bytes,9,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1180,33 +1177,32 @@ func (x *Compaction) GetDecision() *CompactionDecision {
 	return nil
 }
 
-// What a caller's compaction decided for a session: it holds for every context
-// that is made of the log from this event on, whatever its budget, model, format
-// or policy, until a later event takes it back. It says all that holds then, what
-// earlier compactions decided included.
+// What a caller's compaction decided for a session. It applies to every context that is
+// assembled from the log from this event on, whatever its budget, model, format or
+// policy, until a later event reverts it. It includes what earlier compactions decided.
 type CompactionDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that begin up to this event left, but for the system prompt, the first
-	// user message and what is pinned. 0: none did. What is not before the
-	// compaction itself is not touched.
+	// Groups that begin up to this event were dropped, except the system prompt, the
+	// first user message and what is pinned. 0: none were. What is not before the
+	// compaction itself is not affected.
 	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
-	// The size, in tokens, whose shares limit what stands in their place; see
-	// docs/policies.md. Not 0 where groups left.
+	// The size, in tokens, whose shares limit the digest that replaces them; see
+	// docs/policies.md. Not 0 where groups were dropped.
 	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
-	// First events of those of the groups that stay all the same: the newest messages
+	// First events of those of the groups that are kept nevertheless: the newest messages
 	// of the user.
 	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
 	// Results that are shown as their pointers.
 	Masked []*BlockPlace `protobuf:"bytes,4,rep,name=masked,proto3" json:"masked,omitempty"`
-	// The summary that stands for the groups; its text is Compaction.summary. Empty:
-	// none does.
+	// The summary that replaces the groups; its text is Compaction.summary. Empty: none
+	// does.
 	SummaryId string `protobuf:"bytes,5,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
 	// The last event that the summary covers. 0: there is none.
 	SummaryThroughSeq uint64 `protobuf:"varint,6,opt,name=summary_through_seq,json=summaryThroughSeq,proto3" json:"summary_through_seq,omitempty"`
 	// Who wrote the summary. Empty: there is none.
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
-	// The compaction that is taken back, with every later one. Nothing else is set
-	// then. 0: none is.
+	// The compaction that is reverted, with every later one. Nothing else is set then. 0:
+	// none is.
 	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1353,13 +1349,13 @@ func (x *BlockPlace) GetBlock() uint32 {
 	return 0
 }
 
-// An entry that no model sees: what an importer could not map, what a runtime
-// wants kept with the session.
+// An entry that no model sees: what an importer could not map, or what a runtime wants
+// to store with the session.
 type CustomEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its kind, in the writer's own words, 1 to 256 characters.
+	// Its kind, as its writer names it, 1 to 256 characters.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Its content as the bytes it came in: valid JSON. Empty: none.
+	// Its content byte for byte: valid JSON. Empty: none.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

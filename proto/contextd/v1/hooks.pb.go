@@ -192,7 +192,7 @@ type HookReply struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// allow, block or modify. Empty: allow.
 	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// Why, for the record. Empty: not said.
+	// Why, for the record. Empty: not given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// modify: newest turns that stay as they are. Absent: unchanged. 0: the
 	// policy's.
@@ -334,9 +334,9 @@ type HookCall struct {
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Who asked for the compaction; see CompactSessionRequest.
 	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// What set it off.
+	// What triggered it.
 	Trigger CompactionTrigger `protobuf:"varint,5,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
-	// How it is or was done: mask, window or summarize.
+	// Its strategy: mask, window or summarize.
 	Strategy string `protobuf:"bytes,6,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// Newest turns that stay as they are.
 	KeepLastTurns uint32 `protobuf:"varint,7,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
@@ -346,13 +346,13 @@ type HookCall struct {
 	MessageCount uint32 `protobuf:"varint,9,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// post_compact: messages in the context after. 0 before it.
 	RemainingMessages uint32 `protobuf:"varint,10,opt,name=remaining_messages,json=remainingMessages,proto3" json:"remaining_messages,omitempty"`
-	// post_compact: messages that were taken out of the context. 0 before it.
+	// post_compact: messages that were removed from the context. 0 before it.
 	ArchivedMessages uint32 `protobuf:"varint,11,opt,name=archived_messages,json=archivedMessages,proto3" json:"archived_messages,omitempty"`
 	// Size of the context before, in tokens.
 	TokensBefore uint64 `protobuf:"varint,12,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
 	// post_compact: size of the context after, in tokens. 0 before it.
 	TokensAfter uint64 `protobuf:"varint,13,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
-	// post_compact: the summary. Empty: none was made.
+	// post_compact: the summary. Empty: none was written.
 	Summary string `protobuf:"bytes,14,opt,name=summary,proto3" json:"summary,omitempty"`
 	// post_compact: what became of reminders. Absent before it.
 	Reminders     *ReminderReport `protobuf:"bytes,15,opt,name=reminders,proto3" json:"reminders,omitempty"`

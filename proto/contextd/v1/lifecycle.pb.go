@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for what happens to sessions, from now on. The stream stays open.
+// Asks for lifecycle events of sessions, from now on. The stream stays open.
 type WatchLifecycleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only these sessions, at most 1000. Empty: all.
@@ -121,7 +121,7 @@ type LifecycleEvent struct {
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// compaction_started, compaction_vetoed, compacted, summary_ready,
-	// reminder_expired and others; an unknown type is to be passed over.
+	// reminder_expired and others; ignore unknown types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// When it happened.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`

@@ -25,18 +25,17 @@ const (
 // Appends a batch of events, whole or not at all.
 type AppendEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session; see Session. One that is unknown is made with the daemon's
-	// defaults.
+	// The session; see Session. An unknown one is created with the daemon's defaults.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// At least one event, in the order they happened. How many and how large they
-	// may be is the daemon's configuration.
+	// At least one event, in the order they happened. The daemon's configuration limits
+	// their number and size.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Append only if the newest seq is this one; 0: only if the session is empty.
 	// Absent: append whatever the head is.
 	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
 	// Append only to the log that the client knows, however much others appended to it
-	// since. Where it is another, or shorter, FAILED_PRECONDITION with the reason
-	// LOG_LOST. Absent: append to whatever log there is, or to a new one.
+	// since. Where the log is another one, or shorter, FAILED_PRECONDITION with the
+	// reason LOG_LOST. Absent: append to the current log, or to a new one.
 	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -110,11 +109,11 @@ type AppendEventsResponse struct {
 	// One per event, in the order of the request.
 	Receipts []*EventReceipt `protobuf:"bytes,3,rep,name=receipts,proto3" json:"receipts,omitempty"`
 	// Estimate under the budget of the last assembly. Absent before the first, and where
-	// the answer would have to wait for it: while the session is assembled, or where much
-	// of its log would have to be read again.
+	// it would delay the answer: while the session is being assembled, or where much of
+	// its log would have to be read again.
 	Budget *BudgetReport `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
-	// The log as it is now: what to send as known next time. Absent: the session was
-	// deleted meanwhile.
+	// The log as it is now, to send as known next time. Absent: the session was deleted
+	// meanwhile.
 	Mark          *LogMark `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -185,12 +184,12 @@ func (x *AppendEventsResponse) GetMark() *LogMark {
 	return nil
 }
 
-// What became of one event of an append.
+// The result for one event of an append.
 type EventReceipt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its position in the log.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// Its id: the client's, or the one it was given.
+	// Its id: the client's, or the one the daemon set.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// It was in the log already, with the same content.
 	Duplicate bool `protobuf:"varint,3,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
@@ -357,7 +356,7 @@ type ReadEventsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The first event. 0: the first of the log.
 	FromSeq uint64 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
-	// The last event, itself included. 0: the newest, or no end with follow.
+	// The last event, inclusive. 0: the newest, or no end with follow.
 	ToSeq uint64 `protobuf:"varint,3,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
 	// Keep the stream open and send what is appended later, up to to_seq.
 	Follow        bool `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
@@ -431,10 +430,10 @@ type ReadEventsResponse struct {
 	// "sha256:" and 64 hex digits: the hash of the last of these events as it is
 	// stored, chained to that of the event before, and so to all before it. It is
 	// the same whenever the event is read, and in forks that share the event.
-	// Whoever keeps it outside can tell later that nothing up to there was changed,
-	// dropped or added. It is over the store's own encoding, so a copy of the events
-	// in another session has another. Empty: the daemon's store keeps no chain, as
-	// that in memory.
+	// Whoever keeps a copy elsewhere can later prove that nothing up to there was
+	// changed, dropped or added. It covers the store's own encoding, so a copy of the
+	// events in another session has another. Empty: the daemon's store, such as that in
+	// memory, keeps no chain.
 	ChainHead     string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

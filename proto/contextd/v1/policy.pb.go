@@ -23,17 +23,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How a context is reduced. Each part that is present takes the whole place of
-// the same part of the named policy; an absent part stays as the named policy
-// has it.
+// How a context is reduced. Each part that is present replaces the same part of the
+// named policy as a whole; an absent part is taken from the named policy.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A policy of the daemon's configuration, at most 128 characters. Empty: the
 	// session's policy, or the daemon's default.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Which old tool results give way to pointers.
+	// Which old tool results are replaced by pointers.
 	ToolResults *ToolResultRetention `protobuf:"bytes,2,opt,name=tool_results,json=toolResults,proto3" json:"tool_results,omitempty"`
-	// What becomes of a result that a later identical call returned again.
+	// What to do with a result that a later identical call returned again.
 	Duplicates *DuplicateResults `protobuf:"bytes,3,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
 	// How huge single results are cut.
 	Clipping *ResultClipping `protobuf:"bytes,4,opt,name=clipping,proto3" json:"clipping,omitempty"`
@@ -144,7 +143,7 @@ func (x *Policy) GetCache() *CacheDiscipline {
 	return nil
 }
 
-// Which tool results stay whole. The others give way to a one-line pointer.
+// Which tool results stay whole. The others are replaced by a one-line pointer.
 type ToolResultRetention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For tools that by_tool does not name. Absent: the daemon's default.
@@ -155,8 +154,8 @@ type ToolResultRetention struct {
 	// Evict failed results as well. False: failures stay, so that the model does
 	// not repeat them.
 	EvictErrors bool `protobuf:"varint,3,opt,name=evict_errors,json=evictErrors,proto3" json:"evict_errors,omitempty"`
-	// How many tokens of its most telling lines an evicted result keeps beside
-	// its pointer. 0: none.
+	// How many tokens of its most informative lines an evicted result keeps with its
+	// pointer. 0: none.
 	OutlineTokens uint32 `protobuf:"varint,4,opt,name=outline_tokens,json=outlineTokens,proto3" json:"outline_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -335,10 +334,10 @@ func (*Retention_Last) isRetention_Keep() {}
 
 func (*Retention_NeverEvict) isRetention_Keep() {}
 
-// What becomes of a result whose body a later identical call returned again.
+// What to do with a result whose body a later identical call returned again.
 type DuplicateResults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The older one gives way to a pointer to the newer. False: both stay.
+	// The older one is replaced by a pointer to the newer. False: both stay.
 	Enabled       bool `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,9 +495,9 @@ func (x *ThinkingRetention) GetKeepTurns() uint32 {
 	return 0
 }
 
-// How much of the dialogue stays. Whole groups go from the front; the system
-// prompt, the first and the newest message of a human, and pinned messages stay,
-// and the calls of dropped groups go to the ledger.
+// How much of the dialogue stays. The oldest groups are dropped whole; the system
+// prompt, the first and the newest message of a human, and pinned messages stay, and
+// the calls of dropped groups are listed in the ledger.
 type DialogueWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Turns (model calls) at most. 0: no limit but the budget.
@@ -563,8 +562,8 @@ func (x *DialogueWindow) GetStrictAnchor() bool {
 	return false
 }
 
-// How the oldest span is summarised, ahead of need and beside the requests.
-// Fractions are of the budget's target.
+// How the oldest span is summarised, ahead of need and in the background. Fractions are
+// of the budget's target.
 type Summarization struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether spans are summarised at all.
@@ -573,14 +572,14 @@ type Summarization struct {
 	Summarizer string `protobuf:"bytes,2,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
 	// Fraction at which a span is summarised ahead of need. 0: the default.
 	StartAt float64 `protobuf:"fixed64,3,opt,name=start_at,json=startAt,proto3" json:"start_at,omitempty"`
-	// Fraction that a collapse leaves. 0: the default.
+	// Fraction to which a collapse reduces the context. 0: the default.
 	CollapseTo float64 `protobuf:"fixed64,4,opt,name=collapse_to,json=collapseTo,proto3" json:"collapse_to,omitempty"`
 	// Newest turns that are never summarised. 0: the default.
 	KeepLastTurns uint32 `protobuf:"varint,5,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// Most tokens that a summarizer is given at once. 0: its own limit.
+	// Most tokens that a summarizer reads at once. 0: its own limit.
 	MaxInputTokens uint32 `protobuf:"varint,6,opt,name=max_input_tokens,json=maxInputTokens,proto3" json:"max_input_tokens,omitempty"`
-	// What the summarizer is told beside the span, at most 16384 characters.
-	// Empty: the default instructions.
+	// Instructions for the summarizer, at most 16384 characters. Empty: the default
+	// instructions.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// How long an assembly over budget may wait for a summary, at most ten
 	// minutes. Absent or 0: not at all.
@@ -591,8 +590,8 @@ type Summarization struct {
 	IndexShare float64 `protobuf:"fixed64,10,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
 	// Fraction for the text of the summary. 0: the default.
 	SummaryShare float64 `protobuf:"fixed64,11,opt,name=summary_share,json=summaryShare,proto3" json:"summary_share,omitempty"`
-	// extend: instructions stand behind the daemon's own prompt. replace: they
-	// take its place. Empty: extend.
+	// extend: instructions follow the daemon's own prompt. replace: they replace it.
+	// Empty: extend.
 	InstructionsMode string `protobuf:"bytes,12,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -718,20 +717,20 @@ type ProjectionPolicy struct {
 	// raw, clean_tool_repair, squash_failed_calls, summary_prefix,
 	// reachability_gc, custom or harness_view. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Let groups that carry a provider's signatures leave where the provider would
-	// refuse what is left. An assistant message is never sent in part.
+	// Allow dropping groups with a provider's signatures even where the provider would
+	// refuse the rest. An assistant message is never sent in part.
 	IgnoreProviderSignatures bool `protobuf:"varint,2,opt,name=ignore_provider_signatures,json=ignoreProviderSignatures,proto3" json:"ignore_provider_signatures,omitempty"`
-	// Why the caller chose it, for the record. Empty: not said.
+	// Why the caller chose it, for the record. Empty: not given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Newest groups that the policy leaves alone. 0: the policy's default.
+	// Newest groups that the policy does not change. 0: the policy's default.
 	KeepLast uint32 `protobuf:"varint,4,opt,name=keep_last,json=keepLast,proto3" json:"keep_last,omitempty"`
 	// summary_prefix: the caller's own text. Empty: the latest summary.
 	Summary string `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"`
 	// reachability_gc: how many of the newest groups are roots. Absent: the
 	// policy's default. 0: none are.
 	RootWindow *uint32 `protobuf:"varint,6,opt,name=root_window,json=rootWindow,proto3,oneof" json:"root_window,omitempty"`
-	// Bodies of fewer characters are left alone. Absent: the policy's default.
-	// 0: none are too small.
+	// Bodies of fewer characters are not changed. Absent: the policy's default. 0: none
+	// are too small.
 	MinChars *uint32 `protobuf:"varint,7,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
 	// reachability_gc: texts whose identifiers are roots. Empty: none.
 	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
@@ -747,15 +746,16 @@ type ProjectionPolicy struct {
 	RequireWriteBarrier bool `protobuf:"varint,13,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
 	// References that count as such a write. Empty: those in the log only.
 	WriteBarrierRefs []string `protobuf:"bytes,14,rep,name=write_barrier_refs,json=writeBarrierRefs,proto3" json:"write_barrier_refs,omitempty"`
-	// custom: a CEL expression over each atomic group. True or "keep" shows it,
-	// false or "drop" lets it leave, "stub" and "clip" shorten its results. At most
-	// 8192 characters. Required by custom, empty elsewhere.
+	// custom: a CEL expression over each atomic group. True or "keep" shows it, false or
+	// "drop" drops it, "stub" and "clip" shorten its results. At most 8192 characters.
+	// Required by custom, empty elsewhere.
 	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Show everything that reduction left wherever signatures keep the policy from
-	// any of what it would do. Else only what is affected stays.
+	// Show the whole reduced context where signatures prevent any of the policy's
+	// changes. False: only what is affected stays.
 	RawFallback bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
-	// reachability_gc: what a batch redacts at least, in tokens, unless the last batch is
-	// long ago. Absent: the policy's default. 0: every result goes as soon as it may.
+	// reachability_gc: the least that a batch redacts, in tokens, unless the last batch
+	// is long ago. Absent: the policy's default. 0: every result is redacted as soon as
+	// it may be.
 	ClearAtLeastTokens *uint32 `protobuf:"varint,17,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -910,14 +910,14 @@ func (x *ProjectionPolicy) GetClearAtLeastTokens() uint32 {
 	return 0
 }
 
-// When reducers may rewrite a prefix that the provider has cached. What the
-// budget forces is always done; these rules hold back everything else.
+// When reducers may rewrite a prefix that the provider has cached. What the budget
+// forces is always done; these rules delay everything else.
 type CacheDiscipline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A batch may go when this many turns have passed since the last. 0: the
+	// A batch may be evicted when this many turns have passed since the last. 0: the
 	// default.
 	EvictEveryTurns uint32 `protobuf:"varint,1,opt,name=evict_every_turns,json=evictEveryTurns,proto3" json:"evict_every_turns,omitempty"`
-	// A batch may go when it frees at least this many tokens. 0: the default.
+	// A batch may be evicted when it frees at least this many tokens. 0: the default.
 	ClearAtLeastTokens uint32 `protobuf:"varint,2,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3" json:"clear_at_least_tokens,omitempty"`
 	// The provider forgets a prefix that was idle this long, so rewriting it is
 	// free. Positive. Absent: the default.

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A recorded decision: what of the log a context shows, and why.
+// A recorded decision: which parts of the log a context shows, and why.
 type Projection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id within the session. Empty where it was not recorded.
@@ -32,11 +32,11 @@ type Projection struct {
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Why the policy did not do all that was asked, where it did not: a word such as
 	// provider_safety_blocked or summary_prefix_noop_short_history, and perhaps more
-	// behind a colon. Otherwise why the caller chose it. Empty: neither was said.
+	// after a colon. Otherwise why the caller chose it. Empty: neither is known.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The hash of the projected messages; see ContextHeader.
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
-	// The last event that it takes in.
+	// The last event that it covers.
 	AsOfSeq uint64 `protobuf:"varint,5,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
 	// Events of which at least a part is shown, in order.
 	KeptSeqs []uint64 `protobuf:"varint,6,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
@@ -50,8 +50,8 @@ type Projection struct {
 	DroppedCount uint32 `protobuf:"varint,10,opt,name=dropped_count,json=droppedCount,proto3" json:"dropped_count,omitempty"`
 	// Number of redacted events.
 	RedactedCount uint32 `protobuf:"varint,11,opt,name=redacted_count,json=redactedCount,proto3" json:"redacted_count,omitempty"`
-	// Tokens saved against the whole log. Negative where pointers and ledgers
-	// weigh more than what they replace.
+	// Tokens saved against the whole log. Negative where pointers and ledgers are larger
+	// than what they replace.
 	ReclaimedTokens int64 `protobuf:"varint,12,opt,name=reclaimed_tokens,json=reclaimedTokens,proto3" json:"reclaimed_tokens,omitempty"`
 	// Characters (Unicode code points) saved, likewise.
 	ReclaimedChars int64 `protobuf:"varint,13,opt,name=reclaimed_chars,json=reclaimedChars,proto3" json:"reclaimed_chars,omitempty"`
@@ -59,17 +59,17 @@ type Projection struct {
 	RootsConsulted []string `protobuf:"bytes,14,rep,name=roots_consulted,json=rootsConsulted,proto3" json:"roots_consulted,omitempty"`
 	// One per replaced or cut body.
 	RedactionPointers []*RedactionPointer `protobuf:"bytes,15,rep,name=redaction_pointers,json=redactionPointers,proto3" json:"redaction_pointers,omitempty"`
-	// Whether signed groups were left alone.
+	// Whether signed groups were left unchanged.
 	RespectsProviderSignatures bool `protobuf:"varint,16,opt,name=respects_provider_signatures,json=respectsProviderSignatures,proto3" json:"respects_provider_signatures,omitempty"`
 	// Whether a signature kept the policy from doing what it would have done.
 	ProviderSafetyBlocked bool `protobuf:"varint,17,opt,name=provider_safety_blocked,json=providerSafetyBlocked,proto3" json:"provider_safety_blocked,omitempty"`
 	// What each reducer did, in the order they ran.
 	Steps []*ReducerStep `protobuf:"bytes,18,rep,name=steps,proto3" json:"steps,omitempty"`
-	// The summary that stands for collapsed events. Empty: none.
+	// The summary that replaces collapsed events. Empty: none.
 	SummaryId string `protobuf:"bytes,19,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
-	// Hash over everything that decides: policy, budget and version of the rules.
+	// Hash over all inputs of the decision: policy, budget and version of the rules.
 	PolicyFingerprint string `protobuf:"bytes,20,opt,name=policy_fingerprint,json=policyFingerprint,proto3" json:"policy_fingerprint,omitempty"`
-	// When it was made.
+	// When it was recorded.
 	Time *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=time,proto3" json:"time,omitempty"`
 	// The format that prefix_hash covers. Unspecified: contextd's own.
 	Format        Format `protobuf:"varint,22,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
@@ -266,7 +266,7 @@ type RedactionPointer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What ResolvePointer takes.
 	Pointer string `protobuf:"bytes,1,opt,name=pointer,proto3" json:"pointer,omitempty"`
-	// The policy or reducer that took the body out.
+	// The policy or reducer that removed the body.
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The event of the body.
 	SourceSeq uint64 `protobuf:"varint,3,opt,name=source_seq,json=sourceSeq,proto3" json:"source_seq,omitempty"`
@@ -278,11 +278,11 @@ type RedactionPointer struct {
 	ContentChars uint64 `protobuf:"varint,6,opt,name=content_chars,json=contentChars,proto3" json:"content_chars,omitempty"`
 	// Tokens saved by it.
 	ReclaimedTokens uint64 `protobuf:"varint,7,opt,name=reclaimed_tokens,json=reclaimedTokens,proto3" json:"reclaimed_tokens,omitempty"`
-	// The call whose result it is. Empty: it is none.
+	// The call whose result it is. Empty: it is no result.
 	CallId string `protobuf:"bytes,8,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool of that call. Empty: it is none.
+	// The tool of that call. Empty: it is no result.
 	ToolName string `protobuf:"bytes,9,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
-	// Why it was taken out.
+	// Why it was removed.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What was done: stubbed, clipped, omitted or redacted.
 	Decision      string `protobuf:"bytes,11,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -408,7 +408,7 @@ type ReducerStep struct {
 	TokensAfter uint64 `protobuf:"varint,3,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
 	// How many blocks or groups it touched.
 	Touched uint32 `protobuf:"varint,4,opt,name=touched,proto3" json:"touched,omitempty"`
-	// What it left alone and why, in words. Empty: nothing to say.
+	// What it left unchanged and why, in words. Empty: nothing to say.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -479,15 +479,15 @@ func (x *ReducerStep) GetNote() string {
 	return ""
 }
 
-// How much of the prefix is what it was in the projection recorded before.
+// How much of the prefix is the same as in the previous recorded projection.
 type CacheReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Leading messages with the same bytes.
 	StableMessages uint32 `protobuf:"varint,1,opt,name=stable_messages,json=stableMessages,proto3" json:"stable_messages,omitempty"`
 	// Their size in tokens.
 	StableTokens uint64 `protobuf:"varint,2,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
-	// The reducer that rewrote the first message that differs. Empty: none did,
-	// there are only new messages.
+	// The reducer that rewrote the first message that differs. Empty: none did; there are
+	// only new messages.
 	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -663,7 +663,7 @@ func (x *ListProjectionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Asks to make a recorded projection again from the log.
+// Asks to rebuild a recorded projection from the log.
 type ReplayProjectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
@@ -718,16 +718,16 @@ func (x *ReplayProjectionRequest) GetProjectionId() string {
 	return ""
 }
 
-// What came of making it again.
+// The result of rebuilding it.
 type ReplayProjectionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The hash is the same.
 	Same bool `protobuf:"varint,1,opt,name=same,proto3" json:"same,omitempty"`
 	// The decision as it was recorded.
 	Recorded *Projection `protobuf:"bytes,2,opt,name=recorded,proto3" json:"recorded,omitempty"`
-	// The decision as it was made now.
+	// The decision as rebuilt now.
 	Replayed *Projection `protobuf:"bytes,3,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	// Where the two part, in words. Empty where same.
+	// Where the two differ, in words. Empty where same.
 	Difference    string `protobuf:"bytes,4,opt,name=difference,proto3" json:"difference,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -791,12 +791,12 @@ func (x *ReplayProjectionResponse) GetDifference() string {
 	return ""
 }
 
-// Asks for the raw body behind a stub, a clip, a redaction or a ledger line.
+// Asks for the raw body of a stub, a clip, a redaction or a ledger line.
 type ResolvePointerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The pointer as it stands in the context or the record, 1 to 1024 characters.
+	// The pointer as it appears in the context or the record, 1 to 1024 characters.
 	Pointer       string `protobuf:"bytes,2,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

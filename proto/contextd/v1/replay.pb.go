@@ -22,13 +22,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for the messages of a recorded projection, made again from the log.
+// Asks for the messages of a recorded projection, rebuilt from the log.
 type RenderProjectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The recorded projection, at most 256 characters. Empty: the newest, that is of
-	// those with the greatest as_of_seq the one that was recorded last.
+	// The recorded projection, at most 256 characters. Empty: the newest, that is the
+	// last recorded of those with the greatest as_of_seq.
 	ProjectionId  string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -158,7 +158,7 @@ type RenderProjectionResponse_Replay struct {
 
 type RenderProjectionResponse_Chunk struct {
 	// Then: the messages, in order, in contextd's own format. Injections are not
-	// recorded and not among them. No chunk: the context is empty.
+	// recorded, so they are not included. No chunk: the context is empty.
 	Chunk *MessageChunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
 }
 

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// One conversation: its log and what is kept beside it.
+// One conversation: its log and what is stored next to it.
 //
 // A session_id is 1 to 256 characters: segments joined by single slashes, each
 // made of letters, digits and . _ : @ - and beginning with a letter, a digit or
@@ -41,28 +41,28 @@ type Session struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it was last appended to; its create_time before the first append.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// The client's own marks, by which ListSessions selects.
+	// The client's own labels, by which ListSessions filters.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Used where a request brings none. Absent: the daemon's default policy.
+	// Used where a request has none. Absent: the daemon's default policy.
 	Policy *Policy `protobuf:"bytes,7,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The session it was forked from. Empty: it was not.
 	ParentSessionId string `protobuf:"bytes,8,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
 	// The last seq that it shares with its parent. 0: it shares none.
 	ForkSeq uint64 `protobuf:"varint,9,opt,name=fork_seq,json=forkSeq,proto3" json:"fork_seq,omitempty"`
-	// Size of the stored events in bytes, those shared with a parent included.
+	// Size of the stored events in bytes, including those shared with a parent.
 	LogBytes uint64 `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
-	// Used where a request brings none. Absent: the daemon's default budget.
+	// Used where a request has none. Absent: the daemon's default budget.
 	Budget *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
 	// "sha256:" and 64 hex digits: the chain up to head_seq; see
-	// ReadEventsResponse. Empty: the log is, or the daemon's store keeps no chain.
+	// ReadEventsResponse. Empty: the log is empty, or the daemon's store keeps no chain.
 	ChainHead string `protobuf:"bytes,12,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
-	// The store cannot read the session whole: calls for it answer DATA_LOSS. Set by
-	// ListSessions alone, where the fields that cannot be read are absent. False:
-	// nothing is known to be wrong with it.
+	// The store cannot read all of the session: calls for it return DATA_LOSS. Set only
+	// by ListSessions, which omits the fields that cannot be read. False: no damage is
+	// known.
 	Damaged bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
-	// Tells the session from others that had its session_id before or will have it
-	// later, in this store and in others: a deleted session that is made again, and one
-	// in a store that was lost, have another. It stays as long as the session does.
+	// Distinguishes the session from others that had its session_id before or will have
+	// it later, in this store and in others: a session that is deleted and created again,
+	// or whose store was lost, gets another. It never changes while the session exists.
 	Incarnation   string `protobuf:"bytes,14,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -197,9 +197,9 @@ func (x *Session) GetIncarnation() string {
 }
 
 // What a client knows of a log because it appended to it. A daemon that keeps its data
-// in memory forgets logs when it ends, sessions are deleted, backups are restored:
-// whoever sends its newest mark learns it, instead of going on in a log that lacks what
-// came before.
+// in memory loses logs when it ends, sessions are deleted, backups are restored: a
+// client that sends its newest mark then gets an error, instead of continuing in a log
+// that lacks what came before.
 type LogMark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session's; see Session.
@@ -254,18 +254,18 @@ func (x *LogMark) GetHeadSeq() uint64 {
 	return 0
 }
 
-// Makes an empty session with settings of its own. AppendEvents makes one with
-// the daemon's defaults, so this call is needed for settings only.
+// Creates an empty session with its own settings. AppendEvents creates one with the
+// daemon's defaults, so this call is needed only for settings.
 type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the new session; see Session. One that exists is refused.
+	// Name of the new session; see Session. An existing name is refused.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Policy where a request brings none. Absent: the daemon's default.
+	// Policy where a request has none. Absent: the daemon's default.
 	Policy *Policy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// The client's own marks. At most 64 pairs; keys of 1 to 128 characters,
-	// values of at most 1024.
+	// The client's own labels. At most 64 pairs; keys of 1 to 128 characters, values of
+	// at most 1024.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Budget where a request brings none. Absent: the daemon's default.
+	// Budget where a request has none. Absent: the daemon's default.
 	Budget        *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -329,7 +329,7 @@ func (x *CreateSessionRequest) GetBudget() *Budget {
 	return nil
 }
 
-// The session as it was made.
+// The session as created.
 type CreateSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new session.
@@ -470,9 +470,9 @@ func (x *GetSessionResponse) GetSession() *Session {
 // Asks for a page of sessions, ordered by session_id.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many at most, up to 1000. 0: 100.
+	// The most to return, up to 1000. 0: 100.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// next_page_token of the page before. Empty: the first page.
+	// next_page_token of the previous page. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions that carry all of these labels. Empty: all sessions.
 	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -586,15 +586,15 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Makes a session that shares another's events up to a point and goes its own
-// way from there. Costs the same however long the parent is.
+// Creates a session that shares another's events up to a point and is independent from
+// there. The cost does not depend on the parent's length.
 type ForkSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The parent; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The last event that is shared. 0: the parent's newest.
 	AtSeq uint64 `protobuf:"varint,2,opt,name=at_seq,json=atSeq,proto3" json:"at_seq,omitempty"`
-	// Name of the new session; see Session. One that exists is refused.
+	// Name of the new session; see Session. An existing name is refused.
 	NewSessionId  string `protobuf:"bytes,3,opt,name=new_session_id,json=newSessionId,proto3" json:"new_session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -651,7 +651,7 @@ func (x *ForkSessionRequest) GetNewSessionId() string {
 	return ""
 }
 
-// The fork as it was made.
+// The fork as created.
 type ForkSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new session.

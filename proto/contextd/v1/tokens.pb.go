@@ -22,19 +22,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Tells what the provider counted for a model call. Kept beside the log; the
-// daemon corrects its estimates by it, per session and model.
+// Reports what the provider counted for a model call. Stored next to the log; the
+// daemon uses it to correct its estimates, per session and model.
 type RecordModelCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The projection that was sent. Empty: the call was made from none, so no
-	// estimate is corrected.
+	// The projection that was sent. Empty: none, so no estimate is corrected.
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The model, as its provider names it. Empty: that of the projection's budget.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// All tokens of the prompt, cached ones included. At most 10^9, as all below.
-	// 0: not told.
+	// All tokens of the prompt, including cached ones. At most 10^9, as all below. 0: not
+	// reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Of these, read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
@@ -42,7 +41,7 @@ type RecordModelCallRequest struct {
 	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
 	// Tokens that the model wrote.
 	OutputTokens uint64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Why the model stopped, in the provider's word. Empty: not said.
+	// Why the model stopped, in the provider's term. Empty: not reported.
 	StopReason string `protobuf:"bytes,8,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The provider refused the prompt as too long.
 	RejectedOverBudget bool `protobuf:"varint,9,opt,name=rejected_over_budget,json=rejectedOverBudget,proto3" json:"rejected_over_budget,omitempty"`
@@ -197,8 +196,8 @@ type ExplainCallRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The call, counted from 1 in the order of RecordModelCall. 0: the newest.
 	Call uint32 `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
-	// The text to look for, letter by letter, or a pointer. Empty: none, only the
-	// call is described. At most 4096 characters.
+	// The exact text to look for, or a pointer. Empty: none, only the call is described.
+	// At most 4096 characters.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -260,13 +259,12 @@ type ExplainCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call as it was recorded.
 	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// What it was made from.
+	// The projection that was sent.
 	Projection *Projection `protobuf:"bytes,2,opt,name=projection,proto3" json:"projection,omitempty"`
-	// The text could be read in the context that was sent, as its format has it:
-	// what is sealed or binary is no text.
+	// The text was readable in the context that was sent, in its format: what is
+	// encrypted or binary is not text.
 	Seen bool `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	// Where the text stands in the log or in what contextd wrote, in order, at
-	// most 100.
+	// Where the text occurs in the log or in what contextd wrote, in order, at most 100.
 	Sightings     []*Sighting `protobuf:"bytes,4,rep,name=sightings,proto3" json:"sightings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -330,7 +328,7 @@ func (x *ExplainCallResponse) GetSightings() []*Sighting {
 	return nil
 }
 
-// A call as RecordModelCall told it, and what was in force.
+// A call as RecordModelCall reported it, and what was in effect.
 type ModelCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its number in the session, from 1.
@@ -339,7 +337,7 @@ type ModelCall struct {
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The model.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// All tokens of the prompt, as the provider counted. 0: not told.
+	// All tokens of the prompt, as the provider counted. 0: not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Of these, read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
@@ -347,7 +345,7 @@ type ModelCall struct {
 	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
 	// Tokens that the model wrote.
 	OutputTokens uint64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Why the model stopped. Empty: not said.
+	// Why the model stopped. Empty: not reported.
 	StopReason string `protobuf:"bytes,8,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The provider refused the prompt as too long.
 	RejectedOverBudget bool `protobuf:"varint,9,opt,name=rejected_over_budget,json=rejectedOverBudget,proto3" json:"rejected_over_budget,omitempty"`
@@ -355,11 +353,11 @@ type ModelCall struct {
 	EstimatedTokens uint64 `protobuf:"varint,10,opt,name=estimated_tokens,json=estimatedTokens,proto3" json:"estimated_tokens,omitempty"`
 	// Real tokens / estimated tokens, as learnt with this call.
 	Calibration float64 `protobuf:"fixed64,11,opt,name=calibration,proto3" json:"calibration,omitempty"`
-	// The summary in force. Empty: none.
+	// The summary in effect. Empty: none.
 	SummaryId string `protobuf:"bytes,12,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
 	// Version of the rules of that summary. 0: none.
 	SummaryVersion uint32 `protobuf:"varint,13,opt,name=summary_version,json=summaryVersion,proto3" json:"summary_version,omitempty"`
-	// The event through which messages had left the context. 0: none had.
+	// The event through which messages had been collapsed. 0: none had.
 	CollapsedThroughSeq uint64 `protobuf:"varint,14,opt,name=collapsed_through_seq,json=collapsedThroughSeq,proto3" json:"collapsed_through_seq,omitempty"`
 	// The event at which results were last evicted by age. 0: none were.
 	EvictedAsOfSeq uint64 `protobuf:"varint,15,opt,name=evicted_as_of_seq,json=evictedAsOfSeq,proto3" json:"evicted_as_of_seq,omitempty"`
@@ -502,7 +500,7 @@ func (x *ModelCall) GetEvictedAsOfSeq() uint64 {
 	return 0
 }
 
-// A place where the text stands.
+// A place where the text occurs.
 type Sighting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event. 0: what contextd wrote, such as a ledger.
@@ -513,11 +511,11 @@ type Sighting struct {
 	// collapsed, later (appended after the call), summary, ledger, index, quote
 	// or reminder.
 	Shown string `protobuf:"bytes,3,opt,name=shown,proto3" json:"shown,omitempty"`
-	// Whether the text itself could be read there.
+	// Whether the text itself was readable there.
 	Seen bool `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
-	// Why it was not, or by what it was changed. Empty: nothing changed it.
+	// Why it was not, or what changed it. Empty: nothing changed it.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What ResolvePointer takes for it. Empty: it stands in no block of the log.
+	// What ResolvePointer takes for it. Empty: it is in no block of the log.
 	Pointer       string `protobuf:"bytes,6,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -610,9 +608,9 @@ type CountTokensRequest struct {
 	// Whose framing is counted around a message and around tools. Unspecified: that of
 	// contextd's own messages.
 	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// Tool schemas as the request will carry them: a JSON array. Counted beside text or
-	// message, by the provider's documented formula where there is one; give the result
-	// to Budget.overhead_tokens. Empty: none.
+	// Tool schemas as the request will carry them: a JSON array. Counted in addition to
+	// text or message, by the provider's documented formula where there is one; use the
+	// result as Budget.overhead_tokens. Empty: none.
 	ToolsJson     []byte `protobuf:"bytes,6,opt,name=tools_json,json=toolsJson,proto3" json:"tools_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

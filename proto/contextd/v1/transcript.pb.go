@@ -112,11 +112,11 @@ func (*ImportTranscriptRequest_Data) isImportTranscriptRequest_Part() {}
 // What a transcript is and where it goes.
 type ImportHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session to append to; see Session. One that is unknown is made, and one that
+	// The session to append to; see Session. An unknown one is created, and one that
 	// holds anything but an earlier state of the transcript is refused.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The harness that wrote it, by one of its names in docs/harness. Empty: told
-	// from the content. Databases are not taken; their rows as JSON are.
+	// The harness that wrote it, by one of its names in docs/harness. Empty: detected
+	// from the content. Databases are not accepted; their rows as JSON are.
 	Harness       string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -177,10 +177,10 @@ type ImportTranscriptResponse struct {
 	Compactions uint32 `protobuf:"varint,3,opt,name=compactions,proto3" json:"compactions,omitempty"`
 	// Entries that the harness had written more than once.
 	DroppedDuplicates uint32 `protobuf:"varint,4,opt,name=dropped_duplicates,json=droppedDuplicates,proto3" json:"dropped_duplicates,omitempty"`
-	// Event or call ids that had to be changed because they were taken.
+	// Event or call ids that were changed because they were already in use.
 	RenamedIds uint32 `protobuf:"varint,5,opt,name=renamed_ids,json=renamedIds,proto3" json:"renamed_ids,omitempty"`
-	// What could not be read as it stood, with its line; nothing is dropped
-	// without one.
+	// What could not be read unchanged, with its line; nothing is dropped without a
+	// warning.
 	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -265,21 +265,19 @@ type ExportTranscriptRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The harness to write for, 1 to 64 characters, by one of its names in docs/harness.
 	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
-	// Adds one compaction behind everything else: the summary, ledger and index that
-	// stand for what leaves the context under the budget, and the messages that stay.
-	// The harness then resumes from these. What stays is in full: results are not
-	// replaced in place. Where everything fits, nothing is added and a warning says so.
+	// Appends one compaction: the summary, ledger and index that replace what is dropped
+	// from the context under the budget, and the messages that stay. The harness then
+	// resumes from these. What stays is complete: results are not replaced in place.
+	// Where everything fits, nothing is added and a warning says so.
 	AsCompacted bool `protobuf:"varint,3,opt,name=as_compacted,json=asCompacted,proto3" json:"as_compacted,omitempty"`
-	// The budget of as_compacted, and of it alone; absent: the session's, then the
-	// daemon's.
+	// The budget of as_compacted only; absent: the session's, then the daemon's.
 	Budget *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
-	// The policy of as_compacted, and of it alone; absent: the session's.
+	// The policy of as_compacted only; absent: the session's.
 	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
-	// The id that the file gives the session. Empty: the one that it had in its
-	// harness, or one made from its events.
+	// The id of the session in the file. Empty: the one that it had in its harness, or
+	// one derived from its events.
 	HarnessSessionId string `protobuf:"bytes,6,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
-	// The working directory that the file gives where the session does not know it.
-	// Empty: "/".
+	// The working directory for the file where the session does not know it. Empty: "/".
 	WorkingDirectory string `protobuf:"bytes,7,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -369,7 +367,7 @@ type ExportTranscriptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the file, at most 31 KiB.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// What became of the session; set on the last part alone.
+	// The result of the export; set only on the last part.
 	Report        *ExportReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -419,14 +417,14 @@ func (x *ExportTranscriptResponse) GetReport() *ExportReport {
 	return nil
 }
 
-// What became of a session that was exported.
+// The result of an export.
 type ExportReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Entries of the file, in the harness's own sense.
+	// Entries of the file, as the harness counts them.
 	Entries uint64 `protobuf:"varint,1,opt,name=entries,proto3" json:"entries,omitempty"`
 	// Compactions of the file.
 	Compactions uint64 `protobuf:"varint,2,opt,name=compactions,proto3" json:"compactions,omitempty"`
-	// What the harness has no place for; nothing is left out without one.
+	// What the harness cannot represent; nothing is omitted without a warning.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -557,7 +555,7 @@ type isConvertTranscriptRequest_Part interface {
 }
 
 type ConvertTranscriptRequest_Header struct {
-	// First: what it is and what it is to be.
+	// First: the formats to read and to write.
 	Header *ConvertHeader `protobuf:"bytes,1,opt,name=header,proto3,oneof"`
 }
 
@@ -570,10 +568,10 @@ func (*ConvertTranscriptRequest_Header) isConvertTranscriptRequest_Part() {}
 
 func (*ConvertTranscriptRequest_Data) isConvertTranscriptRequest_Part() {}
 
-// What a file is and what it is to be.
+// The formats to read and to write.
 type ConvertHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The harness that wrote it; see ImportHeader. Empty: told from the content.
+	// The harness that wrote it; see ImportHeader. Empty: detected from the content.
 	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	// The harness to write for, 1 to 64 characters, by one of its names in docs/harness.
 	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
@@ -648,8 +646,8 @@ type ConvertTranscriptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the file, at most 31 KiB.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// What became of the transcript, the warnings of reading it first; set on the last
-	// part alone.
+	// The result of the conversion, with the warnings of reading it first; set only on
+	// the last part.
 	Report        *ExportReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -34,7 +34,7 @@ type TranscriptServiceClient interface {
 	ImportTranscript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ImportTranscriptRequest, ImportTranscriptResponse], error)
 	// Writes a session as a transcript.
 	ExportTranscript(ctx context.Context, in *ExportTranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportTranscriptResponse], error)
-	// Rewrites a transcript for another harness and keeps nothing: header, then the
+	// Converts a transcript for another harness and stores nothing: header, then the
 	// file's bytes. To shrink it on the way, import it and export it as_compacted.
 	ConvertTranscript(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConvertTranscriptRequest, ConvertTranscriptResponse], error)
 }
@@ -102,7 +102,7 @@ type TranscriptServiceServer interface {
 	ImportTranscript(grpc.ClientStreamingServer[ImportTranscriptRequest, ImportTranscriptResponse]) error
 	// Writes a session as a transcript.
 	ExportTranscript(*ExportTranscriptRequest, grpc.ServerStreamingServer[ExportTranscriptResponse]) error
-	// Rewrites a transcript for another harness and keeps nothing: header, then the
+	// Converts a transcript for another harness and stores nothing: header, then the
 	// file's bytes. To shrink it on the way, import it and export it as_compacted.
 	ConvertTranscript(grpc.BidiStreamingServer[ConvertTranscriptRequest, ConvertTranscriptResponse]) error
 	mustEmbedUnimplementedTranscriptServiceServer()

@@ -21,11 +21,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where the work on a summary stands.
+// The status of the work on a summary.
 type SummaryTaskStatus int32
 
 const (
-	// Not said.
+	// Unspecified.
 	SummaryTaskStatus_SUMMARY_TASK_STATUS_UNSPECIFIED SummaryTaskStatus = 0
 	// It has not ended.
 	SummaryTaskStatus_SUMMARY_TASK_STATUS_PENDING SummaryTaskStatus = 1
@@ -78,16 +78,16 @@ func (SummaryTaskStatus) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_storage_v1_artifact_proto_rawDescGZIP(), []int{0}
 }
 
-// A model call as the runtime reported it. Its number stands in the key.
+// A model call as the runtime reported it. Its number is in the key.
 type ModelCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The projection that was sent. Empty: the call was made from none.
+	// The projection that was sent. Empty: none.
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The model as its provider names it.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// All tokens of the prompt as the provider counted them. 0: not said.
+	// All tokens of the prompt as the provider counted them. 0: not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Those read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
@@ -111,9 +111,9 @@ type ModelCall struct {
 	BudgetModel string `protobuf:"bytes,14,opt,name=budget_model,json=budgetModel,proto3" json:"budget_model,omitempty"`
 	// The projection's fingerprint.
 	Fingerprint string `protobuf:"bytes,15,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// The summary in force. Empty: none.
+	// The summary in effect. Empty: none.
 	SummaryId string `protobuf:"bytes,16,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
-	// The version of the rules it was made by.
+	// The version of the rules it was written by.
 	SummaryVersion uint32 `protobuf:"varint,17,opt,name=summary_version,json=summaryVersion,proto3" json:"summary_version,omitempty"`
 	// The event through which groups were collapsed.
 	CollapsedThrough uint64 `protobuf:"varint,18,opt,name=collapsed_through,json=collapsedThrough,proto3" json:"collapsed_through,omitempty"`
@@ -121,7 +121,7 @@ type ModelCall struct {
 	EvictedAsOf uint64 `protobuf:"varint,19,opt,name=evicted_as_of,json=evictedAsOf,proto3" json:"evicted_as_of,omitempty"`
 	// The newest projection when the call was reported.
 	After string `protobuf:"bytes,20,opt,name=after,proto3" json:"after,omitempty"`
-	// What is known of the model with this call.
+	// What is known of the model after this call.
 	Calibration   *Calibration `protobuf:"bytes,21,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -304,14 +304,14 @@ func (x *ModelCall) GetCalibration() *Calibration {
 	return nil
 }
 
-// What calls taught about a tokenizer.
+// What was learnt about a tokenizer from calls.
 type Calibration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Real by estimated tokens, in parts per million. 0: nothing was compared.
 	Average uint64 `protobuf:"varint,1,opt,name=average,proto3" json:"average,omitempty"`
-	// What rejected prompts demand, in parts per million. 0: nothing.
+	// The least that rejected prompts imply, in parts per million. 0: nothing.
 	Floor uint64 `protobuf:"varint,2,opt,name=floor,proto3" json:"floor,omitempty"`
-	// Calls that taught something.
+	// Calls that it was learnt from.
 	Calls         uint32 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,7 +368,7 @@ func (x *Calibration) GetCalls() uint32 {
 	return 0
 }
 
-// A summary of a span. Its id and its last event stand in the key.
+// A summary of a span. Its id and its last event are in the key.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
@@ -389,17 +389,17 @@ type Summary struct {
 	Model string `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
 	// The fingerprint of the instructions.
 	Instructions string `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// The summary that it goes on from. Empty: none.
+	// The summary that it extends. Empty: none.
 	Extends string `protobuf:"bytes,10,opt,name=extends,proto3" json:"extends,omitempty"`
 	// Tokens that the model read.
 	InputTokens uint64 `protobuf:"varint,11,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Tokens that it wrote.
 	OutputTokens uint64 `protobuf:"varint,12,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// When it was made: seconds since 1970 in UTC.
+	// When it was written: seconds since 1970 in UTC.
 	TimeSeconds int64 `protobuf:"varint,13,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
-	// When it was made: nanoseconds after the second.
+	// When it was written: nanoseconds after the second.
 	TimeNanos int32 `protobuf:"varint,14,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
-	// The version of the rules by which it was made.
+	// The version of the rules by which it was written.
 	Rules         uint32 `protobuf:"varint,15,opt,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -545,7 +545,7 @@ type SummaryTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Where it stands.
+	// Its status.
 	Status SummaryTaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=contextd.storage.v1.SummaryTaskStatus" json:"status,omitempty"`
 	// Why the last attempt failed. Empty: none did.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -555,13 +555,13 @@ type SummaryTask struct {
 	From uint64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
 	// The last event of the span.
 	To uint64 `protobuf:"varint,6,opt,name=to,proto3" json:"to,omitempty"`
-	// The summary to go on from. Empty: none.
+	// The summary to extend. Empty: none.
 	Extends string `protobuf:"bytes,7,opt,name=extends,proto3" json:"extends,omitempty"`
 	// Who writes.
 	Summarizer string `protobuf:"bytes,8,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
 	// The caller's instructions.
 	Instructions string `protobuf:"bytes,9,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// How they are meant. Empty: extend.
+	// How they are combined with the daemon's prompt. Empty: extend.
 	InstructionsMode string `protobuf:"bytes,10,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
 	// The most tokens that the model reads at once. 0: no limit.
 	MaxInputTokens uint64 `protobuf:"varint,11,opt,name=max_input_tokens,json=maxInputTokens,proto3" json:"max_input_tokens,omitempty"`

@@ -25,7 +25,7 @@ const (
 type Role int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Role_ROLE_UNSPECIFIED Role = 0
 	// The system prompt.
 	Role_ROLE_SYSTEM Role = 1
@@ -86,7 +86,7 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 type CompactionTrigger int32
 
 const (
-	// Not said.
+	// Unspecified.
 	CompactionTrigger_COMPACTION_TRIGGER_UNSPECIFIED CompactionTrigger = 0
 	// Somebody asked for it.
 	CompactionTrigger_COMPACTION_TRIGGER_MANUAL CompactionTrigger = 1
@@ -139,17 +139,17 @@ func (CompactionTrigger) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{1}
 }
 
-// An event as it is stored. Its session and seq stand in the key. Fields of type
-// bytes hold JSON or binary data that must come back as it was, whatever it is.
+// An event as it is stored. Its session and seq are in the key. Fields of type bytes
+// hold JSON or binary data that must come back as it was, whatever it is.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The idempotency key.
 	EventId string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// When it happened: seconds since 1970 in UTC, negative before.
 	TimeSeconds int64 `protobuf:"varint,2,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
-	// When it happened: nanoseconds behind the second.
+	// When it happened: nanoseconds after the second.
 	TimeNanos int32 `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
-	// The client's marks.
+	// The client's labels.
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Token counts taken when the event was appended. Absent: not counted.
 	Tokens *TokenCounts `protobuf:"bytes,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
@@ -162,7 +162,7 @@ type Event struct {
 	//	*Event_Compaction
 	//	*Event_Custom
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
-	// What the log is behind this event. Always the last field of the encoding.
+	// The state of the log after this event. Always the last field of the encoding.
 	Head          *Head `protobuf:"bytes,15,opt,name=head,proto3" json:"head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,7 +386,7 @@ type Message struct {
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=contextd.storage.v1.Role" json:"role,omitempty"`
 	// The content, at least one.
 	Blocks []*Block `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
-	// Entries of one API message share it. Empty: it stands alone.
+	// Entries of one API message share it. Empty: the message is alone.
 	GroupId string `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
 	// The model that wrote it. Empty: unknown.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
@@ -877,11 +877,11 @@ type Media struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its type.
 	MimeType string `protobuf:"bytes,1,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
-	// The bytes. Empty: the content is behind uri.
+	// The bytes. Empty: the content is at uri.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	// Where the content is.
 	Uri string `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`
-	// What the provider charges for it. 0: not said.
+	// What the provider counts for it. 0: unknown.
 	Tokens        uint32 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -950,7 +950,7 @@ type ProviderBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	// The block as it came.
+	// The block, unchanged.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1005,15 +1005,15 @@ type Reminder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The note.
 	Body string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
-	// For how many turns it lives. Absent: for ever.
+	// For how many turns it is shown. Absent: without limit.
 	TtlTurns *uint32 `protobuf:"varint,2,opt,name=ttl_turns,json=ttlTurns,proto3,oneof" json:"ttl_turns,omitempty"`
 	// A newer reminder with the same key replaces it. Empty: none does.
 	DedupeKey string `protobuf:"bytes,3,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
-	// Whether it outlives a compaction.
+	// Whether it survives a compaction.
 	PreserveOnCompact bool `protobuf:"varint,4,opt,name=preserve_on_compact,json=preserveOnCompact,proto3" json:"preserve_on_compact,omitempty"`
-	// The role it is best shown as.
+	// The preferred role to show it as.
 	RoleHint Role `protobuf:"varint,5,opt,name=role_hint,json=roleHint,proto3,enum=contextd.storage.v1.Role" json:"role_hint,omitempty"`
-	// The runtime's marks.
+	// The runtime's tags.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Who wrote it.
 	Source        string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
@@ -1105,11 +1105,11 @@ type Compaction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What caused it.
 	Trigger CompactionTrigger `protobuf:"varint,1,opt,name=trigger,proto3,enum=contextd.storage.v1.CompactionTrigger" json:"trigger,omitempty"`
-	// The text that took the place of what was compacted.
+	// The text that replaced what was compacted.
 	Summary string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
-	// Tokens before. Absent: not said.
+	// Tokens before. Absent: unknown.
 	PreTokens *uint64 `protobuf:"varint,3,opt,name=pre_tokens,json=preTokens,proto3,oneof" json:"pre_tokens,omitempty"`
-	// Tokens after. Absent: not said.
+	// Tokens after. Absent: unknown.
 	PostTokens *uint64 `protobuf:"varint,4,opt,name=post_tokens,json=postTokens,proto3,oneof" json:"post_tokens,omitempty"`
 	// Events that stayed verbatim.
 	KeptEventIds []string `protobuf:"bytes,5,rep,name=kept_event_ids,json=keptEventIds,proto3" json:"kept_event_ids,omitempty"`
@@ -1117,7 +1117,7 @@ type Compaction struct {
 	Mode string `protobuf:"bytes,6,opt,name=mode,proto3" json:"mode,omitempty"`
 	// How it was done.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// The harness's own marker, as it stood.
+	// The harness's own marker, unchanged.
 	NativeJson []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
 	// What a caller decided for the session. Absent: nothing.
 	Decision      *CompactionDecision `protobuf:"bytes,9,opt,name=decision,proto3" json:"decision,omitempty"`
@@ -1221,7 +1221,7 @@ func (x *Compaction) GetDecision() *CompactionDecision {
 // What a caller's compaction decided.
 type CompactionDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that begin up to this event left. 0: none did.
+	// Groups that begin up to this event were dropped. 0: none were.
 	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
 	// The size whose shares limit the digest, in tokens.
 	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
@@ -1235,7 +1235,7 @@ type CompactionDecision struct {
 	SummaryThroughSeq uint64 `protobuf:"varint,6,opt,name=summary_through_seq,json=summaryThroughSeq,proto3" json:"summary_through_seq,omitempty"`
 	// Who wrote the summary.
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
-	// The compaction that is taken back. 0: none.
+	// The compaction that is reverted. 0: none.
 	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1387,7 +1387,7 @@ type Custom struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client's name for it.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Its content as it came.
+	// Its content, unchanged.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

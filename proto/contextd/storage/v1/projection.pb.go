@@ -21,17 +21,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A projection as it was decided: what the model saw, and everything that computes it
-// again from the log. Its id and the event it was made at stand in the key.
+// A projection as it was decided: what the model saw, and everything needed to compute
+// it again from the log. Its id and the event it was made at are in the key.
 type Projection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Why the caller asked for the policy. Empty: not said.
+	// Why the caller asked for the policy. Empty: not given.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Identifies policy, window and tokenizer: decisions stick while it stays the same.
+	// Identifies policy, window and tokenizer: decisions hold while it stays the same.
 	Fingerprint string `protobuf:"bytes,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// SHA-256 of the rendered messages, injections left out.
+	// SHA-256 of the rendered messages without injections.
 	PrefixHash []byte `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	// When it was made: seconds since 1970 in UTC.
 	TimeSeconds int64 `protobuf:"varint,5,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
@@ -43,7 +43,7 @@ type Projection struct {
 	MessageCount uint32 `protobuf:"varint,8,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// Their size.
 	Tokens uint64 `protobuf:"varint,9,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// The size of the injections beside them, in tokens.
+	// The size of the injections after them, in tokens.
 	InjectedTokens uint64 `protobuf:"varint,10,opt,name=injected_tokens,json=injectedTokens,proto3" json:"injected_tokens,omitempty"`
 	// What reduction freed, in tokens.
 	ReclaimedTokens int64 `protobuf:"varint,11,opt,name=reclaimed_tokens,json=reclaimedTokens,proto3" json:"reclaimed_tokens,omitempty"`
@@ -56,9 +56,9 @@ type Projection struct {
 	Dropped []uint64 `protobuf:"varint,14,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
 	// Events shown reduced, as runs.
 	Redacted []uint64 `protobuf:"varint,15,rep,packed,name=redacted,proto3" json:"redacted,omitempty"`
-	// Blocks that are not shown as they stand in the log, in order, four numbers each:
-	// the distance to the event of the one before, the block, the tokens it freed, and
-	// the index of what was done in edits.
+	// Blocks that are not shown as they are in the log, in order, four numbers each: the
+	// distance to the event of the one before, the block, the tokens it freed, and the
+	// index of what was done in edits.
 	Pointers []uint64 `protobuf:"varint,16,rep,packed,name=pointers,proto3" json:"pointers,omitempty"`
 	// What was done to blocks.
 	Edits []*Edit `protobuf:"bytes,17,rep,name=edits,proto3" json:"edits,omitempty"`
@@ -72,21 +72,21 @@ type Projection struct {
 	Reduction *ReductionPolicy `protobuf:"bytes,21,opt,name=reduction,proto3" json:"reduction,omitempty"`
 	// The budget, resolved.
 	Budget *Budget `protobuf:"bytes,22,opt,name=budget,proto3" json:"budget,omitempty"`
-	// What was asked for beside the budget.
+	// What was asked for in addition to the budget.
 	Ask *Ask `protobuf:"bytes,23,opt,name=ask,proto3" json:"ask,omitempty"`
 	// The summaries that could be quoted, oldest first.
 	Summaries []string `protobuf:"bytes,24,rep,name=summaries,proto3" json:"summaries,omitempty"`
 	// The version of the rules by which the summary in use was made. 0: none is.
 	SummaryVersion uint32 `protobuf:"varint,25,opt,name=summary_version,json=summaryVersion,proto3" json:"summary_version,omitempty"`
-	// What of the reduced context is shown.
+	// Which parts of the reduced context are shown.
 	Projection *ProjectionOptions `protobuf:"bytes,26,opt,name=projection,proto3" json:"projection,omitempty"`
 	// The projection policy's decisions that it started from.
 	ShownBefore *ProjectionState `protobuf:"bytes,27,opt,name=shown_before,json=shownBefore,proto3" json:"shown_before,omitempty"`
 	// Those that it ended with.
 	ShownAfter *ProjectionState `protobuf:"bytes,28,opt,name=shown_after,json=shownAfter,proto3" json:"shown_after,omitempty"`
-	// The names that the projection policy went by.
+	// The names that the projection policy consulted.
 	RootsConsulted []string `protobuf:"bytes,29,rep,name=roots_consulted,json=rootsConsulted,proto3" json:"roots_consulted,omitempty"`
-	// Whether a provider's signatures kept the policy from what it would have done.
+	// Whether a provider's signatures prevented a change of the policy.
 	SafetyBlocked bool `protobuf:"varint,30,opt,name=safety_blocked,json=safetyBlocked,proto3" json:"safety_blocked,omitempty"`
 	// Why the policy did nothing where it might have. Empty: it did.
 	Reverted string `protobuf:"bytes,31,opt,name=reverted,proto3" json:"reverted,omitempty"`
@@ -563,7 +563,7 @@ type Step struct {
 	TokensAfter uint64 `protobuf:"varint,3,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
 	// Blocks or groups that it changed.
 	Touched uint32 `protobuf:"varint,4,opt,name=touched,proto3" json:"touched,omitempty"`
-	// What it did and why, and what it left and why.
+	// What it changed and why, and what it left unchanged and why.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -641,9 +641,9 @@ type Budget struct {
 	Target uint64 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
 	// The window that the target was taken from, in tokens.
 	MaxTokens uint64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// What injections may take beside the target, in tokens.
+	// What injections may take in addition to the target, in tokens.
 	InjectionReserve uint64 `protobuf:"varint,3,opt,name=injection_reserve,json=injectionReserve,proto3" json:"injection_reserve,omitempty"`
-	// What the caller sends beside the messages, in tokens.
+	// What the caller sends with the messages, in tokens.
 	OverheadTokens uint64 `protobuf:"varint,4,opt,name=overhead_tokens,json=overheadTokens,proto3" json:"overhead_tokens,omitempty"`
 	// The counter's name.
 	Tokenizer string `protobuf:"bytes,5,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
@@ -839,15 +839,15 @@ type ProjectionOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The policy's name. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Whether groups with sealed reasoning may leave.
+	// Whether groups with sealed reasoning may be dropped.
 	IgnoreSignatures bool `protobuf:"varint,2,opt,name=ignore_signatures,json=ignoreSignatures,proto3" json:"ignore_signatures,omitempty"`
-	// Whether everything is shown where signatures keep the policy from anything.
+	// Whether everything is shown where signatures prevent any change.
 	RawFallback bool `protobuf:"varint,3,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
-	// Newest groups that the policy leaves alone. 0: its default.
+	// Newest groups that the policy does not change. 0: its default.
 	KeepLast uint32 `protobuf:"varint,4,opt,name=keep_last,json=keepLast,proto3" json:"keep_last,omitempty"`
 	// Newest groups that are roots. Absent: its default.
 	RootWindow *uint32 `protobuf:"varint,5,opt,name=root_window,json=rootWindow,proto3,oneof" json:"root_window,omitempty"`
-	// Bodies of fewer runes are left alone. Absent: its default.
+	// Bodies of fewer runes are not changed. Absent: its default.
 	MinChars *uint32 `protobuf:"varint,6,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
 	// Tokens that a batch frees at least. Absent: its default.
 	ClearAtLeastTokens *uint32 `protobuf:"varint,7,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
@@ -962,7 +962,7 @@ func (x *ProjectionOptions) GetTextsHash() []byte {
 	return nil
 }
 
-// Texts that a caller gave with a request, kept once for all projections that went by
+// Texts that a caller gave with a request, stored once for all projections that used
 // the same ones.
 type CallerTexts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1078,9 +1078,9 @@ type ProjectionState struct {
 	// Results that were redacted, two numbers each: the distance to the event of the one
 	// before, and the block.
 	Redacted []uint64 `protobuf:"varint,1,rep,packed,name=redacted,proto3" json:"redacted,omitempty"`
-	// Those of them that came back, likewise.
+	// Those of them that were shown again, likewise.
 	Restored []uint64 `protobuf:"varint,2,rep,packed,name=restored,proto3" json:"restored,omitempty"`
-	// Results of which head and tail were left, likewise.
+	// Results of which only head and tail are shown, likewise.
 	Clipped []uint64 `protobuf:"varint,3,rep,packed,name=clipped,proto3" json:"clipped,omitempty"`
 	// First events of the groups that were dropped.
 	Dropped []uint64 `protobuf:"varint,4,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`

@@ -246,9 +246,9 @@ type ReductionPolicy struct {
 	DefaultRetention *Retention `protobuf:"bytes,1,opt,name=default_retention,json=defaultRetention,proto3" json:"default_retention,omitempty"`
 	// Rules by tool name or glob, in the order of their names.
 	RetentionByTool []*ToolRetention `protobuf:"bytes,2,rep,name=retention_by_tool,json=retentionByTool,proto3" json:"retention_by_tool,omitempty"`
-	// Whether failed results go by the same rules.
+	// Whether failed results follow the same rules.
 	EvictErrors bool `protobuf:"varint,3,opt,name=evict_errors,json=evictErrors,proto3" json:"evict_errors,omitempty"`
-	// Tokens of its most telling lines that an evicted result keeps.
+	// Tokens of its most informative lines that an evicted result keeps.
 	OutlineTokens uint64 `protobuf:"varint,4,opt,name=outline_tokens,json=outlineTokens,proto3" json:"outline_tokens,omitempty"`
 	// Whether repeated results are stubbed.
 	Duplicates bool `protobuf:"varint,5,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
@@ -258,7 +258,7 @@ type ReductionPolicy struct {
 	ClipHeadTokens uint64 `protobuf:"varint,7,opt,name=clip_head_tokens,json=clipHeadTokens,proto3" json:"clip_head_tokens,omitempty"`
 	// What stays of its tail, in tokens.
 	ClipTailTokens uint64 `protobuf:"varint,8,opt,name=clip_tail_tokens,json=clipTailTokens,proto3" json:"clip_tail_tokens,omitempty"`
-	// Turns for which reasoning stays. Absent: for ever.
+	// Turns for which reasoning stays. Absent: without limit.
 	ThinkingKeepTurns *uint32 `protobuf:"varint,9,opt,name=thinking_keep_turns,json=thinkingKeepTurns,proto3,oneof" json:"thinking_keep_turns,omitempty"`
 	// The most turns of dialogue. 0: no limit.
 	WindowMaxTurns uint32 `protobuf:"varint,10,opt,name=window_max_turns,json=windowMaxTurns,proto3" json:"window_max_turns,omitempty"`
@@ -266,7 +266,7 @@ type ReductionPolicy struct {
 	WindowMaxTokens uint64 `protobuf:"varint,11,opt,name=window_max_tokens,json=windowMaxTokens,proto3" json:"window_max_tokens,omitempty"`
 	// Whether a first user message that is too large is refused.
 	StrictAnchor bool `protobuf:"varint,12,opt,name=strict_anchor,json=strictAnchor,proto3" json:"strict_anchor,omitempty"`
-	// The fraction of the target that a collapse leaves.
+	// The fraction of the target to which a collapse reduces.
 	CollapseTo float64 `protobuf:"fixed64,13,opt,name=collapse_to,json=collapseTo,proto3" json:"collapse_to,omitempty"`
 	// The fraction of the target from which a cut may pay.
 	CutFrom float64 `protobuf:"fixed64,14,opt,name=cut_from,json=cutFrom,proto3" json:"cut_from,omitempty"`
@@ -284,7 +284,7 @@ type ReductionPolicy struct {
 	SummaryStartAt float64 `protobuf:"fixed64,20,opt,name=summary_start_at,json=summaryStartAt,proto3" json:"summary_start_at,omitempty"`
 	// Turns between two batches.
 	EvictEveryTurns uint32 `protobuf:"varint,21,opt,name=evict_every_turns,json=evictEveryTurns,proto3" json:"evict_every_turns,omitempty"`
-	// Tokens that let a batch go.
+	// Tokens that a batch must free to be evicted.
 	ClearAtLeastTokens uint64 `protobuf:"varint,22,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3" json:"clear_at_least_tokens,omitempty"`
 	// How long the provider keeps a prefix, in nanoseconds.
 	CacheTtlNanos int64 `protobuf:"varint,23,opt,name=cache_ttl_nanos,json=cacheTtlNanos,proto3" json:"cache_ttl_nanos,omitempty"`
@@ -620,16 +620,16 @@ func (x *ToolRetention) GetRetention() *Retention {
 	return nil
 }
 
-// What a run was asked for beside the budget.
+// What a run was asked for in addition to the budget.
 type Ask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens beside the view that count against the target.
+	// Tokens outside the view that count against the target.
 	Reserved uint64 `protobuf:"varint,1,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	// The size to come down to, in tokens. 0: none.
 	Goal uint64 `protobuf:"varint,2,opt,name=goal,proto3" json:"goal,omitempty"`
 	// How. Empty: any way.
 	Strategy string `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// In the place of the policy's. 0: that one.
+	// Replaces the policy's. 0: the policy's.
 	KeepLastTurns uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,15 +21,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A session as it is stored. Its id stands in the key; its head, in the head
-// record of its newest event.
+// A session as it is stored. Its id is in the key; its head, in the head record of its
+// newest event.
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was made: seconds since 1970 in UTC, negative before.
+	// When it was created: seconds since 1970 in UTC, negative before.
 	CreateSeconds int64 `protobuf:"varint,1,opt,name=create_seconds,json=createSeconds,proto3" json:"create_seconds,omitempty"`
-	// When it was made: nanoseconds behind the second.
+	// When it was created: nanoseconds after the second.
 	CreateNanos int32 `protobuf:"varint,2,opt,name=create_nanos,json=createNanos,proto3" json:"create_nanos,omitempty"`
-	// The client's marks.
+	// The client's labels.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Policy and budget, as the daemon encodes them.
 	Settings []byte `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
@@ -195,7 +195,7 @@ func (x *Link) GetPuts() uint64 {
 	return 0
 }
 
-// What a log is behind an event.
+// The state of a log after an event.
 type Head struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Model calls begun: the event's turn.
@@ -206,13 +206,13 @@ type Head struct {
 	LogBytes uint64 `protobuf:"varint,3,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
 	// The time of the batch: seconds since 1970 in UTC, negative before.
 	UpdateSeconds int64 `protobuf:"varint,4,opt,name=update_seconds,json=updateSeconds,proto3" json:"update_seconds,omitempty"`
-	// The time of the batch: nanoseconds behind the second.
+	// The time of the batch: nanoseconds after the second.
 	UpdateNanos int32 `protobuf:"varint,5,opt,name=update_nanos,json=updateNanos,proto3" json:"update_nanos,omitempty"`
 	// Whether opened lists all open calls; else only those of this event.
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Open tool calls, oldest first.
 	Opened []*OpenCall `protobuf:"bytes,7,rep,name=opened,proto3" json:"opened,omitempty"`
-	// Calls of the head before that are open no more. Empty if complete.
+	// Calls of the previous head that are no longer open. Empty if complete.
 	Closed []string `protobuf:"bytes,8,rep,name=closed,proto3" json:"closed,omitempty"`
 	// SHA-256 over the chain of the event before and all of this event's encoding
 	// up to here. Always the last field of the encoding.
@@ -378,7 +378,7 @@ func (x *OpenCall) GetGroupId() string {
 	return ""
 }
 
-// Where an event_id stands.
+// The position of an event_id.
 type Index struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event's seq.
@@ -433,7 +433,7 @@ func (x *Index) GetDigest() []byte {
 	return nil
 }
 
-// One put of an artifact. Its kind, seq, id and number stand in the key.
+// One put of an artifact. Its kind, seq, id and number are in the key.
 type Artifact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The artifact.
@@ -589,7 +589,7 @@ func (x *Reference) GetPuts() uint64 {
 	return 0
 }
 
-// A deletion whose data may still lie in files.
+// A deletion whose data may still be in files.
 type Deletion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The segments it touched.
