@@ -14,29 +14,22 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// formatsByName are the providers' formats by the names that their rules have.
-var formatsByName = map[string]contextdv1.Format{
-	render.NameAnthropic:       contextdv1.Format_FORMAT_ANTHROPIC,
-	render.NameOpenAIChat:      contextdv1.Format_FORMAT_OPENAI_CHAT,
-	render.NameOpenAIResponses: contextdv1.Format_FORMAT_OPENAI_RESPONSES,
-	render.NameGemini:          contextdv1.Format_FORMAT_GEMINI,
-}
-
-func parseFormats(list string) ([]string, error) {
+// parseFormats reads the names of providers' formats.
+func parseFormats(list string) (formats []*render.Format, err error) {
 	if list == "" {
 		return nil, nil
 	}
-	names := strings.Split(list, ",")
-	for _, name := range names {
-		if _, ok := formatsByName[name]; !ok {
-			return nil, fmt.Errorf("-formats: %q is none of anthropic, openai_chat, openai_responses, gemini", name)
+	for name := range strings.SplitSeq(list, ",") {
+		f, ok := render.FormatNamed(name)
+		if !ok || name == render.NameContextd {
+			return nil, fmt.Errorf("-formats: %q is no provider's format", name)
 		}
+		formats = append(formats, f)
 	}
-	return names, nil
+	return formats, nil
 }
 
 // fullEvery is how often a client that follows is compared with one that asks for
@@ -47,7 +40,7 @@ const fullEvery = 8
 type formatRun struct {
 	session *session
 	id      string
-	format  string
+	format  *render.Format
 	request *contextdv1.AssembleContextRequest
 	held    []*contextdv1.RenderedMessage
 	// projection is the last that was recorded.
@@ -98,7 +91,7 @@ func (r *formatRun) ask(ctx context.Context, d *daemon, everything, preview bool
 }
 
 func (r *formatRun) fault(st step, what, detail string) {
-	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format, r.id, st.before, r.session.file, detail)))
+	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format.Name, r.id, st.before, r.session.file, detail)))
 }
 
 // play follows the session on the disk store, and asks the other store and one that
@@ -114,7 +107,7 @@ func (r *formatRun) play(ctx context.Context, disk, memory *daemon) error {
 		}
 		next = st.before
 		if err := r.step(ctx, st, disk, memory, i%fullEvery == 0 || i == len(r.session.steps)-1); err != nil {
-			return fmt.Errorf("%s, %s at event %d: %w", r.format, r.id, st.before, err)
+			return fmt.Errorf("%s, %s at event %d: %w", r.format.Name, r.id, st.before, err)
 		}
 	}
 	for _, m := range r.held {
@@ -167,8 +160,8 @@ func (r *formatRun) step(ctx context.Context, st step, disk, memory *daemon, eve
 	if hashOf(r.held) != got.header.GetContextHash() {
 		r.fault(st, "the client's hash is another", "")
 	}
-	for _, v := range rules.Check(r.format, lines(r.held)) {
-		r.fault(st, fmt.Sprintf("%s: %s", r.format, v.Rule), v.String())
+	for _, v := range r.format.Check(lines(r.held)) {
+		r.fault(st, fmt.Sprintf("%s: %s", r.format.Name, v.Rule), v.String())
 	}
 	if b := got.header.GetBudget(); b.GetProjectedTokens() > b.GetTargetTokens() {
 		r.fault(st, "over the target", "")
@@ -218,7 +211,7 @@ func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 
 // formats replays every session in the providers' formats and holds the messages to the
 // rules that their providers document.
-func (r *report) formats(ctx context.Context, names []string, windows []uint64, files []file) error {
+func (r *report) formats(ctx context.Context, formats []*render.Format, windows []uint64, files []file) error {
 	return r.withStores(ctx, func(disk, memory *daemon) error {
 		if err := importFiles(ctx, memory, files); err != nil {
 			return err
@@ -228,8 +221,8 @@ func (r *report) formats(ctx context.Context, names []string, windows []uint64, 
 		fmt.Fprintln(t, "window\tformat\tsessions\tsteps\trefused\tmessages\tconversions\treceived / final + replaced\tworst session\tfaults\t")
 		var all figures
 		for _, tokens := range windows {
-			for _, name := range names {
-				n, err := r.playFormat(ctx, t, name, tokens, disk, memory, &all)
+			for _, format := range formats {
+				n, err := r.playFormat(ctx, t, format, tokens, disk, memory, &all)
 				if err != nil {
 					return err
 				}
@@ -249,15 +242,15 @@ func (r *report) formats(ctx context.Context, names []string, windows []uint64, 
 	})
 }
 
-func (r *report) playFormat(ctx context.Context, out io.Writer, name string, tokens uint64, disk, memory *daemon, all *figures) (int, error) {
+func (r *report) playFormat(ctx context.Context, out io.Writer, format *render.Format, tokens uint64, disk, memory *daemon, all *figures) (int, error) {
 	var runs []*formatRun
 	for i, s := range r.sessions {
 		if len(s.steps) == 0 {
 			continue
 		}
-		id := fmt.Sprintf("formats/%s/%d/s%d", name, tokens, i)
-		runs = append(runs, &formatRun{session: s, id: id, format: name, faults: newFigures(), request: &contextdv1.AssembleContextRequest{
-			SessionId: id, Budget: window(tokens), Policy: r.policy, Format: formatsByName[name], Brief: true,
+		id := fmt.Sprintf("formats/%s/%d/s%d", format.Name, tokens, i)
+		runs = append(runs, &formatRun{session: s, id: id, format: format, faults: newFigures(), request: &contextdv1.AssembleContextRequest{
+			SessionId: id, Budget: window(tokens), Policy: r.policy, Format: contextdv1.Format(contextdv1.Format_value["FORMAT_"+strings.ToUpper(format.Name)]), Brief: true,
 		}})
 	}
 	each := func(do func(context.Context, *formatRun) error) error {
@@ -281,7 +274,7 @@ func (r *report) playFormat(ctx context.Context, out io.Writer, name string, tok
 	var shares []float64
 	faults := 0
 	for _, run := range runs {
-		changed, err := r.hashes.hold(run.session, r.policy, name, tokens, run.hashes)
+		changed, err := r.hashes.hold(run.session, r.policy, format.Name, tokens, run.hashes)
 		if err != nil {
 			return 0, err
 		}
@@ -303,7 +296,7 @@ func (r *report) playFormat(ctx context.Context, out io.Writer, name string, tok
 	if len(shares) > 0 {
 		worst = slices.Max(shares)
 	}
-	fmt.Fprintf(out, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.3f\t%d\t\n", tokens, name, len(runs), sum.steps, sum.refused,
+	fmt.Fprintf(out, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.3f\t%d\t\n", tokens, format.Name, len(runs), sum.steps, sum.refused,
 		sum.messages, sum.conversions, float64(sum.received)/float64(max(sum.final+sum.replaced, 1)), worst, faults)
 	return faults, nil
 }

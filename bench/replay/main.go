@@ -15,6 +15,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -35,7 +36,7 @@ type settings struct {
 	offset       int
 	budgets      []uint64
 	backends     []string
-	formats      []string
+	formats      []*render.Format
 	policy       *contextdv1.Policy
 	direct       bool
 	trace        bool

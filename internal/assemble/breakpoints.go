@@ -7,14 +7,11 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// maxBreakpoints is how many marks Anthropic takes in a request.
-const maxBreakpoints = 4
-
-// breakpoints are where the provider's cache should be marked, ascending: behind the
-// system prompt, behind what stands for the run that left, at the end of what stood in
-// the projection before, so that what that one wrote is read, and at the last message
-// that will be there next time, so that the next request can read it. As long as the
-// prefix stands, none of them moves back. docs/caching.md does the sums.
+// breakpoints are where the provider's cache should be marked, ascending and at most four,
+// which is what Anthropic takes: after the system prompt, after the digest, at the end of
+// what the projection before shares with this one, so that what that one wrote is read, and
+// at the last message that will be there next time, so that the next request can read it.
+// As long as the prefix is the same, none of them moves back. docs/caching.md does the sums.
 func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	var at []int
 	mark := func(i int) {
@@ -32,7 +29,7 @@ func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	mark(min(summaryAt(messages), last))
 	mark(min(c.StableMessages-1, last))
 	mark(last)
-	out := make([]Breakpoint, 0, maxBreakpoints)
+	out := make([]Breakpoint, 0, len(at))
 	for _, i := range at {
 		b := Breakpoint{Message: i}
 		if messages[i].Passing {
@@ -44,7 +41,7 @@ func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	return out
 }
 
-// summaryAt is the message that stands for the run that left, or -1.
+// summaryAt is the index of the digest, or -1.
 func summaryAt(messages []Message) int {
 	for i := range messages {
 		if messages[i].Digest {
@@ -63,10 +60,11 @@ func promptCacheKey(sessionID string) string {
 // cacheHints fills in what helps the provider's cache, as the format has it. Nothing
 // may be skipped yet.
 func (c *Context) cacheHints() {
-	switch c.Projection.Budget.Format {
-	case render.NameAnthropic:
+	f, ok := render.FormatNamed(c.Projection.Budget.Format)
+	if ok && f.Breakpoints {
 		c.Breakpoints = breakpoints(c.Messages, c.Cache)
-	case render.NameOpenAIChat, render.NameOpenAIResponses:
+	}
+	if ok && f.PromptCacheKey {
 		c.PromptCacheKey = promptCacheKey(c.SessionID)
 	}
 }

@@ -40,7 +40,7 @@ func TestCompactedContexts(t *testing.T) {
 			shown := map[string]string{}
 			show := func(when string) {
 				for _, room := range []uint64{2_000, 1_000_000} {
-					for _, format := range []string{render.NameContextd, render.NameAnthropic} {
+					for _, format := range []string{render.NameContextd, "anthropic"} {
 						req := summarized(byModel)
 						req.Budget = budget.Spec{MaxTokens: room, Tokenizer: budget.TokenizerO200K, Format: format}
 						got := mustAssemble(t, w.engine, req)

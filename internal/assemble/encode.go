@@ -11,7 +11,7 @@ import (
 )
 
 // format is the one that a record's messages are encoded in.
-func format(r projection.Record) (render.Format, error) {
+func format(r projection.Record) (*render.Format, error) {
 	f, ok := render.FormatNamed(r.Budget.Format)
 	if !ok {
 		return nil, fmt.Errorf("projection record %s: no format %q", r.ID, r.Budget.Format)
@@ -22,16 +22,16 @@ func format(r projection.Record) (render.Format, error) {
 // encoding is a projection in a format: its messages, and the fragments that injections
 // may join.
 type encoding struct {
-	format    render.Format
+	format    *render.Format
 	fragments []render.Fragment
 	messages  []Message
 }
 
 // encode lays a projection out in a format, reusing the fragments of groups that stand
 // as they stood before.
-func (s *session) encode(p projected, f render.Format) encoding {
+func (s *session) encode(p projected, f *render.Format) encoding {
 	v := p.result.View
-	before, _ := s.encoded.get(f.Name())
+	before, _ := s.encoded.get(f.Name)
 	next := make(map[*reduce.Group]encodedGroup, v.Len())
 	digest, at := v.Digest()
 	out := make([]render.Fragment, 0, v.Len()+len(p.reminders)+1)
@@ -61,7 +61,7 @@ func (s *session) encode(p projected, f render.Format) encoding {
 	}
 	for i := range s.convs.entries {
 		if p.conv == s.convs.entries[i].value {
-			s.encoded.put(f.Name(), next, fragmentsBytes(out))
+			s.encoded.put(f.Name, next, fragmentsBytes(out))
 		}
 	}
 	return encoding{f, out, f.Join(out)}

@@ -247,7 +247,10 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 // puts around messages.
 func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
 	gauge, err := e.opts.Gauges(b.Tokenizer)
-	return gauge.Framed(b.Format), err
+	if f, ok := render.FormatNamed(b.Format); ok {
+		gauge = f.Gauge(gauge)
+	}
+	return gauge, err
 }
 
 // nextID names the next projection of the log at an event: "p", the event and a

@@ -215,7 +215,7 @@ func genNeedle(t *rapid.T, sent []sentMessage) string {
 	return string(runes[from : from+1+rapid.IntRange(0, min(30, len(runes)-from-1)).Draw(t, "runes")])
 }
 
-var formats = []string{render.NameContextd, render.NameAnthropic, render.NameOpenAIChat, render.NameOpenAIResponses, render.NameGemini}
+var formats = []string{render.NameContextd, "anthropic", "openai_chat", "openai_responses", "gemini"}
 
 // TestExplainTellsWhatWasSent holds what Explain says against the bytes of the
 // context, message by message.

@@ -47,7 +47,7 @@ func TestProjectAdmitsAsAStoreDoes(t *testing.T) {
 		push(t, store, "s", stored...)
 		req := request()
 		req.Policy.Projection = rapid.SampledFrom(everyPolicy).Draw(t, "policy")
-		req.Budget.Format = rapid.SampledFrom(render.Formats()).Draw(t, "format").Name()
+		req.Budget.Format = rapid.SampledFrom(render.Formats()).Draw(t, "format").Name
 		want, err := engine.Assemble(context.Background(), req)
 		got, gotErr := engine.Project(context.Background(), projected, req)
 		if fmt.Sprint(err) != fmt.Sprint(gotErr) {

@@ -48,7 +48,9 @@ type Accountant struct {
 }
 
 // NewAccountant returns an Accountant that counts text by counter.
-func NewAccountant(counter Counter) Accountant { return Accountant{counter: counter}.Framed("") }
+func NewAccountant(counter Counter) Accountant {
+	return Accountant{counter: counter, framing: NoFraming}
+}
 
 // Name is the tokenizer's, and behind a "+" that of the format that the accountant is
 // framed for. Accountants of one name count alike.

@@ -28,12 +28,13 @@ type ToolsError struct{ Reason string }
 
 func (e *ToolsError) Error() string { return "tools_json: " + e.Reason }
 
-// ToolSchemaTokens estimates what the tools of a request cost in a format. The tools are
-// the JSON of the request's list. For OpenAI's formats the count is by its documented
-// formula, in which a schema inside a property counts like the properties at the top; for
-// the others, which document none, it is that of the JSON without whitespace, with what
-// the provider puts before it. The error is a *ToolsError.
-func (a Accountant) ToolSchemaTokens(format, toolsJSON string) (Count, error) {
+// ToolSchemaTokens estimates what the tools of a request cost in the format that the
+// accountant is framed for. The tools are the JSON of the request's list. For OpenAI's
+// formats the count is by its documented formula, in which a schema inside a property
+// counts like the properties at the top; for the others, which document none, it is that of
+// the JSON without whitespace, with what the provider puts before it. The error is a
+// *ToolsError.
+func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	var tools []json.RawMessage
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
 	if err := d.Decode(&tools); err != nil {
@@ -46,12 +47,11 @@ func (a Accountant) ToolSchemaTokens(format, toolsJSON string) (Count, error) {
 	if len(tools) == 0 {
 		return sum, nil
 	}
-	framing, _ := FramingOf(format)
-	sum.Tokens = framing.Tools
+	sum.Tokens = a.framing.Tools
 	functions := false
 	for i, raw := range tools {
 		f, ok := function{}, false
-		if strings.HasPrefix(format, "openai") {
+		if a.framing.Functions {
 			var err error
 			if f, ok, err = readFunction(raw); err != nil {
 				return Count{}, &ToolsError{fmt.Sprintf("[%d] %v", i, err)}

@@ -16,6 +16,9 @@ const weatherTool = `[{"type": "function", "function": {"name": "get_current_wea
 		"unit": {"type": "string", "description": "The unit of temperature to return", "enum": ["celsius", "fahrenheit"]}},
 	"required": ["location"]}}}]`
 
+// The framings of formats that count functions by the formula, and of one that has a prompt.
+var functions, prompted = budget.Framing{Priming: 3, Functions: true}, budget.Framing{Tools: 346}
+
 // TestToolSchemaTokensAsBilled: the cookbook shows what the API counted for this request.
 func TestToolSchemaTokensAsBilled(t *testing.T) {
 	messages := []string{
@@ -27,12 +30,12 @@ func TestToolSchemaTokensAsBilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := budget.NewAccountant(encoding).Framed("openai_chat")
-		count, err := a.ToolSchemaTokens("openai_chat", weatherTool)
+		a := budget.NewAccountant(encoding).Framed("openai_chat", functions)
+		count, err := a.ToolSchemaTokens(weatherTool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := uint64(count.Tokens) + uint64(a.Framing().Priming)
+		got := uint64(count.Tokens) + uint64(functions.Priming)
 		for i, text := range messages {
 			got += a.Text(text)
 			if i%2 == 0 {
@@ -48,42 +51,44 @@ func TestToolSchemaTokensAsBilled(t *testing.T) {
 func TestToolSchemaTokens(t *testing.T) {
 	flat := strings.NewReplacer(`"function": {`, ``, `}}}]`, `}}]`, `"type": "function", `, `"type": "function", `).Replace(weatherTool)
 	for _, c := range []struct {
-		name, format, tools string
-		want                int
+		name    string
+		framing budget.Framing
+		tools   string
+		want    int
 	}{
-		{"none", "openai_chat", `[]`, 0},
-		{"none of Anthropic", "anthropic", `[]`, 0},
+		{"none", functions, `[]`, 0},
+		{"none of Anthropic", prompted, `[]`, 0},
 		// name:description, two properties, two choices.
-		{"chat", "openai_chat", weatherTool, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
-		{"responses", "openai_responses", flat, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
-		{"nested", "openai_chat", `[{"type":"function","function":{"name":"f","parameters":{"properties":{
+		{"chat", functions, weatherTool, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
+		{"responses", functions, flat, 7 + 8 + 3 + (3 + 8) + (3 + 6) - 3 + (3 + 1) + (3 + 1) + 12},
+		{"nested", functions, `[{"type":"function","function":{"name":"f","parameters":{"properties":{
 			"list":{"type":"array","items":{"properties":{"a":{"type":["string","null"],"enum":["x",1]}}}}}}}}]`,
 			7 + 1 + 3 + (3 + 1) + 3 + (3 + 1) - 3 + 2*(3+1) + 12},
-		{"no parameters", "openai_chat", `[{"type":"function","function":{"name":"f"}}]`, 7 + 1 + 12},
-		{"the provider's own", "openai_responses", `[{"type": "web_search"}]`, 1},
-		{"a schema of another form", "openai_chat", `[{"type":"function","function":{"name":"f","parameters":{"properties":true}}}]`, 1},
-		{"anthropic", "anthropic", `[{"name": "f", "input_schema": {"type": "object"}}]`, 346 + 1},
-		{"gemini", "gemini", `[{"functionDeclarations": [{"name": "a b"}]}]`, 2},
+		{"no parameters", functions, `[{"type":"function","function":{"name":"f"}}]`, 7 + 1 + 12},
+		{"the provider's own", functions, `[{"type": "web_search"}]`, 1},
+		{"a schema of another form", functions, `[{"type":"function","function":{"name":"f","parameters":{"properties":true}}}]`, 1},
+		{"anthropic", prompted, `[{"name": "f", "input_schema": {"type": "object"}}]`, 346 + 1},
+		{"gemini", budget.NoFraming, `[{"functionDeclarations": [{"name": "a b"}]}]`, 2},
 	} {
-		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).ToolSchemaTokens(c.format, c.tools)
+		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).Framed("f", c.framing).ToolSchemaTokens(c.tools)
 		if err != nil || got.Tokens != c.want || !got.Estimated {
 			t.Errorf("%s: %+v, %v, want %d", c.name, got, err, c.want)
 		}
 	}
 	for _, tools := range []string{``, `{}`, `[`, `[] []`, `"x"`, `[1]`} {
 		var wrong *budget.ToolsError
-		if got, err := budget.NewAccountant(words{}).ToolSchemaTokens("openai_chat", tools); !errors.As(err, &wrong) || got.Tokens != 0 {
+		if got, err := budget.NewAccountant(words{}).Framed("f", functions).ToolSchemaTokens(tools); !errors.As(err, &wrong) || got.Tokens != 0 {
 			t.Errorf("%s: %+v, %v", tools, got, err)
 		}
 	}
 }
 
 func FuzzToolSchemaTokens(f *testing.F) {
-	f.Add("openai_chat", weatherTool)
-	f.Add("openai_responses", `[{"type":"function","name":"f","parameters":{"properties":{"a":{"items":{"anyOf":[{}]}}}}}]`)
-	f.Add("anthropic", `[null, 1e400, "\ud800"]`)
-	f.Fuzz(func(t *testing.T, format, tools string) {
-		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).ToolSchemaTokens(format, tools)
+	f.Add(true, weatherTool)
+	f.Add(true, `[{"type":"function","name":"f","parameters":{"properties":{"a":{"items":{"anyOf":[{}]}}}}}]`)
+	f.Add(false, `[null, 1e400, "\ud800"]`)
+	f.Fuzz(func(t *testing.T, functions bool, tools string) {
+		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).Framed("f", budget.Framing{Functions: functions}).ToolSchemaTokens(tools)
 		if (err != nil) == got.Estimated || got.Tokens < 0 {
 			t.Errorf("%+v, %v", got, err)
 		}

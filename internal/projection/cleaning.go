@@ -52,18 +52,18 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 	}
 	whole = whole && c.smallest.Leave(i, read.leave(c.view, i, c.name, reason))
 	allowed := c.safety.of(i)
-	if whole && !allowed.whole {
+	if whole && !allowed.Whole {
 		c.safety.block(i)
 	}
 	switch {
-	case whole && allowed.whole:
+	case whole && allowed.Whole:
 		if c.edit.Leave(i, read.leave(c.view, i, c.name, reason)) {
 			c.dropped++
 		}
 	case !part && !whole:
 		c.small++
 	case !part:
-	case !allowed.results:
+	case !allowed.Results:
 		if smaller {
 			c.safety.block(i)
 		}

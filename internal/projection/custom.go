@@ -95,10 +95,10 @@ func (r *customRun) visit(i int) {
 	allowed := r.safety.of(i)
 	if verdict == expression.Drop && i != r.safety.loop {
 		switch {
-		case allowed.whole && (r.dropped[g.First] || r.leaves(i)):
+		case allowed.Whole && (r.dropped[g.First] || r.leaves(i)):
 			r.drop(i)
 			return
-		case !allowed.whole && r.leaves(i):
+		case !allowed.Whole && r.leaves(i):
 			r.safety.block(i) // a group that left may be sealed by a late part
 		}
 	}
@@ -106,7 +106,7 @@ func (r *customRun) visit(i int) {
 		verdict = expression.Stub // what its calls leave is as large as the group
 	}
 	for k := range g.Calls {
-		r.visitResult(i, &g.Calls[k], verdict, allowed.results)
+		r.visitResult(i, &g.Calls[k], verdict, allowed.Results)
 	}
 }
 

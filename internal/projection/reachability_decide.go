@@ -31,7 +31,7 @@ func (c *collection) decide(turns uint32) {
 				continue
 			}
 			h := &c.index.results[at]
-			if h.fate = c.fateOf(h); h.fate == unreferred && c.safety.alone(i).results && !h.sealed {
+			if h.fate = c.fateOf(h); h.fate == unreferred && c.safety.alone(i).Results && !h.sealed {
 				frees += c.view.Frees(i, c.pointer(i, h))
 			}
 		}
@@ -135,7 +135,7 @@ func (c *collection) group(i int, held *heldGroup, goes bool) {
 func (c *collection) redact(i int, h *heldResult) {
 	p := c.pointer(i, h)
 	switch {
-	case !c.safety.alone(i).results:
+	case !c.safety.alone(i).Results:
 		if c.view.Frees(i, p) > 0 {
 			c.safety.block(i)
 		}

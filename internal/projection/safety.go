@@ -11,28 +11,6 @@ import (
 // SafetyBlocked begins the reason of an Applied that signatures kept from doing more.
 const SafetyBlocked = "provider_safety_blocked"
 
-// allowed says what may be done to a group. Its assistant message never changes: what is
-// signed, and what stands beside it, goes out as it came.
-type allowed struct {
-	// whole lets the group leave, and results lets other texts stand in the place of
-	// what tools answered.
-	whole, results bool
-}
-
-// sealRules say for each provider what may be done to a group with sealed reasoning: in
-// the tool-use loop behind the newest user message, and in the turns before it.
-// docs/projections.md says where each rule comes from.
-var sealRules = [...]struct{ inLoop, before allowed }{
-	// The thinking of an open loop must come back; that of earlier turns is ignored.
-	provider.Anthropic: {inLoop: allowed{results: true}, before: allowed{whole: true, results: true}},
-	// Reasoning and the items behind it come together or not at all.
-	provider.OpenAI: {inLoop: allowed{whole: true, results: true}, before: allowed{whole: true, results: true}},
-	// Every call of the current turn must come back with its signature.
-	provider.Gemini: {inLoop: allowed{results: true}, before: allowed{whole: true, results: true}},
-	// Whoever it is may cover anything by the seal.
-	provider.Unknown: {before: allowed{whole: true}},
-}
-
 // safety knows what providers let be done to the groups of a view, and counts those that
 // they keep from what a policy would do.
 type safety struct {
@@ -51,38 +29,34 @@ type safety struct {
 func newSafety(v reduce.View, o Options) *safety {
 	s := &safety{view: v, ignore: o.IgnoreSignatures, loop: v.Loop(), last: -1}
 	for s.thought = s.loop + 1; s.thought < v.Len(); s.thought++ {
-		if g := v.Group(s.thought); g.Sealed && endsWithText(g.SealedBy()) {
+		if g := v.Group(s.thought); g.Sealed && g.SealedBy().Seals().TextEndsLoop {
 			break
 		}
 	}
 	return s
 }
 
-// endsWithText reports whether text of a user between two turns ends the loop for a
-// provider, so that what comes behind it would have to begin with reasoning of its own.
-func endsWithText(p provider.Provider) bool { return p == provider.Anthropic || p == provider.Unknown }
-
 // of says what may be done to group i where lines for its calls take its place.
-func (s *safety) of(i int) allowed {
+func (s *safety) of(i int) provider.Allowed {
 	a := s.alone(i)
 	if i > s.thought && !s.ignore && len(s.view.Group(i).Calls) > 0 {
-		a.whole = false
+		a.Whole = false
 	}
 	return a
 }
 
 // alone says what may be done to group i where nothing takes its place.
-func (s *safety) alone(i int) allowed {
+func (s *safety) alone(i int) provider.Allowed {
 	g := s.view.Group(i)
 	if !g.Sealed {
-		return allowed{whole: true, results: true}
+		return provider.Allowed{Whole: true, Results: true}
 	}
-	rules := sealRules[g.SealedBy()]
-	a := rules.before
+	rules := g.SealedBy().Seals()
+	a := rules.Before
 	if i > s.loop {
-		a = rules.inLoop
+		a = rules.InLoop
 	}
-	a.whole = a.whole || s.ignore
+	a.Whole = a.Whole || s.ignore
 	return a
 }
 

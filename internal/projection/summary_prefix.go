@@ -108,7 +108,7 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 		case v.Spared(i):
 		case v.Stands(i):
 			f.keep[g] = true
-		case !f.safety.alone(i).whole:
+		case !f.safety.alone(i).Whole:
 			f.keep[g] = true
 			f.safety.block(i)
 		default:

@@ -1,6 +1,9 @@
+// Package provider holds what is particular to those who make models and seal their
+// reasoning: how their models are named, and what a request may do with sealed reasoning.
 package provider
 
 import (
+	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -18,21 +21,55 @@ const (
 	Gemini
 )
 
-// String is the provider's name in lower case.
-func (p Provider) String() string {
-	switch p {
-	case Anthropic:
-		return "anthropic"
-	case OpenAI:
-		return "openai"
-	case Gemini:
-		return "gemini"
-	default:
-		return "unknown"
-	}
+// Allowed says what may be done to an assistant message with sealed reasoning and the
+// results of its calls. The message itself never changes: what is signed, and what is
+// beside it, goes out as it came.
+type Allowed struct {
+	// Whole lets all of it go, and Results lets other texts take the place of what tools
+	// answered.
+	Whole, Results bool
 }
 
-// Of tells who made a model by its name, in any case of letters and behind whatever path
+// Seals are a provider's rules for what it sealed. docs/projections.md says where each rule
+// comes from.
+type Seals struct {
+	// InLoop holds in the tool-use loop after the newest user message, and Before in the
+	// turns before it.
+	InLoop, Before Allowed
+	// OmitBefore lets a message before the loop go out without its reasoning.
+	OmitBefore bool
+	// TextEndsLoop is set where a user's text between two turns ends the loop, so that what
+	// comes after it has to begin with reasoning of its own.
+	TextEndsLoop bool
+}
+
+var providers = [...]struct {
+	name string
+	// words tell the provider in the name of a model.
+	words []string
+	seals Seals
+}{
+	// Whoever it is may cover anything by the seal.
+	Unknown: {name: "unknown", seals: Seals{Before: Allowed{Whole: true}, TextEndsLoop: true}},
+	// The thinking of an open loop must come back; that of earlier turns is ignored.
+	Anthropic: {"anthropic", []string{"claude", "anthropic"}, Seals{
+		InLoop: Allowed{Results: true}, Before: Allowed{Whole: true, Results: true}, OmitBefore: true, TextEndsLoop: true,
+	}},
+	// Reasoning and the items after it come together or not at all.
+	OpenAI: {"openai", []string{"openai", "gpt", "chatgpt", "codex"}, Seals{
+		InLoop: Allowed{Whole: true, Results: true}, Before: Allowed{Whole: true, Results: true},
+	}},
+	// Every call of the current turn must come back with its signature.
+	Gemini: {"gemini", []string{"gemini"}, Seals{InLoop: Allowed{Results: true}, Before: Allowed{Whole: true, Results: true}}},
+}
+
+// String is the provider's name in lower case.
+func (p Provider) String() string { return providers[p].name }
+
+// Seals are the rules for the reasoning that the provider sealed.
+func (p Provider) Seals() Seals { return providers[p].seals }
+
+// Of tells who made a model by its name, in any case of letters and after whatever path
 // a gateway or a cloud puts before it, such as "us.anthropic.claude-sonnet-4-v1:0" or
 // "openrouter/openai/o3". A name that tells of two, as that of a distilled model does,
 // is Unknown.
@@ -61,18 +98,15 @@ func separates(r rune) bool {
 // ofWord tells by a word of a model's name. The o-series of OpenAI begins a name: in
 // others it means something else, as in marco-o1.
 func ofWord(word string, first bool) Provider {
-	switch {
-	case word == "claude", word == "anthropic":
-		return Anthropic
-	case word == "gemini":
-		return Gemini
-	case word == "openai", word == "gpt", word == "chatgpt", word == "codex":
+	if first && len(word) == 2 && word[0] == 'o' && word[1] >= '1' && word[1] <= '9' {
 		return OpenAI
-	case first && len(word) == 2 && word[0] == 'o' && word[1] >= '1' && word[1] <= '9':
-		return OpenAI
-	default:
-		return Unknown
 	}
+	for p := range providers {
+		if slices.Contains(providers[p].words, word) {
+			return Provider(p)
+		}
+	}
+	return Unknown
 }
 
 // OfBlock tells who sealed a block of reasoning in a message of a model: the model's

@@ -84,9 +84,9 @@ func TestCountsAreKept(t *testing.T) {
 // TestCountsAreKeptAcrossFramings: what was counted without framing is not counted again
 // for a format.
 func TestCountsAreKeptAcrossFramings(t *testing.T) {
-	framed := gauge.Framed("anthropic")
+	framing := budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18}
+	framed := gauge.Framed("anthropic", framing)
 	conv := reduce.NewConversation(framed)
-	framing := framed.Framing()
 	conv.Append(eventlog.Event{
 		Seq: 1, Turn: 1, Tokens: eventlog.TokenCounts{Tokenizer: "quarter", Blocks: []uint32{100, 200}},
 		Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: "four"}, eventlog.ToolCall{CallID: "c", Name: "f"}}},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/provider"
 )
 
 // thinking leaves out reasoning that is old enough, as of the last batch. Sealed
@@ -32,7 +31,7 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 			continue
 		}
 		// The user's message that ends its loop may leave before a group that outlasts it.
-		if g.Sealed && (i >= loop || g.outlasts() || g.SealedBy() != provider.Anthropic) {
+		if g.Sealed && (i >= loop || g.outlasts() || !g.SealedBy().Seals().OmitBefore) {
 			sealed++
 			continue
 		}

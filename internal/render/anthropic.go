@@ -3,13 +3,21 @@ package render
 import (
 	"strings"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // anthropic is Anthropic's Messages API: the system line is the request's system
 // blocks, each other line one of its messages. The user and the assistant take turns.
-type anthropic struct{}
+var anthropic = Format{
+	Name: "anthropic", Fragments: anthropicFragments, Join: anthropicJoin, Check: rules.Anthropic,
+	// The tokens of the prompt for tools are the most that its page on tool use gives:
+	// those of a request that lets Claude 4 choose.
+	Framing:     budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},
+	Breakpoints: true,
+}
 
 const (
 	providerAnthropic    = "anthropic"
@@ -18,9 +26,7 @@ const (
 	anthropicOpening     = `{"type":"text","text":"` + openingText + `"}`
 )
 
-func (anthropic) Name() string { return NameAnthropic }
-
-func (anthropic) Fragments(m Message) []Fragment {
+func anthropicFragments(m Message) []Fragment {
 	c := &content{message: &m}
 	switch m.Role {
 	case eventlog.RoleSystem:
@@ -36,23 +42,23 @@ func (anthropic) Fragments(m Message) []Fragment {
 	}
 }
 
-func (f anthropic) Join(fragments []Fragment) []Encoded {
+func anthropicJoin(fragments []Fragment) []Encoded {
 	system, rest := turns(settled(fragments), anthropicOpening)
 	out := runs(system, func(string) (string, string) { return `{"system":[`, `]}` })
 	for i := range out {
 		out[i].System = true
 	}
 	if len(rest) > 0 {
-		rest[len(rest)-1] = f.last(rest[len(rest)-1])
+		rest[len(rest)-1] = anthropicLast(rest[len(rest)-1])
 	}
 	return append(out, runs(rest, func(speaker string) (string, string) {
 		return `{"role":"` + speaker + `","content":[`, `]}`
 	})...)
 }
 
-// last is how a fragment stands at the end of a request: an assistant's may not end in
+// anthropicLast is the fragment at the end of a request: an assistant's may not end in
 // whitespace there.
-func (f anthropic) last(fragment Fragment) Fragment {
+func anthropicLast(fragment Fragment) Fragment {
 	if fragment.Speaker != speakerAssistant {
 		return fragment
 	}

@@ -3,8 +3,20 @@ package render
 import (
 	"encoding/base64"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
+
+// NameContextd names contextd's own format.
+const NameContextd = ""
+
+// contextd is contextd's own format: each message by itself.
+var contextd = Format{
+	Name: NameContextd, Join: whole, Framing: budget.NoFraming,
+	Fragments: func(m Message) []Fragment {
+		return []Fragment{{Message: m, Speaker: m.Role.String(), JSON: AppendJSON(nil, m)}}
+	},
+}
 
 // AppendJSON appends the canonical bytes of a message in contextd's own format:
 // one JSON object without insignificant whitespace, members in the order of the

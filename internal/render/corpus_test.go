@@ -15,7 +15,6 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // corpusDir holds real sessions beside the repository; they are not part of it.
@@ -75,38 +74,38 @@ func TestCorpusRendersForProviders(t *testing.T) {
 		v := reduce.NewView(gauge, c.Groups())
 		stride := 7 * (1 + len(c.Groups())/(7*mostPrefixes))
 		for _, f := range providerFormats() {
-			if kinds[f.Name()] == nil {
-				kinds[f.Name()] = map[string]int{}
+			if kinds[f.Name] == nil {
+				kinds[f.Name] = map[string]int{}
 			}
 			var fragments []render.Fragment
 			for g := range c.Groups() {
 				for _, m := range render.GroupMessages(v, g) {
 					some := f.Fragments(m)
-					seals[f.Name()] += checkCarried(t, name, f, m, some)
+					seals[f.Name] += checkCarried(t, name, f, m, some)
 					fragments = append(fragments, some...)
 				}
 				if g%stride != stride-1 && g+1 != len(c.Groups()) {
 					continue
 				}
 				lines := linesOf(f.Join(fragments))
-				checked[f.Name()] += len(lines)
-				for i, violation := range rules.Check(f.Name(), lines) {
+				checked[f.Name] += len(lines)
+				for i, violation := range f.Check(lines) {
 					if i < 3 {
-						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name(), g, violation, lines[max(0, violation.Line)])
+						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name, g, violation, lines[max(0, violation.Line)])
 					}
 				}
 			}
 			for i := range fragments {
 				for _, x := range fragments[i].Conversions {
-					kinds[f.Name()][kindNames[x.Kind]]++
+					kinds[f.Name][kindNames[x.Kind]]++
 				}
 			}
 		}
 	})
 	for _, f := range providerFormats() {
-		t.Logf("%s: %d messages checked; %d seals carried; conversions: %v", f.Name(), checked[f.Name()], seals[f.Name()], kinds[f.Name()])
+		t.Logf("%s: %d messages checked; %d seals carried; conversions: %v", f.Name, checked[f.Name], seals[f.Name], kinds[f.Name])
 	}
-	if seals[render.NameAnthropic] == 0 {
+	if seals["anthropic"] == 0 {
 		t.Error("no reasoning of Anthropic's models came through with its seal")
 	}
 }
@@ -114,7 +113,7 @@ func TestCorpusRendersForProviders(t *testing.T) {
 // checkCarried holds that the arguments of calls stand in the fragments as they came,
 // but for whitespace, and that a provider's own seals do, where something follows them. It
 // returns how many of these there are.
-func checkCarried(t *testing.T, name string, f render.Format, m render.Message, fragments []render.Fragment) (seals int) {
+func checkCarried(t *testing.T, name string, f *render.Format, m render.Message, fragments []render.Fragment) (seals int) {
 	var all []byte
 	for i := range fragments {
 		all = append(all, fragments[i].JSON...)
@@ -124,15 +123,15 @@ func checkCarried(t *testing.T, name string, f render.Format, m render.Message, 
 		case eventlog.ToolCall:
 			var compact bytes.Buffer
 			if json.Compact(&compact, []byte(b.Arguments)) == nil && !bytes.Contains(all, compact.Bytes()) {
-				t.Errorf("%s, %s: arguments %.200s are not in %.400s", name, f.Name(), b.Arguments, all)
+				t.Errorf("%s, %s: arguments %.200s are not in %.400s", name, f.Name, b.Arguments, all)
 			}
 		case eventlog.Thinking:
-			if b.Signature == "" || provider.OfBlock(b, m.Model).String() != f.Name() || len(fragments) == 0 {
+			if b.Signature == "" || provider.OfBlock(b, m.Model).String() != f.Name || len(fragments) == 0 {
 				continue
 			}
 			if !bytes.Contains(all, []byte(b.Signature)) {
 				if !strings.Contains(fmt.Sprint(fragments[0].Conversions), "reasoning that nothing follows") {
-					t.Errorf("%s, %s: a seal is missing in %.400s", name, f.Name(), all)
+					t.Errorf("%s, %s: a seal is missing in %.400s", name, f.Name, all)
 				}
 				continue
 			}

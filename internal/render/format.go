@@ -1,23 +1,43 @@
+// Package render lays a reduced view out as messages and encodes them in a
+// provider's format. The bytes are the product: the encoders are small, written
+// out by hand, and give the same bytes for the same message on every machine.
 package render
 
-import "slices"
+import (
+	"slices"
 
-// Format is how a provider takes messages. What it makes of a message does not
-// depend on the messages around it; only Join puts messages together. A Format has
-// no state: its methods may be called from any goroutine.
-type Format interface {
-	// Name is what records and requests call the format.
-	Name() string
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/render/rules"
+)
+
+// Format is all that contextd knows of how a provider's API takes messages. What it makes
+// of a message does not depend on the messages around it; only Join puts messages
+// together. A Format has no state: its functions may be called from any goroutine.
+type Format struct {
+	// Name is what records and requests call the format: the name of its value in the
+	// API's enum in lower case, without FORMAT_; empty for contextd's own.
+	Name string
 	// Fragments are what one message becomes. Where nothing of it can be said, there is
 	// none, or one without JSON that tells why. The
 	// fragments may share the message's strings, and belong to the caller.
-	Fragments(m Message) []Fragment
+	Fragments func(m Message) []Fragment
 	// Join makes the provider's messages of the fragments of a whole context, in order.
 	// It does not change the fragments, and the result may share their bytes. The same
 	// fragments give the same messages, and so do fragments that others follow, but for
 	// the last message, which may take up what follows.
-	Join(fragments []Fragment) []Encoded
+	Join func(fragments []Fragment) []Encoded
+	// Framing is what the provider puts around messages, in tokens.
+	Framing budget.Framing
+	// Breakpoints is set where a request marks what the provider is to cache, and
+	// PromptCacheKey where it names the cache that it wants to hit.
+	Breakpoints, PromptCacheKey bool
+	// Check holds the lines of a context to the rules that the provider documents; nil for
+	// contextd's own.
+	Check func(lines [][]byte) []rules.Violation
 }
+
+// Gauge is the accountant that counts what the format puts around messages.
+func (f *Format) Gauge(a budget.Accountant) budget.Accountant { return a.Framed(f.Name, f.Framing) }
 
 // Fragment is one message, or a part of one, in a provider's format.
 type Fragment struct {
@@ -58,40 +78,20 @@ type Encoded struct {
 	Conversions []Conversion
 }
 
-// The formats.
-const (
-	NameContextd        = ""
-	NameAnthropic       = "anthropic"
-	NameOpenAIChat      = "openai_chat"
-	NameOpenAIResponses = "openai_responses"
-	NameGemini          = "gemini"
-)
-
 // Formats lists the formats, contextd's own first.
-func Formats() []Format {
-	return []Format{contextd{}, anthropic{}, openAIChat{}, openAIResponses{}, gemini{}}
+func Formats() []*Format {
+	return []*Format{&contextd, &anthropic, &openAIChat, &openAIResponses, &gemini}
 }
 
 // FormatNamed returns the format of a name.
-func FormatNamed(name string) (Format, bool) {
+func FormatNamed(name string) (*Format, bool) {
 	for _, f := range Formats() {
-		if f.Name() == name {
+		if f.Name == name {
 			return f, true
 		}
 	}
 	return nil, false
 }
-
-// contextd is contextd's own format: each message by itself.
-type contextd struct{}
-
-func (contextd) Name() string { return NameContextd }
-
-func (contextd) Fragments(m Message) []Fragment {
-	return []Fragment{{Message: m, Speaker: m.Role.String(), JSON: AppendJSON(nil, m)}}
-}
-
-func (contextd) Join(fragments []Fragment) []Encoded { return whole(fragments) }
 
 // whole makes one message of each fragment.
 func whole(fragments []Fragment) []Encoded {

@@ -3,12 +3,17 @@ package render
 import (
 	"strings"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // gemini is Google's generateContent: the system line is the request's system
 // instruction, each other line one of its contents. The user and the model take turns.
-type gemini struct{}
+var gemini = Format{
+	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Check: rules.Gemini,
+	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14},
+}
 
 const (
 	// providerGoogle names Google in blocks that are carried as they came.
@@ -18,9 +23,7 @@ const (
 	geminiOpening     = `{"text":"` + openingText + `"}`
 )
 
-func (gemini) Name() string { return NameGemini }
-
-func (gemini) Fragments(m Message) []Fragment {
+func geminiFragments(m Message) []Fragment {
 	c := &content{message: &m}
 	switch m.Role {
 	case eventlog.RoleSystem:
@@ -38,7 +41,7 @@ func (gemini) Fragments(m Message) []Fragment {
 	}
 }
 
-func (gemini) Join(fragments []Fragment) []Encoded {
+func geminiJoin(fragments []Fragment) []Encoded {
 	system, rest := turns(settled(fragments), geminiOpening)
 	out := runs(system, func(string) (string, string) { return `{"systemInstruction":{"parts":[`, `]}}` })
 	for i := range out {

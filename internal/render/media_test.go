@@ -62,16 +62,16 @@ func TestMediaThatIsNone(t *testing.T) {
 			json, conversions := of(block)
 			for _, carried := range []string{`:"image"`, `:"document"`, `"image_url":`, `:"input_image"`, `:"input_file"`, `"inlineData":`, `"data":`, `base64,`} {
 				if strings.Contains(json, carried) {
-					t.Errorf("%s, %s: %s is in\n%s", format.Name(), name, carried, json)
+					t.Errorf("%s, %s: %s is in\n%s", format.Name, name, carried, json)
 				}
 			}
 			if !strings.Contains(json, "ResolvePointer ctx:1.0") || !strings.Contains(json, "ResolvePointer ctx:3.0") || len(conversions) < 2 {
-				t.Errorf("%s, %s: no pointers, or not told: %v\n%s", format.Name(), name, conversions, json)
+				t.Errorf("%s, %s: no pointers, or not told: %v\n%s", format.Name, name, conversions, json)
 			}
 		}
-		own := map[string]string{"anthropic": "anthropic", "openai_chat": "openai", "openai_responses": "openai", "gemini": "google"}[format.Name()]
+		own := map[string]string{"anthropic": "anthropic", "openai_chat": "openai", "openai_responses": "openai", "gemini": "google"}[format.Name]
 		if json, _ := of(sound[own]); strings.Contains(json[:strings.IndexByte(json, '\n')], "ResolvePointer") {
-			t.Errorf("%s: what is sound is not carried:\n%s", format.Name(), json)
+			t.Errorf("%s: what is sound is not carried:\n%s", format.Name, json)
 		}
 	}
 }

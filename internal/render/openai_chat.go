@@ -4,10 +4,14 @@ import (
 	"encoding/base64"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
-type openAIChat struct{}
+var openAIChat = Format{
+	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming, Check: rules.OpenAIChat,
+	PromptCacheKey: true,
+}
 
 // The speakers of fragments that Join does not leave where they are.
 const (
@@ -17,9 +21,7 @@ const (
 	chatShown = "shown"
 )
 
-func (openAIChat) Name() string { return NameOpenAIChat }
-
-func (openAIChat) Fragments(m Message) []Fragment {
+func chatFragments(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		return chatAssistant(m)
@@ -185,9 +187,9 @@ func openAIArguments(arguments string) string {
 	return arguments
 }
 
-// Join puts the leading system messages together, and what results show behind the last
+// chatJoin puts the leading system messages together, and what results show behind the last
 // of the results that stand together, as nothing may come between a call and a result.
-func (openAIChat) Join(fragments []Fragment) []Encoded {
+func chatJoin(fragments []Fragment) []Encoded {
 	fragments = settled(fragments)
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {

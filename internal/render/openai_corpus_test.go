@@ -5,16 +5,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIFormats are the formats of OpenAI's two APIs.
-func openAIFormats(t testing.TB) []render.Format {
-	var out []render.Format
-	for _, name := range []string{render.NameOpenAIChat, render.NameOpenAIResponses} {
+func openAIFormats(t testing.TB) []*render.Format {
+	var out []*render.Format
+	for _, name := range []string{"openai_chat", "openai_responses"} {
 		f, ok := render.FormatNamed(name)
 		if !ok {
 			t.Fatalf("no format %q", name)
@@ -33,8 +31,8 @@ func TestCorpusRendersForOpenAI(t *testing.T) {
 		v := reduce.NewView(gauge, c.Groups())
 		stride := 7 * (1 + len(c.Groups())/(7*mostPrefixes))
 		for _, f := range openAIFormats(t) {
-			if conversions[f.Name()] == nil {
-				conversions[f.Name()] = map[string]int{}
+			if conversions[f.Name] == nil {
+				conversions[f.Name] = map[string]int{}
 			}
 			var fragments []render.Fragment
 			var before []render.Encoded
@@ -50,22 +48,22 @@ func TestCorpusRendersForOpenAI(t *testing.T) {
 				checkPrefix(t, before, messages)
 				before = messages
 				lines := linesOf(messages)
-				checked[f.Name()] += len(lines)
-				for i, violation := range rules.Check(f.Name(), lines) {
+				checked[f.Name] += len(lines)
+				for i, violation := range f.Check(lines) {
 					if i < 3 {
-						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name(), g, violation, lines[max(0, violation.Line)])
+						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name, g, violation, lines[max(0, violation.Line)])
 					}
 				}
 			}
 			for i := range fragments {
 				for _, x := range fragments[i].Conversions {
-					conversions[f.Name()][conversionNames[x.Kind]]++
+					conversions[f.Name][conversionNames[x.Kind]]++
 				}
 			}
 		}
 	})
 	for _, f := range openAIFormats(t) {
-		t.Logf("%s: %d messages checked in %d prefixes; conversions: %v", f.Name(), checked[f.Name()], prefixes/2, conversions[f.Name()])
+		t.Logf("%s: %d messages checked in %d prefixes; conversions: %v", f.Name, checked[f.Name], prefixes/2, conversions[f.Name])
 	}
 }
 
@@ -77,15 +75,6 @@ func checkPrefix(t rapid.TB, before, messages []render.Encoded) {
 		if i >= len(messages) || string(before[i].JSON) != string(messages[i].JSON) {
 			t.Errorf("message %d of %d changed as the context grew", i, len(before))
 			return
-		}
-	}
-}
-
-// TestFormatsAreFramed: no format is counted as another.
-func TestFormatsAreFramed(t *testing.T) {
-	for _, f := range render.Formats() {
-		if _, ok := budget.FramingOf(f.Name()); !ok {
-			t.Errorf("nothing is known of what %q puts around messages", f.Name())
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 var (
@@ -123,20 +122,20 @@ func TestOpenAIFormatsKeepTheRules(t *testing.T) {
 		messages := drawTalk(t)
 		for _, f := range formats {
 			got := rendered(f, messages)
-			for _, violation := range rules.Check(f.Name(), linesOf(got)) {
-				t.Errorf("%s: %v\n%s", f.Name(), violation, goldenLines(got))
+			for _, violation := range f.Check(linesOf(got)) {
+				t.Errorf("%s: %v\n%s", f.Name, violation, goldenLines(got))
 			}
 			if again := rendered(f, messages); goldenLines(again) != goldenLines(got) {
-				t.Errorf("%s: other bytes for the same messages", f.Name())
+				t.Errorf("%s: other bytes for the same messages", f.Name)
 			}
 			var tokens uint64
 			for _, m := range got {
 				tokens += m.Tokens
 			}
 			if tokens > 7*uint64(len(messages)) {
-				t.Errorf("%s: %d tokens of %d messages with 7 each", f.Name(), tokens, len(messages))
+				t.Errorf("%s: %d tokens of %d messages with 7 each", f.Name, tokens, len(messages))
 			}
-			checkResultsAnswered(t, f.Name(), messages, got)
+			checkResultsAnswered(t, f.Name, messages, got)
 			cut := rapid.IntRange(0, len(messages)).Draw(t, "cut")
 			for cut > 0 && cut < len(messages) && messages[cut].Role == eventlog.RoleTool {
 				cut++ // a group is there as a whole
@@ -198,7 +197,7 @@ func FuzzOpenAIArguments(f *testing.F) {
 				got = line.ToolCalls[0].Function.Arguments
 			}
 			if got != want {
-				t.Errorf("%s: %q became %q", f.Name(), arguments, got)
+				t.Errorf("%s: %q became %q", f.Name, arguments, got)
 			}
 		}
 	})
@@ -222,8 +221,8 @@ func FuzzOpenAINative(f *testing.F) {
 		)
 		for _, f := range formats {
 			got := rendered(f, messages)
-			for _, violation := range rules.Check(f.Name(), linesOf(got)) {
-				t.Errorf("%s: %v\n%s", f.Name(), violation, goldenLines(got))
+			for _, violation := range f.Check(linesOf(got)) {
+				t.Errorf("%s: %v\n%s", f.Name, violation, goldenLines(got))
 			}
 		}
 	})
@@ -231,7 +230,7 @@ func FuzzOpenAINative(f *testing.F) {
 
 func BenchmarkOpenAIFragments(b *testing.B) {
 	for _, f := range openAIFormats(b) {
-		b.Run(f.Name(), func(b *testing.B) {
+		b.Run(f.Name, func(b *testing.B) {
 			messages := openAITalk(
 				modelSaid("gpt-5", eventlog.Thinking{EncryptedContent: strings.Repeat("g", 800)}, text("I look."), makes("c1", "read", `{"path":"internal/render/format.go"}`)),
 				answers("c1", text(strings.Repeat("line of a file\n", 300))),

@@ -4,14 +4,16 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
-type openAIResponses struct{}
+var openAIResponses = Format{
+	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming, Check: rules.OpenAIResponses,
+	PromptCacheKey: true,
+}
 
-func (openAIResponses) Name() string { return NameOpenAIResponses }
-
-func (openAIResponses) Fragments(m Message) []Fragment {
+func responsesFragments(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		return once((&responsesTurn{message: m, loose: looseReasoning(m)}).fragments())
@@ -34,9 +36,9 @@ func (openAIResponses) Fragments(m Message) []Fragment {
 	return once(append(out, responsesMessage(m, p, "user")...))
 }
 
-// Join leaves the items as they are but for the leading system messages, which make one,
+// responsesJoin leaves the items as they are but for the leading system messages, which make one,
 // and for items whose id an earlier one has, which the provider refuses.
-func (openAIResponses) Join(fragments []Fragment) []Encoded {
+func responsesJoin(fragments []Fragment) []Encoded {
 	fragments = settled(fragments)
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {

@@ -9,7 +9,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAITalk is a conversation of one message after the other, whose blocks have places in the
@@ -118,7 +117,7 @@ var openAITalks = []struct {
 }
 
 // rendered renders messages and puts them together.
-func rendered(f render.Format, messages []render.Message) []render.Encoded {
+func rendered(f *render.Format, messages []render.Message) []render.Encoded {
 	var fragments []render.Fragment
 	for _, m := range messages {
 		fragments = append(fragments, f.Fragments(m)...)
@@ -152,11 +151,11 @@ func TestOpenAIGolden(t *testing.T) {
 		for _, c := range openAITalks {
 			messages := rendered(f, c.messages)
 			fmt.Fprintf(&out, "# %s\n%s\n", c.name, goldenLines(messages))
-			for _, violation := range rules.Check(f.Name(), linesOf(messages)) {
-				t.Errorf("%s, %s: %v", f.Name(), c.name, violation)
+			for _, violation := range f.Check(linesOf(messages)) {
+				t.Errorf("%s, %s: %v", f.Name, c.name, violation)
 			}
 		}
-		path := filepath.Join("testdata", f.Name()+".golden")
+		path := filepath.Join("testdata", f.Name+".golden")
 		if *rewrite {
 			if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ func BenchmarkProviders(b *testing.B) {
 		messages = append(messages, by(claude, text("I look."), run(id, `{"command": "make", "timeout": 60.0}`)), result(id, "bash", text(strings.Repeat("a line\n", 585))))
 	}
 	for _, f := range providerFormats() {
-		b.Run(f.Name(), func(b *testing.B) {
+		b.Run(f.Name, func(b *testing.B) {
 			var fragments []render.Fragment
 			for _, m := range messages {
 				fragments = append(fragments, f.Fragments(m)...)

@@ -8,7 +8,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 const (
@@ -170,7 +169,7 @@ var kindNames = map[render.ConversionKind]string{
 
 // transcriptOf is what conversations become in a format: each message's line, and what
 // was converted in it.
-func transcriptOf(t *testing.T, f render.Format) string {
+func transcriptOf(t *testing.T, f *render.Format) string {
 	var out strings.Builder
 	for _, c := range conversations {
 		fmt.Fprintf(&out, "# %s\n", c.name)
@@ -184,7 +183,7 @@ func transcriptOf(t *testing.T, f render.Format) string {
 				fmt.Fprintf(&out, "! %d.%d %s: %s\n", x.Seq, x.Block, kindNames[x.Kind], x.What)
 			}
 		}
-		for _, v := range rules.Check(f.Name(), linesOf(messages)) {
+		for _, v := range f.Check(linesOf(messages)) {
 			t.Errorf("%s: %v", c.name, v)
 		}
 	}
@@ -193,8 +192,8 @@ func transcriptOf(t *testing.T, f render.Format) string {
 
 func TestProviderGoldens(t *testing.T) {
 	for _, f := range providerFormats() {
-		t.Run(f.Name(), func(t *testing.T) {
-			golden := "testdata/" + f.Name() + ".golden"
+		t.Run(f.Name, func(t *testing.T) {
+			golden := "testdata/" + f.Name + ".golden"
 			got := transcriptOf(t, f)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {

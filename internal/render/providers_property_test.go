@@ -14,7 +14,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 var (
@@ -129,19 +128,19 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 			for _, g := range groups {
 				messages = append(messages, g...)
 				got := joined(f, messages)
-				for _, v := range rules.Check(f.Name(), linesOf(got)) {
-					t.Fatalf("%s: %v\n%s", f.Name(), v, bytes.Join(linesOf(got), []byte("\n")))
+				for _, v := range f.Check(linesOf(got)) {
+					t.Fatalf("%s: %v\n%s", f.Name, v, bytes.Join(linesOf(got), []byte("\n")))
 				}
 				for i := 0; i+1 < len(before); i++ {
 					if i >= len(got) || !bytes.Equal(before[i].JSON, got[i].JSON) {
-						t.Fatalf("%s: message %d of %d changed as the context grew", f.Name(), i, len(before))
+						t.Fatalf("%s: message %d of %d changed as the context grew", f.Name, i, len(before))
 					}
 				}
 				before = got
 			}
 			again := joined(f, messages)
 			if !bytes.Equal(bytes.Join(linesOf(again), nil), bytes.Join(linesOf(before), nil)) {
-				t.Fatalf("%s: other bytes for the same messages", f.Name())
+				t.Fatalf("%s: other bytes for the same messages", f.Name)
 			}
 			checkAccounts(t, f, messages, before)
 			checkSeals(t, f, messages, before)
@@ -151,7 +150,7 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 
 // checkAccounts: each message's tokens, blocks and events are counted once, but for
 // those of messages of which nothing is said; what was converted is told even of them.
-func checkAccounts(t *rapid.T, f render.Format, messages []render.Message, got []render.Encoded) {
+func checkAccounts(t *rapid.T, f *render.Format, messages []render.Message, got []render.Encoded) {
 	var tokens uint64
 	var seqs, want []eventlog.Seq
 	told := map[render.Conversion]bool{}
@@ -169,7 +168,7 @@ func checkAccounts(t *rapid.T, f render.Format, messages []render.Message, got [
 		for _, fragment := range fragments {
 			for _, c := range fragment.Conversions {
 				if len(got) > 0 && !told[c] {
-					t.Fatalf("%s: nobody tells of %+v", f.Name(), c)
+					t.Fatalf("%s: nobody tells of %+v", f.Name, c)
 				}
 			}
 		}
@@ -179,15 +178,15 @@ func checkAccounts(t *rapid.T, f render.Format, messages []render.Message, got [
 		seqs = append(seqs, m.Seqs...)
 	}
 	if tokens != 0 || fmt.Sprint(seqs) != fmt.Sprint(want) {
-		t.Fatalf("%s: %d tokens are missing; events %v instead of %v", f.Name(), int64(tokens), seqs, want)
+		t.Fatalf("%s: %d tokens are missing; events %v instead of %v", f.Name, int64(tokens), seqs, want)
 	}
 }
 
 // checkSeals: a seal of the provider's own goes out as it is, with something behind it,
 // and no other does.
-func checkSeals(t *rapid.T, f render.Format, messages []render.Message, got []render.Encoded) {
+func checkSeals(t *rapid.T, f *render.Format, messages []render.Message, got []render.Encoded) {
 	all := string(bytes.Join(linesOf(got), nil))
-	mine := map[string]string{render.NameAnthropic: "claude-opus-4", render.NameGemini: "gemini-3-pro"}[f.Name()]
+	mine := map[string]string{"anthropic": "claude-opus-4", "gemini": "gemini-3-pro"}[f.Name]
 	for _, m := range messages {
 		for i, b := range m.Blocks {
 			thinking, ok := b.(eventlog.Thinking)
@@ -197,9 +196,9 @@ func checkSeals(t *rapid.T, f render.Format, messages []render.Message, got []re
 			if _, follows := m.Blocks[i+1].(eventlog.ToolCall); !follows {
 				continue
 			}
-			seal := map[string]string{render.NameAnthropic: `"thinking":"signed","signature":"c2ln"`, render.NameGemini: `"thoughtSignature":"c2ln"`}[f.Name()]
+			seal := map[string]string{"anthropic": `"thinking":"signed","signature":"c2ln"`, "gemini": `"thoughtSignature":"c2ln"`}[f.Name]
 			if !strings.Contains(all, seal) {
-				t.Fatalf("%s: a seal is missing: %s", f.Name(), all)
+				t.Fatalf("%s: a seal is missing: %s", f.Name, all)
 			}
 		}
 	}
@@ -214,28 +213,28 @@ func TestToolNamesStayApart(t *testing.T) {
 			for _, name := range names {
 				got := f.Fragments(by("", eventlog.ToolCall{CallID: "c", Name: name}))[0]
 				if utf8.ValidString(name) && bytes.Contains(got.JSON, []byte(`"name":"`+name+`"`)) != (len(got.Conversions) == 0) {
-					t.Fatalf("%s: %q became %s without a word", f.Name(), name, got.JSON)
+					t.Fatalf("%s: %q became %s without a word", f.Name, name, got.JSON)
 				}
 				seen = append(seen, got.JSON)
 			}
 			if bytes.Equal(seen[0], seen[1]) {
-				t.Fatalf("%s: %q and %q are one: %s", f.Name(), names[0], names[1], seen[0])
+				t.Fatalf("%s: %q and %q are one: %s", f.Name, names[0], names[1], seen[0])
 			}
 		}
 	})
 }
 
 // argumentsIn are the arguments of the one call in what an assistant said.
-func argumentsIn(t testing.TB, f render.Format, arguments string) string {
+func argumentsIn(t testing.TB, f *render.Format, arguments string) string {
 	json := string(f.Fragments(by("", run("c", arguments)))[0].JSON)
 	head, tail := `{"type":"tool_use","id":"c","name":"bash","input":`, `}`
-	if f.Name() == render.NameGemini {
+	if f.Name == "gemini" {
 		head, tail = `{"functionCall":{"id":"c","name":"bash","args":`, `},"thoughtSignature":"skip_thought_signature_validator"}`
 	}
 	json, begins := strings.CutPrefix(json, head)
 	json, ends := strings.CutSuffix(json, tail)
 	if !begins || !ends {
-		t.Fatalf("%s: no call: %s", f.Name(), json)
+		t.Fatalf("%s: no call: %s", f.Name, json)
 	}
 	return json
 }
@@ -252,7 +251,7 @@ func FuzzProviderArguments(f *testing.F) {
 		for _, format := range providerFormats() {
 			got := argumentsIn(t, format, arguments)
 			if !json.Valid([]byte(got)) || !utf8.ValidString(got) {
-				t.Fatalf("%s: no JSON: %s", format.Name(), got)
+				t.Fatalf("%s: no JSON: %s", format.Name, got)
 			}
 			var text struct {
 				Text *string `json:"raw_arguments"`
@@ -261,13 +260,13 @@ func FuzzProviderArguments(f *testing.F) {
 			switch {
 			case arguments == "":
 				if got != `{}` {
-					t.Errorf("%s: nothing became %s", format.Name(), got)
+					t.Errorf("%s: nothing became %s", format.Name, got)
 				}
 			case valid && compact.Bytes()[0] == '{' && got == compact.String():
 			case valid && compact.Bytes()[0] == '{' && strings.Count(arguments, "[")+strings.Count(arguments, "{") <= 9000:
-				t.Errorf("%s: %q became %s", format.Name(), arguments, got)
+				t.Errorf("%s: %q became %s", format.Name, arguments, got)
 			case text.Text == nil || *text.Text != string([]rune(arguments)):
-				t.Errorf("%s: %q became %s", format.Name(), arguments, got)
+				t.Errorf("%s: %q became %s", format.Name, arguments, got)
 			}
 		}
 	})
@@ -287,7 +286,7 @@ func TestAnyBlocks(t *testing.T) {
 		for _, f := range providerFormats() {
 			for _, m := range joined(f, messages) {
 				if !json.Valid(m.JSON) || !utf8.Valid(m.JSON) || bytes.ContainsAny(m.JSON, "\n\r") {
-					t.Fatalf("%s: no JSON on one line: %q", f.Name(), m.JSON)
+					t.Fatalf("%s: no JSON on one line: %q", f.Name, m.JSON)
 				}
 			}
 		}
@@ -301,7 +300,7 @@ func TestMediaSurvives(t *testing.T) {
 		for _, f := range providerFormats() {
 			got := f.Fragments(user(eventlog.Media{MIMEType: "image/png", Data: data}))[0].JSON
 			if !bytes.Contains(got, []byte(`"data":"`+base64.StdEncoding.EncodeToString([]byte(data))+`"`)) {
-				t.Fatalf("%s: %s", f.Name(), got)
+				t.Fatalf("%s: %s", f.Name, got)
 			}
 		}
 	})

@@ -5,9 +5,9 @@ import (
 )
 
 // providerFormats are the formats of Anthropic and Google.
-func providerFormats() []render.Format {
-	var out []render.Format
-	for _, name := range []string{render.NameAnthropic, render.NameGemini} {
+func providerFormats() []*render.Format {
+	var out []*render.Format
+	for _, name := range []string{"anthropic", "gemini"} {
 		f, ok := render.FormatNamed(name)
 		if !ok {
 			panic("no format " + name)
@@ -26,7 +26,7 @@ func linesOf(messages []render.Encoded) [][]byte {
 }
 
 // joined renders messages and puts them together.
-func joined(f render.Format, messages []render.Message) []render.Encoded {
+func joined(f *render.Format, messages []render.Message) []render.Encoded {
 	var fragments []render.Fragment
 	for _, m := range messages {
 		fragments = append(fragments, f.Fragments(m)...)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -97,7 +98,7 @@ func (p *printer) print(format, source string, message []byte) error {
 // shape.
 func (p *printer) goldens(folder string) error {
 	for _, f := range providerFormats() {
-		path := filepath.Join(folder, f.Name()+".golden")
+		path := filepath.Join(folder, f.Name+".golden")
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -107,7 +108,7 @@ func (p *printer) goldens(folder string) error {
 			if !strings.HasPrefix(text, "{") {
 				continue // a title or a conversion
 			}
-			if err := p.print(f.Name(), path, []byte(text)); err != nil {
+			if err := p.print(f.Name, path, []byte(text)); err != nil {
 				return err
 			}
 		}
@@ -116,14 +117,8 @@ func (p *printer) goldens(folder string) error {
 }
 
 // providerFormats are those that an SDK has types for.
-func providerFormats() []render.Format {
-	var out []render.Format
-	for _, f := range render.Formats() {
-		if f.Name() != render.NameContextd {
-			out = append(out, f)
-		}
-	}
-	return out
+func providerFormats() []*render.Format {
+	return slices.DeleteFunc(render.Formats(), func(f *render.Format) bool { return f.Name == render.NameContextd })
 }
 
 // file renders the sessions of a transcript; a file that is none is passed over.
@@ -159,7 +154,7 @@ func (p *printer) file(path string) error {
 }
 
 // session renders a session as it grows.
-func (p *printer) session(f render.Format, path string, conv *reduce.Conversation) error {
+func (p *printer) session(f *render.Format, path string, conv *reduce.Conversation) error {
 	v := reduce.NewView(conv.Gauge(), conv.Groups())
 	var fragments []render.Fragment
 	done := 0
@@ -172,7 +167,7 @@ func (p *printer) session(f render.Format, path string, conv *reduce.Conversatio
 		}
 		messages := f.Join(fragments)
 		for i := done; i < len(messages); i++ {
-			if err := p.print(f.Name(), path, messages[i].JSON); err != nil {
+			if err := p.print(f.Name, path, messages[i].JSON); err != nil {
 				return err
 			}
 		}

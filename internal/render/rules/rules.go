@@ -18,25 +18,24 @@ type Violation struct {
 
 func (v Violation) String() string { return fmt.Sprintf("line %d: %s: %s", v.Line, v.Rule, v.What) }
 
-// checkers are the formats that have rules.
-var checkers = map[string]func(*report, [][]byte){
-	"anthropic":        checkAnthropic,
-	"gemini":           checkGemini,
-	"openai_chat":      checkChat,
-	"openai_responses": checkResponses,
-}
+// The functions below hold the lines of a context to the rules of a format. The lines are
+// the messages in order, the system line first if there is one. They return what they
+// found, of the context as a whole and then by line; nothing if the context is valid.
 
-// Check holds the lines of a context in a provider's format to the provider's rules.
-// The lines are the messages in order, the system line first if there is one. It
-// returns what it found, of the context as a whole and then by line; nothing if the
-// context is valid. A format without rules is a violation.
-func Check(format string, lines [][]byte) []Violation {
+// Anthropic holds lines to the rules of Anthropic's Messages API.
+func Anthropic(lines [][]byte) []Violation { return checked(lines, checkAnthropic) }
+
+// Gemini holds lines to the rules of Google's generateContent.
+func Gemini(lines [][]byte) []Violation { return checked(lines, checkGemini) }
+
+// OpenAIChat holds lines to the rules of OpenAI's Chat Completions.
+func OpenAIChat(lines [][]byte) []Violation { return checked(lines, checkChat) }
+
+// OpenAIResponses holds lines to the rules of OpenAI's Responses.
+func OpenAIResponses(lines [][]byte) []Violation { return checked(lines, checkResponses) }
+
+func checked(lines [][]byte, check func(*report, [][]byte)) []Violation {
 	r := &report{}
-	check, ok := checkers[format]
-	if !ok {
-		r.add(-1, "format", "no rules for the format %q", format)
-		return r.found
-	}
 	for i, line := range lines {
 		r.canonical(i, line)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/contextd/contextd/internal/render/rules"
+	"github.com/contextd/contextd/internal/render"
 )
 
 // Each case of testdata/*.txt is a context, after a line "# what it shows" and before a
@@ -44,6 +44,17 @@ func readCases(t *testing.T, file string) []ruleCase {
 	return all
 }
 
+// formatOf is the format that a file of cases is named after.
+func formatOf(t *testing.T, file string) *render.Format {
+	t.Helper()
+	name, _, _ := strings.Cut(filepath.Base(file), ".")
+	f, ok := render.FormatNamed(name)
+	if !ok || f.Check == nil {
+		t.Fatalf("%s: no rules for %q", file, name)
+	}
+	return f
+}
+
 // TestRules shows for every rule a context that breaks it, and nothing else.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -51,10 +62,10 @@ func TestRules(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, file := range files {
-		format, _, _ := strings.Cut(filepath.Base(file), ".")
+		check := formatOf(t, file).Check
 		for _, c := range readCases(t, file) {
 			t.Run(c.file+"/"+c.name, func(t *testing.T) {
-				found := rules.Check(format, c.lines)
+				found := check(c.lines)
 				var broken []string
 				for _, v := range found {
 					if !strings.Contains(" "+strings.Join(broken, " ")+" ", " "+v.Rule+" ") {
@@ -80,9 +91,10 @@ func TestEveryRuleIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := map[string]bool{"size": true, "format": true} // TestLimits, TestUnknownFormat
+	elsewhere := map[string]bool{"size": true} // TestLimits
 	added := regexp.MustCompile(`\.add\([^"]*"([a-z ]+)"`)
-	for _, format := range []string{"anthropic", "gemini", "openai_chat", "openai_responses"} {
+	for _, f := range render.Formats()[1:] {
+		format := f.Name
 		shown := map[string]bool{}
 		for _, c := range readCases(t, "testdata/"+format+".txt") {
 			for _, rule := range strings.Fields(strings.NewReplacer(
@@ -109,7 +121,7 @@ func TestEveryRuleIsShown(t *testing.T) {
 				if !shown[rule] && !elsewhere[rule] {
 					t.Errorf("%s: no context breaks %q", file, rule)
 				}
-				if rule != "format" && !bytes.Contains(doc, []byte("//\t"+rule+" ")) {
+				if !bytes.Contains(doc, []byte("//\t"+rule+" ")) {
 					t.Errorf("%s: %q is not documented", file, rule)
 				}
 			}
@@ -117,18 +129,11 @@ func TestEveryRuleIsShown(t *testing.T) {
 	}
 }
 
-func TestUnknownFormat(t *testing.T) {
-	found := rules.Check("telegram", [][]byte{[]byte(`{}`)})
-	if len(found) != 1 || found[0].Rule != "format" || found[0].Line != -1 {
-		t.Errorf("%v", found)
-	}
-}
-
 // TestNoLines: a context without lines breaks nothing.
 func TestNoLines(t *testing.T) {
-	for _, format := range []string{"anthropic", "gemini", "openai_chat", "openai_responses"} {
-		if found := rules.Check(format, nil); len(found) != 0 {
-			t.Errorf("%s: %v", format, found)
+	for _, f := range render.Formats()[1:] {
+		if found := f.Check(nil); len(found) != 0 {
+			t.Errorf("%s: %v", f.Name, found)
 		}
 	}
 }
@@ -155,7 +160,7 @@ func TestLimits(t *testing.T) {
 		{"inline", "gemini", inline(1 << 20), false},
 		{"too much inline", "gemini", inline(20 << 20), true},
 	} {
-		found := rules.Check(c.format, [][]byte{c.line})
+		found := formatOf(t, c.format).Check([][]byte{c.line})
 		if (len(found) == 1 && found[0].Rule == "size") != c.broken || !c.broken && len(found) > 0 {
 			t.Errorf("%s: %v", c.name, found)
 		}
@@ -179,8 +184,8 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bytes.Split(data, []byte("\n"))
-		for _, format := range []string{"anthropic", "gemini"} {
-			for _, v := range rules.Check(format, lines) {
+		for _, f := range render.Formats()[1:] {
+			for _, v := range f.Check(lines) {
 				if v.Line >= len(lines) || v.Line < -1 || v.Rule == "" || v.What == "" {
 					t.Errorf("%+v", v)
 				}

@@ -14,7 +14,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -55,9 +54,8 @@ func FuzzArgumentsInEveryFormat(f *testing.F) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			lines := (&held{got.messages}).lines()
-			short := strings.ToLower(strings.TrimPrefix(name, "FORMAT_"))
-			if format != contextdv1.Format_FORMAT_UNSPECIFIED {
-				for _, violation := range rules.Check(short, lines) {
+			if check := formatOf(t, format).Check; check != nil {
+				for _, violation := range check(lines) {
 					t.Errorf("%s: %v", name, violation)
 				}
 			}

@@ -51,7 +51,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return s.engine.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),
 			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
-			Budget:         s.spec(session, req.GetBudget(), injections, format),
+			Budget:         s.spec(session, req.GetBudget(), injections, format.Name),
 			Policy:         policy,
 			Injections:     injections,
 			Have:           wire.HaveToDomain(req.GetHave()),
@@ -131,7 +131,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	defer held.Release()
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
-			Budget:     s.spec(settings{}, req.GetBudget(), injections, format),
+			Budget:     s.spec(settings{}, req.GetBudget(), injections, format.Name),
 			Policy:     policy,
 			Injections: injections,
 			Preview:    true,

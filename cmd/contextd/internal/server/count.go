@@ -33,7 +33,7 @@ func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensReq
 	if err != nil {
 		return nil, err
 	}
-	gauge = gauge.Framed(format)
+	gauge = format.Gauge(gauge)
 	body := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: req.GetText()}}}
 	overhead := uint64(0)
 	if req.GetMessage() != nil {
@@ -48,7 +48,7 @@ func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensReq
 	}
 	tools := budget.Count{}
 	if len(req.GetToolsJson()) > 0 {
-		if tools, err = gauge.ToolSchemaTokens(format, string(req.GetToolsJson())); err != nil {
+		if tools, err = gauge.ToolSchemaTokens(string(req.GetToolsJson())); err != nil {
 			var wrong *budget.ToolsError
 			if errors.As(err, &wrong) {
 				err = &eventlog.InvalidError{Field: "tools_json", Reason: wrong.Reason}

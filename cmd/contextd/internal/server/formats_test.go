@@ -8,24 +8,28 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
-	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// providerFormats are the formats of the API but contextd's own, by the names of the
-// rules that hold for them.
-var providerFormats = map[contextdv1.Format]string{
-	contextdv1.Format_FORMAT_ANTHROPIC:        render.NameAnthropic,
-	contextdv1.Format_FORMAT_OPENAI_CHAT:      render.NameOpenAIChat,
-	contextdv1.Format_FORMAT_OPENAI_RESPONSES: render.NameOpenAIResponses,
-	contextdv1.Format_FORMAT_GEMINI:           render.NameGemini,
+// formatOf is the format of an enum's value.
+func formatOf(t *testing.T, value contextdv1.Format) *render.Format {
+	t.Helper()
+	f, err := wire.FormatToDomain(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
-func eachFormat(t *testing.T, test func(t *testing.T, format contextdv1.Format, name string)) {
-	for format, name := range providerFormats {
-		t.Run(name, func(t *testing.T) { test(t, format, name) })
+// eachFormat runs a test in every format but contextd's own.
+func eachFormat(t *testing.T, test func(t *testing.T, format contextdv1.Format)) {
+	for number, name := range contextdv1.Format_name {
+		if format := contextdv1.Format(number); format != contextdv1.Format_FORMAT_UNSPECIFIED {
+			t.Run(name, func(t *testing.T) { test(t, format) })
+		}
 	}
 }
 
@@ -55,7 +59,7 @@ func (h *held) lines() (lines [][]byte) {
 // A client that asks for what it lacks, turn by turn, holds what one that asks for
 // everything gets, with injections and reminders, across cuts, in every format.
 func TestDeltaInEveryFormat(t *testing.T) {
-	eachFormat(t, func(t *testing.T, format contextdv1.Format, name string) {
+	eachFormat(t, func(t *testing.T, format contextdv1.Format) {
 		eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 			a := serve(t, open(t))
 			var client held
@@ -95,7 +99,7 @@ func TestDeltaInEveryFormat(t *testing.T) {
 				if full.header.GetContextHash() != got.header.GetContextHash() || full.header.GetPrefixHash() != got.header.GetPrefixHash() {
 					t.Fatalf("event %d: the same request without have gives another context", i)
 				}
-				for _, violation := range rules.Check(name, client.lines()) {
+				for _, violation := range formatOf(t, format).Check(client.lines()) {
 					t.Errorf("event %d: %v", i, violation)
 				}
 				replay, err := a.ReplayProjection(t.Context(), &contextdv1.ReplayProjectionRequest{SessionId: "s", ProjectionId: got.header.GetProjectionId()})
@@ -222,7 +226,7 @@ func TestPromptCacheKey(t *testing.T) {
 // A runtime that takes a call's id from a provider's messages may answer it by that.
 func TestResultForRenderedCallID(t *testing.T) {
 	const odd = "functions.read_file:0 {a call's id}"
-	eachFormat(t, func(t *testing.T, format contextdv1.Format, _ string) {
+	eachFormat(t, func(t *testing.T, format contextdv1.Format) {
 		a := serve(t, stores["memory"](t))
 		a.append(t, "s", user("Read it."), message(contextdv1.Role_ROLE_ASSISTANT, call(odd, "read_file", `{}`)))
 		got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Format: format})
@@ -265,7 +269,7 @@ func TestCountTokensByFormat(t *testing.T) {
 	}
 	events := longSession(5, 20)
 	a.append(t, "s", events...)
-	eachFormat(t, func(t *testing.T, format contextdv1.Format, _ string) {
+	eachFormat(t, func(t *testing.T, format contextdv1.Format) {
 		var sum uint64
 		for _, e := range events {
 			sum += count(&contextdv1.CountTokensRequest{Message: e.GetMessage(), Format: format})

@@ -168,11 +168,20 @@ func TestRenderedToProto(t *testing.T) {
 }
 
 func TestFormatToDomain(t *testing.T) {
-	for number := range contextdv1.Format_name {
-		name, err := wire.FormatToDomain(contextdv1.Format(number))
-		if _, known := render.FormatNamed(name); err != nil || !known {
-			t.Errorf("%s: %q, %v", contextdv1.Format(number), name, err)
+	for number, name := range contextdv1.Format_name {
+		value := contextdv1.Format(number)
+		f, err := wire.FormatToDomain(value)
+		if err != nil {
+			t.Errorf("%s has no format: %v", name, err)
+			continue
 		}
+		record := wire.ProjectionToProto(projection.Record{Budget: budget.Budget{Format: f.Name}}, nil)
+		if record.GetFormat() != value {
+			t.Errorf("%s became %q, and that %s", name, f.Name, record.GetFormat())
+		}
+	}
+	if got, want := len(render.Formats()), len(contextdv1.Format_name); got != want {
+		t.Errorf("%d formats for %d values of the enum", got, want)
 	}
 	_, err := wire.FormatToDomain(99)
 	checkField(t, err, "format")

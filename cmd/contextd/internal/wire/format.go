@@ -1,29 +1,33 @@
 package wire
 
 import (
+	"strings"
+
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-var formatsToDomain = map[contextdv1.Format]string{
-	contextdv1.Format_FORMAT_UNSPECIFIED:      render.NameContextd,
-	contextdv1.Format_FORMAT_ANTHROPIC:        render.NameAnthropic,
-	contextdv1.Format_FORMAT_OPENAI_CHAT:      render.NameOpenAIChat,
-	contextdv1.Format_FORMAT_OPENAI_RESPONSES: render.NameOpenAIResponses,
-	contextdv1.Format_FORMAT_GEMINI:           render.NameGemini,
+const formatPrefix = "FORMAT_"
+
+// FormatToDomain returns the format of an enum's value, which is named after it.
+func FormatToDomain(f contextdv1.Format) (*render.Format, error) {
+	name := render.NameContextd
+	if f != contextdv1.Format_FORMAT_UNSPECIFIED {
+		name = strings.ToLower(strings.TrimPrefix(f.String(), formatPrefix))
+	}
+	format, ok := render.FormatNamed(name)
+	if !ok {
+		return nil, invalid("format", "%d is not a format", f)
+	}
+	return format, nil
 }
 
-var formatsToProto = inverse(formatsToDomain)
-
-// FormatToDomain names a format as the domain does.
-func FormatToDomain(f contextdv1.Format) (string, error) {
-	name, ok := formatsToDomain[f]
-	if !ok {
-		return "", invalid("format", "%d is not a format", f)
-	}
-	return name, nil
+// formatToProto is the enum's value of a format's name; that of contextd's own format,
+// FORMAT_UNSPECIFIED, where there is none.
+func formatToProto(name string) contextdv1.Format {
+	return contextdv1.Format(contextdv1.Format_value[formatPrefix+strings.ToUpper(name)])
 }
 
 var conversionKinds = map[render.ConversionKind]string{

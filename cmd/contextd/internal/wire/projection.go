@@ -15,7 +15,7 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 		ProjectionId: r.ID,
 		Policy:       r.Policy,
 		Reason:       why(r),
-		Format:       formatsToProto[r.Budget.Format],
+		Format:       formatToProto(r.Budget.Format),
 		PrefixHash:   r.PrefixHash,
 		AsOfSeq:      uint64(r.AsOf),
 		// In the record, what is shown in part is not kept; in the API it is.

@@ -1,0 +1,95 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+const (
+	// mappedPrefix begins the call ids that stand for others.
+	mappedPrefix = "ctx_"
+	mappedDigits = 24
+	// longestCallID is the shortest of the providers' limits, which is that of OpenAI's
+	// Chat Completions.
+	longestCallID = 40
+)
+
+// WireCallID is the id that a tool call and its result have in the providers'
+// formats. An id that every provider takes (letters, digits, "_" and "-", at most 40
+// of them) stays; any other gives way to "ctx_" and 24 hex digits of its SHA-256.
+// The number tells calls apart that have one id: the first, 0, may keep it.
+func WireCallID(id string, number uint32) string {
+	if number == 0 && plainCallID(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id + "\x00" + strconv.FormatUint(uint64(number), 10)))
+	return mappedPrefix + hex.EncodeToString(sum[:])[:mappedDigits]
+}
+
+// MappedCallID reports whether an id may be one that stands for another.
+func MappedCallID(id string) bool {
+	return len(id) == len(mappedPrefix)+mappedDigits && strings.HasPrefix(id, mappedPrefix) &&
+		strings.Trim(id[len(mappedPrefix):], "0123456789abcdef") == ""
+}
+
+func plainCallID(id string) bool {
+	if id == "" || len(id) > longestCallID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// nameDigits is how much of its hash a changed name ends with, so that two names that
+// differ only in what a provider does not take stay two.
+const nameDigits = 8
+
+// wireName is a tool's name where a provider takes only some bytes, at most so many of
+// them: the name itself, or else with "_" for what is not taken, cut, and "_" and digits
+// of its SHA-256 behind it.
+func wireName(name string, longest int, taken func(i int, c byte) bool) string {
+	fits := name != "" && len(name) <= longest
+	for i := 0; fits && i < len(name); i++ {
+		fits = taken(i, name[i])
+	}
+	if fits {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	out := []byte(name[:min(len(name), longest-nameDigits-1)])
+	for i, c := range out {
+		if !taken(i, c) {
+			out[i] = '_'
+		}
+	}
+	return string(out) + "_" + hex.EncodeToString(sum[:])[:nameDigits]
+}
+
+// wordByte reports whether c is a letter, a digit, "_" or "-".
+func wordByte(_ int, c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}
+
+// appendArguments appends a call's arguments where a format takes a JSON object alone,
+// and reports whether they had to be wrapped: whatever is no object, as when a model
+// broke off, is the text in {"raw_arguments":"…"}. No arguments are an empty object.
+func appendArguments(dst []byte, arguments string) (out []byte, wrapped bool) {
+	switch {
+	case arguments == "":
+		return append(dst, '{', '}'), false
+	case eventlog.IsJSONObject(arguments):
+		return appendRaw(dst, arguments), false
+	default:
+		dst = append(dst, `{"`+eventlog.WrappedArguments+`":`...)
+		return append(appendString(dst, arguments), '}'), true
+	}
+}
