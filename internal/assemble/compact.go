@@ -85,7 +85,7 @@ func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (Plan, error)
 	if err != nil {
 		return Plan{}, err
 	}
-	return e.plan(in, c)
+	return in.plan(c)
 }
 
 // compactable gathers what a session is compacted by, and the id of its newest
@@ -159,7 +159,7 @@ func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (
 	return b.Calibrated(learnt), err
 }
 
-func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
+func (in inputs) plan(c Compaction) (Plan, error) {
 	standing, err := in.standing()
 	if err != nil {
 		return Plan{}, err
@@ -174,7 +174,7 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 	}
 	open := p.Strategy == ""
 	if open {
-		if p.Strategy, err = e.cheapest(in); err != nil {
+		if p.Strategy, err = in.cheapest(); err != nil {
 			return p, err
 		}
 		in.caller.Strategy = p.Strategy
@@ -202,7 +202,7 @@ func (e *Engine) plan(in inputs, c Compaction) (Plan, error) {
 }
 
 // cheapest is the first strategy that comes down to the goal.
-func (e *Engine) cheapest(in inputs) (reduce.Strategy, error) {
+func (in inputs) cheapest() (reduce.Strategy, error) {
 	in.caller.Strategy = reduce.Mask
 	masks, _, err := in.decide(nil)
 	if err != nil {
@@ -215,7 +215,7 @@ func (e *Engine) cheapest(in inputs) (reduce.Strategy, error) {
 			return reduce.Mask, err
 		}
 	}
-	if e.summaries == nil || in.policy.Collapse.StartAt == 0 {
+	if in.policy.Collapse.StartAt == 0 {
 		return reduce.Drop, nil
 	}
 	return reduce.Summarize, nil

@@ -43,7 +43,7 @@ func TestCompactedContexts(t *testing.T) {
 					for _, format := range []string{render.NameContextd, "anthropic"} {
 						req := summarized(byModel)
 						req.Budget = budget.Spec{MaxTokens: room, Tokenizer: budget.TokenizerO200K, Format: format}
-						got := mustAssemble(t, w.engine, req)
+						got := w.assemble(req)
 						key := fmt.Sprintf("%d %s", room, format)
 						text := lines(got.Messages)
 						if when != "taken back" { // then it is what it was before

@@ -113,7 +113,7 @@ func TestChainedCompactions(t *testing.T) {
 			events, n := busyTurn(i)
 			push(t, store, "s", events...)
 			made += n
-			got := mustAssemble(t, w.engine, busy())
+			got := w.assemble(busy())
 			audit(t, got, made)
 			if cut(t, before, got) {
 				forced++
@@ -125,7 +125,7 @@ func TestChainedCompactions(t *testing.T) {
 			}
 			kind := kinds[i/3%len(kinds)]
 			c := w.compacted(kind.make(i))
-			after := mustAssemble(t, w.engine, busy())
+			after := w.assemble(busy())
 			audit(t, after, made)
 			calls[after.AsOf] = made
 			if c != nil && (c.Before.Tokens != got.Projection.Tokens || c.Before.Messages != got.MessageCount) {
@@ -159,7 +159,7 @@ func TestChainedCompactions(t *testing.T) {
 		w.close()
 		store = reopen()
 		w = newWorld(t, store, model)
-		again := mustAssemble(t, w.engine, busy())
+		again := w.assemble(busy())
 		if lines(again.Messages) != lines(before.Messages) || again.Cache.BrokenBy != "" {
 			t.Errorf("other bytes after a restart: %+v", again.Cache)
 		}
@@ -180,7 +180,7 @@ func TestChainedCompactions(t *testing.T) {
 			}
 			req := busy()
 			req.SessionID = id
-			got := mustAssemble(t, w.engine, req)
+			got := w.assemble(req)
 			audit(t, got, calls[r.AsOf])
 			if got.PrefixHash != r.PrefixHash {
 				t.Errorf("a fork at %s shows something else", r.ID)
@@ -209,7 +209,7 @@ func TestPlans(t *testing.T) {
 		for i := range 14 {
 			push(t, store, "s", turn(i)...)
 		}
-		got := mustAssemble(t, w.engine, busy())
+		got := w.assemble(busy())
 		goal := got.Budget.Target * 35 / 100
 		p := plan(compaction(""))
 		if p.Nothing != "" || p.Before.Tokens != got.Projection.Tokens || p.Before.Messages != got.MessageCount || p.TargetTokens != goal || p.KeepLastTurns != 2 {
@@ -301,7 +301,7 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 		if through := done.Projection.After.CollapsedThrough; done.Projection.After.Summary != s.ID || through != s.To {
 			t.Errorf("the run ends at %d with summary %q, want %d with %q", through, done.Projection.After.Summary, s.To, s.ID)
 		}
-		got := mustAssemble(t, w.engine, busy())
+		got := w.assemble(busy())
 		audit(t, got, 16)
 		if again, _, err := w.engine.Compact(ctx, c, &s, marking(t, store, "s")); err != nil || again != nil {
 			t.Errorf("done twice: %+v, %v", again, err)

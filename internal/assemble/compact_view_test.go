@@ -47,7 +47,7 @@ func TestACompactionOfAHarnessViewSparesWhatItDoesNotShow(t *testing.T) {
 			projection.Raw:         {"Leave the tests alone.": true, "And the docs.": true, "Three handlers were read.": false, "pkg/mod16": true, "func handler11(": false},
 			projection.HarnessView: {"Leave the tests alone.": false, "And the docs.": false, "Three handlers were read.": true, "pkg/mod16": true, "func handler11(": false},
 		} {
-			got := mustAssemble(t, w.engine, viewed(policy))
+			got := w.assemble(viewed(policy))
 			for s, shown := range want {
 				if strings.Contains(lines(got.Messages), s) != shown {
 					t.Errorf("under %s, that %q is shown should be %v:\n%s", policy, s, shown, lines(got.Messages))
@@ -92,7 +92,7 @@ func TestHarnessViewUnderDecisions(t *testing.T) {
 					boundary()
 				}
 				turns(21, 23)
-				before := mustAssemble(t, w.engine, viewed(projection.HarnessView))
+				before := w.assemble(viewed(projection.HarnessView))
 				check := func(when string, c *assemble.Context, calls ...string) {
 					t.Helper()
 					var shown []string
@@ -121,18 +121,18 @@ func TestHarnessViewUnderDecisions(t *testing.T) {
 				if first {
 					check("compacted,", before, "call_14", "call_15", "call_21", "call_22")
 					undo()
-					check("taken back,", mustAssemble(t, w.engine, viewed(projection.HarnessView)), "call_4", "call_11", "call_12", "call_13", "call_14", "call_15", "call_21", "call_22")
+					check("taken back,", w.assemble(viewed(projection.HarnessView)), "call_4", "call_11", "call_12", "call_13", "call_14", "call_15", "call_21", "call_22")
 				} else {
 					check("compacted,", before, "call_4", "call_21", "call_22")
 					undo()
-					check("taken back,", mustAssemble(t, w.engine, viewed(projection.HarnessView)), "call_4", "call_21", "call_22")
+					check("taken back,", w.assemble(viewed(projection.HarnessView)), "call_4", "call_21", "call_22")
 				}
 				w.close()
 				store = reopen()
 				w = newWorld(t, store, nil)
 				again := viewed(projection.HarnessView)
 				again.AsOf, again.Preview = &before.AsOf, true
-				if got := mustAssemble(t, w.engine, again); got.PrefixHash != before.PrefixHash {
+				if got := w.assemble(again); got.PrefixHash != before.PrefixHash {
 					t.Errorf("as of the time before it shows\n%s\nand showed\n%s", lines(got.Messages), lines(before.Messages))
 				}
 				mustReplay(t, w.engine, "s")

@@ -45,9 +45,6 @@ type Engine struct {
 	store    eventlog.Store
 	opts     Options
 	sessions *sessions
-
-	summaries Summarizer // nil if none are made
-	watcher   Watcher    // nil if nobody watches
 }
 
 // DefaultCacheBytes is how much sessions hold between requests where Options do not say.
@@ -58,11 +55,6 @@ func New(store eventlog.Store, opts Options) *Engine {
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
-// Attach has summaries made, and a watcher told what recorded assemblies lead to.
-// Both may be nil. It must be called before the first assembly, if at all: who makes
-// summaries needs the engine first.
-func (e *Engine) Attach(s Summarizer, w Watcher) { e.summaries, e.watcher = s, w }
-
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
@@ -71,81 +63,91 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 		ctx, done = e.opts.Observer.Assembly(ctx, req.SessionID)
 		defer func() { done(out, err) }()
 	}
-	if err := checkPolicy(req.Policy); err != nil {
+	s, release, err := e.sessions.acquire(ctx, req.SessionID)
+	if err != nil {
 		return nil, err
+	}
+	defer release()
+	in, earlier, err := e.gather(ctx, s, req)
+	if err != nil {
+		return nil, err
+	}
+	if earlier != nil {
+		out, err = e.repeat(ctx, s, req, *earlier)
+	} else {
+		out, err = e.attempt(ctx, s, in, req)
+	}
+	if err == nil {
+		s.handOver(ctx, out)
+	}
+	return out, err
+}
+
+// Due returns the summary that a context exceeds its budget without; nil if there is none.
+func (e *Engine) Due(ctx context.Context, req Request) (*summarize.Proposal, error) {
+	s, release, err := e.sessions.acquire(ctx, req.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	in, earlier, err := e.gather(ctx, s, req)
+	if err != nil || earlier != nil {
+		return nil, err
+	}
+	p, due := in.proposal(req)
+	if !due {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// gather reads what a request is answered from: everything that decides what its context
+// shows, or the record that its idempotency key led to before.
+func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs, earlier *projection.Record, err error) {
+	if err := checkPolicy(req.Policy); err != nil {
+		return in, nil, err
 	}
 	b, gauge, err := e.resolve(req.Budget)
 	if err != nil {
-		return nil, err
+		return in, nil, err
 	}
-	for wait := req.Policy.Summaries.Wait > 0; ; wait = false {
-		out, missing, err := e.attempt(ctx, b, gauge, req, wait)
-		if missing == nil {
-			return out, err
-		}
-		e.await(ctx, *missing, req.Policy.Summaries.Wait)
-	}
-}
-
-// attempt assembles once. Where a summary is missing that wait allows to wait for, it
-// returns its proposal instead.
-func (e *Engine) attempt(ctx context.Context, b budget.Budget, gauge budget.Accountant, req Request, wait bool) (*Context, *summarize.Proposal, error) {
-	s, release, err := e.sessions.acquire(ctx, req.SessionID)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer release()
 	s.answers = true
 	conv, err := s.shown(ctx, e.store, gauge, req.AsOf, req.Policy.Projection)
 	if err != nil {
-		return nil, nil, err
+		return in, nil, err
 	}
 	if req.IdempotencyKey != "" {
-		r, ok, err := e.recordByKey(ctx, s, req)
-		if err != nil {
-			return nil, nil, err
-		}
-		if ok {
-			out, err := e.repeat(ctx, s, req, r)
-			if err == nil {
-				s.handOver(ctx, out)
-			}
-			return out, nil, err
+		if r, ok, err := e.recordByKey(ctx, s, req); ok || err != nil {
+			return in, &r, err
 		}
 	}
 	learnt, rejected, err := e.calibration(ctx, req.SessionID, conv.Head(), b)
 	if err != nil {
-		return nil, nil, err
+		return in, nil, err
 	}
 	if b = b.Calibrated(learnt); rejected > 0 {
 		// The next prompt is smaller whatever the target says: the window may be less
 		// than the caller thinks.
 		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.To)
 	}
-	in, err := e.inputs(ctx, s, conv, b, req)
-	if err != nil {
-		return nil, nil, err
+	if in, err = e.inputs(ctx, s, conv, b, req); err != nil {
+		return in, nil, err
 	}
-	if _, err := s.look(ctx, e.store); err != nil {
-		return nil, nil, err
-	}
-	if wait {
-		if p, due := e.proposal(in, req); due {
-			return nil, p, nil
-		}
-	}
+	_, err = s.look(ctx, e.store)
+	return in, nil, err
+}
+
+// attempt answers a request that was not answered before.
+func (e *Engine) attempt(ctx context.Context, s *session, in inputs, req Request) (*Context, error) {
 	p, err := in.run()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
 	if err == nil && !req.Preview {
-		out.SummarizingThrough = e.lookAhead(s, in, p, req)
+		s.lookAhead(in, p, req, out)
 	}
-	if err == nil {
-		s.handOver(ctx, out)
-	}
-	return out, nil, err
+	return out, err
 }
 
 // repeat answers a request whose idempotency key was used before.

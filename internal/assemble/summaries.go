@@ -12,26 +12,6 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Summarizer makes summaries beside the requests; *summarize.Scheduler is the one
-// there is.
-type Summarizer interface {
-	// Do waits for the summary of a span, until ctx ends.
-	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
-}
-
-// Watcher is told what recorded assemblies lead to. Its methods must not block.
-type Watcher interface {
-	// Proposed says that a span is worth a summary ahead of need. It returns the last
-	// event of the span of the session that is being made or asked about, which may be
-	// one proposed earlier, or 0 if none is.
-	Proposed(p summarize.Proposal, c Pressure) eventlog.Seq
-	// Collapsed says that an assembly let groups leave because the budget forced it.
-	Collapsed(sessionID string, c Collapsed)
-	// ReminderExpired says that a reminder is not rendered any more, by its dedupe key
-	// or event id.
-	ReminderExpired(sessionID, reminder string)
-}
-
 // Pressure is how full a context was when a summary was proposed.
 type Pressure struct {
 	Messages int
@@ -138,10 +118,7 @@ func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.S
 
 // proposal is the span that is worth a summary now, or nil; due is set where the
 // budget is exceeded without it.
-func (e *Engine) proposal(in inputs, req Request) (p *summarize.Proposal, due bool) {
-	if e.summaries == nil {
-		return nil, false
-	}
+func (in inputs) proposal(req Request) (p *summarize.Proposal, due bool) {
 	pipeline, ask := in.pipeline()
 	span, due, ok := pipeline.Propose(in.budget, in.before, ask)
 	if !ok {
@@ -161,42 +138,29 @@ func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Reques
 	}
 }
 
-// await waits for a summary, as long as the request allows. Without one the assembly
-// goes on as it would have at once.
-func (e *Engine) await(ctx context.Context, p summarize.Proposal, wait time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	_, _ = e.summaries.Do(ctx, p)
-}
-
-// lookAhead tells the watcher what a recorded assembly led to, and returns the last
-// event of the span that is being summarised for the next cut.
-func (e *Engine) lookAhead(s *session, in inputs, p projected, req Request) eventlog.Seq {
+// lookAhead adds to the answer what its record leads to.
+func (s *session) lookAhead(in inputs, p projected, req Request, out *Context) {
 	turns := s.turns
 	s.turns = max(turns, in.conv.Turns()) // of the past nothing new is told
-	if e.watcher == nil {
-		return 0
-	}
 	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
 		r := in.conv.Reminders()[i]
 		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {
-			e.watcher.ReminderExpired(req.SessionID, r.Name())
+			out.Expired = append(out.Expired, r.Name())
 		}
 	}
 	if p.through() > in.before.CollapsedThrough {
 		if standing, err := in.standing(); err == nil {
-			e.watcher.Collapsed(req.SessionID, in.collapsed(standing, p))
+			collapsed := in.collapsed(standing, p)
+			out.Collapsed = &collapsed
 		}
 	}
 	next := in
 	next.before = p.result.State
-	proposal, _ := e.proposal(next, req)
-	if proposal == nil {
-		return 0
+	if out.Proposed, _ = next.proposal(req); out.Proposed != nil {
+		out.Pressure = Pressure{
+			Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
+		}
 	}
-	return e.watcher.Proposed(*proposal, Pressure{
-		Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
-	})
 }
 
 // Material implements summarize.Sessions.

@@ -41,7 +41,7 @@ func TestTiersStayUnderTheirCaps(t *testing.T) {
 			events, calls := busyTurn(i + 1)
 			push(t, store, "s", events...)
 			made += calls
-			got := mustAssemble(t, w.engine, req)
+			got := w.assemble(req)
 			audit(t, got, made)
 			w.between()
 			used, limit := got.Budget.Tiers[tier], got.Projection.Budget.Caps[tier]

@@ -44,7 +44,7 @@ func TestTextThatLooksLikeInstructions(t *testing.T) {
 						last.Blocks[0] = r
 					}
 					push(t, store, "s", events...)
-					got := mustAssemble(t, w.engine, summarized(by))
+					got := w.assemble(summarized(by))
 					if _, id := inForce(got); id != "" {
 						seen = checkQuoted(t, digestOf(got)) || seen
 					}

@@ -26,7 +26,7 @@ func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
 				var known []summarize.Summary
 				for i := range turns {
 					push(t, store, "s", turn(i)...)
-					got := mustAssemble(t, w.engine, summarized(by))
+					got := w.assemble(summarized(by))
 					if cut(t, before, got) {
 						cuts++
 						_, id := inForce(got)
@@ -83,7 +83,7 @@ func TestALateSummaryRewritesNothing(t *testing.T) {
 	var before *assemble.Context
 	for i := range turns {
 		push(t, store, "s", turn(i)...)
-		got := mustAssemble(t, w.engine, summarized(byModel))
+		got := w.assemble(summarized(byModel))
 		left := cut(t, before, got)
 		if i%7 == 6 { // as late as it comes
 			made += w.between()
@@ -91,7 +91,7 @@ func TestALateSummaryRewritesNothing(t *testing.T) {
 		if made > 0 && !left && before != nil {
 			late++
 		}
-		again := mustAssemble(t, w.engine, summarized(byModel))
+		again := w.assemble(summarized(byModel))
 		if again.PrefixHash != got.PrefixHash || again.Projection.After.Summary != got.Projection.After.Summary {
 			t.Fatalf("turn %d: the same log gives another context once a summary is there", i)
 		}
@@ -113,7 +113,7 @@ func TestSummariesCauseNoCuts(t *testing.T) {
 		var before *assemble.Context
 		for i := range turns {
 			push(t, store, "s", turn(i)...)
-			got := mustAssemble(t, w.engine, summarized(byRules))
+			got := w.assemble(summarized(byRules))
 			if cut(t, before, got) {
 				cuts++
 			}
@@ -139,7 +139,7 @@ func TestNoSpanIsSummarisedTwice(t *testing.T) {
 		for i := range turns {
 			push(t, store, "s", turn(i)...)
 			for range 2 {
-				mustAssemble(t, w.engine, summarized(byModel))
+				w.assemble(summarized(byModel))
 			}
 			w.between()
 			if i%20 == 19 {
@@ -182,7 +182,7 @@ func TestForksAndSummaries(t *testing.T) {
 		n := 0
 		for ; s.ID == ""; n++ {
 			push(t, store, "s", turn(n)...)
-			mustAssemble(t, w.engine, summarized(byModel))
+			w.assemble(summarized(byModel))
 			if w.between() > 0 {
 				s = w.summaries("s")[0]
 			}
@@ -204,7 +204,7 @@ func TestForksAndSummaries(t *testing.T) {
 			var quotes bool
 			for i := n; !quotes && i < n+turns/2; i++ {
 				push(t, store, id, turn(1000+i)...)
-				got := mustAssemble(t, w.engine, req)
+				got := w.assemble(req)
 				if through, _ := inForce(got); through > 0 {
 					quotes = strings.Contains(digestOf(got), quoted(s.Text))
 					if _, name := inForce(got); quotes != knows || knows != (name == s.ID) {
@@ -230,7 +230,7 @@ func TestSummariesSurviveARestart(t *testing.T) {
 		var last *assemble.Context
 		for i := range turns {
 			push(t, store, "s", turn(i)...)
-			last = mustAssemble(t, w.engine, summarized(byModel))
+			last = w.assemble(summarized(byModel))
 			w.between()
 		}
 		all := w.summaries("s")
@@ -240,7 +240,7 @@ func TestSummariesSurviveARestart(t *testing.T) {
 		if diff := cmp.Diff(all, w.summaries("s")); diff != "" {
 			t.Errorf("the summaries after a restart:\n%s", diff)
 		}
-		got := mustAssemble(t, w.engine, summarized(byModel))
+		got := w.assemble(summarized(byModel))
 		if lines(got.Messages) != lines(last.Messages) || got.Cache.BrokenBy != "" {
 			t.Errorf("other bytes after a restart: %+v", got.Cache)
 		}
@@ -248,4 +248,28 @@ func TestSummariesSurviveARestart(t *testing.T) {
 			t.Errorf("%d projections replayed", n)
 		}
 	})
+}
+
+// A preview records nothing and proposes nothing, and shows what the request itself
+// would.
+func TestAPreviewShowsWhatTheRequestWould(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	w := started(t, store, &scripted{answer: writes})
+	push(t, store, "s", opening()...)
+	for i := range turns {
+		push(t, store, "s", turn(i)...)
+	}
+	req := summarized(byModel)
+	req.Preview = true
+	preview := w.assemble(req)
+	if n := mustReplay(t, w.engine, "s"); n != 0 || len(w.proposed) != 0 || preview.Collapsed != nil {
+		t.Errorf("a preview recorded %d projections and proposed %d spans", n, len(w.proposed))
+	}
+	if len(w.summaries("s")) != 0 {
+		t.Error("a preview had a summary made")
+	}
+	if got := w.assemble(summarized(byModel)); got.PrefixHash != preview.PrefixHash {
+		t.Error("the request shows something else than its preview")
+	}
 }

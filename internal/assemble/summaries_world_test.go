@@ -54,23 +54,14 @@ func hangs(ctx context.Context, _ summarize.Request) (summarize.Output, error) {
 	return summarize.Output{}, ctx.Err()
 }
 
-// fails is the answer of a model that is down.
-func fails(context.Context, summarize.Request) (summarize.Output, error) {
-	return summarize.Output{}, fmt.Errorf("connection refused")
-}
-
-// world is an engine with a real scheduler. It notes what the engine tells its
-// watcher, and has a summary made only when a test says so.
+// world is an engine with a real scheduler. It notes what is proposed, and has a summary
+// made only when a test says so.
 type world struct {
 	tb        rapid.TB
 	store     eventlog.Store
 	engine    *assemble.Engine
 	scheduler *summarize.Scheduler
-
-	mu        sync.Mutex
 	proposed  []summarize.Proposal
-	collapsed []assemble.Collapsed
-	expired   []string
 }
 
 // newWorld starts one over a store, as a daemon does. A nil model never answers.
@@ -88,7 +79,6 @@ func newWorld(tb rapid.TB, store eventlog.Store, model summarize.Backend) *world
 	}
 	w := &world{tb: tb, store: store, engine: newEngine(tb, store)}
 	w.scheduler = summarize.NewScheduler(summarize.Options{Store: store, Sessions: w.engine, Registry: registry, Now: epoch})
-	w.engine.Attach(w.scheduler, w)
 	return w
 }
 
@@ -102,48 +92,37 @@ func started(t *testing.T, store eventlog.Store, model summarize.Backend) *world
 
 func (w *world) close() { w.scheduler.Close() }
 
-func (w *world) Proposed(p summarize.Proposal, _ assemble.Pressure) eventlog.Seq {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.proposed = append(w.proposed, p)
-	return p.To
+// assemble assembles a context, and notes what it proposes.
+func (w *world) assemble(req assemble.Request) *assemble.Context {
+	w.tb.Helper()
+	out, err := w.try(req)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return out
 }
 
-func (w *world) Collapsed(_ string, c assemble.Collapsed) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.collapsed = append(w.collapsed, c)
-}
-
-func (w *world) ReminderExpired(_, reminder string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.expired = append(w.expired, reminder)
+// try is assemble for contexts that cannot be, too.
+func (w *world) try(req assemble.Request) (*assemble.Context, error) {
+	out, err := w.engine.Assemble(context.Background(), req)
+	if err == nil && out.Proposed != nil {
+		w.proposed = append(w.proposed, *out.Proposed)
+	}
+	return out, err
 }
 
 // between is what happens between turns: what was proposed is made. It returns how
 // many summaries came of it.
 func (w *world) between() int {
 	w.tb.Helper()
-	w.mu.Lock()
 	all := w.proposed
 	w.proposed = nil
-	w.mu.Unlock()
 	for _, p := range all {
 		if _, err := w.scheduler.Do(context.Background(), p); err != nil {
 			w.tb.Fatalf("events %d to %d: %v", p.From, p.To, err)
 		}
 	}
 	return len(all)
-}
-
-// told takes what the watcher was told of collapses.
-func (w *world) told() []assemble.Collapsed {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := w.collapsed
-	w.collapsed = nil
-	return all
 }
 
 func (w *world) summaries(id string) []summarize.Summary {
@@ -207,5 +186,3 @@ func mustReplay(tb rapid.TB, engine *assemble.Engine, id string) int {
 func inForce(c *assemble.Context) (through eventlog.Seq, summary string) {
 	return c.Projection.After.CollapsedThrough, c.Projection.After.Summary
 }
-
-var _ assemble.Watcher = (*world)(nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // Request asks for the rendered context of a session.
@@ -85,9 +86,14 @@ type Context struct {
 	Pointers []PointerFacts
 	Budget   BudgetReport
 	Cache    CacheReport
-	// SummarizingThrough is the last event of the span of which a summary was
-	// proposed; 0 if none was.
-	SummarizingThrough eventlog.Seq
+	// What a context that was recorded leads to. Proposed is the span that is worth a
+	// summary before the next cut, under Pressure; nil if none is. Collapsed is what the
+	// budget forced out; nil if nothing left. Expired are the reminders that are not
+	// rendered any more, by their dedupe keys or event ids.
+	Proposed  *summarize.Proposal
+	Pressure  Pressure
+	Collapsed *Collapsed
+	Expired   []string
 }
 
 // PointerFacts is a pointer with what the log says of its block.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,33 +16,17 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Engine plans and does compactions; *assemble.Engine is the one there is.
-type Engine interface {
-	PlanCompaction(ctx context.Context, c assemble.Compaction) (assemble.Plan, error)
-	Compact(ctx context.Context, c assemble.Compaction, s *summarize.Summary, mark assemble.Mark) (done *assemble.Compacted, nothing string, err error)
-	Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error)
-	PutSummary(ctx context.Context, p summarize.Proposal, text string) (summarize.Summary, error)
-}
-
-// Scheduler makes summaries; *summarize.Scheduler is the one there is.
-type Scheduler interface {
-	Do(ctx context.Context, p summarize.Proposal) (summarize.Summary, error)
-	// Resting reports whether a summarizer is left alone now.
-	Resting(summarizer string) bool
-	// Forget gives up what is to be made for a session that was deleted.
-	Forget(sessionID string, of eventlog.Incarnation)
-}
-
 // Options are what a Compactor works with. All are required.
 type Options struct {
-	Engine    Engine
-	Scheduler Scheduler
-	Hooks     *lifecycle.Hooks
-	Events    *lifecycle.Bus
-	Store     eventlog.Store
-	Clock     func() time.Time
-	NewID     func() (string, error)
-	Logger    *slog.Logger
+	Engine    *assemble.Engine
+	Scheduler *summarize.Scheduler
+	// News observes the scheduler, too.
+	News   *News
+	Hooks  *lifecycle.Hooks
+	Store  eventlog.Store
+	Clock  func() time.Time
+	NewID  func() (string, error)
+	Logger *slog.Logger
 }
 
 // Compactor carries out compactions. Its methods may be called from any goroutine.
@@ -53,26 +36,11 @@ type Compactor struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	// ahead is the last event of the span, by session, of which a summary is being asked
-	// about or made ahead of need, and refused that of the span that was vetoed last.
-	ahead   map[life]eventlog.Seq
-	refused map[life]eventlog.Seq
 }
-
-// life is a session from its creation to its deletion.
-type life struct {
-	sessionID string
-	of        eventlog.Incarnation
-}
-
-func lifeOf(p summarize.Proposal) life { return life{p.SessionID, p.Of} }
 
 // New returns a compactor that works until it is closed.
 func New(o Options) *Compactor {
-	c := &Compactor{Options: o, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
+	c := &Compactor{Options: o}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -80,19 +48,14 @@ func New(o Options) *Compactor {
 // Close gives up the hooks that are being asked ahead of need, and the wait for what is
 // made, and returns when that has ended.
 func (c *Compactor) Close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	c.News.close()
 	c.cancel()
 	c.work.Wait()
 }
 
 // Forget ends what is kept, or under way, for a session that was deleted.
 func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
-	c.mu.Lock()
-	delete(c.ahead, life{sessionID, of})
-	delete(c.refused, life{sessionID, of})
-	c.mu.Unlock()
+	c.News.forget(life{sessionID, of})
 	c.Scheduler.Forget(sessionID, of)
 }
 
@@ -154,7 +117,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if verdict.Decision == lifecycle.Block {
-		c.publish(r.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, r.Mode,
+		c.News.publish(r.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, r.Mode,
 			lifecycle.AttributeTrigger, triggerName(r.Trigger), lifecycle.AttributeReason, verdict.Reason)
 		out.Outcome, out.Detail = Vetoed, verdict.Reason
 		return out, nil
@@ -201,7 +164,7 @@ func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
 
 // carryOut does what was planned and allowed.
 func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan, out Outcome) (Outcome, error) {
-	c.publish(r.SessionID, lifecycle.CompactionStarted, lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, triggerName(r.Trigger),
+	c.News.publish(r.SessionID, lifecycle.CompactionStarted, lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, triggerName(r.Trigger),
 		lifecycle.AttributeStrategy, string(plan.Strategy), lifecycle.AttributeTokensBefore, number(plan.Before.Tokens))
 	open := r.Strategy == ""
 	r.Strategy, r.KeepLastTurns, r.TargetTokens = plan.Strategy, plan.KeepLastTurns, plan.TargetTokens
@@ -262,7 +225,7 @@ func (c *Compactor) tell(sessionID, mode string, trigger eventlog.CompactionTrig
 	if done.Summary != nil {
 		summaryID, text = done.Summary.ID, done.Summary.Text
 	}
-	c.publish(sessionID, lifecycle.Compacted, lifecycle.AttributeMode, mode, lifecycle.AttributeTrigger, triggerName(trigger),
+	c.News.publish(sessionID, lifecycle.Compacted, lifecycle.AttributeMode, mode, lifecycle.AttributeTrigger, triggerName(trigger),
 		lifecycle.AttributeStrategy, string(done.Strategy), lifecycle.AttributeTokensBefore, number(done.Before.Tokens),
 		lifecycle.AttributeTokensAfter, number(done.After.Tokens), lifecycle.AttributeSummaryID, summaryID)
 	c.Hooks.PostCompact(lifecycle.Call{
@@ -286,20 +249,6 @@ func (r Request) call(plan assemble.Plan) lifecycle.Call {
 		MessageCount: uint32(plan.Before.Messages), TokensBefore: plan.Before.Tokens,
 	}
 }
-
-// publish tells the watchers; attributes are keys and values in turn, and those
-// without a value are left out.
-func (c *Compactor) publish(sessionID string, what lifecycle.Type, attributes ...string) {
-	e := lifecycle.Event{SessionID: sessionID, Type: what, Time: c.Clock(), Attributes: map[string]string{}}
-	for i := 0; i < len(attributes); i += 2 {
-		if attributes[i+1] != "" {
-			e.Attributes[attributes[i]] = attributes[i+1]
-		}
-	}
-	c.Events.Publish(e)
-}
-
-func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }
 
 func triggerName(t eventlog.CompactionTrigger) string {
 	switch t {

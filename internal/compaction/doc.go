@@ -1,4 +1,5 @@
-// Package compaction carries out compactions: it asks the runtime's hooks, has the
-// summary made, records the result and tells everybody who watches. The engine
-// decides what a compaction does; the scheduler makes summaries.
+// Package compaction has sessions compacted, when a caller asks for it and ahead of
+// need: it asks the runtime's hooks, has the summary made, records the result and tells
+// everybody who watches. The engine decides what a compaction does; the scheduler makes
+// summaries.
 package compaction

@@ -151,17 +151,12 @@ func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 	}
 }
 
-// deletes makes a session vanish behind a step of a compaction.
-type deletes struct {
-	compaction.Engine
-	w *world
-}
-
-func (d deletes) delete() {
-	if err := d.w.store.DeleteSession(context.Background(), "s", 0); err != nil {
-		d.w.t.Error(err)
+// vanish deletes the session.
+func (w *world) vanish() {
+	if err := w.store.DeleteSession(context.Background(), "s", 0); err != nil {
+		w.t.Error(err)
 	}
-	d.w.engine.Forget("s")
+	w.engine.Forget("s")
 }
 
 // A session that is deleted meanwhile stays deleted.
@@ -179,7 +174,7 @@ func TestTheSessionIsDeletedMeanwhile(t *testing.T) {
 	t.Run("while hooks are asked", func(t *testing.T) {
 		w := start(t, &model{answer: writes})
 		w.serve(func(lifecycle.Call) lifecycle.Reply {
-			deletes{w: w}.delete()
+			w.vanish()
 			return lifecycle.Reply{}
 		})
 		w.open(10)
@@ -188,7 +183,7 @@ func TestTheSessionIsDeletedMeanwhile(t *testing.T) {
 	t.Run("while the model writes", func(t *testing.T) {
 		var w *world
 		w = start(t, &model{answer: func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
-			deletes{w: w}.delete()
+			w.vanish()
 			return writes(ctx, r)
 		}})
 		w.open(10)
@@ -198,7 +193,7 @@ func TestTheSessionIsDeletedMeanwhile(t *testing.T) {
 		var w *world
 		w = start(t, &model{answer: writes}, func(o *compaction.Options) {
 			o.NewID = func() (string, error) {
-				deletes{w: w}.delete()
+				w.vanish()
 				return "mark", nil
 			}
 		})

@@ -85,7 +85,7 @@ func (c *Compactor) Undo(ctx context.Context, sessionID string, from eventlog.Se
 		return Undone{}, err
 	}
 	if out.Event > 0 {
-		c.publish(sessionID, lifecycle.CompactionUndone, lifecycle.AttributeFromSeq, number(out.Seqs[0]))
+		c.News.publish(sessionID, lifecycle.CompactionUndone, lifecycle.AttributeFromSeq, number(out.Seqs[0]))
 	}
 	return out, nil
 }

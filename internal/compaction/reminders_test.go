@@ -103,7 +103,7 @@ func TestTheEndOfARemindersTimeIsToldOnce(t *testing.T) {
 	}
 	past := settings()
 	past.AsOf = &early
-	if _, err := w.engine.Assemble(t.Context(), past); err != nil {
+	if _, err := w.ask(t.Context(), past); err != nil {
 		t.Fatal(err)
 	}
 	w.assemble()

@@ -62,6 +62,7 @@ type world struct {
 	scheduler *summarize.Scheduler
 	hooks     *lifecycle.Hooks
 	events    *lifecycle.Watcher
+	news      *compaction.News
 	*compaction.Compactor
 }
 
@@ -69,9 +70,6 @@ type world struct {
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
 func gauges(string) (budget.Accountant, error) { return budget.NewAccountant(budget.Heuristic{}), nil }
-
-// late gives the scheduler the compactor, which is made after it.
-type late struct{ *compaction.Compactor }
 
 func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 	t.Helper()
@@ -91,11 +89,11 @@ func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 		engine: assemble.New(store, assemble.Options{Models: models, Gauges: gauges, Clock: noon, CacheSessions: 8}),
 		hooks:  lifecycle.NewHooks(lifecycle.HooksOptions{Deadline: time.Hour, OnTimeout: lifecycle.Block}),
 	}
-	watcher := &late{}
-	w.scheduler = summarize.NewScheduler(summarize.Options{Store: store, Sessions: w.engine, Registry: registry, Observer: watcher, Now: noon})
+	w.news = compaction.NewNews(bus, noon)
+	w.scheduler = summarize.NewScheduler(summarize.Options{Store: store, Sessions: w.engine, Registry: registry, Observer: w.news, Now: noon})
 	ids := 0
 	o := compaction.Options{
-		Engine: w.engine, Scheduler: w.scheduler, Hooks: w.hooks, Events: bus, Store: store, Clock: noon,
+		Engine: w.engine, Scheduler: w.scheduler, News: w.news, Hooks: w.hooks, Store: store, Clock: noon,
 		NewID:  func() (string, error) { ids++; return fmt.Sprintf("mark-%d", ids), nil },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
@@ -103,8 +101,6 @@ func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 		c(&o)
 	}
 	w.Compactor = compaction.New(o)
-	watcher.Compactor = w.Compactor
-	w.engine.Attach(w.scheduler, w.Compactor)
 	t.Cleanup(w.end)
 	return w
 }
@@ -169,9 +165,20 @@ func settings() assemble.Request {
 	}
 }
 
-func (w *world) assemble() *assemble.Context {
+// answer is a context and the last event of the span that is being summarised.
+type answer struct {
+	*assemble.Context
+	SummarizingThrough eventlog.Seq
+}
+
+func (w *world) ask(ctx context.Context, req assemble.Request) (answer, error) {
+	made, through, err := w.Compactor.Assemble(ctx, req)
+	return answer{made, through}, err
+}
+
+func (w *world) assemble() answer {
 	w.t.Helper()
-	out, err := w.engine.Assemble(w.t.Context(), settings())
+	out, err := w.ask(w.t.Context(), settings())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -223,8 +230,8 @@ func (w *world) published(want ...lifecycle.Type) []lifecycle.Event {
 // silent checks that nothing was published since: what is published now comes next.
 func (w *world) silent() {
 	w.t.Helper()
-	w.ReminderExpired("s", "nothing else")
-	if e := w.published(lifecycle.ReminderExpired)[0]; e.Attributes[lifecycle.AttributeReminder] != "nothing else" {
+	w.news.SummaryFailed(summarize.Proposal{SessionID: "s"}, "nothing else")
+	if e := w.published(lifecycle.SummaryFailed)[0]; e.Attributes[lifecycle.AttributeReason] != "nothing else" {
 		w.t.Errorf("published was %+v", e)
 	}
 }

@@ -202,9 +202,9 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 
 		Hooks:       d.summaries.hooks,
 		Lifecycle:   d.summaries.events,
-		Tasks:       d.summaries.tasks(),
+		Tasks:       d.summaries.queue,
 		Compactor:   d.summaries.compactor,
-		Summarizers: d.summaries.registry.Breakers,
+		Summarizers: d.summaries.registry,
 	})
 }
 

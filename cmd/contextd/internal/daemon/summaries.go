@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
-	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/compaction"
@@ -34,7 +33,7 @@ type summaries struct {
 	closers   []io.Closer
 }
 
-// buildSummaries builds what makes summaries and attaches it to the engine.
+// buildSummaries builds what makes summaries of the engine's sessions.
 func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summaries, err error) {
 	s := &summaries{}
 	defer func() {
@@ -58,6 +57,7 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 		return nil, err
 	}
 	s.events = lifecycle.NewBus(lifecycle.BusOptions{Observe: observe})
+	news := compaction.NewNews(s.events, o.Clock)
 	if err := s.buildRegistry(o); err != nil {
 		return nil, err
 	}
@@ -65,43 +65,36 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 	if err != nil {
 		return nil, err
 	}
-	watcher := &watcher{spans: spans}
 	s.scheduler = summarize.NewScheduler(summarize.Options{
-		Store: d.store, Sessions: engine, Registry: s.registry, Observer: watcher,
+		Store: d.store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans},
 		Now: o.Clock, Logger: o.Logger,
 	})
 	s.compactor = compaction.New(compaction.Options{
-		Engine: engine, Scheduler: s.scheduler, Hooks: s.hooks, Events: s.events,
+		Engine: engine, Scheduler: s.scheduler, News: news, Hooks: s.hooks,
 		Store: d.store, Clock: o.Clock, NewID: newID, Logger: o.Logger,
 	})
-	watcher.compactor = s.compactor
-	engine.Attach(s.scheduler, s.compactor)
 	return s, nil
 }
 
-// watcher tells the compactor, which is made after the scheduler, and telemetry.
-type watcher struct {
-	compactor *compaction.Compactor
-	spans     *telemetry.Summaries
+// observer tells watchers and telemetry of summaries.
+type observer struct {
+	*compaction.News
+	spans *telemetry.Summaries
 }
 
-func (w *watcher) SummaryStarted(p summarize.Proposal) {
-	w.spans.SummaryStarted(p)
-	w.compactor.SummaryStarted(p)
+func (o observer) SummaryStarted(p summarize.Proposal) {
+	o.spans.SummaryStarted(p)
+	o.News.SummaryStarted(p)
 }
 
-func (w *watcher) SummaryReady(p summarize.Proposal, s summarize.Summary) {
-	w.spans.SummaryReady(p, s)
-	w.compactor.SummaryReady(p, s)
+func (o observer) SummaryReady(p summarize.Proposal, s summarize.Summary) {
+	o.spans.SummaryReady(p, s)
+	o.News.SummaryReady(p, s)
 }
 
-func (w *watcher) SummaryFailed(p summarize.Proposal, reason string) {
-	w.spans.SummaryFailed(p, reason)
-	w.compactor.SummaryFailed(p, reason)
-}
-
-func (w *watcher) BreakerChanged(name string, state summarize.BreakerState) {
-	w.compactor.BreakerChanged(name, state)
+func (o observer) SummaryFailed(p summarize.Proposal, reason string) {
+	o.spans.SummaryFailed(p, reason)
+	o.News.SummaryFailed(p, reason)
 }
 
 // buildRegistry opens every summarizer of the configuration.
@@ -171,14 +164,6 @@ func modelOptions(c config.Summarizer, logger *slog.Logger) (modelhttp.Options, 
 		RequestsPerMinute: c.RequestsPerMinute, Temperature: c.Temperature, OmitTemperature: c.OmitTemperature,
 		ReasoningTokens: c.ReasoningTokens, Headers: c.Headers, Logger: logger,
 	}, err
-}
-
-// tasks is nil if nobody can lease any.
-func (s *summaries) tasks() server.TaskQueue {
-	if s.queue == nil {
-		return nil
-	}
-	return s.queue
 }
 
 // resume goes on with what an earlier run of the daemon began.

@@ -55,7 +55,7 @@ func (s *Server) AppendEventStream(stream appendStream) error {
 			if err := p.answer(next); err != nil {
 				return err
 			}
-		case <-s.draining:
+		case <-s.draining.Done():
 			return p.drain()
 		}
 	}

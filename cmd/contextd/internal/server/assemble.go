@@ -47,8 +47,9 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
-	made, err := s.timed(ctx, func() (*assemble.Context, error) {
-		return s.engine.Assemble(ctx, assemble.Request{
+	var summarizing eventlog.Seq
+	made, err := s.timed(ctx, func() (made *assemble.Context, err error) {
+		made, summarizing, err = s.compaction.compactor.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),
 			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
 			Budget:         s.spec(session, req.GetBudget(), injections, format.Name),
@@ -59,12 +60,14 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 			IdempotencyKey: req.GetIdempotencyKey(),
 			Digest:         digest,
 		})
+		return made, err
 	})
 	if err != nil {
 		return asOfError(err, req)
 	}
 	return sendContext(made, contextParts{
-		brief: req.GetBrief(),
+		brief:       req.GetBrief(),
+		summarizing: summarizing,
 		header: func(h *contextdv1.ContextHeader) error {
 			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Header{Header: h}})
 		},
@@ -163,16 +166,19 @@ func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error))
 
 // contextParts send the parts of a context in the response of an RPC.
 type contextParts struct {
-	brief   bool
-	header  func(*contextdv1.ContextHeader) error
-	chunk   func(*contextdv1.MessageChunk) error
-	trailer func(*contextdv1.ContextTrailer) error
+	brief bool
+	// summarizing is the last event of which a summary is being made; 0 if none is.
+	summarizing eventlog.Seq
+	header      func(*contextdv1.ContextHeader) error
+	chunk       func(*contextdv1.MessageChunk) error
+	trailer     func(*contextdv1.ContextTrailer) error
 }
 
 // sendContext sends header, chunks and trailer. Send blocks while the client
 // does not read, and fails when it has gone.
 func sendContext(c *assemble.Context, parts contextParts) error {
 	header := wire.HeaderToProto(c)
+	header.SummarizingThroughSeq = uint64(parts.summarizing)
 	if parts.brief {
 		wire.Brief(header)
 	}

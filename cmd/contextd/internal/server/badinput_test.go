@@ -224,10 +224,9 @@ func badInputs() map[string]badInput {
 		"compact and wait": {compacting(&contextdv1.CompactSessionRequest{
 			SessionId: "s", Policy: &contextdv1.Policy{Summarization: &contextdv1.Summarization{Wait: durationpb.New(time.Second)}},
 		}), codes.InvalidArgument, invalid, "policy.summarization.wait"},
-		"compact where nothing does": {compacting(&contextdv1.CompactSessionRequest{SessionId: "s"}), codes.FailedPrecondition, apierr.ReasonNotConfigured, ""},
-		"import without a header":    {importing("", "x"), codes.InvalidArgument, invalid, "header"},
-		"import a soup":              {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
-		"import noise":               {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"import without a header": {importing("", "x"), codes.InvalidArgument, invalid, "header"},
+		"import a soup":           {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"import noise":            {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
 	}
 }
 

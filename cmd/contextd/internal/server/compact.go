@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/compaction"
@@ -14,14 +13,6 @@ import (
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
-
-// Compactor carries out compactions; *compaction.Compactor is the one there is.
-type Compactor interface {
-	Compact(ctx context.Context, r compaction.Request) (compaction.Outcome, error)
-	// Forget ends what is kept, or under way, for a session that was deleted.
-	Forget(sessionID string, of eventlog.Incarnation)
-	Undo(ctx context.Context, sessionID string, from eventlog.Seq) (compaction.Undone, error)
-}
 
 // CompactSession makes a session's context smaller now.
 func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.CompactSessionRequest) (*contextdv1.CompactSessionResponse, error) {
@@ -46,9 +37,6 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if told.Text != "" {
 		policy.Summaries.Instructions = told
 	}
-	if c.compactor == nil {
-		return nil, errNothingCompacts
-	}
 	r := compaction.Request{
 		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()), Told: told,
 		Compaction: assemble.Compaction{
@@ -72,8 +60,6 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	return outcomeToProto(out), nil
 }
 
-var errNothingCompacts = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "nothing compacts here"}
-
 // UndoCompaction takes compactions back.
 func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCompactionRequest) (*contextdv1.UndoCompactionResponse, error) {
 	if err := c.server.refuseDraining(); err != nil {
@@ -81,9 +67,6 @@ func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCo
 	}
 	if _, err := c.server.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err
-	}
-	if c.compactor == nil {
-		return nil, errNothingCompacts
 	}
 	undone, err := c.compactor.Undo(ctx, req.GetSessionId(), eventlog.Seq(req.GetCompactionSeq()))
 	if err != nil {
@@ -131,10 +114,7 @@ func (c *compactions) ListSummaries(ctx context.Context, req *contextdv1.ListSum
 	for _, s := range slices.Backward(all) {
 		out.Summaries = append(out.Summaries, summaryToProto(s))
 	}
-	if c.summarizers == nil {
-		return out, nil
-	}
-	for _, s := range c.summarizers() {
+	for _, s := range c.summarizers.Breakers() {
 		out.Summarizers = append(out.Summarizers, &contextdv1.SummarizerState{
 			Name: s.Summarizer, Breaker: string(s.Health), ConsecutiveFailures: uint32(s.Failures),
 		})

@@ -18,9 +18,12 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -82,11 +85,21 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 		Clock:  clock.now,
 		NewID:  func() (string, error) { return fmt.Sprintf("id-%d", ids.Add(1)), nil },
 		Logger: logger,
+		Hooks:  lifecycle.NewHooks(lifecycle.HooksOptions{}), Lifecycle: lifecycle.NewBus(lifecycle.BusOptions{}),
 		Engine: assemble.New(store, assemble.Options{Gauges: gauges.Open, Models: models, Clock: clock.now, CacheSessions: 8}),
 	}
 	for _, option := range options {
 		option(&o)
 	}
+	// No policy here names a summarizer, so that no summary is made beside the requests.
+	if o.Summarizers, err = summarize.NewRegistry(nil); err != nil {
+		t.Fatal(err)
+	}
+	news := compaction.NewNews(o.Lifecycle, clock.now)
+	scheduler := summarize.NewScheduler(summarize.Options{Store: store, Sessions: o.Engine, Registry: o.Summarizers, Observer: news, Now: o.Clock})
+	o.Compactor = compaction.New(compaction.Options{
+		Engine: o.Engine, Scheduler: scheduler, News: news, Hooks: o.Hooks, Store: store, Clock: o.Clock, NewID: o.NewID, Logger: logger,
+	})
 	s, err := server.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +132,8 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
+		o.Compactor.Close()
+		scheduler.Close()
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}

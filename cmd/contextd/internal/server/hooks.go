@@ -9,9 +9,11 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/compaction"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/pull"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -21,23 +23,10 @@ type compactions struct {
 	server *Server
 	hooks  *lifecycle.Hooks
 	events *lifecycle.Bus
-	tasks  TaskQueue // nil if no summarizer is of type pull
+	tasks  *pull.Queue // nil if no summarizer is of type pull
 
-	compactor   Compactor                       // nil if none are done
-	summarizers func() []summarize.BreakerState // nil if there are none
-}
-
-// newCompactions makes hooks that nothing fires and a bus that nothing is
-// published on where there are none.
-func newCompactions(s *Server, o Options) compactions {
-	c := compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks, compactor: o.Compactor, summarizers: o.Summarizers}
-	if c.hooks == nil {
-		c.hooks = lifecycle.NewHooks(lifecycle.HooksOptions{})
-	}
-	if c.events == nil {
-		c.events = lifecycle.NewBus(lifecycle.BusOptions{})
-	}
-	return c
+	compactor   *compaction.Compactor
+	summarizers *summarize.Registry
 }
 
 type hookStream = grpc.BidiStreamingServer[contextdv1.ServeHooksRequest, contextdv1.ServeHooksResponse]

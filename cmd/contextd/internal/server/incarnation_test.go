@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -11,8 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -109,25 +112,31 @@ func TestFirstAppendsAreOneSession(t *testing.T) {
 	})
 }
 
-// brokenEstimates panics where an append asks for the budget.
-type brokenEstimates struct{ server.Engine }
-
-func (brokenEstimates) Estimate(context.Context, string) (assemble.BudgetReport, bool, error) {
-	panic("no estimate")
-}
-
 // TestStoredIsAcknowledged: once the events are stored nothing fails the call, which a
 // client without event ids could not repeat.
 func TestStoredIsAcknowledged(t *testing.T) {
-	a := serve(t, stores["memory"](t), func(o *server.Options) { o.Engine = brokenEstimates{o.Engine} })
-	if got := a.append(t, "s", user("x")); got.GetLastSeq() != 1 || got.GetBudget() != nil {
+	var broken atomic.Bool
+	a := serve(t, stores["memory"](t), func(o *server.Options) {
+		o.Engine = assemble.New(o.Store, assemble.Options{Models: o.Models, Clock: o.Clock, Gauges: func(tokenizer string) (budget.Accountant, error) {
+			if broken.Load() {
+				panic("no estimate")
+			}
+			return gauges.Open(tokenizer)
+		}})
+	})
+	a.append(t, "s", user("w"))
+	if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	if got := a.append(t, "s", user("x")); got.GetLastSeq() != 2 || got.GetBudget() != nil {
 		t.Errorf("acknowledged was %v", got)
 	}
 	stream := a.stream(t)
 	if err := stream.Send(&contextdv1.AppendEventStreamRequest{Append: &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{user("y")}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := stream.Recv(); err != nil || got.GetAppended().GetLastSeq() != 2 {
+	if got, err := stream.Recv(); err != nil || got.GetAppended().GetLastSeq() != 3 {
 		t.Errorf("acknowledged was %v, %v", got, err)
 	}
 }

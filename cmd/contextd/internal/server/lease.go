@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -13,17 +12,6 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
-
-// TaskQueue holds spans that wait for a runtime's own model; *pull.Queue is one.
-// Its methods may be called from any goroutine.
-type TaskQueue interface {
-	// Lease waits for a task of one of the sessions, or of any if there are none, and
-	// gives it to the worker alone for so long; 0 is the queue's own default.
-	Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (pull.Task, error)
-	// Complete ends a task and returns the summary that it led to; it has no ID where
-	// it led to none.
-	Complete(ctx context.Context, c pull.Completion) (summarize.Summary, error)
-}
 
 // errNoPull is told to workers that have nothing to wait for.
 var errNoPull = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "no summarizer of type pull is configured"}

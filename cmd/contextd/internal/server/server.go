@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,31 +12,15 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/compaction"
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
-	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/pull"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
-
-// Engine makes contexts; *assemble.Engine is the one there is.
-type Engine interface {
-	Assemble(ctx context.Context, r assemble.Request) (*assemble.Context, error)
-	Project(ctx context.Context, events []eventlog.Event, r assemble.Request) (*assemble.Context, error)
-	Projections(ctx context.Context, sessionID, after string, limit int) ([]projection.Record, string, error)
-	Pointers(ctx context.Context, sessionID string, r projection.Record) ([]assemble.PointerFacts, error)
-	Replay(ctx context.Context, sessionID, projectionID string) (assemble.Replay, error)
-	Newest(ctx context.Context, sessionID string) (projectionID string, err error)
-	Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error)
-	CallID(ctx context.Context, sessionID, tokenizer, rendered string) (id string, ok bool, err error)
-	Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error)
-	Estimate(ctx context.Context, sessionID string) (assemble.BudgetReport, bool, error)
-	Forget(sessionID string)
-	CallRecorder
-	CallExplainer
-}
 
 // Meter is told what the services did. All methods may be called from any
 // goroutine and must not block.
@@ -49,11 +32,11 @@ type Meter interface {
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 }
 
-// Options are what a server is made of. Meter, Hooks, Lifecycle and Tasks may be
-// nil, all other fields are required.
+// Options are what a server is made of. Meter and Tasks may be nil, all other fields
+// are required.
 type Options struct {
 	Store  eventlog.Store
-	Engine Engine
+	Engine *assemble.Engine
 	// Gauges opens the accountant of a tokenizer, or says that there is none.
 	Gauges   func(tokenizer string) (budget.Accountant, error)
 	Models   budget.Models
@@ -75,11 +58,9 @@ type Options struct {
 	Hooks     *lifecycle.Hooks
 	Lifecycle *lifecycle.Bus
 	// Tasks is nil if no summarizer is of type pull.
-	Tasks TaskQueue
-	// Compactor carries out compactions; nil if none are done.
-	Compactor Compactor
-	// Summarizers tells how the summarizers are doing; nil if there are none.
-	Summarizers func() []summarize.BreakerState
+	Tasks       *pull.Queue
+	Compactor   *compaction.Compactor
+	Summarizers *summarize.Registry
 }
 
 // Server implements the services of the API.
@@ -89,7 +70,7 @@ type Server struct {
 	compaction  compactions
 
 	store    eventlog.Store
-	engine   Engine
+	engine   *assemble.Engine
 	gauges   func(string) (budget.Accountant, error)
 	models   budget.Models
 	policies atomic.Pointer[wire.Policies]
@@ -106,8 +87,9 @@ type Server struct {
 	settings settingsCache
 	quota    sessionQuota
 
-	drainOnce sync.Once
-	draining  chan struct{}
+	// draining ends when the server begins to drain.
+	draining context.Context
+	drain    context.CancelFunc
 }
 
 // New returns a server. It takes over nothing: the caller closes the store after
@@ -130,14 +112,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		newID:    o.NewID,
 		logger:   o.Logger,
 		meter:    o.Meter,
-		draining: make(chan struct{}),
 	}
+	s.draining, s.drain = context.WithCancel(context.Background())
 	s.SetPolicies(o.Policies)
 	if s.meter == nil {
 		s.meter = noMeter{}
 	}
 	s.transcripts.server = s
-	s.compaction = newCompactions(s, o)
+	s.compaction = compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks, compactor: o.Compactor, summarizers: o.Summarizers}
 	s.settings.limit = cachedSessions
 	if _, err := s.tokenizer(nil); err != nil {
 		return nil, err
@@ -162,7 +144,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 // Drain ends the calls that would otherwise never end: those that follow a log or
 // watch sessions, serve hooks or wait for tasks, and append streams once what they
 // took in is acknowledged. It may be called more than once.
-func (s *Server) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
+func (s *Server) Drain() { s.drain() }
 
 // errDrained is the cause of a context that ended because the server drains.
 var errDrained = errors.New("draining")
@@ -171,18 +153,9 @@ var errDrained = errors.New("draining")
 // begins to drain.
 func (s *Server) untilDrained(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-s.draining:
-			cancel(errDrained)
-		case <-stop:
-		case <-ctx.Done():
-		}
-	}()
-	var once sync.Once
+	stop := context.AfterFunc(s.draining, func() { cancel(errDrained) })
 	return ctx, func() {
-		once.Do(func() { close(stop) })
+		stop()
 		cancel(context.Canceled)
 	}
 }

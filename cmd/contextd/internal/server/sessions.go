@@ -163,9 +163,7 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	if err == nil || gone(ctx, s.store, id, of) {
 		s.settings.forget(of)
 		s.engine.Forget(id)
-		if s.compaction.compactor != nil {
-			s.compaction.compactor.Forget(id, of)
-		}
+		s.compaction.compactor.Forget(id, of)
 	}
 	if err != nil {
 		return nil, err
@@ -174,12 +172,10 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 }
 
 func (s *Server) refuseDraining() error {
-	select {
-	case <-s.draining:
+	if s.draining.Err() != nil {
 		return apierr.ErrDraining
-	default:
-		return nil
 	}
+	return nil
 }
 
 func pageSize(asked uint32) int {

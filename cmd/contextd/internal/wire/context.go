@@ -60,8 +60,6 @@ func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 		Projection:      ProjectionToProto(c.Projection, c.Pointers),
 		Budget:          BudgetReportToProto(c.Budget),
 
-		SummarizingThroughSeq: uint64(c.SummarizingThrough),
-
 		PrefixMessages: uint32(c.PrefixMessages),
 		PromptCacheKey: c.PromptCacheKey,
 	}

@@ -4,17 +4,8 @@ import (
 	"context"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
-	"github.com/contextd/contextd/internal/assemble"
-	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
-
-// CallRecorder keeps what runtimes report of model calls.
-type CallRecorder interface {
-	// RecordCall returns what is known of the call's model with it; durable on
-	// return.
-	RecordCall(ctx context.Context, c assemble.Call) (budget.Calibration, error)
-}
 
 // RecordModelCall keeps what the provider counted, and answers with what was
 // learnt.
@@ -31,4 +22,17 @@ func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 		return nil, err
 	}
 	return &contextdv1.RecordModelCallResponse{Calibration: learnt.Factor()}, nil
+}
+
+// ExplainCall says what the model saw in a recorded call. It computes the call's
+// projection again, and changes nothing.
+func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallRequest) (*contextdv1.ExplainCallResponse, error) {
+	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
+		return nil, err
+	}
+	out, err := s.engine.Explain(ctx, req.GetSessionId(), req.GetCall(), req.GetText())
+	if err != nil {
+		return nil, err
+	}
+	return wire.ExplanationToProto(out), nil
 }

@@ -1,0 +1,111 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Assemble assembles a context and tells what it led to. Where the context is over its
+// budget it waits for a summary first, if the policy allows that; where the next cut is
+// worth one, it has that made. summarizing is the last event of the span of the session
+// that is being made or asked about, which may be one proposed earlier, or 0 if none is.
+func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *assemble.Context, summarizing eventlog.Seq, err error) {
+	if req.Policy.Summaries.Wait > 0 {
+		if err := c.await(ctx, req); err != nil {
+			return nil, 0, err
+		}
+	}
+	if made, err = c.Engine.Assemble(ctx, req); err != nil {
+		return nil, 0, err
+	}
+	for _, reminder := range made.Expired {
+		c.News.publish(req.SessionID, lifecycle.ReminderExpired, lifecycle.AttributeReminder, reminder)
+	}
+	if done := made.Collapsed; done != nil {
+		c.tell(req.SessionID, lifecycle.ModeAuto, eventlog.TriggerBudgetPressure, *done, lifecycle.Terms{Strategy: string(done.Strategy)})
+	}
+	if made.Proposed != nil {
+		summarizing = c.propose(*made.Proposed, made.Pressure)
+	}
+	return made, summarizing, nil
+}
+
+// await waits for the summary that a context is over its budget without, as long as the
+// request allows. Without one the assembly goes on as it would have at once.
+func (c *Compactor) await(ctx context.Context, req assemble.Request) error {
+	due, err := c.Engine.Due(ctx, req)
+	if err != nil || due == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, req.Policy.Summaries.Wait)
+	defer cancel()
+	_, _ = c.Scheduler.Do(ctx, *due)
+	return nil
+}
+
+// propose has a summary made ahead of need unless a hook objects. Hooks are not asked
+// about one whose summarizer is left alone now.
+func (c *Compactor) propose(p summarize.Proposal, pressure assemble.Pressure) eventlog.Seq {
+	resting := c.Scheduler.Resting(p.Summarizer)
+	return c.News.begin(p, resting, func() {
+		c.work.Go(func() {
+			defer c.News.ended(p)
+			c.make(p, pressure)
+		})
+	})
+}
+
+// make asks the hooks about a summary and has it made. What keeps it from being made, the
+// scheduler tells.
+func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
+	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
+	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
+		SessionID: p.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerThreshold, Terms: terms,
+		MessageCount: uint32(pressure.Messages), TokensBefore: pressure.Tokens,
+	})
+	vetoed := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))
+	switch {
+	case err != nil:
+		return // the compactor is closing
+	case vetoed:
+		c.News.refuse(p)
+		c.News.publish(p.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, lifecycle.ModeAuto,
+			lifecycle.AttributeTrigger, triggerName(eventlog.TriggerThreshold), lifecycle.AttributeReason, verdict.Reason)
+	case verdict.Terms != terms:
+		c.makeOther(p, verdict.Terms)
+	default:
+		c.do(p)
+	}
+}
+
+// do has a span summarised. Its end is told by the scheduler, unless there was no
+// beginning.
+func (c *Compactor) do(p summarize.Proposal) {
+	_, err := c.Scheduler.Do(c.ctx, p)
+	var invalid *eventlog.InvalidError
+	if errors.As(err, &invalid) {
+		c.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
+	}
+}
+
+// makeOther has the span summarised that the hooks' terms lead to, if they lead to any.
+func (c *Compactor) makeOther(p summarize.Proposal, terms lifecycle.Terms) {
+	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
+		SessionID: p.SessionID, Of: p.Of, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
+		Request: assemble.Request{Policy: assemble.Policy{Summaries: assemble.SummaryPolicy{
+			Summarizer: p.Summarizer, Instructions: p.Instructions, MaxInputTokens: p.MaxInputTokens,
+		}}},
+	})
+	if err != nil {
+		c.Logger.Warn("no summary by the terms of a hook", "session_id", p.SessionID, "error", err)
+	} else if plan.Summary != nil {
+		plan.Summary.Trigger = p.Trigger
+		c.do(*plan.Summary)
+	}
+}
