@@ -257,7 +257,6 @@ func (in inputs) decide(made *summarize.Summary) (c *eventlog.Compaction, nothin
 			return nil, cmp.Or(nothing, "the summary that it was to quote is not there any more"), nil
 		}
 	}
-	pipeline, _ = in.pipeline() // what was asked of one pipeline has set it up
 	return pipeline.Decide(in.budget, in.before, ask, text)
 }
 

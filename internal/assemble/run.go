@@ -152,7 +152,7 @@ func (p projected) through() eventlog.Seq { return p.result.State.CollapsedThrou
 // standing is what the decisions taken so far show, be it over the budget or not.
 func (in inputs) standing() (projected, error) {
 	pipeline, ask := in.pipeline()
-	view, err := pipeline.Standing(in.budget, in.before, ask)
+	view, err := pipeline.Current(in.budget, in.before, ask)
 	if err != nil {
 		return projected{}, err
 	}

@@ -83,9 +83,6 @@ type Budget struct {
 	Caps map[Tier]uint64
 	// CapFractions are the fractions of the target that the caps were taken from.
 	CapFractions map[Tier]float64
-	// Excess is how many tokens a reducer is asked to free beyond the decisions
-	// that were taken already; 0 asks for no new decision.
-	Excess uint64
 }
 
 // SpecError says which field of a Spec is wrong and why.

@@ -128,7 +128,6 @@ func TestFingerprintLeavesReservesOut(t *testing.T) {
 			s.YellowAt, s.RedAt = 0.5, 0.6
 			s.Model = "another"
 		})
-		two.Excess = 17
 		if a, b := projection.Fingerprint(projection.Options{}, fixedPolicy(), one), projection.Fingerprint(projection.Options{}, fixedPolicy(), two); a != b {
 			t.Errorf("%s and %s for %+v and %+v", a, b, one, two)
 		}

@@ -23,7 +23,6 @@ func filled() projection.Record {
 	r.Time = time.Unix(1_700_000_000, 5).UTC()
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""
-	r.Budget.Excess = 0 // a demand of the pipeline on its reducers, not a part of a budget
 	// Lists are in order, and caps are a tier's in both maps.
 	r.Kept = projection.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
 	r.Dropped = projection.Ranges{{From: 2, To: 2}}

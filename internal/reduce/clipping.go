@@ -3,7 +3,6 @@ package reduce
 import (
 	"fmt"
 
-	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -18,7 +17,7 @@ type clipping struct {
 
 func (clipping) Name() string { return "clipping" }
 
-func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
+func (c clipping) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
 	for i := range v.Len() {
 		if v.Ended() != nil {
@@ -38,10 +37,7 @@ func (c clipping) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
 		c.clipTexts(e, i, s.TextClips)
 	}
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
-	if b.Excess > 0 {
-		s = c.relieve(e, b.Excess, s)
-	}
-	return e.View(), s, Step{Touched: e.Touched(), Note: note}
+	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 
 func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
@@ -91,6 +87,22 @@ func textReason(g *Group) string {
 	}
 }
 
+// clipAnchor shortens the texts of group i that are larger than level.
+func (c clipping) clipAnchor(e *Editor, i int, level uint64, reason string) {
+	g := e.v.Group(i)
+	for m := range g.Messages {
+		for b, block := range g.Messages[m].Blocks {
+			text, ok := block.Block.(eventlog.Text)
+			if !ok {
+				continue
+			}
+			if short, ok := c.texts.clipText(block, text.Text, level); ok {
+				e.ClipAnchor(i, m, b, short, c.Name(), reason)
+			}
+		}
+	}
+}
+
 const (
 	// clipFloor is the smallest limit at which head and tail say something, in
 	// tokens.
@@ -99,14 +111,12 @@ const (
 	pointerAlone = 1
 )
 
-// relieve halves the limit of the results that are still in the view in full,
-// until enough is freed, and at last leaves their pointers alone. It serves as the
-// last resort: by then only the newest turns are left.
-func (c clipping) relieve(e *Editor, excess uint64, s State) State {
+// Free implements Freer. It halves the limit of the results that are still in the view in
+// full until enough is freed, down to their pointers alone. It serves as a last resort: by
+// then only the newest turns remain.
+func (c clipping) Free(v View, s State, d Demand) State {
+	e := v.Editor()
 	before := e.Tokens()
-	if e.v.Len() == 0 {
-		return s
-	}
 	var from, through eventlog.Seq
 	largest := uint64(0)
 	for i := range e.v.Len() {
@@ -130,7 +140,7 @@ func (c clipping) relieve(e *Editor, excess uint64, s State) State {
 	if s.ClipTokens > 0 {
 		limit = min(limit, s.ClipTokens)
 	}
-	for limit > pointerAlone && before-e.Tokens() < excess {
+	for limit > pointerAlone && before-e.Tokens() < d.Tokens {
 		if limit /= 2; limit < clipFloor {
 			limit = pointerAlone
 		}

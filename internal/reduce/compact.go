@@ -15,7 +15,7 @@ import (
 
 // Assume has the pipeline run as if the log went on with a compaction.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
-	d := p.window.digests
+	d := p.digests
 	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman())
 }
 
@@ -24,32 +24,30 @@ func (p *Pipeline) Assume(c *eventlog.Compaction) {
 // groups up to its Through where the strategy is Summarize. Where nothing can be done,
 // the decision is nil and nothing says why.
 func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
-	given := b
-	r, err := p.start(&b, s, ask)
+	d, err := p.decide(b, s, ask)
 	if err != nil {
 		return nil, "", err
 	}
-	r.State = p.window.digests.decided.shown(r.State, r.View)
 	defer func() {
 		if ended := p.ended(); ended != nil {
 			c, nothing, err = nil, "", ended
 		}
 	}()
-	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
+	now := d.start.State
 	switch ask.Strategy {
 	case Mask:
 		return d.mask()
 	case Summarize:
-		if decided := p.window.digests.decided; text.ID == decided.summary().ID && r.State.CollapsedThrough <= decided.through() {
-			return nil, "the summary stands already", nil
+		if decided := p.digests.decided; text.ID == decided.summary().ID && now.CollapsedThrough <= decided.through() {
+			return nil, "the summary is in force already", nil
 		}
-		return d.collapse([]eventlog.Seq{max(text.Through, r.State.CollapsedThrough)}, text)
+		return d.collapse([]eventlog.Seq{max(text.Through, now.CollapsedThrough)}, text)
 	default:
 		runs := d.runs()
 		if len(runs) == 0 {
-			return nil, p.WhyNone(r.View, r.State), nil
+			return nil, d.whyNone(), nil
 		}
-		if c, nothing, err = d.collapse(runs, Summary{}); c != nil && d.grows(c, given, s) {
+		if c, nothing, err = d.collapse(runs, Summary{}); c != nil && d.grows(c, b, s) {
 			return nil, d.noGain(), nil
 		}
 		return c, nothing, err
@@ -58,12 +56,19 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 
 // decider looks for what a compaction decides.
 type decider struct {
-	*Pipeline
-	budget budget.Budget
+	*run
 	// start is the view before.
 	start Result
-	ask   Ask
 }
+
+func (p *Pipeline) decide(b budget.Budget, s State, ask Ask) (*decider, error) {
+	r, now, err := p.start(b, s, ask)
+	now.State = p.digests.decided.shown(now.State, now.View)
+	return &decider{r, now}, err
+}
+
+// spared is the last event before the turns that are spared.
+func (d *decider) spared() eventlog.Seq { return d.start.View.beforeTurns(d.keepTurns()) }
 
 // goal is what the view may hold; 0 is as little as may be.
 func (d *decider) goal() uint64 {
@@ -78,12 +83,12 @@ func (d *decider) reached(v View) bool { return d.ask.Goal > 0 && v.Tokens() <= 
 
 func (d *decider) mask() (*eventlog.Compaction, string, error) {
 	before := d.start.View.Tokens()
-	asked := d.retention
-	asked.asked, asked.keepTurns = true, max(asked.keepTurns, 1)
+	demand := d.demand(before - min(d.goal(), before))
+	demand.AnySize, demand.KeepTurns = true, d.keep()
 	e := d.start.View.Editor()
-	asked.relieve(e, before-min(d.goal(), before), d.start.State)
+	d.retention.stubOldest(e, d.start.State, demand)
 	if e.Tokens() >= before {
-		return nil, d.whyNotMasked(asked), nil
+		return nil, d.whyNotMasked(), nil
 	}
 	return d.compaction(d.start.State, e.View(), Summary{}), "", nil
 }
@@ -121,7 +126,7 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 	}
 	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
 	// What left for one policy and budget alone is decided for all, if it frees no more.
-	settles := runs[last] == left && best.View.digest.Through == left && left > d.window.digests.decided.through() && best.View.Tokens() == before
+	settles := runs[last] == left && best.View.digest.Through == left && left > d.digests.decided.through() && best.View.Tokens() == before
 	if text.ID == "" && best.View.Tokens() >= before && !settles {
 		return nil, d.noGain(), nil
 	}
@@ -136,11 +141,9 @@ func (d *decider) noGain() string {
 // grows reports whether a decision would make the context larger for the budget and the state
 // of who asks: beside what was decided for these alone, its record may be another.
 func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
-	digests := d.window.digests
-	standing := digests.decided
+	defer d.reset(d.digests.decided)
 	d.Assume(c)
-	after, err := d.Standing(b, s, d.ask)
-	digests.decided = standing
+	after, err := d.Current(b, s, d.ask)
 	return err == nil && after.Tokens() > d.start.View.Tokens()
 }
 
@@ -165,31 +168,32 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s := d.start.State
 	s.CollapsedThrough, s.CollapsedFor = through, size
 	if text.ID == "" {
-		if ready := d.readyFor(through, size); ready.Through > d.window.digests.known(s.Summary).Through {
+		if ready := d.readyFor(through, size); ready.Through > d.digests.known(s.Summary).Through {
 			s.Summary, s.SummaryTokens = ready.ID, 0
 		}
-		return d.apply(d.budget, s)
+		return d.apply(s)
 	}
 	s.Summary, s.SummaryTokens = text.ID, 0
-	digests := d.window.digests
-	standing := digests.decided
-	digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(d.budget, s).View, text), standing, d.conv.lastHuman())
-	defer func() { digests.decided = standing }()
-	return d.apply(d.budget, s)
+	defer d.reset(d.digests.decided)
+	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman())
+	return d.apply(s)
 }
+
+// reset takes back what was assumed to be decided.
+func (p *Pipeline) reset(decided *Decided) { p.digests.decided = decided }
 
 // readyFor is the newest summary that was made for groups of a run and that a record of
 // the size has room for.
 func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
-	digests := d.window.digests
-	return digests.summaries.newest(through, digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps}), digests.gauge)
+	limit := d.digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps})
+	return d.digests.summaries.newest(through, limit, d.conv.gauge)
 }
 
 // runs are the ends of all runs that spare the newest turns and go beyond what has left.
 // Where there are none it is the one that left, if its record can be made smaller or it
 // left for one policy and budget alone.
 func (d *decider) runs() []eventlog.Seq {
-	spared, left := d.window.spared(d.start.View), d.start.State.CollapsedThrough
+	spared, left := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
 	for i := range d.start.View.items {
 		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > left {
@@ -197,7 +201,7 @@ func (d *decider) runs() []eventlog.Seq {
 		}
 	}
 	smaller := d.ask.Goal > 0 && d.start.State.CollapsedFor > d.sizeFor(Summary{})
-	if len(out) == 0 && left > 0 && (smaller || left > d.window.digests.decided.through()) {
+	if len(out) == 0 && left > 0 && (smaller || left > d.digests.decided.through()) {
 		out = append(out, left)
 	}
 	return out
@@ -207,7 +211,7 @@ func (d *decider) runs() []eventlog.Seq {
 // run of an earlier compaction, which spared fewer, may reach into them, and what the
 // user said there stays as far as its record is large enough.
 func (d *decider) sparesIn(v View) bool {
-	spared := d.window.spared(d.start.View)
+	spared := d.spared()
 	here := v.Groups()
 	return !slices.ContainsFunc(d.start.View.items, func(it item) bool {
 		return it.group.First > spared && !slices.Contains(here, it.group)
@@ -215,10 +219,10 @@ func (d *decider) sparesIn(v View) bool {
 }
 
 // keep is how many turns are spared, and spares says it.
-func (p *Pipeline) keep() uint32 { return max(p.window.run.KeepLastTurns, 1) }
+func (r *run) keep() uint32 { return max(r.keepTurns(), 1) }
 
-func (p *Pipeline) spares() string {
-	if n := p.keep(); n > 1 {
+func (r *run) spares() string {
+	if n := r.keep(); n > 1 {
 		return fmt.Sprintf("the last %d turns", n)
 	}
 	return "the last turn"
@@ -226,16 +230,16 @@ func (p *Pipeline) spares() string {
 
 // compaction is the event that makes a state and a view the session's.
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
-	standing := d.window.digests.decided
+	standing := d.digests.decided
 	out := &eventlog.Decision{}
 	if text.ID == "" {
 		s = standing.shown(s, v)
 	}
 	if s.CollapsedThrough > 0 {
 		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for nothing is one budget's last resort
-		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, s.CollapsedFor, d.window.digests.kept(s)
+		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, s.CollapsedFor, d.digests.kept(s)
 		if text.ID == "" {
-			text = d.window.digests.known(s.Summary)
+			text = d.digests.known(s.Summary)
 		}
 	}
 	if text.ID != "" {
@@ -270,9 +274,9 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 	return &eventlog.Compaction{Summary: text.Text, Decision: out}
 }
 
-// WhyNone says why no group of a view can leave.
-func (p *Pipeline) WhyNone(v View, s State) string {
-	spared := p.window.spared(v)
+// whyNone says why no group can be dropped.
+func (d *decider) whyNone() string {
+	v, s, spared := d.start.View, d.start.State, d.spared()
 	pinned, movable := 0, 0
 	for i := range v.items {
 		switch g := v.items[i].group; {
@@ -289,16 +293,16 @@ func (p *Pipeline) WhyNone(v View, s State) string {
 	case movable == 0 && s.CollapsedThrough == 0:
 		return "the log holds nothing but the system prompt and the first user message"
 	case pinned > 0:
-		return "what stands before " + p.spares() + " is pinned"
+		return "what stands before " + d.spares() + " is pinned"
 	case s.CollapsedThrough > 0:
-		return "everything before " + p.spares() + " has left already"
+		return "everything before " + d.spares() + " has left already"
 	default:
-		return "no group stands before " + p.spares()
+		return "no group stands before " + d.spares()
 	}
 }
 
 // whyNotMasked says why no result can be masked.
-func (d *decider) whyNotMasked(asked retention) string {
+func (d *decider) whyNotMasked() string {
 	v := d.start.View
 	var left leftAlone
 	masked, pinned, small, results := 0, 0, 0, 0
@@ -317,7 +321,7 @@ func (d *decider) whyNotMasked(asked retention) string {
 				masked++
 			case g.Pinned:
 				pinned++
-			case !asked.spares(g, call, asked.rules.rule(call.Name, asked.ended), &left):
+			case !d.retention.spares(g, call, d.retention.rules.rule(call.Name, d.ended), true, &left):
 				small++
 			}
 			results++

@@ -18,7 +18,7 @@ import (
 // nothing could be.
 func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask, text string) *eventlog.Compaction {
 	pipeline := func() *reduce.Pipeline { return reduce.NewPipeline(p, s.conv, s.summaries...) }
-	before, err := pipeline().Standing(b, s.state, ask)
+	before, err := pipeline().Current(b, s.state, ask)
 	if err != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	}
 	assumed := pipeline()
 	assumed.Assume(c)
-	after, err := assumed.Standing(b, s.state, ask)
+	after, err := assumed.Current(b, s.state, ask)
 	if err != nil {
 		t.Fatalf("after the compaction: %v", err)
 	}
@@ -62,7 +62,7 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	if err := s.append(eventlog.Event{ID: fmt.Sprintf("compaction-%d", s.conv.Head()), Body: c}); err != nil {
 		t.Fatalf("the log refuses %+v: %v", c.Decision, err)
 	}
-	now, err := pipeline().Standing(b, s.state, ask)
+	now, err := pipeline().Current(b, s.state, ask)
 	if err != nil || !sameView(now, after) {
 		t.Fatalf("the view is not as it was decided (%v)", err)
 	}

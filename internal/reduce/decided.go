@@ -152,7 +152,7 @@ func (d *Decided) over(s State, known summaries) State {
 // From is a state as every run starts from it: no group is shown that left by a caller's
 // decision.
 func (p *Pipeline) From(s State) State {
-	return p.window.digests.decided.over(s, p.window.digests.summaries)
+	return p.digests.decided.over(s, p.digests.summaries)
 }
 
 // Compactions are the callers' compactions of a log, as far as it was read. The zero

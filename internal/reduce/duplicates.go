@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -20,9 +19,9 @@ type duplicates struct {
 
 func (duplicates) Name() string { return "duplicates" }
 
-func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
+func (d duplicates) Reduce(v View, s State) (View, Step) {
 	if !d.enabled || s.EvictedAsOf == 0 {
-		return v, s, Step{Note: "nothing was due"}
+		return v, Step{Note: "nothing was due"}
 	}
 	type key struct{ name, arguments, body string }
 	e := v.Editor()
@@ -50,7 +49,7 @@ func (d duplicates) Reduce(v View, _ budget.Budget, s State) (View, State, Step)
 			e.Stub(i, call, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
 		}
 	}
-	return e.View(), s, Step{
+	return e.View(), Step{
 		Touched: e.Touched(),
 		Note:    fmt.Sprintf("stubbed %d results that stand again later, as of event %d", e.Touched(), s.EvictedAsOf),
 	}

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -9,15 +10,29 @@ import (
 
 // Pipeline runs the reducers of a policy from cheap to expensive.
 type Pipeline struct {
-	policy   Policy
-	conv     *Conversation
-	reducers []Reducer
-	// The reducers that can be asked for more.
+	policy  Policy
+	conv    *Conversation
+	digests *digests
+	// The reducers that are asked for tokens; stages lists all.
 	retention retention
 	clipping  clipping
 	window    window
 	// err says why the run should end; nil if nothing ends it.
 	err func() error
+}
+
+// NewPipeline returns the pipeline that reduces conv by policy and may quote any of
+// the summaries, oldest first. It shares conv's owner.
+func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
+	p := &Pipeline{policy: policy, conv: conv}
+	p.digests = &digests{
+		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
+		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
+	}
+	p.retention = retention{policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), texts: conv.texts, digests: p.digests, ended: p.ended}
+	p.clipping = clipping{policy.Clipping, conv.texts}
+	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests}
+	return p
 }
 
 // Until has runs end with the error of ctx, at the next group or reducer. What a run kept
@@ -35,26 +50,6 @@ func (p *Pipeline) ended() error {
 	return p.err()
 }
 
-// NewPipeline returns the pipeline that reduces conv by policy and may quote any of
-// the summaries, oldest first. It shares conv's owner.
-func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
-	p := &Pipeline{policy: policy, conv: conv}
-	p.window = window{policy: policy.Window, run: policy.Collapse, digests: &digests{
-		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
-		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
-	}}
-	p.retention = retention{policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), ended: p.ended, keepTurns: policy.Collapse.KeepLastTurns, texts: conv.texts, digests: p.window.digests}
-	p.clipping = clipping{policy.Clipping, conv.texts}
-	p.reducers = []Reducer{
-		duplicates{policy.Duplicates, conv.texts},
-		p.retention,
-		p.clipping,
-		thinking{policy.Thinking},
-		p.window,
-	}
-	return p
-}
-
 // Result is a reduced view and how it came about.
 type Result struct {
 	View  View
@@ -62,28 +57,24 @@ type Result struct {
 	Steps []Step
 }
 
-// Resume returns the view in which the run that left earlier is gone and every
-// other group stands in full.
-func (p *Pipeline) Resume(s State) View {
-	v := NewView(p.conv.gauge, p.conv.groups)
-	if s.CollapsedThrough > 0 {
-		v = p.window.digests.resume(s)
+func (r *Result) note(s string) {
+	if len(r.Steps) > 0 {
+		r.Steps = slices.Clone(r.Steps)
+		r.Steps[0].Note = s + "; " + r.Steps[0].Note
 	}
-	v.ended = p.err
-	return v
 }
 
 // Ask is what a run is to do beside coming under the target. The zero value asks
 // for nothing.
 type Ask struct {
-	// Reserved are tokens that stand beside the view and count against the target.
+	// Reserved are tokens beside the view that count against the target.
 	Reserved uint64
 	// Goal is the size to come down to although the target does not demand it, in
 	// tokens; 0 is none. Nothing is done where hardly anything would be freed.
 	Goal uint64
 	// Strategy is how to come down to the goal; empty is any way.
 	Strategy Strategy
-	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 leaves that.
+	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 is the policy's.
 	KeepLastTurns uint32
 }
 
@@ -94,11 +85,29 @@ type Strategy string
 const (
 	// Mask evicts tool results.
 	Mask Strategy = "mask"
-	// Drop lets the oldest groups leave.
+	// Drop drops the oldest groups.
 	Drop Strategy = "window"
-	// Summarize lets the groups leave that the newest summary covers.
+	// Summarize drops the groups that the newest summary covers.
 	Summarize Strategy = "summarize"
 )
+
+// Resume returns the view in which the collapsed run of s is dropped and every other
+// group is in full.
+func (p *Pipeline) Resume(s State) View {
+	v := NewView(p.conv.gauge, p.conv.groups)
+	if s.CollapsedThrough > 0 {
+		v = p.digests.resume(s)
+	}
+	v.ended = p.err
+	return v
+}
+
+// Current is the view that a state gives, be it over the target or not. The error is an
+// *OverBudgetError where a strict policy refuses the target, or that of Until's context.
+func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (View, error) {
+	_, now, err := p.start(b, s, ask)
+	return now.View, err
+}
 
 // Run reduces the conversation under b.Target, starting from the state of the
 // last run. The error is an *OverBudgetError, or that of Until's context.
@@ -106,72 +115,91 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if ask.Reserved >= b.Target {
 		return Result{}, &OverBudgetError{b.Target, ask.Reserved, []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
 	}
-	target := b.Target
-	b.Target -= ask.Reserved
-	s, err := p.firstLimits(b, s, target)
+	r, now, err := p.start(b, s, ask)
 	if err != nil {
 		return Result{}, err
 	}
-	p.heed(ask)
-	r := p.apply(b, s)
-	r = p.batch(b, r)
-	if goal := b.Share(p.policy.Collapse.To); ask.Goal == 0 && p.pays(b, r, goal) {
-		ask.Goal, ask.Strategy = goal, ""
-		r = p.relieve(b, r, ask, "a cut pays")
+	now = r.batch(now)
+	if share := r.budget.Share(p.policy.Collapse.To); ask.Goal == 0 && r.cutPays(now, share) {
+		now = r.cut(now, share, "", "a cut pays")
 	} else {
-		r = p.relieve(b, r, ask, "the budget forced it")
+		now = r.cut(now, ask.Goal, ask.Strategy, "the budget forced it")
 	}
-	r.State.AskedAsOf = p.conv.head
-	p.window.atSummary = false
+	now.State.AskedAsOf = p.conv.head
 	if err := p.ended(); err != nil {
 		return Result{}, err
 	}
-	if r.View.Tokens() > b.Target {
-		r = p.lastResort(b, r)
+	if now.View.Tokens() > r.budget.Target {
+		now = r.lastResort(now)
 	}
 	if err := p.ended(); err != nil {
 		return Result{}, err
 	}
-	if r.View.Tokens() > b.Target {
-		return Result{}, &OverBudgetError{target, r.View.Tokens() + ask.Reserved, irreducible(r.View, ask.Reserved)}
+	if now.View.Tokens() > r.budget.Target {
+		return Result{}, &OverBudgetError{b.Target, now.View.Tokens() + ask.Reserved, irreducible(now.View, ask.Reserved)}
 	}
-	if r.State.CollapsedThrough > s.CollapsedThrough {
-		p.conv.texts.forget(r.State.CollapsedThrough)
+	if now.State.CollapsedThrough > s.CollapsedThrough {
+		p.conv.texts.forget(now.State.CollapsedThrough)
 	}
-	return r, nil
+	return now, nil
 }
 
-// heed sets the pipeline up for what is asked.
-func (p *Pipeline) heed(ask Ask) {
-	p.window.atSummary = ask.Strategy == Summarize
-	if ask.KeepLastTurns > 0 {
-		p.window.run.KeepLastTurns, p.retention.keepTurns = ask.KeepLastTurns, ask.KeepLastTurns
+// run is one run of a pipeline.
+type run struct {
+	*Pipeline
+	ask Ask
+	// budget is that of the view: what is reserved is taken off its target.
+	budget budget.Budget
+}
+
+// start begins a run with what the state shows.
+func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
+	r := &run{p, ask, b}
+	r.budget.Target -= min(ask.Reserved, b.Target)
+	s, err := r.firstLimits(s, b.Target)
+	if err != nil {
+		return r, Result{}, err
 	}
+	now := r.apply(s)
+	return r, now, p.ended()
+}
+
+// keepTurns is how many of the newest turns are spared.
+func (r *run) keepTurns() uint32 {
+	if r.ask.KeepLastTurns > 0 {
+		return r.ask.KeepLastTurns
+	}
+	return r.policy.Collapse.KeepLastTurns
+}
+
+// demand is that for so many tokens.
+func (r *run) demand(tokens uint64) Demand {
+	return Demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
 // apply runs every reducer over the view that the state resumes.
-func (p *Pipeline) apply(b budget.Budget, s State) Result {
-	r := Result{View: p.Resume(s), State: s}
-	for _, reducer := range p.reducers {
+func (p *Pipeline) apply(s State) Result {
+	now := Result{View: p.Resume(s), State: s}
+	for _, stage := range p.stages() {
 		if p.ended() != nil {
-			return r // Run says so
+			return now // start and Run say so
 		}
-		var st Step
-		r.View, r.State, st = step(reducer, r.View, b, r.State)
-		r.Steps = append(r.Steps, st)
+		var step Step
+		now.View, step = stage.run(now.View, s)
+		now.Steps = append(now.Steps, step)
 	}
-	return r
+	return now
 }
 
 // batch moves the rules by age up to the head if that is due.
-func (p *Pipeline) batch(b budget.Budget, r Result) Result {
-	if r.State.EvictedAsOf >= p.conv.head || p.ended() != nil {
-		return r
+func (r *run) batch(now Result) Result {
+	if now.State.EvictedAsOf >= r.conv.head || r.ended() != nil {
+		return now
 	}
-	candidate := p.apply(b, p.evict(r.State))
-	due, why := p.policy.Cache.due(r.View, candidate.View, r.State, p.conv.turns, p.conv.lastAt.idle(p.policy.Cache.TTL))
+	candidate := r.apply(r.evict(now.State))
+	due, why := r.policy.Cache.due(now.View, candidate.View, now.State, r.conv.turns, r.conv.lastAt.idle(r.policy.Cache.TTL))
 	if !due {
-		return r
+		return now
 	}
 	candidate.note("batch: " + why)
 	return candidate
@@ -183,152 +211,77 @@ func (p *Pipeline) evict(s State) State {
 	return s
 }
 
-// relieve takes what the budget forces: it brings the view, or the tier that is
-// over its cap, down to the fraction that a forced cut leaves, so that the next is
-// many turns away. The prefix is written anew in any case, so everything that is
-// due goes with it. Where it is not the target that is exceeded and hardly anything
-// can be done, nothing is: rewriting the prefix for that every turn would cost more.
-func (p *Pipeline) relieve(b budget.Budget, r Result, ask Ask, why string) Result {
-	steps := []relief{{p.retention, budget.TierToolResults, Mask}, {p.window, budget.TierDialogue, Drop}}
+// cut takes what the budget forces, and what a goal asks for that is to be reached by a
+// strategy: it brings the view, or the tier that is over its cap, down to the fraction
+// that a forced cut leaves, so that the next is many turns away. The prefix is written
+// anew in any case, so everything that is due goes with it. Where it is not the target
+// that is exceeded and hardly anything can be done, nothing is: rewriting the prefix for
+// that every turn would cost more.
+func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Result {
+	stages := slices.DeleteFunc(r.stages(), func(s stage) bool { return s.freer == nil })
 	var asked uint64
-	for _, step := range steps {
-		asked = max(asked, p.demand(step, b, r.View, r.View, ask))
+	for _, s := range stages {
+		asked = max(asked, r.excess(s, start.View, start.View, goal, strategy))
 	}
 	if asked == 0 {
-		return r
+		return start
 	}
-	out := r
-	if out.State.EvictedAsOf < p.conv.head {
-		out = p.apply(b, p.evict(out.State))
+	now := start
+	if now.State.EvictedAsOf < r.conv.head {
+		now = r.apply(r.evict(now.State))
 	}
-	for _, step := range steps {
-		out = p.ask(step.reducer, b, out, p.demand(step, b, r.View, out.View, ask))
+	for _, s := range stages {
+		d := r.demand(r.excess(s, start.View, now.View, goal, strategy))
+		d.ToSummary = r.ask.Strategy == Summarize
+		now = r.free(s.freer, now, d)
 	}
 	const leastProgress = 10 // a tenth of what was asked for
-	if r.View.Tokens() <= b.Target && out.View.Tokens()+asked/leastProgress > r.View.Tokens() {
-		return r
+	if start.View.Tokens() <= r.budget.Target && now.View.Tokens()+asked/leastProgress > start.View.Tokens() {
+		return start
 	}
-	out.note(why)
-	return out
+	now.note(why)
+	return now
 }
 
-// relief is a reducer that can be asked for more, the tier that it makes smaller and
-// the strategy that it serves.
-type relief struct {
-	reducer  Reducer
-	tier     budget.Tier
-	strategy Strategy
-}
-
-// demand is how many tokens a reducer should free of now: if the view at the start
-// was over the target, or the reducer's own part over its cap, what is above the
-// fraction of it that a forced cut leaves; and what is above the goal that was asked
-// for.
-func (p *Pipeline) demand(of relief, b budget.Budget, start, now View, ask Ask) uint64 {
+// excess is how many tokens a stage should free of now: what is above the fraction that a
+// forced cut leaves, if the view at the start was over the target, or the stage's own part
+// over its cap; what is above its own limits; and what is above the goal.
+func (r *run) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
 	var excess uint64
 	over := func(before, used, limit, goal uint64) {
 		if before > limit && used > goal {
 			excess = max(excess, used-goal)
 		}
 	}
-	down := func(limit uint64) uint64 { return fraction(limit, p.policy.Collapse.To) }
-	over(start.Tokens(), now.Tokens(), b.Target, down(b.Target))
-	if of.tier == budget.TierDialogue {
-		excess = max(excess, p.window.overWindow(now))
-		// Stubs fill the cap of results, too, and only leave with their groups.
-		if limit, ok := b.Caps[budget.TierToolResults]; ok {
-			results := now.TierTokens()[budget.TierToolResults]
-			over(results, results, limit, down(limit))
-		}
+	down := func(limit uint64) uint64 { return fraction(limit, r.policy.Collapse.To) }
+	over(start.Tokens(), now.Tokens(), r.budget.Target, down(r.budget.Target))
+	if limit, ok := r.budget.Caps[s.tier]; ok {
+		over(start.TierTokens()[s.tier], now.TierTokens()[s.tier], limit, down(limit))
 	}
-	if limit, ok := b.Caps[of.tier]; ok {
-		over(start.TierTokens()[of.tier], now.TierTokens()[of.tier], limit, down(limit))
+	if s.excess != nil {
+		excess = max(excess, s.excess(now, r.budget))
 	}
-	if ask.Goal > 0 && of.serves(ask.Strategy) {
-		over(start.Tokens(), now.Tokens(), ask.Goal, ask.Goal)
+	if goal > 0 && s.serves(strategy) {
+		over(start.Tokens(), now.Tokens(), goal, goal)
 	}
 	return excess
 }
 
-// serves reports whether the reducer is one that a strategy calls for.
-func (of relief) serves(s Strategy) bool {
-	return s == "" || s == of.strategy || s == Summarize && of.strategy == Drop
-}
-
-// ask has a reducer free excess tokens and applies what it decided, unless that
-// would free nothing.
-func (p *Pipeline) ask(reducer Reducer, b budget.Budget, r Result, excess uint64) Result {
-	if excess == 0 {
-		return r
+// free applies what a reducer decides on a demand, unless that would free nothing.
+func (r *run) free(f Freer, now Result, d Demand) Result {
+	if d.Tokens == 0 {
+		return now
 	}
-	b.Excess = excess
-	_, s, _ := reducer.Reduce(r.View, b, r.State)
-	b.Excess = 0
-	return p.adopt(b, r, s)
+	return r.adopt(now, f.Free(now.View, now.State, d))
 }
 
 // adopt applies a state if its view is smaller.
-func (p *Pipeline) adopt(b budget.Budget, r Result, s State) Result {
-	if s.equal(r.State) {
-		return r
+func (r *run) adopt(now Result, s State) Result {
+	if reflect.DeepEqual(s, now.State) {
+		return now
 	}
-	if next := p.apply(b, s); next.View.Tokens() < r.View.Tokens() {
+	if next := r.apply(s); next.View.Tokens() < now.View.Tokens() {
 		return next
 	}
-	return r
-}
-
-// lastResort gives up what a forced cut spares, in the order that docs/policies.md
-// gives: what humans said first and last goes after everything else.
-func (p *Pipeline) lastResort(b budget.Budget, r Result) Result {
-	r = p.ask(p.window, b, r, r.View.Tokens())
-	if r.View.Tokens() > b.Target {
-		r = p.ask(p.clipping, b, r, r.View.Tokens()-b.Target)
-	}
-	const leastDigest = 64 // tokens that a digest is written for at the least
-	for size := p.window.sizeFor(b, 0) / 4; r.View.Tokens() > b.Target && size >= leastDigest; size /= 4 {
-		if r.State.CollapsedThrough > 0 && size >= r.State.CollapsedFor {
-			continue
-		}
-		s := r.State
-		b.Excess = r.View.Tokens()
-		s.CollapsedThrough = max(s.CollapsedThrough, p.window.cut(r.View, b, 0))
-		b.Excess = 0
-		s.CollapsedFor = size
-		r = p.adopt(b, r, s)
-	}
-	r = p.clipSummary(b, r)
-	r = p.clipTexts(b, r, func(g *Group) bool { return g.Standing != "" })
-	r = p.clipHuman(b, r, p.humanLimit(b, r))
-	if r.View.Tokens() > b.Target {
-		r = p.clipSystem(b, r)
-	}
-	r = p.clipTexts(b, r, func(g *Group) bool { return g.Human == 0 })
-	for _, through := range p.window.newestLeave(r.View) {
-		if r.View.Tokens() <= b.Target {
-			break
-		}
-		// What is left are the arguments of the newest calls, which nothing may change:
-		// the ledger shows their beginnings.
-		s := r.State
-		s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, through), max(b.Target/4, leastDigest)
-		r = p.adopt(b, r, s)
-	}
-	if n := len(p.conv.groups); r.View.Tokens() > b.Target && n > 0 {
-		s := r.State
-		s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, p.conv.groups[n-1].First), 0
-		r = p.adopt(b, r, s)
-	}
-	for limit := p.humanLimit(b, r) / 2; r.View.Tokens() > b.Target && limit >= clipFloor; limit /= 2 {
-		r = p.clipHuman(b, r, limit)
-	}
-	r.note("the last resort: only the newest turn was spared")
-	return r
-}
-
-func (r *Result) note(s string) {
-	if len(r.Steps) > 0 {
-		r.Steps = slices.Clone(r.Steps)
-		r.Steps[0].Note = s + "; " + r.Steps[0].Note
-	}
+	return now
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -13,30 +12,23 @@ import (
 type retention struct {
 	policy ToolResults
 	rules  *rules
-	// keepTurns are spared by pressure.
-	keepTurns uint32
-	texts     texts
+	texts  texts
 	// digests knows what callers decided.
 	digests *digests
-	// asked takes results of any size: the policy's least is for what nobody asked for.
-	asked bool
 	// ended returns why the run should end, if it should.
 	ended func() error
 }
 
 func (retention) Name() string { return "tool_results" }
 
-func (r retention) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
+func (r retention) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
 	left := r.stubByAge(e, s)
 	r.stubThrough(e, s)
 	r.stubDecided(e)
 	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; left %d errors, %d of tools that are never evicted, %d too small",
 		e.Touched(), s.EvictedAsOf, s.StubbedThrough, left.errors, left.never, left.small)
-	if b.Excess > 0 {
-		s = r.relieve(e, b.Excess, s)
-	}
-	return e.View(), s, Step{Touched: e.Touched(), Note: note}
+	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 
 // leftAlone counts results that were old enough but stayed, by reason.
@@ -62,7 +54,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 			if !tooOld && !tooMany {
 				continue
 			}
-			if r.spares(g, call, rule, &left) {
+			if r.spares(g, call, rule, false, &left) {
 				continue
 			}
 			reason := fmt.Sprintf("older than %d turns", rule.Turns)
@@ -75,14 +67,15 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 	return left
 }
 
-// spares reports whether a result stays whatever its age, and counts why.
-func (r retention) spares(g *Group, call *Call, rule Retention, left *leftAlone) bool {
+// spares reports whether a result stays whatever its age, and counts why. With anySize the
+// policy's minimum does not count.
+func (r retention) spares(g *Group, call *Call, rule Retention, anySize bool, left *leftAlone) bool {
 	switch {
 	case rule.Never:
 		left.never++
 	case call.IsError && !r.policy.EvictErrors:
 		left.errors++
-	case g.Messages[call.Result].Tokens < rule.MinTokens && !r.asked:
+	case g.Messages[call.Result].Tokens < rule.MinTokens && !anySize:
 		left.small++
 	default:
 		return false
@@ -91,12 +84,11 @@ func (r retention) spares(g *Group, call *Call, rule Retention, left *leftAlone)
 }
 
 func (r retention) stubThrough(e *Editor, s State) {
-	var left leftAlone
 	for i := range e.v.Len() {
 		if e.v.Group(i).First > s.StubbedThrough || r.ended() != nil {
 			return
 		}
-		r.stubGroup(e, i, s.StubbedThrough, &left)
+		r.stubGroup(e, i, s.StubbedThrough, false)
 	}
 }
 
@@ -131,26 +123,29 @@ func edited(v View, i int, call *Call) bool {
 }
 
 // stubGroup stubs the results of group i up to event through.
-func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, left *leftAlone) {
+func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize bool) {
+	var left leftAlone
 	g := e.v.Group(i)
 	for c := range g.Calls {
 		call := &g.Calls[c]
-		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), left) {
+		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
 			continue
 		}
 		e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
 	}
 }
 
-// relieve moves StubbedThrough forward, each time up to the next group, until
+// Free implements Freer.
+func (r retention) Free(v View, s State, d Demand) State { return r.stubOldest(v.Editor(), s, d) }
+
+// stubOldest moves StubbedThrough forward, each time up to the next group, until
 // enough is freed. A late result is as recent as the groups around it: the group
 // of its call is taken up again when the watermark has come so far.
-func (r retention) relieve(e *Editor, excess uint64, s State) State {
+func (r retention) stubOldest(e *Editor, s State, d Demand) State {
 	before := e.Tokens()
-	var left leftAlone
 	var late []int
 	for i := range e.v.Len() {
-		if r.ended() != nil || before-e.Tokens() >= excess || e.v.lastTurn()-e.v.Group(i).Turn < r.keepTurns {
+		if r.ended() != nil || before-e.Tokens() >= d.Tokens || e.v.lastTurn()-e.v.Group(i).Turn < d.KeepTurns {
 			break
 		}
 		through := e.v.lastBefore(i + 1)
@@ -160,29 +155,9 @@ func (r retention) relieve(e *Editor, excess uint64, s State) State {
 		s.StubbedThrough = through
 		late = append(late, i)
 		late = slices.DeleteFunc(late, func(j int) bool {
-			r.stubGroup(e, j, through, &left)
+			r.stubGroup(e, j, through, d.AnySize)
 			return e.v.Group(j).Last <= through
 		})
 	}
 	return s
-}
-
-// lastBefore is the last event before group i, or of the view if there is none.
-func (v View) lastBefore(i int) eventlog.Seq {
-	if i < len(v.items) {
-		return v.items[i].group.First - 1
-	}
-	var last eventlog.Seq
-	for i := range v.items {
-		last = max(last, v.items[i].group.Last)
-	}
-	return last
-}
-
-// lastTurn is the turn of the newest group.
-func (v View) lastTurn() uint32 {
-	if len(v.items) == 0 {
-		return 0
-	}
-	return v.items[len(v.items)-1].group.Turn
 }

@@ -103,25 +103,25 @@ const (
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
 // to do. due is set where the cut is due already.
 func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
-	r, err := p.start(&b, s, ask)
-	used := r.View.Tokens()
-	if err != nil || p.policy.Collapse.StartAt == 0 || used < b.Share(p.policy.Collapse.StartAt) {
+	r, now, err := p.start(b, s, ask)
+	used, policy := now.View.Tokens(), p.policy.Collapse
+	if err != nil || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
 		return Span{}, false, false
 	}
-	over := used > b.Target || p.pays(b, r, b.Share(p.policy.Collapse.To))
-	cut := b.Target
-	if part := p.policy.Collapse.CutFrom; part > 0 && p.policy.Collapse.CutPaybackTurns > 0 {
-		cut = b.Share(part)
+	goal := r.budget.Share(policy.To)
+	due = r.over(now) || r.cutPays(now, goal)
+	cut := r.budget.Target
+	if policy.CutFrom > 0 && policy.CutPaybackTurns > 0 {
+		cut = r.budget.Share(policy.CutFrom)
 	}
 	growth := cut - min(used, cut)
-	goal := b.Share(p.policy.Collapse.To)
 	goal -= min(goal, growth)
-	r = p.ask(p.retention, b, p.apply(b, p.evict(r.State)), used-min(goal, used))
-	span, ok = p.spanFor(b, r, goal)
+	now = r.free(r.retention, r.apply(r.evict(now.State)), r.demand(used-min(goal, used)))
+	span, ok = r.spanFor(now, goal)
 	if p.ended() != nil {
 		return Span{}, false, false
 	}
-	return span, over, ok
+	return span, due, ok
 }
 
 // SpanFor says what to summarise for a compaction that is asked for: what has to leave to
@@ -129,33 +129,31 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 // summary is there already that does, it is ready; where nothing can leave, nothing says
 // why. With own the text is the caller's, which no other takes the place of.
 func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
-	r, err := p.start(&b, s, ask)
+	d, err := p.decide(b, s, ask)
 	if err != nil {
 		return Span{}, Summary{}, err.Error()
 	}
-	r.State = p.window.digests.decided.shown(r.State, r.View)
-	d := decider{Pipeline: p, budget: b, start: r, ask: ask}
-	standing := p.window.digests.known(r.State.Summary)
-	all := p.boundary(p.window.spared(r.View))
-	if len(p.conv.Span(standing.Through, all)) == 0 {
-		all = p.window.spared(r.View) // a result of an older call came later than the newest turns
+	quoted, spared := p.digests.known(d.start.State.Summary), d.spared()
+	all := p.boundary(spared)
+	if len(p.conv.Span(quoted.Through, all)) == 0 {
+		all = spared // a result of an older call came later than the newest turns
 	}
-	if len(p.conv.Span(standing.Through, all)) == 0 {
-		if standing.ID != "" && r.State.CollapsedThrough > p.window.digests.decided.through() {
-			return Span{}, standing, "" // it stands for one policy and budget, and is to for all
+	if len(p.conv.Span(quoted.Through, all)) == 0 {
+		if quoted.ID != "" && d.start.State.CollapsedThrough > p.digests.decided.through() {
+			return Span{}, quoted, "" // it holds for one policy and budget, and is to for all
 		}
-		return Span{}, Summary{}, p.WhyNone(r.View, r.State)
+		return Span{}, Summary{}, d.whyNone()
 	}
 	to := all
-	if used := r.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
-		sized := d.sized()
-		sized.Excess = used - d.goal()
-		if cut := min(all, p.boundary(p.window.cut(r.View, sized, p.SummaryTokens(sized)))); len(p.conv.Span(standing.Through, cut)) > 0 {
+	if used := d.start.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
+		demand := d.demand(used - d.goal())
+		demand.Budget = d.sized()
+		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokens(demand.Budget)))); len(p.conv.Span(quoted.Through, cut)) > 0 {
 			to = cut
 		}
 	}
-	older := standing
-	if made := p.window.summary(r.View, b); !own && made.Through > standing.Through {
+	older := quoted
+	if made := p.window.summary(d.start.View, d.demand(0)); !own && made.Through > quoted.Through {
 		if older = made; len(p.conv.Span(older.Through, to)) == 0 {
 			return Span{}, made, ""
 		}
@@ -163,52 +161,30 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, Summary{}, ""
 }
 
-// Standing is the view of a state as it stands, be it over the target or not.
-func (p *Pipeline) Standing(b budget.Budget, s State, ask Ask) (View, error) {
-	r, err := p.start(&b, s, ask)
-	return r.View, err
-}
-
-// start gives the view of a state under the part of the target that is the view's.
-func (p *Pipeline) start(b *budget.Budget, s State, ask Ask) (Result, error) {
-	target := b.Target
-	b.Target -= min(ask.Reserved, target)
-	s, err := p.firstLimits(*b, s, target)
-	p.heed(Ask{KeepLastTurns: ask.KeepLastTurns})
-	r := p.apply(*b, s)
-	if err == nil {
-		err = p.ended()
-	}
-	return r, err
-}
-
-func (p *Pipeline) spanFor(b budget.Budget, r Result, goal uint64) (span Span, ok bool) {
-	used := r.View.Tokens()
+func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
+	used := now.View.Tokens()
 	if used <= goal {
 		return Span{}, false
 	}
-	b.Excess = used - goal
-	older := p.window.summary(r.View, b)
-	to := p.boundary(min(p.window.cut(r.View, b, p.SummaryTokens(b)), p.window.spared(r.View)))
-	if older.ID != "" && p.window.covers(r.View, b, older, to, most) {
+	d := r.demand(used - goal)
+	older := r.window.summary(now.View, d)
+	to := r.boundary(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
+	if to <= older.Through || older.ID != "" && r.window.covers(now.View, r.budget, older, to, most) {
 		return Span{}, false
 	}
-	if to <= older.Through {
-		return Span{}, false
-	}
-	groups := p.conv.Span(0, to)
+	groups := r.conv.Span(0, to)
 	if len(groups) == 0 {
 		return Span{}, false
 	}
 	span = Span{From: groups[0].First, To: to, Extends: older.ID}
-	return span, p.Worth(b, span)
+	return span, r.Worth(r.budget, span)
 }
 
 // Worth reports whether a span holds enough that is new for a summary that nobody asks
 // for.
 func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	var fresh uint64
-	for _, g := range p.conv.Span(p.window.digests.known(span.Extends).Through, span.To) {
+	for _, g := range p.conv.Span(p.digests.known(span.Extends).Through, span.To) {
 		fresh += g.Tokens
 	}
 	return fresh > 0 && fresh >= b.Share(leastNew)
@@ -217,12 +193,12 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 // SummaryTokens is what the text of a summary may take under a budget, as it is
 // quoted.
 func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
-	return min(b.Share(p.policy.Collapse.SummaryShare), p.window.digests.proseLimit(b))
+	return min(b.Share(p.policy.Collapse.SummaryShare), p.digests.proseLimit(b))
 }
 
 // QuotableTokens is the size beyond which no summary is quoted under a budget,
 // whoever wrote it.
-func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.window.digests.proseLimit(b) }
+func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
 
 // boundary is the last event up to through behind which no group stands open: all
 // groups that begin up to it also end there.
@@ -265,7 +241,7 @@ func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 		}
 		m.gather(g)
 	}
-	d := p.window.digests
+	d := p.digests
 	b := budget.Budget{Target: target}
 	calls = ledger.Write(m.callsBeside(nil), b.Share(d.policy.LedgerShare), d.gauge.Text)
 	return calls, m.index.Write(b.Share(d.policy.IndexShare), calls, d.gauge.Text)

@@ -3,7 +3,6 @@ package reduce
 import (
 	"fmt"
 
-	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -15,9 +14,9 @@ type thinking struct{ policy Thinking }
 
 func (thinking) Name() string { return "thinking" }
 
-func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
+func (t thinking) Reduce(v View, s State) (View, Step) {
 	if t.policy.KeepTurns == nil || s.EvictedAsOf == 0 {
-		return v, s, Step{Note: "nothing was due"}
+		return v, Step{Note: "nothing was due"}
 	}
 	loop := v.loopStart(s.EvictedAsOf)
 	e := v.Editor()
@@ -37,7 +36,7 @@ func (t thinking) Reduce(v View, _ budget.Budget, s State) (View, State, Step) {
 		}
 		e.OmitThinking(i, t.Name(), fmt.Sprintf("older than %d turns", *t.policy.KeepTurns))
 	}
-	return e.View(), s, Step{
+	return e.View(), Step{
 		Touched: e.Touched(),
 		Note:    fmt.Sprintf("left out %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
 	}

@@ -252,3 +252,46 @@ func (it *item) resultTokens() uint64 {
 	}
 	return sum
 }
+
+// lastBefore is the last event before group i, or of the view if there is none.
+func (v View) lastBefore(i int) eventlog.Seq {
+	if i < len(v.items) {
+		return v.items[i].group.First - 1
+	}
+	var last eventlog.Seq
+	for i := range v.items {
+		last = max(last, v.items[i].group.Last)
+	}
+	return last
+}
+
+// lastTurn is the turn of the newest group.
+func (v View) lastTurn() uint32 {
+	if len(v.items) == 0 {
+		return 0
+	}
+	return v.items[len(v.items)-1].group.Turn
+}
+
+// tokensOf is the size of some of the groups after their edits.
+func (v View) tokensOf(which func(*Group) bool) uint64 {
+	var sum uint64
+	for i := range v.items {
+		if which(v.items[i].group) {
+			sum += v.items[i].tokens
+		}
+	}
+	return sum
+}
+
+// beforeTurns is the last event before so many of the newest turns, which only the last
+// resort takes. The newest is spared in any case.
+func (v View) beforeTurns(keep uint32) eventlog.Seq {
+	for i := range v.items {
+		g := v.items[i].group
+		if !g.Anchor && !g.Pinned && v.lastTurn()-g.Turn < max(keep, 1) {
+			return g.First - 1
+		}
+	}
+	return v.lastBefore(max(v.Len()-1, 0)) // all of the newest stay in any case
+}

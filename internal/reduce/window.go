@@ -12,42 +12,37 @@ import (
 // its limits or the budget. The digest names their calls, and quotes the newest
 // summary that covers a part of them.
 type window struct {
-	policy  Window
-	run     Collapse
-	digests *digests
-	// atSummary has a cut end where the newest summary does, whatever it frees.
-	atSummary bool
+	policy   Window
+	collapse Collapse
+	digests  *digests
 }
 
 func (window) Name() string { return "dialogue_window" }
 
-// Reduce shows nothing new: Pipeline.Resume let the run of the state leave before
-// any other reducer ran, so that what those save does not change what a digest is
-// measured against.
-func (w window) Reduce(v View, b budget.Budget, s State) (View, State, Step) {
-	if b.Excess > 0 {
-		s = w.extend(v, b, s)
-	}
+// Reduce changes nothing: Pipeline.Resume dropped the run of the state before any other
+// reducer ran, so that what those save does not change what a digest is measured against.
+func (w window) Reduce(v View, _ State) (View, Step) {
 	d, _ := v.Digest()
-	return v, s, Step{
+	return v, Step{
 		Touched: d.Groups,
 		Note: fmt.Sprintf("%d groups with %d calls left the front, through event %d; their digest takes %d tokens for %d",
 			d.Groups, d.Calls, d.Through, d.Tokens, d.RawTokens),
 	}
 }
 
-// extend lets the run grow until b.Excess tokens are freed. It ends where the
-// newest summary ends if nearly as much is freed by then, so that the summary covers
-// all that left.
-func (w window) extend(v View, b budget.Budget, s State) State {
+// Free implements Freer. It extends the run until enough tokens are freed. It ends where
+// the newest summary ends if nearly as much is freed by then, so that the summary covers
+// all that is dropped.
+func (w window) Free(v View, s State, d Demand) State {
 	const nearly = 0.9
-	summary := w.summary(v, b)
+	b := d.Budget
+	summary := w.summary(v, d)
 	prose := w.digests.gauge.Text(summary.quote())
-	through := w.cut(v, b, prose)
-	if summary.Through > s.CollapsedThrough && (w.atSummary || w.covers(v, b, summary, through, nearly)) {
+	through := w.cut(v, d, prose)
+	if summary.Through > s.CollapsedThrough && (d.ToSummary || w.covers(v, b, summary, through, nearly)) {
 		through = summary.Through
 	}
-	if w.atSummary && through != summary.Through || through <= s.CollapsedThrough {
+	if d.ToSummary && through != summary.Through || through <= s.CollapsedThrough {
 		return s
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
@@ -59,8 +54,8 @@ func (w window) extend(v View, b budget.Budget, s State) State {
 }
 
 // summary is the newest that no spared turn stands in and that fits.
-func (w window) summary(v View, b budget.Budget) Summary {
-	return w.digests.summaries.newest(w.spared(v), w.digests.proseLimit(b), w.digests.gauge)
+func (w window) summary(v View, d Demand) Summary {
+	return w.digests.summaries.newest(v.beforeTurns(d.KeepTurns), w.digests.proseLimit(d.Budget), w.digests.gauge)
 }
 
 // covers reports whether a run that ends where the summary does frees at least a part
@@ -155,25 +150,20 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 	return clips
 }
 
-// spared is the last event before the newest turns, which no cut takes that is not
-// the last resort.
-func (w window) spared(v View) eventlog.Seq {
-	for i := range v.items {
-		g := v.items[i].group
-		if !g.Anchor && !g.Pinned && v.lastTurn()-g.Turn < max(w.run.KeepLastTurns, 1) {
-			return g.First - 1
+// excess is by how much the dialogue exceeds the policy's own limits, or results their cap,
+// which stubs fill, too, and which they only leave with their groups. Like a forced cut it
+// goes down to a fraction of the limit, so that the next is turns away.
+func (w window) excess(v View, b budget.Budget) uint64 {
+	excess := w.overTurns(v)
+	if limit := w.policy.MaxTokens; limit > 0 && v.Tokens() > limit {
+		excess = v.Tokens() - fraction(limit, w.collapse.To)
+	}
+	if limit, ok := b.Caps[budget.TierToolResults]; ok {
+		if used := v.TierTokens()[budget.TierToolResults]; used > limit {
+			excess = max(excess, used-fraction(limit, w.collapse.To))
 		}
 	}
-	return v.lastBefore(max(v.Len()-1, 0)) // all of the newest stay in any case
-}
-
-// overWindow is by how much the dialogue exceeds the policy's own limits. Like a
-// forced cut it goes down to a fraction of them, so that the next is turns away.
-func (w window) overWindow(v View) uint64 {
-	if w.policy.MaxTokens > 0 && v.Tokens() > w.policy.MaxTokens {
-		return v.Tokens() - fraction(w.policy.MaxTokens, w.run.To)
-	}
-	return w.overTurns(v)
+	return excess
 }
 
 // overTurns is the size of the groups that must leave for MaxTurns.
@@ -190,7 +180,7 @@ func (w window) overTurns(v View) uint64 {
 	if turns <= w.policy.MaxTurns {
 		return 0
 	}
-	surplus := turns - uint32(fraction(uint64(w.policy.MaxTurns), w.run.To))
+	surplus := turns - uint32(fraction(uint64(w.policy.MaxTurns), w.collapse.To))
 	var excess uint64
 	for i := range v.items {
 		if surplus == 0 {
@@ -222,25 +212,25 @@ func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 	return most - min(d.Tokens, most)
 }
 
-// cut finds the event through which groups must leave to free b.Excess tokens,
-// their digest counted at its largest unless it is only turns that are too many.
-// The newest turns are spared as long as that is enough to come under the target,
-// and the newest always. An excess of everything there is spares that alone.
-func (w window) cut(v View, b budget.Budget, prose uint64) eventlog.Seq {
-	need := b.Excess
+// cut finds the event through which groups must be dropped to meet the demand, their
+// digest, with a summary of so many tokens, counted at its largest unless it is only turns
+// that are too many. The newest turns are spared as long as that is enough to come under
+// the target, and the newest always. A demand for everything there is spares that alone.
+func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
+	need := d.Tokens
 	if need > w.overTurns(v) {
-		need += w.room(v, b, prose)
+		need += w.room(v, d.Budget, prose)
 	}
 	var through eventlog.Seq
 	var freed uint64
-	stay := w.staying(b)
+	stay := w.staying(d.Budget)
 	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned {
 			continue
 		}
-		recent := v.lastTurn()-it.group.Turn < w.run.KeepLastTurns
-		if recent && b.Excess < v.Tokens() && v.Tokens()-freed <= b.Target {
+		recent := v.lastTurn()-it.group.Turn < d.KeepTurns
+		if recent && d.Tokens < v.Tokens() && v.Tokens()-freed <= d.Budget.Target {
 			break
 		}
 		freed += stay.leaving(it)
@@ -260,9 +250,9 @@ func (w window) newest(v View) int {
 	return v.Len() - 1
 }
 
-// newestLeave are the events through which a run takes what a cut spares: the newest
+// newestEnds are the events through which a run takes what a cut spares: the newest
 // turn, then all that the runtime put in after it but the last, then that.
-func (w window) newestLeave(v View) []eventlog.Seq {
+func (w window) newestEnds(v View) []eventlog.Seq {
 	var out []eventlog.Seq
 	for _, i := range []int{w.newest(v), v.Len() - 2, v.Len() - 1} {
 		if i >= w.newest(v) && i >= 0 {

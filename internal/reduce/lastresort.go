@@ -1,0 +1,188 @@
+package reduce
+
+import (
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+const (
+	// leastDigest is the smallest target that a digest is written for, in tokens.
+	leastDigest = 64
+	// leastSystem is the smallest limit of a system prompt, in tokens.
+	leastSystem = 256
+)
+
+// resort is a step of the last resort. docs/policies.md has its name.
+type resort struct {
+	name string
+	// take makes the result smaller as long as it is over the target and the step can.
+	take func(Result) Result
+}
+
+// resorts lists what the last resort gives up of that which a forced cut spares, in order:
+// what humans said first and last goes after everything else.
+func (r *run) resorts() []resort {
+	return []resort{
+		{"drop older turns", r.dropOlder},
+		{"clip the newest results", r.clipResults},
+		{"shorten the digest", r.shortenDigest},
+		{"clip a caller's summary", r.clipSummary},
+		{"clip standing texts", func(now Result) Result {
+			return r.clipTexts(now, func(g *Group) bool { return g.Standing != "" })
+		}},
+		{"clip the newest human message", func(now Result) Result { return r.clipHuman(now, r.humanLimit(now)) }},
+		{"clip the system prompt", r.clipSystem},
+		{"clip the newest texts", func(now Result) Result {
+			return r.clipTexts(now, func(g *Group) bool { return g.Human == 0 })
+		}},
+		{"drop the newest turn", r.dropNewest},
+		{"drop standing texts", r.dropAll},
+		{"clip the newest human message further", r.clipHumanFurther},
+	}
+}
+
+// lastResort takes steps until the view fits, or none remains.
+func (r *run) lastResort(now Result) Result {
+	var last string
+	for _, step := range r.resorts() {
+		if !r.over(now) {
+			break
+		}
+		now, last = step.take(now), step.name
+	}
+	now.note("the last resort went as far as: " + last)
+	return now
+}
+
+// over reports whether a view is over the target.
+func (r *run) over(now Result) bool { return now.View.Tokens() > r.budget.Target }
+
+func (r *run) dropOlder(now Result) Result {
+	return r.free(r.window, now, r.demand(now.View.Tokens()))
+}
+
+func (r *run) clipResults(now Result) Result {
+	return r.free(r.clipping, now, r.demand(now.View.Tokens()-r.budget.Target))
+}
+
+func (r *run) shortenDigest(now Result) Result {
+	for size := r.window.sizeFor(r.budget, 0) / 4; r.over(now) && size >= leastDigest; size /= 4 {
+		if now.State.CollapsedThrough > 0 && size >= now.State.CollapsedFor {
+			continue
+		}
+		now = r.collapse(now, r.window.cut(now.View, r.demand(now.View.Tokens()), 0), size)
+	}
+	return now
+}
+
+// collapse extends the run through an event, with a digest written for a target.
+func (r *run) collapse(now Result, through eventlog.Seq, target uint64) Result {
+	s := now.State
+	s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, through), target
+	return r.adopt(now, s)
+}
+
+// clipSummary shortens the text of a caller's summary, which nothing else drops.
+func (r *run) clipSummary(now Result) Result {
+	summary := r.digests.decided.summary()
+	if summary.ID == "" || now.State.Summary != summary.ID {
+		return now
+	}
+	for limit := r.conv.gauge.Text(summary.quote()) / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
+		s := now.State
+		s.SummaryTokens = limit
+		now = r.adopt(now, s)
+	}
+	return now
+}
+
+// clipTexts halves the limit of the texts of some groups, until the view fits or
+// nothing remains that may be cut.
+func (r *run) clipTexts(now Result, of func(*Group) bool) Result {
+	before := now.State.TextClips
+	for limit := r.budget.Target / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
+		var clips []Clip
+		for i := range now.View.items {
+			if g := now.View.items[i].group; !g.Anchor && !g.Pinned && of(g) {
+				clips = append(clips, clipsOf(g, limit)...)
+			}
+		}
+		if len(clips) == 0 {
+			return now
+		}
+		s := now.State
+		s.TextClips = slices.Concat(before, clips)
+		now = r.adopt(now, s)
+	}
+	return now
+}
+
+// clipHuman clips the newest human message to limit, if it is over it and nothing keeps
+// its texts whole.
+func (r *run) clipHuman(now Result, limit uint64) Result {
+	g := now.View.human
+	if g == nil || g.Tokens <= limit {
+		return now
+	}
+	s := now.State
+	s.TextClips = slices.Concat(s.TextClips, clipsOf(g, max(clipLevel([]*Group{g}, limit), clipFloor)))
+	return r.adopt(now, s)
+}
+
+func (r *run) clipHumanFurther(now Result) Result {
+	for limit := r.humanLimit(now) / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
+		now = r.clipHuman(now, limit)
+	}
+	return now
+}
+
+// humanLimit is what the newest human message may take beside the first before it is
+// clipped: half of the target, or less where the two leave the newest turn less than a
+// quarter.
+func (r *run) humanLimit(now Result) uint64 {
+	first := now.View.tokensOf(func(g *Group) bool { return g.Anchor && g.Kind != KindSystem })
+	target := r.budget.Target
+	most := target / 4 * 3
+	return max(target/4, min(target/2, most-min(first, most)))
+}
+
+// clipSystem clips a system prompt that leaves no room even for the newest turn: a
+// context with most of it is better than none. Half of the target is its own, or
+// less where the first and the newest human message need the room, so that it need not
+// be clipped again soon.
+func (r *run) clipSystem(now Result) Result {
+	if r.policy.Window.StrictAnchor {
+		return now
+	}
+	user := now.View.tokensOf(func(g *Group) bool { return g.Kind != KindSystem && (g.Anchor || g == now.View.human) })
+	target := r.budget.Target
+	limit := max(leastSystem, min(target/2, target/4*3-min(user, target/4*3)))
+	for ; r.over(now) && limit >= leastSystem; limit /= 2 {
+		s := now.State
+		s.SystemTextTokens = r.systemLevel(limit)
+		now = r.adopt(now, s)
+	}
+	return now
+}
+
+// dropNewest drops the newest turn, of which the arguments of its calls remain, which
+// nothing may change: the ledger shows their beginnings. What the runtime put in after
+// it follows, the last of it last.
+func (r *run) dropNewest(now Result) Result {
+	for _, through := range r.window.newestEnds(now.View) {
+		if !r.over(now) {
+			break
+		}
+		now = r.collapse(now, through, max(r.budget.Target/4, leastDigest))
+	}
+	return now
+}
+
+// dropAll drops what a collapse for any target keeps beside its digest.
+func (r *run) dropAll(now Result) Result {
+	if n := len(r.conv.groups); n > 0 {
+		return r.collapse(now, r.conv.groups[n-1].First, 0)
+	}
+	return now
+}

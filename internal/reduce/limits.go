@@ -1,0 +1,143 @@
+package reduce
+
+import (
+	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// resultShare is the largest part of the target that a single result may take
+// when it first appears.
+const resultShare = 0.125
+
+// firstLimits fixes, when a session is first assembled, the size above which
+// results are clipped, and clips what is at the very front where it would crowd out the
+// rest: a first user message that takes more than half of the target, and a system prompt
+// over a cap of its own. The limits hold until they are exceeded by far: reserves and
+// reminders come and go, and must not rewrite the front.
+func (r *run) firstLimits(s State, target uint64) (State, error) {
+	s = r.decidedLimits(r.From(s))
+	if s.ClipTokens == 0 {
+		s.ClipTokens = r.budget.Share(resultShare)
+		if limit := r.policy.Clipping.MaxTokens; limit > 0 {
+			s.ClipTokens = min(s.ClipTokens, limit)
+		}
+	}
+	strict := r.policy.Window.StrictAnchor
+	if limit, ok := r.budget.Caps[budget.TierSystem]; ok && !strict && r.systemTokens(s.SystemTextTokens) > limit {
+		if level := r.systemLevel(limit); s.SystemTextTokens == 0 || level < s.SystemTextTokens {
+			s.SystemTextTokens = level
+		}
+	}
+	if r.conv.first.group < 0 {
+		return s, nil
+	}
+	g := r.conv.groups[r.conv.first.group]
+	if g.Kind != KindUser || g.Pinned || g.Tokens <= target/2 || s.AnchorTokens > 0 && s.AnchorTokens <= target/3*2 {
+		return s, nil
+	}
+	if strict {
+		return s, &OverBudgetError{target, g.Tokens, []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
+	}
+	s.AnchorTokens = r.budget.Target / 2
+	return s, nil
+}
+
+// decidedLimits keeps what replaces the groups of callers' compactions within the shares
+// of a budget that is far smaller than the one it was decided under.
+func (r *run) decidedLimits(s State) State {
+	decided := r.digests.decided
+	if decided.through() == 0 {
+		return s
+	}
+	far := func(size, limit uint64) bool { return size > limit+limit/2 }
+	if most := r.window.sizeFor(r.budget, 0); s.CollapsedThrough == decided.Through && far(s.CollapsedFor, most) {
+		s.CollapsedFor = most
+	}
+	if summary := decided.Summary; summary.ID != "" && s.Summary == summary.ID {
+		if most := r.digests.proseLimit(r.budget); far(r.conv.gauge.Text(summary.quote()), most) && (s.SummaryTokens == 0 || far(s.SummaryTokens, most)) {
+			s.SummaryTokens = max(most, clipFloor)
+		}
+	}
+	return s
+}
+
+// systemTokens is the size of the system prompt, as far as it may be clipped, with its
+// texts clipped at level; 0 clips none.
+func (p *Pipeline) systemTokens(level uint64) uint64 {
+	var sum uint64
+	for _, g := range p.systemPrompt() {
+		sum += g.Tokens
+		for _, tokens := range g.textTokens() {
+			if level > 0 && tokens > level {
+				sum -= tokens - level
+			}
+		}
+	}
+	return sum
+}
+
+// systemLevel is the size at which its texts must be cut for it to take limit.
+func (p *Pipeline) systemLevel(limit uint64) uint64 {
+	return max(clipLevel(p.systemPrompt(), limit), clipFloor)
+}
+
+func (p *Pipeline) systemPrompt() []*Group {
+	return slices.DeleteFunc(slices.Clone(p.conv.groups), func(g *Group) bool { return !g.isSystemPrompt() })
+}
+
+// isSystemPrompt reports whether the group is a part of the system prompt that may
+// be clipped.
+func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
+
+// textTokens are the sizes of the group's text blocks.
+func (g *Group) textTokens() []uint64 {
+	var out []uint64
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			if _, ok := b.Block.(eventlog.Text); ok {
+				out = append(out, b.Tokens)
+			}
+		}
+	}
+	return out
+}
+
+// clipsOf limits the texts of one group.
+func clipsOf(g *Group, limit uint64) []Clip {
+	var clips []Clip
+	for m := range g.Messages {
+		for _, seq := range g.Messages[m].Seqs {
+			if last := len(clips) - 1; last >= 0 && clips[last].Through == seq-1 {
+				clips[last].Through = seq
+			} else {
+				clips = append(clips, Clip{seq - 1, seq, limit})
+			}
+		}
+	}
+	return clips
+}
+
+// clipLevel is the size at which texts must be cut for the groups to take limit.
+func clipLevel(groups []*Group, limit uint64) uint64 {
+	var texts []uint64
+	var rest uint64
+	for _, g := range groups {
+		rest += g.Tokens
+		for _, tokens := range g.textTokens() {
+			texts = append(texts, tokens)
+			rest -= tokens
+		}
+	}
+	room := limit - min(rest, limit)
+	slices.Sort(texts)
+	for i, tokens := range texts {
+		level := room / uint64(len(texts)-i)
+		if tokens > level {
+			return level
+		}
+		room -= tokens
+	}
+	return limit
+}
