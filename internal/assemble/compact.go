@@ -348,7 +348,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in inputs, seq e
 // eventIDs are those of the events of which a projection shows at least a part.
 func (e *Engine) eventIDs(ctx context.Context, sessionID string, r projection.Record) ([]string, error) {
 	var ids []string
-	shown := append(projection.Seqs(r.Kept), projection.Seqs(r.Redacted)...)
+	shown := append(r.Kept.Seqs(), r.Redacted.Seqs()...)
 	in := make(map[eventlog.Seq]bool, len(shown))
 	for _, seq := range shown {
 		in[seq] = true

@@ -150,7 +150,7 @@ func (h *history) check(b *branch, c *assemble.Context) {
 	}
 	shown := shownBy(c.Projection)
 	whole := map[eventlog.Seq]bool{}
-	for _, seq := range projection.Seqs(c.Projection.Kept) {
+	for _, seq := range c.Projection.Kept.Seqs() {
 		whole[seq] = true
 	}
 	for _, m := range c.Messages {

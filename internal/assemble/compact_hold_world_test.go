@@ -221,7 +221,7 @@ func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
 
 func shownBy(r projection.Record) map[eventlog.Seq]bool {
 	out := map[eventlog.Seq]bool{}
-	for _, seq := range slices.Concat(projection.Seqs(r.Kept), projection.Seqs(r.Redacted)) {
+	for _, seq := range slices.Concat(r.Kept.Seqs(), r.Redacted.Seqs()) {
 		out[seq] = true
 	}
 	return out

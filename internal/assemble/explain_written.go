@@ -114,7 +114,7 @@ func causeOf(r projection.Record) string {
 // left says how a group left.
 func (x *explainer) left(g *reduce.Group) string {
 	reason := fmt.Sprintf("it left with the groups through event %d", x.through())
-	if d := x.conv.Decided(); d.Leaves(g) {
+	if d := x.conv.Decided(); d.Drops(g) {
 		reason = fmt.Sprintf("it left by the compaction at event %d", d.Seq)
 		if x.summary != nil && g.First <= x.summary.To {
 			reason += "; summary " + x.summary.ID + " stands for it"

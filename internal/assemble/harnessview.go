@@ -192,7 +192,7 @@ func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Ev
 	if !placed {
 		conv.AppendBoundary(all[at], all[at].Seq, boundary.Blocks)
 	}
-	conv.SayBoundary(all[at])
+	conv.AppendBoundaryEvent(all[at])
 	for _, e := range all[at+1:] {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -51,5 +51,5 @@ func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.
 		}
 		all.Read(event)
 	}
-	return all.Standing(), nil
+	return all.InForce(), nil
 }

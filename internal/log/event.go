@@ -143,12 +143,6 @@ type Decision struct {
 	Undoes Seq
 }
 
-// Place is a block of the log.
-type Place struct {
-	Seq   Seq
-	Block int
-}
-
 // Custom is an event that is kept for ever and never rendered.
 type Custom struct {
 	Type string

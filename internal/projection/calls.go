@@ -27,7 +27,7 @@ type groupCalls struct {
 // is the same whenever one policy asks.
 func (c *groupCalls) leave(v reduce.View, i int, policy, reason string) *reduce.Dropped {
 	if c.leaving == nil {
-		c.leaving = v.Leaving(i, policy, reason, true)
+		c.leaving = v.PrepareDrop(i, policy, reason, true)
 	}
 	return c.leaving
 }
@@ -39,7 +39,7 @@ func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, re
 		if c.pointers == nil {
 			c.pointers = map[*reduce.Call]*reduce.Prepared{}
 		}
-		p = v.Redaction(i, call, pointerText(call), policy, reason)
+		p = v.Prepare(i, call, reduce.Redacted, pointerText(call), policy, reason)
 		c.pointers[call] = p
 	}
 	return p

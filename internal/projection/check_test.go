@@ -51,7 +51,7 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 		delete(was, g)
 	}
 	for g, at := range was {
-		if v.Spared(at) || v.Stands(at) {
+		if v.Spared(at) || v.InForce(at) {
 			t.Fatalf("the group at %d (anchor %v, pinned %v, standing %q) left", g.First, g.Anchor, g.Pinned, g.Standing)
 		}
 	}

@@ -50,14 +50,14 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 	for _, call := range failed {
 		smaller = c.smallest.Put(i, read.pointer(c.view, i, call, c.name, reason)) || smaller
 	}
-	whole = whole && c.smallest.Leave(i, read.leave(c.view, i, c.name, reason))
+	whole = whole && c.smallest.PutDropped(i, read.leave(c.view, i, c.name, reason))
 	allowed := c.safety.of(i)
 	if whole && !allowed.Whole {
 		c.safety.block(i)
 	}
 	switch {
 	case whole && allowed.Whole:
-		if c.edit.Leave(i, read.leave(c.view, i, c.name, reason)) {
+		if c.edit.PutDropped(i, read.leave(c.view, i, c.name, reason)) {
 			c.dropped++
 		}
 	case !part && !whole:

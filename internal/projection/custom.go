@@ -69,7 +69,7 @@ type customRun struct {
 	// dropped, redacted and clipped are what was done before, after what is done now.
 	// What left the view with a run is forgotten: it does not come back.
 	dropped           map[eventlog.Seq]bool
-	redacted, clipped map[Place]bool
+	redacted, clipped map[eventlog.Place]bool
 	after             State
 	// smallest has the groups that were to leave as small as reduction may ever make
 	// them. What can leave then can always leave, and so stays away.
@@ -118,11 +118,11 @@ func (r *customRun) leaves(i int) bool {
 	for k := range g.Calls {
 		r.redact(r.smallest, i, &g.Calls[k])
 	}
-	return r.smallest.Leave(i, r.known.leaving(r.view, i))
+	return r.smallest.PutDropped(i, r.known.leaving(r.view, i))
 }
 
 func (r *customRun) drop(i int) {
-	if r.editor.Leave(i, r.known.leaving(r.view, i)) {
+	if r.editor.PutDropped(i, r.known.leaving(r.view, i)) {
 		r.groups++
 	}
 	r.after.Dropped = append(r.after.Dropped, r.view.Group(i).First)
@@ -131,7 +131,7 @@ func (r *customRun) drop(i int) {
 // visitResult does to a result what was done before, or what the verdict on its group
 // adds to that. Where results must stay it only finds out whether it would.
 func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Verdict, allowed bool) {
-	at := Place{call.Seq, call.Block}
+	at := call.Place()
 	editor := r.editor
 	if !allowed {
 		editor = r.smallest

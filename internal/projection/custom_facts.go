@@ -74,7 +74,7 @@ func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.P
 	if t.pointer == nil {
 		text := fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
 			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
-		t.pointer = v.Redaction(i, call, text, CustomExpression, stubReason)
+		t.pointer = v.Prepare(i, call, reduce.Redacted, text, CustomExpression, stubReason)
 	}
 	return t.pointer
 }
@@ -87,7 +87,7 @@ func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.P
 	if !t.cut {
 		t.cut = true
 		if text, ok := v.Excerpt(i, call, customClipTokens); ok && text != "" {
-			t.excerpt = v.Clipping(i, call, text, CustomExpression, clipReason)
+			t.excerpt = v.Prepare(i, call, reduce.Clipped, text, CustomExpression, clipReason)
 		}
 	}
 	return t.excerpt
@@ -100,7 +100,7 @@ func (c *customFacts) leaving(v reduce.View, i int) *reduce.Dropped {
 	g := v.Group(i)
 	d, ok := c.left[g]
 	if !ok {
-		d = v.Leaving(i, CustomExpression, dropReason, false)
+		d = v.PrepareDrop(i, CustomExpression, dropReason, false)
 		c.left[g] = d
 	}
 	return d

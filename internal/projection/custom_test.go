@@ -131,7 +131,7 @@ func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before
 		if v.Spared(i) || i >= v.Len()-kept {
 			verdict = "keep"
 		}
-		leaves := mayLeave(o, v, i, len(g.Calls) > 0) && i != v.Loop()
+		leaves := mayLeave(o, v, i, len(g.Calls) > 0) && i != v.LastUser()
 		if verdict == "drop" && !leaves && len(g.Calls) == 0 || !mayChange(v, i) && (verdict != "drop" || !leaves) {
 			verdict = "keep"
 		}

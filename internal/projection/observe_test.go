@@ -12,7 +12,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
-	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -43,8 +42,8 @@ func naively(v reduce.View, conv *reduce.Conversation, head eventlog.Seq) observ
 			}
 		}
 	}
-	add := func(list *[]projection.Range, seq eventlog.Seq) {
-		*list = append(*list, projection.Range{From: seq, To: seq})
+	add := func(list *eventlog.Ranges, seq eventlog.Seq) {
+		*list = append(*list, eventlog.Range{From: seq, To: seq})
 	}
 	for seq := eventlog.Seq(1); seq <= head; seq++ {
 		switch {
@@ -87,7 +86,7 @@ func TestObserveAgainstEveryEvent(t *testing.T) {
 		}
 		v := e.View()
 		got, want := observe(v, conv), naively(v, conv, conv.Head())
-		for _, list := range []*[]projection.Range{&got.kept, &got.dropped, &got.redacted} {
+		for _, list := range []*eventlog.Ranges{&got.kept, &got.dropped, &got.redacted} {
 			for i := 1; i < len(*list); i++ {
 				if (*list)[i].From <= (*list)[i-1].To+1 {
 					t.Fatalf("%v are not joined and in order", *list)
@@ -102,10 +101,10 @@ func TestObserveAgainstEveryEvent(t *testing.T) {
 	})
 }
 
-func oneByOne(ranges []projection.Range) []projection.Range {
-	var all []projection.Range
-	for _, seq := range projection.Seqs(ranges) {
-		all = append(all, projection.Range{From: seq, To: seq})
+func oneByOne(ranges eventlog.Ranges) eventlog.Ranges {
+	var all eventlog.Ranges
+	for _, seq := range ranges.Seqs() {
+		all = append(all, eventlog.Range{From: seq, To: seq})
 	}
 	return all
 }

@@ -1,3 +1,6 @@
+// Package projection decides which slice of a reduced view the next request
+// sees, and keeps the record that proves it: the hash of the bytes, what was
+// kept, dropped and redacted, and the state from which it can be computed again.
 package projection
 
 import (
@@ -70,22 +73,16 @@ func (o Options) PolicyName() string {
 // value is that of a session that the policy never saw.
 type State struct {
 	// Redacted are the results, by event and block, that were redacted.
-	Redacted Places `json:",omitempty"`
+	Redacted []eventlog.Place `json:",omitempty"`
 	// Restored are those of them that came back, because something named them.
-	Restored Places `json:",omitempty"`
+	Restored []eventlog.Place `json:",omitempty"`
 	// Clipped are the results of which custom left head and tail, and Dropped the first
 	// events of the groups that it let leave.
-	Clipped Places         `json:",omitempty"`
-	Dropped []eventlog.Seq `json:",omitempty"`
+	Clipped []eventlog.Place `json:",omitempty"`
+	Dropped []eventlog.Seq   `json:",omitempty"`
 	// BatchTurn is how many model calls the log held when reachability_gc last redacted
 	// anything new.
 	BatchTurn uint32 `json:",omitempty"`
-}
-
-// Place is a block of the log.
-type Place struct {
-	Seq   eventlog.Seq
-	Block int
 }
 
 // Applied is a view under a policy and how it came about.

@@ -153,7 +153,7 @@ func (c *collection) candidates() {
 			if !h.failed && h.writes && (c.lastWrite == nil || older(c.lastWrite, call)) {
 				c.lastWrite = call
 			}
-			place := Place{call.Seq, call.Block}
+			place := call.Place()
 			h.redacted, h.restored = redacted.has(place), restored.has(place)
 			if i >= c.start && !h.redacted || !mayGo || h.opaque && !h.sealed || h.chars < c.minChars || c.gone(i, call) {
 				continue

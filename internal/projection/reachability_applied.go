@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -64,11 +64,7 @@ func (c *collection) applied() Applied {
 	return out
 }
 
-func (p Place) compare(q Place) int {
-	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.Block, q.Block))
-}
-
-func inOrder(all Places) Places {
-	slices.SortFunc(all, Place.compare)
+func inOrder(all []eventlog.Place) []eventlog.Place {
+	slices.SortFunc(all, eventlog.Place.Compare)
 	return slices.Compact(all)
 }

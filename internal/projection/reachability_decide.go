@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -57,7 +58,7 @@ func (c *collection) batchGoes(frees uint64, turns uint32) bool {
 
 // fateOf decides on one candidate and notes what is to be remembered of it.
 func (c *collection) fateOf(h *heldResult) fate {
-	place := Place{h.call.Seq, h.call.Block}
+	place := h.call.Place()
 	reached := h.reached == c.index.pass
 	if reached {
 		c.credit(c.index.names[h.by])
@@ -147,7 +148,7 @@ func (c *collection) redact(i int, h *heldResult) {
 // pointer is what stands in the place of a result of group i.
 func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
 	if h.pointer == nil {
-		h.pointer = c.view.Redaction(i, h.call, auditPointer(h.call, h.chars), ReachabilityGC, unreachable)
+		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(h.call, h.chars), ReachabilityGC, unreachable)
 	}
 	return h.pointer
 }
@@ -157,24 +158,24 @@ func (c *collection) count(h *heldResult) {
 		c.fresh++
 	}
 	c.standing++
-	c.after.Redacted = append(c.after.Redacted, Place{h.call.Seq, h.call.Block})
+	c.after.Redacted = append(c.after.Redacted, h.call.Place())
 }
 
 // placeFinder looks places up in the order in which they stand.
 type placeFinder struct {
-	all Places // ascending
+	all []eventlog.Place // ascending
 	at  int
 }
 
-func (f *placeFinder) has(p Place) bool {
+func (f *placeFinder) has(p eventlog.Place) bool {
 	if f.at < len(f.all) && f.all[f.at] == p {
 		f.at++
 		return true
 	}
-	if len(f.all) == 0 || p.compare(f.all[len(f.all)-1]) > 0 {
+	if len(f.all) == 0 || p.Compare(f.all[len(f.all)-1]) > 0 {
 		return false
 	}
-	at, found := slices.BinarySearchFunc(f.all, p, Place.compare)
+	at, found := slices.BinarySearchFunc(f.all, p, eventlog.Place.Compare)
 	f.at = at
 	if found {
 		f.at++

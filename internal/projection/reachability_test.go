@@ -101,7 +101,7 @@ func TestReachability(t *testing.T) {
 				continue
 			}
 			want := naiveReachability(o, now.view, s.conv.Turns(), state)
-			got := map[projection.Place]bool{}
+			got := map[eventlog.Place]bool{}
 			v := now.applied.View
 			for i := range v.Len() {
 				for _, e := range v.Edits(i) {
@@ -110,12 +110,12 @@ func TestReachability(t *testing.T) {
 						t.Fatalf("a message of the %v was redacted", m.Role)
 					}
 					if e.Kind == reduce.Redacted {
-						got[projection.Place{Seq: m.Blocks[e.Block].Seq, Block: m.Blocks[e.Block].Index}] = true
+						got[eventlog.Place{Seq: m.Blocks[e.Block].Seq, Block: m.Blocks[e.Block].Index}] = true
 					}
 				}
 				if d := v.Dropped(i); d != nil && d.Reducer == projection.ReachabilityGC {
 					for _, c := range v.Group(i).Calls {
-						got[projection.Place{Seq: c.Seq, Block: c.Block}] = true
+						got[c.Place()] = true
 					}
 				}
 			}
@@ -130,7 +130,7 @@ func TestReachability(t *testing.T) {
 }
 
 // naiveReachability says which results are to be redacted.
-func naiveReachability(o projection.Options, v reduce.View, turns uint32, before projection.State) map[projection.Place]bool {
+func naiveReachability(o projection.Options, v reduce.View, turns uint32, before projection.State) map[eventlog.Place]bool {
 	window := max(0, v.Len()-int(*o.RootWindow))
 	keep := max(int(*o.RootWindow), int(o.KeepLast))
 	if o.KeepLast == 0 {
@@ -138,7 +138,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 	}
 	tools := map[string]bool{}
 	var all, may []*held
-	var lastWrite projection.Place
+	var lastWrite eventlog.Place
 	for i := range v.Len() {
 		g := v.Group(i)
 		for c := range g.Calls {
@@ -148,7 +148,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 				continue
 			}
 			if call.Name == "write_file" && !projection.Failed(call) {
-				if place := (projection.Place{Seq: call.Seq, Block: call.Block}); after(place, lastWrite) {
+				if place := (call.Place()); after(place, lastWrite) {
 					lastWrite = place
 				}
 			}
@@ -235,7 +235,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 
 // held is a result and what it holds.
 type held struct {
-	place         projection.Place
+	place         eventlog.Place
 	group         int
 	call          *reduce.Call
 	body          string
@@ -245,7 +245,7 @@ type held struct {
 }
 
 func newHeld(v reduce.View, i int, call *reduce.Call) *held {
-	h := &held{place: projection.Place{Seq: call.Seq, Block: call.Block}, group: i, call: call, body: call.Body, names: map[string]bool{}}
+	h := &held{place: call.Place(), group: i, call: call, body: call.Body, names: map[string]bool{}}
 	for _, list := range [][]string{
 		projection.Names(call.Body), projection.Fields(call.Body), projection.Lines(call.Body),
 		projection.Names(call.Arguments), projection.Fields(call.Arguments),
@@ -265,7 +265,7 @@ func newHeld(v reduce.View, i int, call *reduce.Call) *held {
 	return h
 }
 
-func decideNaively(o projection.Options, v reduce.View, turns uint32, before projection.State, may []*held, lastWrite projection.Place) map[projection.Place]bool {
+func decideNaively(o projection.Options, v reduce.View, turns uint32, before projection.State, may []*held, lastWrite eventlog.Place) map[eventlog.Place]bool {
 	leave := map[int][]*held{}
 	var fresh []*held
 	frees := uint64(0)
@@ -288,7 +288,7 @@ func decideNaively(o projection.Options, v reduce.View, turns uint32, before pro
 			leave[h.group] = append(leave[h.group], h)
 		}
 	}
-	out := map[projection.Place]bool{}
+	out := map[eventlog.Place]bool{}
 	for i, all := range leave {
 		e := v.Editor()
 		g := v.Group(i)
@@ -313,7 +313,7 @@ func isText(b reduce.Block) bool {
 	return ok
 }
 
-func after(a, b projection.Place) bool {
+func after(a, b eventlog.Place) bool {
 	return a.Seq > b.Seq || a.Seq == b.Seq && a.Block > b.Block
 }
 

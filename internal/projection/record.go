@@ -25,7 +25,7 @@ type Record struct {
 	// RequestDigest identifies what a request with a key asked for; empty if it had none.
 	RequestDigest []byte
 
-	Kept, Dropped, Redacted Ranges
+	Kept, Dropped, Redacted eventlog.Ranges
 	Pointers                Pointers
 	ReclaimedTokens         int64
 	ReclaimedChars          int64
@@ -61,17 +61,8 @@ type Record struct {
 	Injected uint64
 }
 
-// Ranges are runs of events, in order.
-type Ranges []Range
-
-// Places are blocks of the log, in order.
-type Places []Place
-
 // Pointers are the blocks that are not rendered as they stand in the log, in order.
 type Pointers []Pointer
-
-// Range is a run of seqs, both ends included.
-type Range struct{ From, To eventlog.Seq }
 
 // Pointer says that a block is not rendered as it stands in the log. What else
 // there is to say of it, the log tells.

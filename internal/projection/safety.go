@@ -27,7 +27,7 @@ type safety struct {
 }
 
 func newSafety(v reduce.View, o Options) *safety {
-	s := &safety{view: v, ignore: o.IgnoreSignatures, loop: v.Loop(), last: -1}
+	s := &safety{view: v, ignore: o.IgnoreSignatures, loop: v.LastUser(), last: -1}
 	for s.thought = s.loop + 1; s.thought < v.Len(); s.thought++ {
 		if g := v.Group(s.thought); g.Sealed && g.SealedBy().Seals().TextEndsLoop {
 			break

@@ -12,7 +12,7 @@ import (
 // Places in the log are stored as distances, which are small numbers: the lists of a
 // record are most of its size.
 
-func storeRanges(all Ranges) []uint64 {
+func storeRanges(all eventlog.Ranges) []uint64 {
 	out := make([]uint64, 0, 2*len(all))
 	before := eventlog.Seq(0)
 	for _, r := range all {
@@ -22,7 +22,7 @@ func storeRanges(all Ranges) []uint64 {
 	return out
 }
 
-func storePlaces(all Places) []uint64 {
+func storePlaces(all []eventlog.Place) []uint64 {
 	out := make([]uint64, 0, 2*len(all))
 	before := eventlog.Seq(0)
 	for _, p := range all {
@@ -91,8 +91,8 @@ func (r *reader) block(n uint64) int {
 	return int(n)
 }
 
-func (r *reader) ranges(numbers []uint64) Ranges {
-	var out Ranges
+func (r *reader) ranges(numbers []uint64) eventlog.Ranges {
+	var out eventlog.Ranges
 	before := eventlog.Seq(0)
 	for n := range r.entries(numbers, 2) {
 		from := before + eventlog.Seq(n[0])
@@ -101,17 +101,17 @@ func (r *reader) ranges(numbers []uint64) Ranges {
 			r.corrupt("a run of events ends before it begins")
 			return nil
 		}
-		out = append(out, Range{from, before})
+		out = append(out, eventlog.Range{From: from, To: before})
 	}
 	return out
 }
 
-func (r *reader) places(numbers []uint64) Places {
-	var out Places
+func (r *reader) places(numbers []uint64) []eventlog.Place {
+	var out []eventlog.Place
 	before := eventlog.Seq(0)
 	for n := range r.entries(numbers, 2) {
 		before += eventlog.Seq(n[0])
-		out = append(out, Place{before, r.block(n[1])})
+		out = append(out, eventlog.Place{Seq: before, Block: r.block(n[1])})
 	}
 	return out
 }

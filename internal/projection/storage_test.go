@@ -24,9 +24,9 @@ func filled() projection.Record {
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""
 	// Lists are in order, and caps are a tier's in both maps.
-	r.Kept = projection.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
-	r.Dropped = projection.Ranges{{From: 2, To: 2}}
-	r.Redacted = projection.Ranges{{From: 10, To: 12}}
+	r.Kept = eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
+	r.Dropped = eventlog.Ranges{{From: 2, To: 2}}
+	r.Redacted = eventlog.Ranges{{From: 10, To: 12}}
 	r.Pointers = projection.Pointers{
 		{Seq: 10, Block: 0, Kind: 1, Reducer: "a", Reason: "x", Reclaimed: 300},
 		{Seq: 10, Block: 2, Kind: 2, Reducer: "b", Reason: "y", Reclaimed: 1},

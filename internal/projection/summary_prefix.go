@@ -106,7 +106,7 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 		g := v.Group(i)
 		switch {
 		case v.Spared(i):
-		case v.Stands(i):
+		case v.InForce(i):
 			f.keep[g] = true
 		case !f.safety.alone(i).Whole:
 			f.keep[g] = true
@@ -126,7 +126,7 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 // summary that stands does not give way to the messages again as they become more.
 func (f front) write(v reduce.View, summary string, calls *reduce.Calls) (text string, most uint64) {
 	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
-	w := reduce.Front{
+	w := reduce.PrefixDigest{
 		Summary: reduce.Summary{ID: SummaryPrefix, Through: f.through, By: "the caller", Text: summary},
 		Groups:  f.leave, LedgerTokens: of(ledgerShare, mostLedger), QuoteTokens: of(quoteShare, mostQuotes), Calls: calls,
 	}

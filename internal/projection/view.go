@@ -52,13 +52,9 @@ func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
 		}
 	}
 	r.ReclaimedChars, r.ReclaimedTokens = int64(chars), int64(conv.Tokens())-int64(v.Tokens())
-	r.Redacted = ranges(redacted)
-	r.Kept = without(ranges(kept), r.Redacted)
-	said := make([]Range, len(conv.Said()))
-	for i, run := range conv.Said() {
-		said[i] = Range(run)
-	}
-	r.Dropped = without(without(said, r.Kept), r.Redacted)
+	r.Redacted = eventlog.RangesOf(redacted)
+	r.Kept = eventlog.RangesOf(kept).Without(r.Redacted)
+	r.Dropped = conv.Events().Without(r.Kept).Without(r.Redacted)
 }
 
 // charsOf is the length of a block that was edited. A message's is known, and most
@@ -68,50 +64,4 @@ func charsOf(g *reduce.Group, e reduce.Edit) int {
 		return m.Chars
 	}
 	return reduce.Chars(g.Messages[e.Message].Blocks[e.Block].Block)
-}
-
-// without takes the seqs of b out of a. Both are in order.
-func without(a, b []Range) []Range {
-	var out []Range
-	for _, r := range a {
-		for len(b) > 0 && b[0].To < r.From {
-			b = b[1:]
-		}
-		for n := 0; n < len(b) && b[n].From <= r.To; n++ {
-			if r.From < b[n].From {
-				out = append(out, Range{r.From, b[n].From - 1})
-			}
-			r.From = b[n].To + 1
-		}
-		if r.From <= r.To {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// ranges joins neighbouring seqs; it sorts them.
-func ranges(seqs []eventlog.Seq) []Range {
-	slices.Sort(seqs)
-	seqs = slices.Compact(seqs)
-	var out []Range
-	for _, s := range seqs {
-		if n := len(out); n > 0 && out[n-1].To+1 == s {
-			out[n-1].To = s
-		} else {
-			out = append(out, Range{s, s})
-		}
-	}
-	return out
-}
-
-// Seqs lists the seqs of ranges.
-func Seqs(all []Range) []eventlog.Seq {
-	var out []eventlog.Seq
-	for _, r := range all {
-		for s := r.From; s <= r.To; s++ {
-			out = append(out, s)
-		}
-	}
-	return out
 }

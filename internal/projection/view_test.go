@@ -66,7 +66,7 @@ func aSession() *reduce.Conversation {
 }
 
 type observed struct {
-	kept, dropped, redacted []projection.Range
+	kept, dropped, redacted eventlog.Ranges
 	pointers                []projection.Pointer
 	tokens, chars           int64
 }
@@ -85,10 +85,10 @@ func TestObserve(t *testing.T) {
 		want observed
 	}{
 		"nothing done": {func(*reduce.Editor) bool { return true }, observed{
-			kept: []projection.Range{{From: 1, To: 3}, {From: 5, To: 7}},
+			kept: eventlog.Ranges{{From: 1, To: 3}, {From: 5, To: 7}},
 		}},
 		"one of two results stubbed": {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[1], "ctx:3.1", "retention", "old") }, observed{
-			kept: []projection.Range{{From: 1, To: 2}, {From: 5, To: 7}}, redacted: []projection.Range{{From: 3, To: 3}},
+			kept: eventlog.Ranges{{From: 1, To: 2}, {From: 5, To: 7}}, redacted: eventlog.Ranges{{From: 3, To: 3}},
 			pointers: []projection.Pointer{{Seq: 3, Block: 1, Kind: reduce.Stubbed, Reducer: "retention", Reason: "old", Reclaimed: 98}},
 			tokens:   98, chars: 193,
 		}},
@@ -96,8 +96,8 @@ func TestObserve(t *testing.T) {
 			return e.Clip(1, &all[1].Calls[0], "ää", "clipping", "large") && e.OmitThinking(3, "thinking", "old") &&
 				e.ClipAnchor(0, 0, 0, "äää", "window", "half")
 		}, observed{
-			kept:     []projection.Range{{From: 2, To: 2}, {From: 5, To: 5}, {From: 7, To: 7}},
-			redacted: []projection.Range{{From: 1, To: 1}, {From: 3, To: 3}, {From: 6, To: 6}},
+			kept:     eventlog.Ranges{{From: 2, To: 2}, {From: 5, To: 5}, {From: 7, To: 7}},
+			redacted: eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 3}, {From: 6, To: 6}},
 			pointers: []projection.Pointer{
 				{Seq: 1, Block: 0, Kind: reduce.Clipped, Reducer: "window", Reason: "half", Reclaimed: 98},
 				{Seq: 3, Block: 0, Kind: reduce.Clipped, Reducer: "clipping", Reason: "large", Reclaimed: 99},
@@ -109,7 +109,7 @@ func TestObserve(t *testing.T) {
 			return e.Stub(1, &all[1].Calls[0], "x", "retention", "old") && e.Collapse(6, nil, "gone: ää")
 		}, observed{
 			// What the user said last stays.
-			kept: []projection.Range{{From: 1, To: 1}, {From: 5, To: 5}, {From: 7, To: 7}}, dropped: []projection.Range{{From: 2, To: 3}, {From: 6, To: 6}},
+			kept: eventlog.Ranges{{From: 1, To: 1}, {From: 5, To: 5}, {From: 7, To: 7}}, dropped: eventlog.Ranges{{From: 2, To: 3}, {From: 6, To: 6}},
 			// The digest has 10 bytes and a message's overhead.
 			tokens: int64(all[1].Tokens+all[3].Tokens) - (budget.MessageOverhead + 3),
 			chars:  (3 + 2 + 2 + 200 + 200) + 200 + 4 - 8,
@@ -143,13 +143,13 @@ func TestObserveEventInSeveralGroups(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		edit func(*reduce.Editor) bool
-		want [3][]projection.Range // kept, dropped, redacted
+		want [3]eventlog.Ranges // kept, dropped, redacted
 	}{
-		"in full":             {func(*reduce.Editor) bool { return true }, [3][]projection.Range{{{From: 1, To: 5}}}},
-		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3][]projection.Range{{{From: 1, To: 2}, {From: 4, To: 5}}, nil, {{From: 3, To: 3}}}},
-		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
-		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 3}}}},
-		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3][]projection.Range{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+		"in full":             {func(*reduce.Editor) bool { return true }, [3]eventlog.Ranges{{{From: 1, To: 5}}}},
+		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3]eventlog.Ranges{{{From: 1, To: 2}, {From: 4, To: 5}}, nil, {{From: 3, To: 3}}}},
+		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
+		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 3}}}},
+		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := reduce.NewView(gauge, all).Editor()
@@ -157,7 +157,7 @@ func TestObserveEventInSeveralGroups(t *testing.T) {
 				t.Fatal("the edit was refused")
 			}
 			got := observe(e.View(), conv)
-			if lists := [3][]projection.Range{got.kept, got.dropped, got.redacted}; !reflect.DeepEqual(lists, c.want) {
+			if lists := [3]eventlog.Ranges{got.kept, got.dropped, got.redacted}; !reflect.DeepEqual(lists, c.want) {
 				t.Errorf("kept, dropped, redacted: %v, want %v", lists, c.want)
 			}
 		})

@@ -146,7 +146,7 @@ func TestCompactionsHold(t *testing.T) {
 			case 0:
 				r.compact(t, r.policy, r.budget, genCompaction(r.budget).Draw(t, "ask"), rapid.SampledFrom(append(hostile, "")).Draw(t, "text"))
 			case 1:
-				if standing := s.conv.Standing(); len(standing) > 0 {
+				if standing := s.conv.InForce(); len(standing) > 0 {
 					from := rapid.SampledFrom(standing).Draw(t, "from")
 					if err := s.append(eventlog.Event{ID: fmt.Sprintf("undo-%d", s.conv.Head()), Body: &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: from}}}); err != nil {
 						t.Fatalf("%v", err)

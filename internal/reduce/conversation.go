@@ -3,7 +3,6 @@ package reduce
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -18,7 +17,7 @@ type Conversation struct {
 	reminders   []Reminder
 	texts       texts
 	digests     digestMemos
-	said        said
+	sources     sources
 	rules       *rules
 	boundary    boundary
 	compactions Compactions
@@ -106,7 +105,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	blocks := c.blocks(e, m)
 	if m.Role == eventlog.RoleAssistant {
-		c.said.add(e.Seq, []int{c.appendAssistant(e, m, blocks)})
+		c.sources.add(e.Seq, []int{c.appendAssistant(e, m, blocks)})
 		return
 	}
 	var groups []int
@@ -121,7 +120,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	if len(rest) > 0 {
 		groups = append(groups, c.appendRest(e, m, rest))
 	}
-	c.said.add(e.Seq, groups)
+	c.sources.add(e.Seq, groups)
 }
 
 // appendRest takes in what a message of the system or the user says beside results
@@ -316,18 +315,26 @@ func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
 	return all
 }
 
-// textOf joins the text of a result's content.
-func textOf(content []eventlog.Block) string {
-	if len(content) == 1 {
-		if t, ok := content[0].(eventlog.Text); ok {
-			return t.Text
-		}
+// opening is what the user said first: a human, or before any human has said anything
+// whoever spoke as the user.
+type opening struct {
+	// group is its index, or -1.
+	group int
+	human bool
+	// anchored is set when the group is a part of the anchor without it.
+	anchored bool
+}
+
+// anchor takes note that a user's message stands in group i. The first one is a part of
+// the anchor; one that the runtime put in gives way to the first that a human wrote.
+func (c *Conversation) anchor(i int, human bool) {
+	old := c.first
+	if old.group >= 0 && (old.human || !human) {
+		return
 	}
-	var all []string
-	for _, b := range content {
-		if t, ok := b.(eventlog.Text); ok {
-			all = append(all, t.Text)
-		}
+	if old.group >= 0 && !old.anchored {
+		c.replace(old.group, func(g *Group) { g.Anchor = false })
 	}
-	return strings.Join(all, "\n")
+	c.first = opening{group: i, human: human, anchored: c.groups[i].Anchor}
+	c.replace(i, func(g *Group) { g.Anchor, g.Opens = true, g.Opens || old.group < 0 })
 }

@@ -24,8 +24,8 @@ func (t ToolResults) Rule(tool string) Retention {
 	return newRules(t).rule(tool, func() error { return nil })
 }
 
-// Standing are the compactions that stand.
-func (c *Conversation) Standing() []eventlog.Seq { return c.compactions.Standing() }
+// InForce are the compactions that were not taken back.
+func (c *Conversation) InForce() []eventlog.Seq { return c.compactions.InForce() }
 
 // ToolsDecided is of how many tools the retention was looked for in the policy.
 func (c *Conversation) ToolsDecided() int { return len(c.rules.decided) }

@@ -1,8 +1,14 @@
 package reduce
 
 import (
+	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/ledger"
+	"github.com/contextd/contextd/internal/provider"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -103,6 +109,9 @@ type Call struct {
 	Block int
 }
 
+// Place is that of the call's result.
+func (c *Call) Place() eventlog.Place { return eventlog.Place{Seq: c.Seq, Block: c.Block} }
+
 // InterruptedText is the body of a synthetic result.
 const InterruptedText = "[contextd: this call was interrupted; the log holds no result for it]"
 
@@ -140,4 +149,119 @@ func BodyText(b eventlog.Block) string {
 	default:
 		return ""
 	}
+}
+
+// Pointer names a block of a session's log: "ctx:SEQ.BLOCK". It is short because
+// it stands in the context, and means the same in every fork.
+func Pointer(seq eventlog.Seq, block int) string {
+	return "ctx:" + strconv.FormatUint(uint64(seq), 10) + "." + strconv.Itoa(block)
+}
+
+// ParsePointer is the inverse of Pointer. The error says what a pointer looks
+// like.
+func ParsePointer(s string) (eventlog.Seq, int, error) {
+	rest, ok := strings.CutPrefix(s, "ctx:")
+	seqText, blockText, found := strings.Cut(rest, ".")
+	seq, errSeq := strconv.ParseUint(seqText, 10, 63)
+	block, errBlock := strconv.ParseUint(blockText, 10, 31)
+	if !ok || !found || errSeq != nil || errBlock != nil || seq == 0 || Pointer(eventlog.Seq(seq), int(block)) != s {
+		return 0, 0, fmt.Errorf("%q is not a pointer; pointers look like ctx:12.0", s)
+	}
+	return eventlog.Seq(seq), int(block), nil
+}
+
+// SealedBy is the provider by whose rules a group with sealed reasoning stands. It is
+// Unknown where its blocks tell of several, or none is sealed.
+func (g *Group) SealedBy() provider.Provider {
+	if !g.Sealed {
+		return provider.Unknown
+	}
+	by, found := provider.Unknown, false
+	for m := range g.Messages {
+		for b := range g.Messages[m].Blocks {
+			t, ok := g.Messages[m].Blocks[b].Block.(eventlog.Thinking)
+			if !ok || !t.Sealed() {
+				continue
+			}
+			one := provider.OfBlock(t, g.Messages[m].Model)
+			if found && one != by {
+				return provider.Unknown
+			}
+			by, found = one, true
+		}
+	}
+	return by
+}
+
+// textOf joins the text of a result's content.
+func textOf(content []eventlog.Block) string {
+	if len(content) == 1 {
+		if t, ok := content[0].(eventlog.Text); ok {
+			return t.Text
+		}
+	}
+	var all []string
+	for _, b := range content {
+		if t, ok := b.(eventlog.Text); ok {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// outlasts reports whether the group may stay when groups after it leave.
+func (g *Group) outlasts() bool { return g.Anchor || g.Human > 0 }
+
+// collapses reports whether the group may leave with a run that ends at through.
+func (g *Group) collapses(through eventlog.Seq) bool {
+	return g.First <= through && !g.Anchor && !g.Pinned
+}
+
+// isSystemPrompt reports whether the group is a part of the system prompt that may
+// be clipped.
+func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
+
+// textTokens are the sizes of the group's text blocks.
+func (g *Group) textTokens() []uint64 {
+	var out []uint64
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			if _, ok := b.Block.(eventlog.Text); ok {
+				out = append(out, b.Tokens)
+			}
+		}
+	}
+	return out
+}
+
+// entry is the call as the ledger has it.
+func (c *Call) entry() ledger.Call {
+	entry := c.shortEntry()
+	entry.Detail = ledger.Detail(c.Arguments)
+	return entry
+}
+
+// shortEntries are the calls of the group as the ledger has them, with their arguments in
+// short only.
+func (g *Group) shortEntries() []ledger.Call {
+	entries := make([]ledger.Call, len(g.Calls))
+	for i := range g.Calls {
+		entries[i] = g.Calls[i].shortEntry()
+	}
+	return entries
+}
+
+// shortEntry is the call as the ledger has it, with its arguments in short only.
+func (c *Call) shortEntry() ledger.Call {
+	entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
+	switch {
+	case c.Interrupted:
+		entry.Outcome = ledger.Interrupted
+	case c.IsError:
+		entry.Outcome = ledger.Failed
+	}
+	if !c.Interrupted {
+		entry.Pointer = Pointer(c.Seq, c.Block)
+	}
+	return entry
 }

@@ -119,7 +119,7 @@ func checkStanding(t fataler, r *record, conv *reduce.Conversation, now reduce.R
 		}
 	}
 	for name, g := range newest {
-		if !slices.Contains(v.Groups(), g) && !(conv.Decided().Leaves(g) && r.stoodAfter(name, g.Last)) {
+		if !slices.Contains(v.Groups(), g) && !(conv.Decided().Drops(g) && r.stoodAfter(name, g.Last)) {
 			t.Fatalf("event %d, the newest of %s, is gone:\n%s", g.First, name, linesOf(reducetest.Show(v)))
 		}
 	}

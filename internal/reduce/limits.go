@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // resultShare is the largest part of the target that a single result may take
@@ -85,23 +84,6 @@ func (p *Pipeline) systemLevel(limit uint64) uint64 {
 
 func (p *Pipeline) systemPrompt() []*Group {
 	return slices.DeleteFunc(slices.Clone(p.conv.groups), func(g *Group) bool { return !g.isSystemPrompt() })
-}
-
-// isSystemPrompt reports whether the group is a part of the system prompt that may
-// be clipped.
-func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
-
-// textTokens are the sizes of the group's text blocks.
-func (g *Group) textTokens() []uint64 {
-	var out []uint64
-	for m := range g.Messages {
-		for _, b := range g.Messages[m].Blocks {
-			if _, ok := b.Block.(eventlog.Text); ok {
-				out = append(out, b.Tokens)
-			}
-		}
-	}
-	return out
 }
 
 // clipsOf limits the texts of one group.

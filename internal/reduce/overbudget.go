@@ -76,3 +76,14 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	})
 	return parts
 }
+
+// InTheWay lists what is left of a view, the largest parts first.
+func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
+	parts := irreducible(v, reserved)
+	for i := range parts {
+		if parts[i].What == newestTurn {
+			parts[i].What = "turn"
+		}
+	}
+	return parts
+}

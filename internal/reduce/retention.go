@@ -106,7 +106,7 @@ func (r retention) stubDecided(e *Editor) {
 		}
 		for c := range g.Calls {
 			call := &g.Calls[c]
-			if call.Interrupted || !decided.Masks(eventlog.Place{Seq: call.Seq, Block: call.Block}) {
+			if call.Interrupted || !decided.Masks(call.Place()) {
 				continue
 			}
 			if !e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {

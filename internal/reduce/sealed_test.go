@@ -43,7 +43,7 @@ func TestLoop(t *testing.T) {
 		"user: Go.\nassistant: call c1 ls {}\ntool: c1 a\nuser: More.\nassistant: Well.": 2,
 	} {
 		_, conv := conversation(t, script)
-		if got := reduce.NewView(gauge, conv.Groups()).Loop(); got != want {
+		if got := reduce.NewView(gauge, conv.Groups()).LastUser(); got != want {
 			t.Errorf("%q: %d, want %d", script, got, want)
 		}
 	}

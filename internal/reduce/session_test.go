@@ -97,12 +97,12 @@ func under(b budget.Budget, ask reduce.Ask) budget.Budget {
 func checkDecided(t fataler, d *reduce.Decided, v reduce.View) {
 	for i := range v.Len() {
 		g := v.Group(i)
-		if d.Leaves(g) {
+		if d.Drops(g) {
 			t.Fatalf("the group at %d is shown though compaction %d let it leave", g.First, d.Seq)
 		}
 		for c := range g.Calls {
 			call := &g.Calls[c]
-			at := eventlog.Place{Seq: call.Seq, Block: call.Block}
+			at := call.Place()
 			edit, ok := v.Edit(i, call.Result, 0)
 			if d.Masks(at) && !g.Pinned && !call.Interrupted && (!ok || edit.Kind != reduce.Stubbed) && g.Messages[call.Result].Blocks[0].Tokens > 60 {
 				t.Fatalf("the result at %v is shown (%+v) though compaction %d masked it", at, edit, d.Seq)

@@ -2,8 +2,6 @@ package reduce
 
 import (
 	"fmt"
-
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // thinking leaves out reasoning that is old enough, as of the last batch. Sealed
@@ -40,16 +38,4 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 		Touched: e.Touched(),
 		Note:    fmt.Sprintf("left out %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
 	}
-}
-
-// loopStart is the index of the last user group up to event asOf: what stands
-// behind it belongs to the tool-use loop that was open then.
-func (v View) loopStart(asOf eventlog.Seq) int {
-	last := 0
-	for i := range v.items {
-		if g := v.items[i].group; g.Kind == KindUser && g.First <= asOf {
-			last = i
-		}
-	}
-	return last
 }

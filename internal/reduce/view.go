@@ -151,8 +151,8 @@ func (v View) Spared(i int) bool {
 	return g.Anchor || g.Pinned || g == v.human
 }
 
-// Stands reports whether group i is the newest that tells of what it tells of.
-func (v View) Stands(i int) bool {
+// InForce reports whether group i is the newest standing one of its name.
+func (v View) InForce(i int) bool {
 	name := v.items[i].group.Standing
 	return name != "" && !slices.ContainsFunc(v.items[i+1:], func(it item) bool { return it.group.Standing == name })
 }
@@ -294,4 +294,36 @@ func (v View) beforeTurns(keep uint32) eventlog.Seq {
 		}
 	}
 	return v.lastBefore(max(v.Len()-1, 0)) // all of the newest stay in any case
+}
+
+// LastUser is the index of the newest user group in the view: the turns after it belong to
+// the tool-use loop that is open. It is -1 where no user has said anything.
+func (v View) LastUser() int {
+	for i := len(v.items) - 1; i >= 0; i-- {
+		if v.items[i].group.Kind == KindUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// loopStart is the index of the last user group up to event asOf: what stands
+// behind it belongs to the tool-use loop that was open then.
+func (v View) loopStart(asOf eventlog.Seq) int {
+	last := 0
+	for i := range v.items {
+		if g := v.items[i].group; g.Kind == KindUser && g.First <= asOf {
+			last = i
+		}
+	}
+	return last
+}
+
+// Excerpt returns head and tail of the body of a call's result, with a note in the gap
+// that names its pointer, in at most limit tokens. It is cut between lines where it can
+// be. ok is false where the result fits already, and where limit is too small to say
+// anything.
+func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
+	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
+	return cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, Pointer(call.Seq, call.Block))
 }

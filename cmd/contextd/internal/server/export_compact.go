@@ -10,7 +10,6 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -49,7 +48,7 @@ func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTr
 		return []string{fmt.Sprintf("nothing was collapsed: the context takes %d tokens and may take %d, so no compaction was added", made.Budget.Projected, made.Budget.Target)}, nil
 	}
 	sessions[0].Events = append(sessions[0].Events, boundary)
-	if n := len(projection.Seqs(made.Projection.Redacted)); n > 0 {
+	if n := len(made.Projection.Redacted.Seqs()); n > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d messages that the context shows in part stand in full in the file, so the harness begins with more tokens", n))
 	}
 	return warnings, nil
@@ -83,7 +82,7 @@ func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, b
 	if len(texts) == 0 {
 		return eventlog.Event{}, false
 	}
-	shown := slices.Concat(projection.Seqs(c.Projection.Kept), projection.Seqs(c.Projection.Redacted))
+	shown := slices.Concat(c.Projection.Kept.Seqs(), c.Projection.Redacted.Seqs())
 	slices.Sort(shown)
 	var kept []string
 	for _, seq := range shown {

@@ -103,7 +103,7 @@ func standing(events []eventlog.Event) []eventlog.Event {
 		e.Seq = eventlog.Seq(i + 1)
 		compactions.Read(e)
 	}
-	hold := compactions.Standing()
+	hold := compactions.InForce()
 	out := make([]eventlog.Event, 0, len(events))
 	for i, e := range events {
 		if c, ok := e.Body.(*eventlog.Compaction); ok && c.Decision != nil && !slices.Contains(hold, eventlog.Seq(i+1)) {

@@ -96,8 +96,8 @@ func TestHeaderToProto(t *testing.T) {
 		SessionID: "s", AsOf: 9, PrefixHash: "sha256:p", ContextHash: "sha256:c", MessageCount: 5, Skipped: 2,
 		Projection: projection.Record{
 			ID: "p9-0001", Policy: "raw", Reason: "r", Fingerprint: "f", PrefixHash: "sha256:p", AsOf: 9, Time: at,
-			Kept: []projection.Range{{From: 1, To: 2}, {From: 9, To: 9}}, Redacted: []projection.Range{{From: 7, To: 8}},
-			Dropped: []projection.Range{{From: 3, To: 6}}, ReclaimedTokens: -5, ReclaimedChars: 6,
+			Kept: []eventlog.Range{{From: 1, To: 2}, {From: 9, To: 9}}, Redacted: []eventlog.Range{{From: 7, To: 8}},
+			Dropped: []eventlog.Range{{From: 3, To: 6}}, ReclaimedTokens: -5, ReclaimedChars: 6,
 			Steps: []reduce.Step{{Reducer: "x", TokensBefore: 10, TokensAfter: 8, Touched: 1, Note: "n"}},
 		},
 		Pointers: []assemble.PointerFacts{{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -74,7 +75,7 @@ var decisions = map[reduce.EditKind]string{
 	reduce.Stubbed: "stubbed", reduce.Clipped: "clipped", reduce.Omitted: "omitted", reduce.Redacted: "redacted",
 }
 
-func seqs(ranges []projection.Range) []uint64 {
+func seqs(ranges eventlog.Ranges) []uint64 {
 	n := 0
 	for _, r := range ranges {
 		n += int(r.To - r.From + 1)

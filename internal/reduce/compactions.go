@@ -107,8 +107,8 @@ func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
 	return stays, inOrder(gone, more)
 }
 
-// Leaves reports whether a group leaves by what was decided.
-func (d *Decided) Leaves(g *Group) bool {
+// Drops reports whether a group is dropped by what was decided.
+func (d *Decided) Drops(g *Group) bool {
 	return d != nil && g.collapses(d.Through) && !d.keeps(g)
 }
 
@@ -158,11 +158,11 @@ func (p *Pipeline) From(s State) State {
 // Compactions are the callers' compactions of a log, as far as it was read. The zero
 // value is that of an empty log.
 type Compactions struct {
-	// standing are those that were not taken back, oldest first; each is complete.
-	standing []*Decided
+	// inForce are those that were not taken back, oldest first; each is complete.
+	inForce []*Decided
 	// void are the events at which what was taken back later was in force, as runs in
 	// order.
-	void []Range
+	void eventlog.Ranges
 }
 
 // Read takes in the next event of the log. What stands then is known, and not all that it
@@ -177,14 +177,14 @@ func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	case c.Decision.Undoes > 0:
 		all.undo(e.Seq, c.Decision.Undoes)
 	default:
-		all.standing = append(all.standing, newDecided(e.Seq, c, all.newest(), human))
+		all.inForce = append(all.inForce, newDecided(e.Seq, c, all.newest(), human))
 	}
 }
 
-// Standing are the events of those that stand, oldest first.
-func (all *Compactions) Standing() []eventlog.Seq {
-	out := make([]eventlog.Seq, len(all.standing))
-	for i, d := range all.standing {
+// InForce are the events of those that were not taken back, oldest first.
+func (all *Compactions) InForce() []eventlog.Seq {
+	out := make([]eventlog.Seq, len(all.inForce))
+	for i, d := range all.inForce {
 		out[i] = d.Seq
 	}
 	return out
@@ -192,23 +192,23 @@ func (all *Compactions) Standing() []eventlog.Seq {
 
 // undo takes back every compaction from an event on.
 func (all *Compactions) undo(seq, from eventlog.Seq) {
-	n := sort.Search(len(all.standing), func(i int) bool { return all.standing[i].Seq >= from })
-	if n == len(all.standing) {
+	n := sort.Search(len(all.inForce), func(i int) bool { return all.inForce[i].Seq >= from })
+	if n == len(all.inForce) {
 		return
 	}
-	run := Range{all.standing[n].Seq, seq - 1}
+	run := eventlog.Range{From: all.inForce[n].Seq, To: seq - 1}
 	for last := len(all.void) - 1; last >= 0 && all.void[last].From >= run.From; last-- {
 		all.void = all.void[:last]
 	}
 	all.void = append(all.void, run)
-	all.standing = slices.Clone(all.standing[:n])
+	all.inForce = slices.Clone(all.inForce[:n])
 }
 
 func (all *Compactions) newest() *Decided {
-	if len(all.standing) == 0 {
+	if len(all.inForce) == 0 {
 		return nil
 	}
-	return all.standing[len(all.standing)-1]
+	return all.inForce[len(all.inForce)-1]
 }
 
 // lastHuman is the first event of the group of what a human said last; 0 if none did.
@@ -228,7 +228,5 @@ func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 // Void reports whether a compaction was in force at an event that was taken back since:
 // what was decided then for a policy and a budget may rest on it, and holds no more.
 func (c *Conversation) Void(at eventlog.Seq) bool {
-	all := c.compactions.void
-	i := sort.Search(len(all), func(i int) bool { return all[i].To >= at })
-	return i < len(all) && all[i].From <= at
+	return c.compactions.void.Has(at)
 }

@@ -1,4 +1,4 @@
-package projection
+package log_test
 
 import (
 	"slices"
@@ -12,22 +12,22 @@ import (
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		seqs []eventlog.Seq
-		want []Range
+		want eventlog.Ranges
 	}{
 		{nil, nil},
-		{[]eventlog.Seq{7}, []Range{{7, 7}}},
-		{[]eventlog.Seq{1, 2, 3}, []Range{{1, 3}}},
-		{[]eventlog.Seq{3, 1, 2, 3, 1}, []Range{{1, 3}}},
-		{[]eventlog.Seq{9, 1, 3, 4, 8}, []Range{{1, 1}, {3, 4}, {8, 9}}},
+		{[]eventlog.Seq{7}, eventlog.Ranges{{From: 7, To: 7}}},
+		{[]eventlog.Seq{1, 2, 3}, eventlog.Ranges{{From: 1, To: 3}}},
+		{[]eventlog.Seq{3, 1, 2, 3, 1}, eventlog.Ranges{{From: 1, To: 3}}},
+		{[]eventlog.Seq{9, 1, 3, 4, 8}, eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 4}, {From: 8, To: 9}}},
 	} {
-		if got := ranges(slices.Clone(c.seqs)); !slices.Equal(got, c.want) {
+		if got := eventlog.RangesOf(slices.Clone(c.seqs)); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.seqs, got, c.want)
 		}
 	}
-	if got := Seqs([]Range{{1, 1}, {3, 5}}); !slices.Equal(got, []eventlog.Seq{1, 3, 4, 5}) {
+	if got := (eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 5}}).Seqs(); !slices.Equal(got, []eventlog.Seq{1, 3, 4, 5}) {
 		t.Errorf("%v", got)
 	}
-	if got := Seqs(nil); got != nil {
+	if got := eventlog.Ranges(nil).Seqs(); got != nil {
 		t.Errorf("of none: %v", got)
 	}
 }
@@ -51,15 +51,15 @@ func TestRangesAgainstASet(t *testing.T) {
 				runs++
 			}
 		}
-		got := ranges(seqs)
-		if len(got) != runs || !slices.Equal(Seqs(got), list) {
+		got := eventlog.RangesOf(seqs)
+		if len(got) != runs || !slices.Equal(got.Seqs(), list) {
 			t.Errorf("%v became %v", list, got)
 		}
 	})
 }
 
 func TestWithoutAgainstASet(t *testing.T) {
-	draw := func(t *rapid.T, name string) ([]Range, map[eventlog.Seq]bool) {
+	draw := func(t *rapid.T, name string) (eventlog.Ranges, map[eventlog.Seq]bool) {
 		in := map[eventlog.Seq]bool{}
 		var seqs []eventlog.Seq
 		for range rapid.IntRange(0, 20).Draw(t, name) {
@@ -67,7 +67,7 @@ func TestWithoutAgainstASet(t *testing.T) {
 			in[seq] = true
 			seqs = append(seqs, seq)
 		}
-		return ranges(seqs), in
+		return eventlog.RangesOf(seqs), in
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, inA := draw(t, "a")
@@ -79,7 +79,7 @@ func TestWithoutAgainstASet(t *testing.T) {
 			}
 		}
 		before := slices.Clone(a)
-		if got := without(a, b); !slices.Equal(Seqs(got), want) || !slices.Equal(got, ranges(Seqs(got))) {
+		if got := a.Without(b); !slices.Equal(got.Seqs(), want) || !slices.Equal(got, eventlog.RangesOf(got.Seqs())) {
 			t.Errorf("%v without %v is %v", a, b, got)
 		}
 		if !slices.Equal(a, before) {

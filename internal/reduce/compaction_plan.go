@@ -1,7 +1,6 @@
 package reduce
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -254,7 +253,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 		for c := range g.Calls {
 			call := &g.Calls[c]
 			if edit, ok := v.Edit(i, call.Result, 0); ok && edit.Kind == Stubbed {
-				masked[eventlog.Place{Seq: call.Seq, Block: call.Block}] = true
+				masked[call.Place()] = true
 			}
 		}
 	}
@@ -268,9 +267,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 			out.Masked = append(out.Masked, at)
 		}
 	}
-	slices.SortFunc(out.Masked, func(a, b eventlog.Place) int {
-		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Block, b.Block))
-	})
+	slices.SortFunc(out.Masked, eventlog.Place.Compare)
 	return &eventlog.Compaction{Summary: text.Text, Decision: out}
 }
 
@@ -332,15 +329,4 @@ func (d *decider) whyNotMasked() string {
 	}
 	return fmt.Sprintf("of the %d results before %s %d are masked already, %d are pinned, %d are of tools that are never evicted, %d are errors and %d are no larger than a pointer",
 		results, d.spares(), masked, pinned, left.never, left.errors, small)
-}
-
-// InTheWay lists what is left of a view, the largest parts first.
-func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
-	parts := irreducible(v, reserved)
-	for i := range parts {
-		if parts[i].What == newestTurn {
-			parts[i].What = "turn"
-		}
-	}
-	return parts
 }

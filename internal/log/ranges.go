@@ -1,0 +1,80 @@
+package log
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// Place is a block of the log.
+type Place struct {
+	Seq   Seq
+	Block int
+}
+
+// Compare orders places as the log has them.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.Block, q.Block))
+}
+
+// Range is a run of seqs, both ends included.
+type Range struct{ From, To Seq }
+
+// Ranges are runs in order, with a gap before each but the first.
+type Ranges []Range
+
+// RangesOf joins neighbouring seqs; it sorts them.
+func RangesOf(seqs []Seq) Ranges {
+	slices.Sort(seqs)
+	var out Ranges
+	for _, s := range slices.Compact(seqs) {
+		out.Add(s)
+	}
+	return out
+}
+
+// Add takes in a seq after all others.
+func (all *Ranges) Add(seq Seq) {
+	if n := len(*all); n > 0 && (*all)[n-1].To+1 == seq {
+		(*all)[n-1].To = seq
+		return
+	}
+	*all = append(*all, Range{seq, seq})
+}
+
+// Has reports whether a seq is in one of the runs.
+func (all Ranges) Has(seq Seq) bool {
+	i := sort.Search(len(all), func(i int) bool { return all[i].To >= seq })
+	return i < len(all) && all[i].From <= seq
+}
+
+// Seqs lists the seqs of the runs.
+func (all Ranges) Seqs() []Seq {
+	var out []Seq
+	for _, r := range all {
+		for s := r.From; s <= r.To; s++ {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Without returns the seqs that are not in b.
+func (all Ranges) Without(b Ranges) Ranges {
+	var out Ranges
+	for _, r := range all {
+		for len(b) > 0 && b[0].To < r.From {
+			b = b[1:]
+		}
+		for n := 0; n < len(b) && b[n].From <= r.To; n++ {
+			if r.From < b[n].From {
+				out = append(out, Range{r.From, b[n].From - 1})
+			}
+			r.From = b[n].To + 1
+		}
+		if r.From <= r.To {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package reduce
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Span is a stretch of the log that is worth a summary: every group that begins in
+// From..To, but for anchored and pinned ones.
+type Span struct {
+	From, To eventlog.Seq
+	// Extends is the summary that covers the front of it; empty if none does.
+	Extends string
+}
+
+const (
+	// leastNew is the part of the target that a summary must cover beyond the one it
+	// extends.
+	leastNew = 0.1
+	// most is the part of what is about to leave that the newest summary must cover
+	// for no other to be made.
+	most = 0.75
+)
+
+// Propose says what to summarise so that a summary is there when the budget next
+// forces groups to leave, once the view of a state has passed Collapse.StartAt of the
+// target. It looks ahead: the span ends where that cut would have to, with the view
+// grown to where cuts begin and results evicted first. ok is false while there is nothing
+// to do. due is set where the cut is due already.
+func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
+	r, now, err := p.start(b, s, ask)
+	used, policy := now.View.Tokens(), p.policy.Collapse
+	if err != nil || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
+		return Span{}, false, false
+	}
+	goal := r.budget.Share(policy.To)
+	due = r.over(now) || r.cutPays(now, goal)
+	cut := r.budget.Target
+	if policy.CutFrom > 0 && policy.CutPaybackTurns > 0 {
+		cut = r.budget.Share(policy.CutFrom)
+	}
+	growth := cut - min(used, cut)
+	goal -= min(goal, growth)
+	now = r.free(r.retention, r.apply(r.evict(now.State)), r.demand(used-min(goal, used)))
+	span, ok = r.spanFor(now, goal)
+	if p.ended() != nil {
+		return Span{}, false, false
+	}
+	return span, due, ok
+}
+
+// SpanFor says what to summarise for a compaction that is asked for: what has to leave to
+// bring the view of a state down to ask.Goal, or all that may where that is 0. Where a
+// summary is there already that does, it is ready; where nothing can leave, nothing says
+// why. With own the text is the caller's, which no other takes the place of.
+func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
+	d, err := p.decide(b, s, ask)
+	if err != nil {
+		return Span{}, Summary{}, err.Error()
+	}
+	quoted, spared := p.digests.known(d.start.State.Summary), d.spared()
+	all := p.boundary(spared)
+	if len(p.conv.Span(quoted.Through, all)) == 0 {
+		all = spared // a result of an older call came later than the newest turns
+	}
+	if len(p.conv.Span(quoted.Through, all)) == 0 {
+		if quoted.ID != "" && d.start.State.CollapsedThrough > p.digests.decided.through() {
+			return Span{}, quoted, "" // it holds for one policy and budget, and is to for all
+		}
+		return Span{}, Summary{}, d.whyNone()
+	}
+	to := all
+	if used := d.start.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
+		demand := d.demand(used - d.goal())
+		demand.Budget = d.sized()
+		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokens(demand.Budget)))); len(p.conv.Span(quoted.Through, cut)) > 0 {
+			to = cut
+		}
+	}
+	older := quoted
+	if made := p.window.summary(d.start.View, d.demand(0)); !own && made.Through > quoted.Through {
+		if older = made; len(p.conv.Span(older.Through, to)) == 0 {
+			return Span{}, made, ""
+		}
+	}
+	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, Summary{}, ""
+}
+
+func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
+	used := now.View.Tokens()
+	if used <= goal {
+		return Span{}, false
+	}
+	d := r.demand(used - goal)
+	older := r.window.summary(now.View, d)
+	to := r.boundary(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
+	if to <= older.Through || older.ID != "" && r.window.covers(now.View, r.budget, older, to, most) {
+		return Span{}, false
+	}
+	groups := r.conv.Span(0, to)
+	if len(groups) == 0 {
+		return Span{}, false
+	}
+	span = Span{From: groups[0].First, To: to, Extends: older.ID}
+	return span, r.Worth(r.budget, span)
+}
+
+// Worth reports whether a span holds enough that is new for a summary that nobody asks
+// for.
+func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
+	var fresh uint64
+	for _, g := range p.conv.Span(p.digests.known(span.Extends).Through, span.To) {
+		fresh += g.Tokens
+	}
+	return fresh > 0 && fresh >= b.Share(leastNew)
+}
+
+// SummaryTokens is what the text of a summary may take under a budget, as it is
+// quoted.
+func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
+	return min(b.Share(p.policy.Collapse.SummaryShare), p.digests.proseLimit(b))
+}
+
+// QuotableTokens is the size beyond which no summary is quoted under a budget,
+// whoever wrote it.
+func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
+
+// boundary is the last event up to through behind which no group stands open: all
+// groups that begin up to it also end there.
+func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
+	var at, last eventlog.Seq
+	for i, g := range p.conv.groups {
+		if g.First > through {
+			break
+		}
+		last = max(last, g.Last)
+		if next := i + 1; next == len(p.conv.groups) || p.conv.groups[next].First > last {
+			at = last
+		}
+	}
+	return at
+}
+
+// Span returns the groups that begin in after+1..to, but for those that no run
+// takes along. The groups may be kept; the slice is the caller's.
+func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
+	var out []*Group
+	for _, g := range c.groups {
+		if g.First > to {
+			break
+		}
+		if g.First > after && g.collapses(to) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Record returns what contextd itself writes about a span: the ledger of its calls
+// and the index of its names, in the shares of a target.
+func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
+	var m digestMemo
+	for _, g := range p.conv.Span(0, span.To) {
+		if p.ended() != nil {
+			return "", ""
+		}
+		m.gather(g)
+	}
+	d := p.digests
+	b := budget.Budget{Target: target}
+	calls = ledger.Write(m.callsBeside(nil), b.Share(d.policy.LedgerShare), d.gauge.Text)
+	return calls, m.index.Write(b.Share(d.policy.IndexShare), calls, d.gauge.Text)
+}
