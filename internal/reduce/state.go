@@ -1,10 +1,6 @@
 package reduce
 
-import (
-	"slices"
-
-	eventlog "github.com/contextd/contextd/internal/log"
-)
+import eventlog "github.com/contextd/contextd/internal/log"
 
 // State is what makes decisions stick: applied to the same log it gives the same
 // view, and every field only moves forward. The zero value is the state of a
@@ -66,10 +62,4 @@ func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
 		}
 	}
 	return limit
-}
-
-func (s State) equal(o State) bool {
-	return slices.Equal(s.Clips, o.Clips) && slices.Equal(s.TextClips, o.TextClips) && s.EvictedAsOf == o.EvictedAsOf && s.AskedAsOf == o.AskedAsOf && s.StubbedThrough == o.StubbedThrough &&
-		s.CollapsedThrough == o.CollapsedThrough && s.CollapsedFor == o.CollapsedFor &&
-		s.Summary == o.Summary && s.SummaryTokens == o.SummaryTokens && s.ClipTokens == o.ClipTokens && s.AnchorTokens == o.AnchorTokens && s.SystemTextTokens == o.SystemTextTokens
 }
