@@ -33,14 +33,32 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s %s was written before version 1 of its format: delete the session, or export it with the contextd that wrote it and import it again", e.Kind, e.ID)
 }
 
-// Put encodes m as the value of a and stores it; durable on return.
-func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog.Artifact, m Message) error {
+// Encode returns a with m as its value.
+func Encode(a eventlog.Artifact, m Message) (eventlog.Artifact, error) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("encode %s %s: %w", a.Kind, a.ID, err)
+		return a, fmt.Errorf("encode %s %s: %w", a.Kind, a.ID, err)
 	}
 	a.Value = value
+	return a, nil
+}
+
+// Put stores a with m as its value; durable on return.
+func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog.Artifact, m Message) error {
+	a, err := Encode(a, m)
+	if err != nil {
+		return err
+	}
 	return store.PutArtifacts(ctx, sessionID, a)
+}
+
+// Newest returns the newest artifact of a kind that is not after an event; ok is false if
+// there is none. to 0 is any event.
+func Newest(ctx context.Context, store eventlog.Store, sessionID, kind string, to eventlog.Seq) (a eventlog.Artifact, ok bool, err error) {
+	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: kind, To: to, Reverse: true}) {
+		return a, err == nil, err
+	}
+	return a, false, nil
 }
 
 // Decode reads the value of a into m, whose version must be at least 1 and at most

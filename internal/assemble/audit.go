@@ -10,11 +10,9 @@ import (
 // greatest as-of, the one that was recorded last. *eventlog.NotFoundError where none
 // was recorded.
 func (e *Engine) Newest(ctx context.Context, sessionID string) (string, error) {
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, Reverse: true}) {
-		if err != nil {
-			return "", err
-		}
-		return a.ID, nil
+	id, err := e.newestProjection(ctx, sessionID)
+	if id == "" && err == nil {
+		err = &eventlog.NotFoundError{Kind: "projection", Name: "of " + sessionID}
 	}
-	return "", &eventlog.NotFoundError{Kind: "projection", Name: "of " + sessionID}
+	return id, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
@@ -93,6 +94,9 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 	if err != nil {
 		return budget.Calibration{}, err
 	}
+	if err := e.index(ctx, s); err != nil {
+		return budget.Calibration{}, err
+	}
 	recorded := RecordedCall{Call: c, Time: e.opts.Clock()}
 	at := info.Head
 	if c.ProjectionID != "" {
@@ -106,14 +110,19 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 		recorded.describe(r)
 		at = r.AsOf
 	}
-	newest, err := e.newestCall(ctx, c.SessionID)
+	newest, ok, err := artifact.Newest(ctx, e.store, c.SessionID, callKind, 0)
 	if err != nil {
 		return budget.Calibration{}, err
 	}
-	if newest.Number == math.MaxUint32 {
+	if ok {
+		if recorded.Number, err = numberOf(newest.ID); err != nil {
+			return budget.Calibration{}, err
+		}
+	}
+	if recorded.Number == math.MaxUint32 {
 		return budget.Calibration{}, &eventlog.InvalidError{Field: "session_id", Reason: "has as many calls as can be numbered"}
 	}
-	recorded.Number = newest.Number + 1
+	recorded.Number++
 	if recorded.After, err = e.newestProjection(ctx, c.SessionID); err != nil {
 		return budget.Calibration{}, err
 	}
@@ -122,7 +131,7 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 	}
 	// A call is derived from the calls before it, too: it stands behind them, so
 	// that a fork which has one call has every call that its calibration is from.
-	return recorded.Calibration, recorded.put(ctx, e.store, s.of, max(at, newest.seq))
+	return recorded.Calibration, recorded.put(ctx, e.store, s.of, max(at, newest.Seq))
 }
 
 // sent is the projection that a call was made from.

@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
 )
-
-// callSearch bounds how many calls are looked at for the last one of a model.
-const callSearch = 64
 
 // Calls lists the recorded calls of a session in the order of their numbers.
 func (e *Engine) Calls(ctx context.Context, sessionID string) ([]RecordedCall, error) {
@@ -55,14 +52,16 @@ func (e *Engine) calibration(ctx context.Context, sessionID string, asOf eventlo
 	if err != nil || !last.Rejected {
 		return last.Calibration, 0, err
 	}
-	r, err := e.search(ctx, sessionID, asOf, keySearch, func(r projection.Record) bool {
-		return r.Budget.Tokenizer == b.Tokenizer && (r.Budget.Model == b.Model || r.Budget.Model == last.BudgetModel)
-	})
-	if err != nil {
-		return budget.Calibration{}, 0, err
-	}
-	if r != nil && newerProjection(r.ID, last.After) {
-		return last.Calibration, 0, nil
+	for r, err := range e.records(ctx, sessionID, asOf) {
+		if err != nil {
+			return budget.Calibration{}, 0, err
+		}
+		if !newerProjection(r.ID, last.After) {
+			break
+		}
+		if r.Budget.Tokenizer == b.Tokenizer && (r.Budget.Model == b.Model || r.Budget.Model == last.BudgetModel) {
+			return last.Calibration, 0, nil
+		}
 	}
 	return last.Calibration, last.EstimatedTokens, nil
 }
@@ -70,55 +69,24 @@ func (e *Engine) calibration(ctx context.Context, sessionID string, asOf eventlo
 // lastCall is the newest call that says something of a model's prompts as the
 // tokenizer counts them: one that was reported under its name, or sent under a
 // budget for it. Calls from no projection have no tokenizer. An empty tokenizer is
-// any, and asOf 0 is no bound. It is zero where none of the last callSearch calls
-// does.
+// any, and asOf 0 is no bound. It is zero where there is none.
 func (e *Engine) lastCall(ctx context.Context, sessionID string, asOf eventlog.Seq, model, tokenizer string) (RecordedCall, error) {
-	looked := 0
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, To: asOf, Reverse: true}) {
-		if err != nil {
-			return RecordedCall{}, err
-		}
-		c, err := decodeCall(sessionID, a)
-		if err != nil {
-			return RecordedCall{}, err
-		}
-		if (c.Model == model || c.BudgetModel == model) && (tokenizer == "" || c.Tokenizer == tokenizer) {
-			return c, nil
-		}
-		if looked++; looked == callSearch {
-			break
-		}
+	a, ok, err := artifact.Newest(ctx, e.store, sessionID, modelKind(model, tokenizer), asOf)
+	if !ok || err != nil {
+		return RecordedCall{}, err
 	}
-	return RecordedCall{}, nil
+	return decodeCall(sessionID, a)
 }
 
-// callPlace is where the newest call of a session stands.
-type callPlace struct {
-	Number uint32
-	seq    eventlog.Seq
-}
-
-func (e *Engine) newestCall(ctx context.Context, sessionID string) (callPlace, error) {
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, Reverse: true}) {
-		if err != nil {
-			return callPlace{}, err
-		}
-		number, err := numberOf(a.ID)
-		return callPlace{number, a.Seq}, err
-	}
-	return callPlace{}, nil
-}
-
-// newestProjection is the id of the last projection, empty if there is none.
+// newestProjection is the id of the newest recorded projection: of those with the
+// greatest as-of, the one that was recorded last. It is empty where there is none.
 func (e *Engine) newestProjection(ctx context.Context, sessionID string) (string, error) {
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, Reverse: true}) {
-		return a.ID, err
-	}
-	return "", nil
+	a, _, err := artifact.Newest(ctx, e.store, sessionID, recordKind, 0)
+	return a.ID, err
 }
 
 // newerProjection reports whether the first of two projections was recorded behind
-// the second. Their numbers at one event have at least four digits.
+// the second; see nextID for their numbers at one event.
 func newerProjection(a, b string) bool {
 	atA, _ := asOfOf(a)
 	atB, _ := asOfOf(b)

@@ -3,6 +3,7 @@ package assemble
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,9 +20,30 @@ const (
 	callVersion = 1
 )
 
-// put stores the call at an event; durable on return.
+// put stores the call at an event, with what it is found by; durable on return.
 func (c RecordedCall) put(ctx context.Context, store eventlog.Store, of eventlog.Incarnation, at eventlog.Seq) error {
-	return artifact.Put(ctx, store, c.SessionID, eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
+	a, err := artifact.Encode(eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
+	if err != nil {
+		return err
+	}
+	return store.PutArtifacts(ctx, c.SessionID, append(c.entries(a), a)...)
+}
+
+// modelKind is the kind under which the calls that say something of a model's prompts as
+// the tokenizer counts them are kept once more; an empty tokenizer is any.
+func modelKind(model, tokenizer string) string { return "call_of_model/" + tokenizer + "/" + model }
+
+// entries are what a call, which is stored as a, is found by: itself under every kind that
+// it may be asked for by. Of the calls at one event the newest has the greatest id.
+func (c RecordedCall) entries(a eventlog.Artifact) []eventlog.Artifact {
+	var out []eventlog.Artifact
+	for _, model := range slices.Compact([]string{c.BudgetModel, c.Model}) {
+		for _, tokenizer := range slices.Compact([]string{"", c.Tokenizer}) {
+			a.Kind = modelKind(model, tokenizer)
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func (c RecordedCall) stored() *storagev1.ModelCall {

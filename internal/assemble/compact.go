@@ -96,16 +96,20 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if err != nil {
 		return in, "", err
 	}
-	newest, err := e.search(ctx, c.SessionID, info.Head, 0, func(projection.Record) bool { return true })
+	if err := e.index(ctx, s); err != nil {
+		return in, "", err
+	}
+	previous, err = e.newestProjection(ctx, c.SessionID)
 	if err != nil {
 		return in, "", err
 	}
 	of := Request{SessionID: c.SessionID, Policy: c.Request.Policy}
 	var b budget.Budget
-	if newest != nil {
-		previous = newest.ID
-	}
-	if newest != nil && !c.Measured {
+	if previous != "" && !c.Measured {
+		newest, err := e.record(ctx, c.SessionID, previous)
+		if err != nil {
+			return in, "", err
+		}
 		if err := newest.LoadTexts(ctx, e.store, c.SessionID); err != nil {
 			return in, "", err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -116,6 +117,9 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs
 	if err != nil {
 		return in, nil, err
 	}
+	if err := e.index(ctx, s); err != nil {
+		return in, nil, err
+	}
 	if req.IdempotencyKey != "" {
 		if r, ok, err := e.recordByKey(ctx, s, req); ok || err != nil {
 			return in, &r, err
@@ -162,6 +166,10 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projecti
 // finish builds the answer, compares it with the projection before, and records
 // it unless it is recorded already or only a preview.
 func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record projection.Record, recorded bool) (*Context, error) {
+	var err error
+	if record.Previous, err = e.previous(ctx, s, record); err != nil {
+		return nil, err
+	}
 	out, messages, err := build(s, p, req, record)
 	if err == nil {
 		err = ctx.Err()
@@ -255,19 +263,26 @@ func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
 	return gauge, err
 }
 
-// nextID names the next projection of the log at an event: "p", the event and a
-// number that tells projections at the same event apart.
+// nextID names the next projection of the log at an event: "p", the event and a number
+// that tells projections at the same event apart. It has four digits, and four more where
+// those are used up, so that a newer id sorts after an older one.
 func (e *Engine) nextID(ctx context.Context, sessionID string, asOf eventlog.Seq) (string, error) {
-	n := 1
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, From: asOf, To: max(asOf, 1)}) {
+	q := eventlog.ArtifactQuery{Kind: recordKind, From: asOf, To: max(asOf, 1), Reverse: true}
+	for a, err := range e.store.Artifacts(ctx, sessionID, q) {
 		if err != nil {
 			return "", err
 		}
-		if a.Seq == asOf {
-			n++
+		if a.Seq != asOf {
+			continue
 		}
+		digits := a.ID[strings.LastIndexByte(a.ID, '-')+1:]
+		if strings.Trim(digits, "9") == "" {
+			return a.ID + "0001", nil
+		}
+		n, err := strconv.ParseUint(digits, 10, 64)
+		return fmt.Sprintf("p%d-%0*d", asOf, len(digits), n+1), err
 	}
-	return fmt.Sprintf("p%d-%04d", asOf, n), nil
+	return fmt.Sprintf("p%d-0001", asOf), nil
 }
 
 // asOfOf reads the event out of a projection's id.

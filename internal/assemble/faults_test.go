@@ -105,8 +105,8 @@ func TestStoreFaults(t *testing.T) {
 	}
 	// needs says which methods of the store each call cannot do without.
 	needs := map[string]string{
-		"Assemble":            "Session Read Artifacts PutArtifacts",
-		"Assemble with a key": "Session Read Artifacts",
+		"Assemble":            "Session Read Artifacts Artifact PutArtifacts",
+		"Assemble with a key": "Session Read Artifacts Artifact",
 		"Replay":              "Session Read Artifact",
 		"Pointers":            "Session Read",
 		"Resolve":             "Session Read",

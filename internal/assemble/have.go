@@ -47,17 +47,23 @@ func (e *Engine) held(ctx context.Context, s *session, now projection.Record, ha
 		}
 		return nil
 	}
-	if last, ok := s.last.get(stream(now)); ok {
+	if last, ok := s.last.get(now.Stream()); ok {
 		if held := begins(last.messages); held != nil {
 			return held, nil
 		}
 	}
-	r, err := e.search(ctx, s.id, now.AsOf, maxHeldSearch, func(r projection.Record) bool {
-		return r.PrefixHash == have.PrefixHash && r.MessageCount == have.MessageCount
-	})
-	if err != nil || r == nil {
-		return nil, err
+	looked := 0
+	for r, err := range e.records(ctx, s.id, now.AsOf) {
+		if err != nil {
+			return nil, err
+		}
+		if r.PrefixHash == have.PrefixHash && r.MessageCount == have.MessageCount {
+			old, err := e.encodeAgain(ctx, s, r)
+			return begins(old.messages), err
+		}
+		if looked++; looked == maxHeldSearch {
+			break
+		}
 	}
-	old, err := e.encodeAgain(ctx, s, *r)
-	return begins(old.messages), err
+	return nil, nil
 }

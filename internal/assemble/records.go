@@ -3,21 +3,22 @@ package assemble
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce"
 )
 
 // recordKind is the kind of artifact that holds projection records.
 const recordKind = projection.ArtifactKind
 
-// keySearch bounds how many records are looked at for an idempotency key.
-const keySearch = 256
-
-// putRecord stores the caller's texts, then the record that names them; durable on return.
+// putRecord stores the caller's texts, then the record with what it is found by; durable on
+// return.
 func (e *Engine) putRecord(ctx context.Context, s *session, r projection.Record) error {
 	if err := projection.PutTexts(ctx, e.store, s.id, s.of, r.Projection); err != nil {
 		return err
@@ -26,65 +27,137 @@ func (e *Engine) putRecord(ctx context.Context, s *session, r projection.Record)
 	if err != nil {
 		return fmt.Errorf("encode projection record: %w", err)
 	}
-	return artifact.Put(ctx, e.store, s.id, eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Of: s.of}, m)
-}
-
-// search returns the newest record up to asOf that matches, looking at no more
-// than limit of them; 0 is no limit.
-func (e *Engine) search(ctx context.Context, sessionID string, asOf eventlog.Seq, limit int, match func(projection.Record) bool) (*projection.Record, error) {
-	if asOf == 0 {
-		return nil, nil
+	record, err := artifact.Encode(eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Of: s.of}, m)
+	if err != nil {
+		return err
 	}
-	looked := 0
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, To: asOf, Reverse: true}) {
-		if err != nil {
-			return nil, err
+	entries, err := r.Entries()
+	if err != nil {
+		return err
+	}
+	return e.store.PutArtifacts(ctx, s.id, append(entries, record)...)
+}
+
+// records yields the records of a session that are not after asOf, newest first; none
+// where that is 0.
+func (e *Engine) records(ctx context.Context, sessionID string, asOf eventlog.Seq) iter.Seq2[projection.Record, error] {
+	return func(yield func(projection.Record, error) bool) {
+		if asOf == 0 {
+			return
 		}
-		r, err := projection.FromStored(a)
-		if err != nil {
-			return nil, err
-		}
-		if match(r) {
-			return &r, nil
-		}
-		if looked++; looked == limit {
-			break
+		for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, To: asOf, Reverse: true}) {
+			var r projection.Record
+			if err == nil {
+				r, err = projection.FromStored(a)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
 		}
 	}
-	return nil, nil
 }
 
-// lastRecord is the record whose decisions hold at the end of the log: the newest under
-// the fingerprint that is not behind it, and rests on no compaction that was taken back.
-func (e *Engine) lastRecord(ctx context.Context, sessionID, fingerprint string, log *reduce.Conversation) (*projection.Record, error) {
-	return e.search(ctx, sessionID, log.Head(), 0, func(r projection.Record) bool {
-		return r.Fingerprint == fingerprint && !log.Void(r.AsOf)
-	})
-}
-
-// recordBefore is the newest record of the same stream that was made before r and is not
-// behind it; r need not be recorded yet.
-func (e *Engine) recordBefore(ctx context.Context, sessionID string, r projection.Record) (*projection.Record, error) {
-	past := r.ID == ""
-	return e.search(ctx, sessionID, r.AsOf, 0, func(other projection.Record) bool {
-		if !past {
-			past = other.ID == r.ID
-			return false
-		}
-		return stream(other) == stream(r)
-	})
+// previous names the record that one is compared with: where it is new, the newest of its
+// stream that is not after it.
+func (e *Engine) previous(ctx context.Context, s *session, r projection.Record) (string, error) {
+	if r.ID != "" || r.AsOf == 0 { // nothing was shown at 0
+		return r.Previous, nil
+	}
+	if last, ok := s.last.get(r.Stream()); ok && last.record.AsOf <= r.AsOf {
+		return last.record.ID, nil
+	}
+	id, _, err := projection.Find(ctx, e.store, s.id, projection.StreamKind(r.Stream()), r.AsOf)
+	return id, err
 }
 
 // recordByKey is the record of the request's key, wherever in the log it was made.
-func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (projection.Record, bool, error) {
-	r, err := e.search(ctx, s.id, max(s.head, 1), keySearch, func(r projection.Record) bool { return r.IdempotencyKey == req.IdempotencyKey })
-	if err != nil || r == nil {
-		return projection.Record{}, false, err
+func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (r projection.Record, ok bool, err error) {
+	id, _, err := projection.Find(ctx, e.store, s.id, projection.KeyKind(req.IdempotencyKey), 0)
+	if id == "" || err != nil {
+		return r, false, err
+	}
+	if r, err = e.record(ctx, s.id, id); err != nil {
+		return r, false, err
 	}
 	if len(r.RequestDigest) > 0 && !bytes.Equal(r.RequestDigest, req.Digest) {
-		return *r, false, &KeyConflictError{req.IdempotencyKey, r.ID}
+		return r, false, &KeyConflictError{req.IdempotencyKey, r.ID}
 	}
-	return *r, true, nil
+	return r, true, nil
+}
+
+// index stores what records and calls are found by, unless that is done: builds before it
+// was kept recorded without. It need be asked once for what is held of a session.
+func (e *Engine) index(ctx context.Context, s *session) error {
+	if s.indexed {
+		return nil
+	}
+	for _, kind := range []string{recordKind, callKind} {
+		if err := e.indexKind(ctx, s, kind); err != nil {
+			return err
+		}
+	}
+	s.indexed = true
+	return nil
+}
+
+// indexKind stores the entries of all artifacts of a kind where the newest has none. The
+// oldest come first: until all are there, the newest has none.
+func (e *Engine) indexKind(ctx context.Context, s *session, kind string) error {
+	newest, ok, err := artifact.Newest(ctx, e.store, s.id, kind, 0)
+	if !ok || err != nil {
+		return err
+	}
+	entries, err := entriesOf(newest)
+	if err != nil {
+		return err
+	}
+	last := entries[len(entries)-1]
+	found, err := e.store.Artifact(ctx, s.id, last.Kind, last.Seq, last.ID)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); err != nil && (!ok || missing.Kind != "artifact") || bytes.Equal(found.Value, last.Value) {
+		return err
+	}
+	type key struct {
+		kind string
+		seq  eventlog.Seq
+	}
+	const atOnce = 256
+	batch := make(map[key]eventlog.Artifact, atOnce)
+	put := func() error {
+		err := e.store.PutArtifacts(ctx, s.id, slices.Collect(maps.Values(batch))...)
+		clear(batch)
+		return err
+	}
+	for a, err := range e.store.Artifacts(ctx, s.id, eventlog.ArtifactQuery{Kind: kind}) {
+		if err != nil {
+			return err
+		}
+		if entries, err = entriesOf(a); err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			entry.Of = s.of
+			batch[key{entry.Kind, entry.Seq}] = entry
+		}
+		if len(batch) >= atOnce {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+	}
+	return put()
+}
+
+// entriesOf are what a record or a call is found by.
+func entriesOf(a eventlog.Artifact) ([]eventlog.Artifact, error) {
+	if a.Kind == callKind {
+		c, err := decodeCall("", a)
+		return c.entries(a), err
+	}
+	r, err := projection.FromStored(a)
+	if err != nil {
+		return nil, err
+	}
+	return r.Entries()
 }
 
 // Projections lists the records of a session, oldest first, behind the one named

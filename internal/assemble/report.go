@@ -67,13 +67,16 @@ func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 // compare says how much of the projection recorded before still stands. Where that
 // is not the one in memory it is computed again from its record.
 func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
-	last, ok := s.last.get(stream(record))
-	if !ok || record.ID != "" || record.AsOf < last.record.AsOf {
-		r, err := e.recordBefore(ctx, s.id, record)
-		if err != nil || r == nil {
+	if record.Previous == "" {
+		return CacheReport{}, nil
+	}
+	last, ok := s.last.get(record.Stream())
+	if !ok || last.record.ID != record.Previous {
+		r, err := e.record(ctx, s.id, record.Previous)
+		if err != nil {
 			return CacheReport{}, err
 		}
-		if last, err = e.encodeAgain(ctx, s, *r); err != nil {
+		if last, err = e.encodeAgain(ctx, s, r); err != nil {
 			return CacheReport{}, err
 		}
 	}

@@ -39,13 +39,11 @@ type inputs struct {
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
 	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
 	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
-	last, err := e.lastRecord(ctx, req.SessionID, in.fingerprint, conv)
+	last, err := projection.DecisionsAt(ctx, e.store, req.SessionID, in.fingerprint, conv)
 	if err != nil {
 		return in, err
 	}
-	if last != nil {
-		in.before, in.shown = last.After, last.ShownAfter
-	}
+	in.before, in.shown = last.Reduction, last.Shown
 	in.summaries, err = e.offered(ctx, s, in)
 	return in, err
 }

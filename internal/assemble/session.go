@@ -47,6 +47,8 @@ type session struct {
 	of, pinned eventlog.Incarnation
 	head       eventlog.Seq
 	logBytes   uint64
+	// indexed says that all records and calls are found by what is kept beside them.
+	indexed bool
 
 	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
 	encoded recent[map[*reduce.Group]encodedGroup] // by format
@@ -80,10 +82,6 @@ type encodedGroup struct {
 	dropped   *reduce.Dropped
 	fragments []render.Fragment
 }
-
-// stream names what has a prefix of its own in a provider's cache: the decisions of a
-// fingerprint in one format.
-func stream(r projection.Record) string { return r.Fingerprint + "/" + r.Budget.Format }
 
 // A session keeps what it was used with last: two pairs of a tokenizer and a way to
 // read the log are one agent that changes its model, eight streams as many policies.
@@ -148,6 +146,7 @@ func (s *session) reset() {
 	s.described = nil
 	s.summaries = nil
 	s.turns = 0
+	s.indexed = false
 	s.head = 0
 	s.of = 0
 }
@@ -288,9 +287,9 @@ func (s *session) look(ctx context.Context, store eventlog.Store) (eventlog.Sess
 // is in s.last is the newest record of its kind: nothing can stand behind the head,
 // or behind what was the newest before.
 func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
-	if old, ok := s.last.get(stream(r)); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
+	if old, ok := s.last.get(r.Stream()); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
 		kept, bytes := bytesOf(messages)
-		s.last.put(stream(r), lastProjection{r, kept}, bytes+recordBytes(r))
+		s.last.put(r.Stream(), lastProjection{r, kept}, bytes+recordBytes(r))
 	}
 	s.report = &lastReport{r, conv.Tokens()}
 }

@@ -43,9 +43,15 @@ func (all *Ranges) Add(seq Seq) {
 }
 
 // Has reports whether a seq is in one of the runs.
-func (all Ranges) Has(seq Seq) bool {
+func (all Ranges) Has(seq Seq) bool { return all.Around(seq) != Range{} }
+
+// Around returns the run that a seq is in; zero if it is in none.
+func (all Ranges) Around(seq Seq) Range {
 	i := sort.Search(len(all), func(i int) bool { return all[i].To >= seq })
-	return i < len(all) && all[i].From <= seq
+	if i == len(all) || all[i].From > seq {
+		return Range{}
+	}
+	return all[i]
 }
 
 // Seqs lists the seqs of the runs.

@@ -54,12 +54,19 @@ type Record struct {
 	Texts string
 	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
 	SummaryVersion uint32
+	// Previous is the record that the context was compared with: the newest of the stream
+	// that was not after it. Empty if there was none, or a build before this was kept made it.
+	Previous string
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
 	// Injected is the size of the injections beside them, in tokens.
 	Injected uint64
 }
+
+// Stream names what has a prefix of its own in a provider's cache: the decisions of a
+// fingerprint in one format.
+func (r Record) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
 
 // Pointers are the blocks that are not rendered as they stand in the log, in order.
 type Pointers []Pointer

@@ -39,7 +39,7 @@ func (r Record) Stored() (*storagev1.Projection, error) {
 		Summaries: r.Summaries, SummaryVersion: r.SummaryVersion,
 		Projection: storeOptions(r.Projection, storeTexts(r.Projection).hash), ShownBefore: storeState(r.ShownBefore), ShownAfter: storeState(r.ShownAfter),
 		RootsConsulted: r.RootsConsulted, SafetyBlocked: r.SafetyBlocked, Reverted: r.Reverted,
-		RequestDigest: r.RequestDigest,
+		RequestDigest: r.RequestDigest, Previous: r.Previous,
 	}, nil
 }
 
@@ -64,7 +64,7 @@ func FromStored(a eventlog.Artifact) (Record, error) {
 		Summaries: m.GetSummaries(), SummaryVersion: m.GetSummaryVersion(),
 		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),
 		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),
-		RequestDigest: m.GetRequestDigest(),
+		RequestDigest: m.GetRequestDigest(), Previous: m.GetPrevious(),
 	}
 	r.Policy = r.Projection.PolicyName()
 	r.Texts = hex.EncodeToString(m.GetProjection().GetTextsHash())

@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,9 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/artifact/artifacttest"
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
@@ -108,5 +111,45 @@ func TestStoredRecordsThatAreRefused(t *testing.T) {
 				t.Errorf("got %v; want %s", err, test.want)
 			}
 		})
+	}
+}
+
+func TestStoredEntriesKeepEveryField(t *testing.T) {
+	ctx := t.Context()
+	store := memlog.New()
+	if _, err := store.CreateSession(ctx, eventlog.Session{ID: "s", CreateTime: time.Unix(0, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	r := filled()
+	entries, err := r.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]proto.Message{"decisions": &storagev1.Decisions{}, "entry": &storagev1.ProjectionEntry{}} {
+		a := entries[slices.Index([]string{"decisions", "entry"}, name)]
+		if err := proto.Unmarshal(a.Value, m); err != nil {
+			t.Fatal(err)
+		}
+		artifacttest.Golden(t, name, m)
+	}
+	if err := store.PutArtifacts(ctx, "s", entries...); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{projection.StreamKind(r.Stream()), projection.KeyKind(r.IdempotencyKey)} {
+		if id, at, err := projection.Find(ctx, store, "s", kind, r.AsOf); id != r.ID || at != r.AsOf || err != nil {
+			t.Errorf("%s finds %q at %d (%v)", kind, id, at, err)
+		}
+		if id, _, err := projection.Find(ctx, store, "s", kind, r.AsOf-1); id != "" || err != nil {
+			t.Errorf("%s finds %q before it was recorded (%v)", kind, id, err)
+		}
+	}
+	log := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
+	log.Append(eventlog.Event{Seq: r.AsOf, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}})
+	got, err := projection.DecisionsAt(ctx, store, "s", r.Fingerprint, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(projection.Decisions{Reduction: r.After, Shown: r.ShownAfter}, got); diff != "" {
+		t.Error(diff)
 	}
 }

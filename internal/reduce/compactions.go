@@ -225,8 +225,9 @@ func (c *Conversation) lastHuman() (first eventlog.Seq) {
 // Decided is what the callers' compactions of the log decided; nil if none stands.
 func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 
-// Void reports whether a compaction was in force at an event that was taken back since:
-// what was decided then for a policy and a budget may rest on it, and holds no more.
-func (c *Conversation) Void(at eventlog.Seq) bool {
-	return c.compactions.void.Has(at)
+// VoidSince returns the first event of the run around at in which a compaction was in force
+// that was taken back since, 0 if there is none: what was decided there for a policy and a
+// budget may rest on it, and holds no more.
+func (c *Conversation) VoidSince(at eventlog.Seq) eventlog.Seq {
+	return c.compactions.void.Around(at).From
 }

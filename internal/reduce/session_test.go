@@ -44,7 +44,7 @@ func (s *session) append(events ...eventlog.Event) error {
 	for _, e := range admitted {
 		s.conv.Append(e)
 	}
-	if s.last != nil && s.conv.Void(s.last.head) {
+	if s.last != nil && s.conv.VoidSince(s.last.head) > 0 {
 		s.state, s.last = reduce.State{}, nil // what was decided meanwhile holds no more
 	}
 	return err

@@ -93,6 +93,10 @@ type Projection struct {
 	// SHA-256 of what the request with idempotency_key asked for. Empty: it had no key,
 	// or was recorded before this was kept.
 	RequestDigest []byte `protobuf:"bytes,32,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
+	// The projection that the context was compared with: the newest of the fingerprint and
+	// the format that was not after it. Empty: there was none, or it was recorded before
+	// this was kept.
+	Previous      string `protobuf:"bytes,33,opt,name=previous,proto3" json:"previous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +355,134 @@ func (x *Projection) GetRequestDigest() []byte {
 	return nil
 }
 
+func (x *Projection) GetPrevious() string {
+	if x != nil {
+		return x.Previous
+	}
+	return ""
+}
+
+// The decisions that the next projection under a fingerprint starts from. The fingerprint
+// and the event that they were taken at stand in the key.
+type Decisions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Those of the reducers.
+	Reduction *ReductionState `protobuf:"bytes,2,opt,name=reduction,proto3" json:"reduction,omitempty"`
+	// Those of the projection policy.
+	Projection    *ProjectionState `protobuf:"bytes,3,opt,name=projection,proto3" json:"projection,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Decisions) Reset() {
+	*x = Decisions{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Decisions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Decisions) ProtoMessage() {}
+
+func (x *Decisions) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
+func (*Decisions) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Decisions) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Decisions) GetReduction() *ReductionState {
+	if x != nil {
+		return x.Reduction
+	}
+	return nil
+}
+
+func (x *Decisions) GetProjection() *ProjectionState {
+	if x != nil {
+		return x.Projection
+	}
+	return nil
+}
+
+// An entry of an index: the projection that was made last at an event for what stands in
+// the key.
+type ProjectionEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The projection.
+	ProjectionId  string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProjectionEntry) Reset() {
+	*x = ProjectionEntry{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectionEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectionEntry) ProtoMessage() {}
+
+func (x *ProjectionEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProjectionEntry.ProtoReflect.Descriptor instead.
+func (*ProjectionEntry) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ProjectionEntry) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ProjectionEntry) GetProjectionId() string {
+	if x != nil {
+		return x.ProjectionId
+	}
+	return ""
+}
+
 // What decisions depend on. The hash of this message is a projection's fingerprint.
 type Fingerprinted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -370,7 +502,7 @@ type Fingerprinted struct {
 
 func (x *Fingerprinted) Reset() {
 	*x = Fingerprinted{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -382,7 +514,7 @@ func (x *Fingerprinted) String() string {
 func (*Fingerprinted) ProtoMessage() {}
 
 func (x *Fingerprinted) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -395,7 +527,7 @@ func (x *Fingerprinted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fingerprinted.ProtoReflect.Descriptor instead.
 func (*Fingerprinted) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{1}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Fingerprinted) GetReduction() *ReductionPolicy {
@@ -446,7 +578,7 @@ type FingerprintedCap struct {
 
 func (x *FingerprintedCap) Reset() {
 	*x = FingerprintedCap{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +590,7 @@ func (x *FingerprintedCap) String() string {
 func (*FingerprintedCap) ProtoMessage() {}
 
 func (x *FingerprintedCap) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +603,7 @@ func (x *FingerprintedCap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FingerprintedCap.ProtoReflect.Descriptor instead.
 func (*FingerprintedCap) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{2}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FingerprintedCap) GetTier() string {
@@ -503,7 +635,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +647,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +660,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{3}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Edit) GetKind() uint32 {
@@ -571,7 +703,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +715,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +728,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{4}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Step) GetReducer() string {
@@ -665,7 +797,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +809,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +822,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{5}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Budget) GetTarget() uint64 {
@@ -785,7 +917,7 @@ type TierCap struct {
 
 func (x *TierCap) Reset() {
 	*x = TierCap{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +929,7 @@ func (x *TierCap) String() string {
 func (*TierCap) ProtoMessage() {}
 
 func (x *TierCap) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +942,7 @@ func (x *TierCap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TierCap.ProtoReflect.Descriptor instead.
 func (*TierCap) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{6}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TierCap) GetTier() string {
@@ -864,7 +996,7 @@ type ProjectionOptions struct {
 
 func (x *ProjectionOptions) Reset() {
 	*x = ProjectionOptions{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1008,7 @@ func (x *ProjectionOptions) String() string {
 func (*ProjectionOptions) ProtoMessage() {}
 
 func (x *ProjectionOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1021,7 @@ func (x *ProjectionOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectionOptions.ProtoReflect.Descriptor instead.
 func (*ProjectionOptions) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{7}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ProjectionOptions) GetPolicy() string {
@@ -988,7 +1120,7 @@ type CallerTexts struct {
 
 func (x *CallerTexts) Reset() {
 	*x = CallerTexts{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1132,7 @@ func (x *CallerTexts) String() string {
 func (*CallerTexts) ProtoMessage() {}
 
 func (x *CallerTexts) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1145,7 @@ func (x *CallerTexts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerTexts.ProtoReflect.Descriptor instead.
 func (*CallerTexts) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{8}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CallerTexts) GetVersion() uint32 {
@@ -1092,7 +1224,7 @@ type ProjectionState struct {
 
 func (x *ProjectionState) Reset() {
 	*x = ProjectionState{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1236,7 @@ func (x *ProjectionState) String() string {
 func (*ProjectionState) ProtoMessage() {}
 
 func (x *ProjectionState) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1249,7 @@ func (x *ProjectionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectionState.ProtoReflect.Descriptor instead.
 func (*ProjectionState) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{9}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ProjectionState) GetRedacted() []uint64 {
@@ -1159,7 +1291,7 @@ var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xbd\n" +
+	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xd9\n" +
 	"\n" +
 	"\n" +
 	"Projection\x12\x18\n" +
@@ -1200,7 +1332,17 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\x0froots_consulted\x18\x1d \x03(\tR\x0erootsConsulted\x12%\n" +
 	"\x0esafety_blocked\x18\x1e \x01(\bR\rsafetyBlocked\x12\x1a\n" +
 	"\breverted\x18\x1f \x01(\tR\breverted\x12%\n" +
-	"\x0erequest_digest\x18  \x01(\fR\rrequestDigest\"\x93\x02\n" +
+	"\x0erequest_digest\x18  \x01(\fR\rrequestDigest\x12\x1a\n" +
+	"\bprevious\x18! \x01(\tR\bprevious\"\xae\x01\n" +
+	"\tDecisions\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12A\n" +
+	"\treduction\x18\x02 \x01(\v2#.contextd.storage.v1.ReductionStateR\treduction\x12D\n" +
+	"\n" +
+	"projection\x18\x03 \x01(\v2$.contextd.storage.v1.ProjectionStateR\n" +
+	"projection\"P\n" +
+	"\x0fProjectionEntry\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12#\n" +
+	"\rprojection_id\x18\x02 \x01(\tR\fprojectionId\"\x93\x02\n" +
 	"\rFingerprinted\x12B\n" +
 	"\treduction\x18\x01 \x01(\v2$.contextd.storage.v1.ReductionPolicyR\treduction\x12F\n" +
 	"\n" +
@@ -1293,42 +1435,46 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
-var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
-	(*Fingerprinted)(nil),     // 1: contextd.storage.v1.Fingerprinted
-	(*FingerprintedCap)(nil),  // 2: contextd.storage.v1.FingerprintedCap
-	(*Edit)(nil),              // 3: contextd.storage.v1.Edit
-	(*Step)(nil),              // 4: contextd.storage.v1.Step
-	(*Budget)(nil),            // 5: contextd.storage.v1.Budget
-	(*TierCap)(nil),           // 6: contextd.storage.v1.TierCap
-	(*ProjectionOptions)(nil), // 7: contextd.storage.v1.ProjectionOptions
-	(*CallerTexts)(nil),       // 8: contextd.storage.v1.CallerTexts
-	(*ProjectionState)(nil),   // 9: contextd.storage.v1.ProjectionState
-	(*ReductionState)(nil),    // 10: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 11: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 12: contextd.storage.v1.Ask
+	(*Decisions)(nil),         // 1: contextd.storage.v1.Decisions
+	(*ProjectionEntry)(nil),   // 2: contextd.storage.v1.ProjectionEntry
+	(*Fingerprinted)(nil),     // 3: contextd.storage.v1.Fingerprinted
+	(*FingerprintedCap)(nil),  // 4: contextd.storage.v1.FingerprintedCap
+	(*Edit)(nil),              // 5: contextd.storage.v1.Edit
+	(*Step)(nil),              // 6: contextd.storage.v1.Step
+	(*Budget)(nil),            // 7: contextd.storage.v1.Budget
+	(*TierCap)(nil),           // 8: contextd.storage.v1.TierCap
+	(*ProjectionOptions)(nil), // 9: contextd.storage.v1.ProjectionOptions
+	(*CallerTexts)(nil),       // 10: contextd.storage.v1.CallerTexts
+	(*ProjectionState)(nil),   // 11: contextd.storage.v1.ProjectionState
+	(*ReductionState)(nil),    // 12: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 13: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 14: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
-	3,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
-	4,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	10, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	10, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	11, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	5,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	12, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
-	7,  // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	9,  // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
-	9,  // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
-	11, // 10: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	7,  // 11: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	2,  // 12: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
-	6,  // 13: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
+	6,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
+	12, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	12, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	13, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	7,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
+	14, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	9,  // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	11, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
+	11, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
+	12, // 10: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	11, // 11: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
+	13, // 12: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	9,  // 13: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	4,  // 14: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
+	8,  // 15: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_projection_proto_init() }
@@ -1337,14 +1483,14 @@ func file_contextd_storage_v1_projection_proto_init() {
 		return
 	}
 	file_contextd_storage_v1_reduction_proto_init()
-	file_contextd_storage_v1_projection_proto_msgTypes[7].OneofWrappers = []any{}
+	file_contextd_storage_v1_projection_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
