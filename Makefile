@@ -179,7 +179,7 @@ conformance: ## Run one scenario in every language's client and compare the byte
 # ---------------------------------------------------------------- lint
 
 .PHONY: lint
-lint: lint-proto lint-breaking check-generated lint-format lint-mod lint-go ## Run every check that is not a test
+lint: lint-proto lint-breaking check-generated lint-format lint-words lint-mod lint-go ## Run every check that is not a test
 
 .PHONY: lint-proto
 lint-proto: bin/buf $(INCLUDE) ## Check the protos' style, comments and rules
@@ -194,6 +194,10 @@ lint-breaking: bin/buf $(INCLUDE) ## Check that the protos break no client of ma
 lint-format: ## Check that Go files are formatted
 	@unformatted=$$(git ls-files --cached --others --exclude-standard -- '*.go' | while read -r f; do [ ! -e "$$f" ] || echo "$$f"; done | xargs -r gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w needed:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: lint-words
+lint-words: ## Check pages, protos and comments for words that are not plain (tools/words.txt)
+	tools/words.sh
 
 .PHONY: lint-mod
 lint-mod: ## Check that go.mod and go.sum list what the code needs

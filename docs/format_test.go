@@ -82,7 +82,7 @@ func TestHashVectors(t *testing.T) {
 	}
 }
 
-// Every block and every member that the page's table names stands in a vector,
+// Every block and every member that the page's table names is in a vector,
 // and the other way round.
 func TestVectorsCoverTheTable(t *testing.T) {
 	page, err := os.ReadFile("format.md")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs examples/scenario.json in every language whose toolchain is there, against one
 # daemon, and compares what they report byte for byte. Then runs their agent loops through
-# examples/patience, which refuses calls at first and looks whether they wait as told.
+# examples/patience, which refuses calls at first and checks that they wait as asked.
 #
 #   examples/conformance.sh [--allow-few] [LANGUAGE...]
 #
@@ -87,4 +87,4 @@ if ! $few && { [ ${#ran[@]} -lt 2 ] || [[ " ${ran[*]} " != *" go "* ]]; }; then
 	echo "conformance: too few ran (${ran[*]}); Go and one other must, or --allow-few be given"
 	exit 1
 fi
-echo "conformance: ${#ran[@]} clients report the same, and their agents wait as they are told: ${ran[*]}"
+echo "conformance: ${#ran[@]} clients report the same, and their agents wait as asked: ${ran[*]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: property-packages.sh PACKAGE...
-# Prints which of the packages have property tests, and thereby the flags of rapid.
+# Prints which of the packages have property tests, and so the flags of rapid.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go list -test -f '{{.ImportPath}} {{join .Deps " "}}' "$@" |

@@ -119,7 +119,7 @@ func generate(b *testing.B, sessions int, bytes int64) (dir string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		// What stands around the text takes the rest.
+		// What is around the text takes the rest.
 		s := g.session(n, int(float64(bytes)/float64(sessions)*0.8))
 		_, err = harness.Write(f, harness.Transcript{Sessions: []harness.Session{s}}, name, harness.WriteOptions{WorkingDirectory: "/src"})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// corpusDir holds real sessions beside the repository; they are not part of it.
+// corpusDir holds real sessions next to the repository; they are not part of it.
 const corpusDir = "../../../shared/corpus"
 
 // recorded is one session of the corpus.
@@ -27,7 +27,7 @@ func sessions(tb testing.TB) []recorded {
 	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
 	if err != nil {
-		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+		tb.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	var entries []struct{ File, Kind string }
 	if err := json.Unmarshal(raw, &entries); err != nil {

@@ -31,9 +31,9 @@ var behaviours = map[string][]modeltest.Behaviour{
 // noModel is the backend that is no model.
 const noModel = "extractive"
 
-// modelSettings are what the daemon is told of a model. Retries within a request are
-// left out and the breaker's pauses are short, so that many spans are tried in a short
-// replay; a slow model is waited for.
+// modelSettings are a model's settings for the daemon. Retries within a request are left
+// out and the breaker's pauses are short, so that many spans are tried in a short replay; a
+// slow model is waited for.
 const modelSettings = `summarizers:
   fake:
     type: openai
@@ -46,7 +46,7 @@ const modelSettings = `summarizers:
 default_summarizer: fake
 `
 
-// lane is one backend: a daemon of its own and the model behind it.
+// lane is one backend: its own daemon and its model.
 type lane struct {
 	name   string
 	daemon *daemon
@@ -64,7 +64,7 @@ func parseBackends(list string) ([]string, error) {
 			return nil, fmt.Errorf("-backends: %q is none of %s, %s", name, noModel, strings.Join(slices.Sorted(maps.Keys(behaviours)), ", "))
 		}
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("-backends: %q stands there twice", name)
+			return nil, fmt.Errorf("-backends: %q is given twice", name)
 		}
 	}
 	return names, nil

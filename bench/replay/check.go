@@ -93,7 +93,7 @@ func (c *checker) check(a answer) error {
 	return c.checkSealed(a.messages)
 }
 
-// checkPairs holds that every call has its result right behind its message, in
+// checkPairs checks that every call has its result right after its message, in
 // the order of the calls, and every result its call.
 func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	var open []string
@@ -120,7 +120,7 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// checkAnchor holds that the system prompt is there. What its texts may be, checkTexts
+// checkAnchor checks that the system prompt is there. What its texts may be, checkTexts
 // says.
 func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	for _, want := range c.anchor {
@@ -131,7 +131,7 @@ func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// in finds the message in a context, where it may stand in full or clipped.
+// in finds the message in a context, where it may are in full or clipped.
 func (want anchored) in(messages []*contextdv1.RenderedMessage) (*contextdv1.RenderedMessage, error) {
 	at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
 		return slices.Contains(m.GetSourceSeqs(), want.seq) && m.GetMessage().GetRole() == want.GetRole()
@@ -147,7 +147,7 @@ func (want anchored) in(messages []*contextdv1.RenderedMessage) (*contextdv1.Ren
 	}
 }
 
-// checkNewest holds that the newest message is there, or in the ledger where what
+// checkNewest checks that the newest message is there, or in the ledger where what
 // nothing may change of its turn is too large: arguments of calls and reasoning.
 func (c *checker) checkNewest(a answer) error {
 	shown := slices.ContainsFunc(a.messages, func(m *contextdv1.RenderedMessage) bool {
@@ -176,7 +176,7 @@ func (c *checker) sameTurn(a, b uint64) bool {
 	return id != "" && id == c.groups[b]
 }
 
-// checkSealed holds that sealed reasoning stands whole or not at all.
+// checkSealed checks that sealed reasoning is whole or absent.
 func (c *checker) checkSealed(messages []*contextdv1.RenderedMessage) error {
 	for i, m := range messages {
 		if m.GetMessage().GetRole() != contextdv1.Role_ROLE_ASSISTANT {
@@ -225,7 +225,7 @@ func visibleCalls(m *contextdv1.RenderedMessage) int {
 			n++
 		}
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
-			// What a policy adds to a digest stands behind what the digest said before.
+			// What a policy adds to a digest comes after what the digest said before.
 			for _, found := range ledgerCount.FindAllStringSubmatch(b.GetText().GetText(), -1) {
 				count, _ := strconv.Atoi(found[1])
 				n += count

@@ -40,7 +40,7 @@ func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
 	return err
 }
 
-// assemble asks for the context behind what the client holds, checks the hash of
+// assemble asks for the context after what the client holds, checks the hash of
 // all of it with its own SHA-256, and holds the result if keep is set.
 func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRequest, keep bool) (answer, error) {
 	req.SessionId, req.Budget, req.Policy = c.sessionID, c.budget, c.policy

@@ -104,7 +104,7 @@ func importFile(ctx context.Context, d *daemon, id, path string, sessions []*ses
 	send := func(r *contextdv1.ImportTranscriptRequest) error {
 		err := stream.Send(r)
 		if errors.Is(err, io.EOF) {
-			return nil // CloseAndRecv tells why
+			return nil // CloseAndRecv says why
 		}
 		return err
 	}
@@ -150,7 +150,7 @@ func readEvents(ctx context.Context, d *daemon, id string) ([]*contextdv1.Event,
 			return nil, err
 		}
 		for _, e := range answer.GetEvents() {
-			e.Seq, e.Turn = 0, 0 // given anew by the log that it goes to
+			e.Seq, e.Turn = 0, 0 // given again by the log that it goes to
 			events = append(events, e)
 		}
 	}

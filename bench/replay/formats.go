@@ -54,7 +54,7 @@ type formatRun struct {
 	received, replaced, final int
 }
 
-// ask assembles a context, behind what is held unless everything is wanted. It returns
+// ask assembles a context, after what is held unless everything is wanted. It returns
 // nil where the budget does not allow one.
 func (r *formatRun) ask(ctx context.Context, d *daemon, everything, preview bool) (*answer, int, error) {
 	req := proto.CloneOf(r.request)
@@ -149,7 +149,7 @@ func (r *formatRun) step(ctx context.Context, st step, disk, memory *daemon, eve
 	}
 	skipped := int(got.header.GetSkippedMessages())
 	if broken := got.header.GetHaveBroken() != nil; broken != (skipped < len(r.held)) {
-		r.fault(st, "a break of the prefix that is not told, or none that is", "")
+		r.fault(st, "a break of the prefix that is not reported, or none that is", "")
 	}
 	for _, m := range r.held[skipped:] {
 		r.replaced += len(m.GetJson())
@@ -186,7 +186,7 @@ func lines(messages []*contextdv1.RenderedMessage) [][]byte {
 	return out
 }
 
-// again asks for the last context behind a restart, and has its record replayed.
+// again asks for the last context after a restart, and has its record replayed.
 func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 	if r.projection == "" {
 		return nil // all was refused
@@ -204,13 +204,13 @@ func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 		return err
 	}
 	if !replay.GetSame() {
-		r.fault(last, "a record that cannot be made again", replay.GetDifference())
+		r.fault(last, "a record that cannot be rebuilt", replay.GetDifference())
 	}
 	return nil
 }
 
-// formats replays every session in the providers' formats and holds the messages to the
-// rules that their providers document.
+// formats replays every session in the providers' formats and checks the messages against
+// the rules that their providers document.
 func (r *report) formats(ctx context.Context, formats []*render.Format, windows []uint64, files []file) error {
 	return r.withStores(ctx, func(disk, memory *daemon) error {
 		if err := importFiles(ctx, memory, files); err != nil {

@@ -28,7 +28,7 @@ func (h *humans) observe(seq uint64, e *contextdv1.Event) {
 	}
 }
 
-// check holds that both are there, and clipped only where docs/policies.md has it so. A
+// check checks that both are there, and clipped only where docs/policies.md has it so. A
 // token is a byte at the least.
 func (h *humans) check(a answer) error {
 	target := a.header.GetBudget().GetTargetTokens()

@@ -32,7 +32,7 @@ func TestCheckOfHumanWords(t *testing.T) {
 		"the newest is clipped":        {5, map[uint64]contextdv1.Origin{2: verbatim, 3: verbatim, 4: clipped}, 1000, "newest human words: event 4 is clipped"},
 		"nothing else is there":        {5, map[uint64]contextdv1.Origin{2: verbatim, 4: clipped}, 1000, ""},
 		"no human has said anything":   {1, map[uint64]contextdv1.Origin{1: verbatim}, 1000, ""},
-		"what stands for one is gone":  {1, nil, 1000, "first human words: event 1 is missing"},
+		"the replacement is missing":   {1, nil, 1000, "first human words: event 1 is missing"},
 		"the first is the newest, too": {3, map[uint64]contextdv1.Origin{2: verbatim, 3: verbatim}, 1000, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

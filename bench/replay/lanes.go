@@ -47,7 +47,7 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 	return total, nil
 }
 
-// sum adds up what a lane earned and what its daemon told of its summaries.
+// sum adds up a lane's figures and what its daemon reported of its summaries.
 func (l *lanes) sum(i int) (figures, summaries) {
 	var f figures
 	var told summaries

@@ -22,7 +22,7 @@ func newFigures() figures {
 	return figures{sessions: 1, causes: map[string]int{}, reasons: map[string]int{}, faults: map[string]int{}, examples: map[string]string{}}
 }
 
-// fault counts a broken rule; example tells one place where it broke.
+// fault counts a broken rule; example is one place where it broke.
 func (f *figures) fault(what, example string) {
 	f.faults[what]++
 	if f.examples[what] == "" {
@@ -38,7 +38,7 @@ func (f *figures) refuse(st step, reason string) {
 	f.wanted += len(st.wanted)
 }
 
-// What a byte of the prompt costs: read from the provider's cache, and sent anew.
+// What a byte of the prompt costs: read from the provider's cache, and sent again.
 const (
 	cachedPrice = 0.1
 	freshPrice  = 1.25

@@ -45,7 +45,7 @@ func (r *run) client(d *daemon) *client {
 	return &client{api: d.api, sessionID: r.id, budget: r.budget, policy: r.policy}
 }
 
-// advance appends what stands before a step.
+// advance appends what comes before a step.
 func (r *run) advance(ctx context.Context, st step, clients ...*client) error {
 	events := r.session.protos[r.next:st.before]
 	for i, e := range events {
@@ -157,7 +157,7 @@ func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 	return nil
 }
 
-// compare holds that both stores answer alike.
+// compare checks that both stores answer alike.
 func (r *run) compare(st step, a, b answer) {
 	switch {
 	case !proto.Equal(a.refused, b.refused):
@@ -169,7 +169,7 @@ func (r *run) compare(st step, a, b answer) {
 	}
 }
 
-// again assembles every step after a restart, as the log stood then.
+// again assembles every step after a restart, as the log was then.
 func (r *run) again(ctx context.Context, disk *daemon) error {
 	for i, st := range r.session.steps[:len(r.seen)] {
 		if r.seen[i].messages == 0 {

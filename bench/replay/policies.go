@@ -53,7 +53,7 @@ func (c *contextd) offered() []reduce.Summary {
 	return out
 }
 
-// summarize makes the summary that a daemon would make beside the request.
+// summarize makes the summary that a daemon would make in the background.
 func (c *contextd) summarize(conv *reduce.Conversation) {
 	pipeline := reduce.NewPipeline(c.policy, conv, c.offered()...)
 	span, _, ok := pipeline.Propose(c.budget, c.state, reduce.Ask{})

@@ -168,7 +168,7 @@ func (r *report) replay(ctx context.Context, windows []uint64, files []file, dis
 	return nil
 }
 
-// play runs every session under one budget, then all of them again behind a
+// play runs every session under one budget, then all of them again after a
 // restart.
 func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) (map[*session]figures, error) {
 	runs := make([]*run, len(r.sessions))

@@ -84,7 +84,7 @@ func importAll(ctx context.Context, binary, dir string, files []file) (err error
 }
 
 // play runs every session under one budget, one after the other, then all of them again
-// behind a restart.
+// after a restart.
 func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) error {
 	l.runs, l.clients = make([][]*run, len(l.all)), make([]*client, len(l.all))
 	turn := 0
@@ -115,7 +115,7 @@ func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) er
 }
 
 // round plays one step on every daemon, so that what else the machine does meets all
-// alike; each round begins with the next one. Contexts are compared and measured behind
+// alike; each round begins with the next one. Contexts are compared and measured after
 // the round.
 func (l *lanes) round(ctx context.Context, n int, st step, turn int) error {
 	answers := make([]answer, len(l.all))

@@ -13,7 +13,7 @@ import (
 // session is a recorded session and the requests its agent made.
 type session struct {
 	file, format string
-	suffix       string           // of the session's id, for a conversation beside the main one
+	suffix       string           // of the session's id, for a conversation other than the main one
 	events       []eventlog.Event // admitted
 	protos       []*contextdv1.Event
 	steps        []step
@@ -24,13 +24,13 @@ type session struct {
 type step struct {
 	// before is how many events the log held.
 	before int
-	// wanted are the identifiers in the arguments of the calls that stood earlier
-	// in the log.
+	// wanted are the identifiers in the arguments of the calls that occur earlier in the
+	// log.
 	wanted []string
 	calls  int // in the log before
 }
 
-// placed is a text of the log, for finding where an identifier stood.
+// placed is a text of the log, for finding where an identifier occurs.
 type placed struct {
 	seq  eventlog.Seq
 	text string
@@ -120,11 +120,11 @@ func plain(b eventlog.Block) string {
 }
 
 // evidenceBytes is how much of the text on either side of an identifier counts
-// as the evidence of where it stood.
+// as the evidence of where it occurred.
 const evidenceBytes = 20
 
 // present reports whether context holds the identifier, and whether it holds it
-// with the text around one of the places where it stood before seq.
+// with the text around one of the places where it came before seq.
 func (s *session) present(context, name string, before int) (recalled, evident bool) {
 	if !strings.Contains(context, name) {
 		return false, false

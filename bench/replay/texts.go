@@ -19,7 +19,7 @@ type source struct {
 	text  string
 }
 
-// checkTexts holds that every text of the log that a context shows is the log's own,
+// checkTexts checks that every text of the log that a context shows is the log's own,
 // or its head and tail where the record says so and why.
 func (c *checker) checkTexts(a answer) error {
 	clips := map[[2]uint64]*contextdv1.RedactionPointer{}
@@ -77,10 +77,10 @@ func texts(m *contextdv1.Message) []string {
 	return all
 }
 
-// cutNote is what stands between head and tail of a clipped text.
+// cutNote is what is between head and tail of a clipped text.
 var cutNote = regexp.MustCompile(`\n\[contextd: (\d+) chars, (\d+) lines cut here; ResolvePointer (\S+)\]\n`)
 
-// checkClip holds that short is head and tail of text with a note that counts what is
+// checkClip checks that short is head and tail of text with a note that counts what is
 // missing, and that the record names it all.
 func checkClip(short, text string, p *contextdv1.RedactionPointer) error {
 	switch {

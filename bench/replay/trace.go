@@ -9,7 +9,7 @@ import (
 )
 
 // syntheticTrace is the trace by which policies of other projects were compared:
-// 60 tool steps of about 4 KB each behind one user message.
+// 60 tool steps of about 4 KB each after one user message.
 func syntheticTrace() []eventlog.Event {
 	const steps, bodyBytes = 60, 4096
 	message := func(id string, role eventlog.Role, b eventlog.Block) eventlog.Event {
@@ -29,7 +29,7 @@ func syntheticTrace() []eventlog.Event {
 			message(id+"-call", eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"src/module_%02d.go"}`, i)}),
 			message(id+"-result", eventlog.RoleTool, eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body.String()}}}))
 	}
-	// The request behind the last result is the 60th.
+	// The request after the last result is the 60th.
 	return append(events, message("end", eventlog.RoleAssistant, eventlog.Text{Text: "Fixed."}))
 }
 

@@ -14,11 +14,11 @@ import (
 // patience is how long an announced summary may take where nothing but rules write it.
 const patience = 30 * time.Second
 
-// watcher keeps what a daemon tells of its summaries. Its methods may be called from
-// any goroutine.
+// watcher keeps what a daemon reports of its summaries. Its methods may be called from any
+// goroutine.
 type watcher struct {
 	mu sync.Mutex
-	// changed is closed, and replaced, whenever something was told.
+	// changed is closed, and replaced, whenever something was reported.
 	changed  chan struct{}
 	sessions map[string]map[span]*fate
 	opened   int // how often a breaker did
@@ -33,7 +33,7 @@ type fate struct {
 	started, ready, failed int
 	// refused are the failures that were the breaker's, no attempt at all.
 	refused int
-	// restarted are attempts behind a text that was rejected.
+	// restarted are attempts after a text that was rejected.
 	restarted int
 	rejected  bool
 }
@@ -42,7 +42,7 @@ func newWatcher() *watcher {
 	return &watcher{changed: make(chan struct{}), sessions: map[string]map[span]*fate{}}
 }
 
-// follow subscribes and returns once everything from now on is told. It ends with the
+// follow subscribes and returns once everything from now on is reported. It ends with the
 // daemon.
 func (w *watcher) follow(ctx context.Context, api contextdv1.CompactionServiceClient) error {
 	stream, err := api.WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
@@ -131,7 +131,7 @@ func (w *watcher) await(ctx context.Context, sessionID string, through uint64) e
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("nothing was told of a summary through event %d of %s that was announced: %w", through, sessionID, ctx.Err())
+			return fmt.Errorf("nothing was reported of a summary through event %d of %s that was announced: %w", through, sessionID, ctx.Err())
 		}
 	}
 }
@@ -179,13 +179,13 @@ func (w *watcher) judge(sessionID string, announced map[uint64]bool, fault func(
 		case f.started-f.refused > maxAttempts+restarts:
 			fault("span tried too often", where)
 		case f.restarted > 0:
-			fault("span tried again behind a rejected text", where)
+			fault("span tried again after a rejected text", where)
 		}
 	}
 	return n
 }
 
-// take returns how often a breaker opened and how many events were never told, since
+// take returns how often a breaker opened and how many events were never reported, since
 // this was last called.
 func (w *watcher) take() (opened, lost int) {
 	w.mu.Lock()

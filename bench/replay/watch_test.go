@@ -32,9 +32,9 @@ func TestJudgeSpans(t *testing.T) {
 		"cut off by a restart": {again, nil, summaries{announced: 2, waived: 1, started: 4, failed: 3}},
 		"tried too often":      {append(slices.Clone(again), failed, started), []string{"span tried too often"}, summaries{announced: 2, waived: 1, started: 5, failed: 4}},
 		"refused by a breaker": {slices.Repeat([]*contextdv1.LifecycleEvent{started, refused}, 9), nil, summaries{announced: 2, waived: 2, refused: 9}},
-		"tried behind a rejection": {
+		"tried after a rejection": {
 			[]*contextdv1.LifecycleEvent{started, rejected, started, ready},
-			[]string{"span tried again behind a rejected text"},
+			[]string{"span tried again after a rejected text"},
 			summaries{announced: 2, waived: 1, started: 2, failed: 1, ready: 1},
 		},
 		"of another session": {

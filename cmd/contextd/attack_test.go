@@ -54,8 +54,8 @@ var memoryAttacks = []memoryAttack{
 	{"metadata", largeMetadata},
 }
 
-// TestAttack holds the real program to the memory of its pod while clients do their
-// worst, and has it serve others behind them.
+// TestAttack checks that the real program keeps to the memory of its pod while clients do
+// their worst, and then has it serve others.
 func TestAttack(t *testing.T) {
 	size := attackSize{clients: 16, bytes: 15 << 20, session: 6 << 20}
 	if inFull() {
@@ -219,7 +219,7 @@ func unread(t *testing.T, p *process, clients int, method string, req proto.Mess
 }
 
 // largeAppends, largeInjections and projectedTranscripts send what is allowed, many at
-// once; some may be told to come again.
+// once; some may be asked to come again.
 func largeAppends(t *testing.T, p *process, size attackSize) {
 	text := words(size.bytes)
 	at(size.clients, func(i int) {
@@ -323,7 +323,7 @@ func manySessions(t *testing.T, p *process, size attackSize) {
 }
 
 // manyWatchers holds as many calls open as there may be, each of which names many
-// sessions, and takes nothing of what they are told.
+// sessions, and reads none of the answers.
 func manyWatchers(t *testing.T, p *process, size attackSize) {
 	var names []string
 	for i := range 1000 {

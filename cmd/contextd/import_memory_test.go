@@ -210,7 +210,7 @@ func (a attack) send(t *testing.T, client contextdv1.TranscriptServiceClient, co
 			data := bytes.Clone(buffer[:piece])
 			buffer = append(buffer[:0], buffer[piece:]...)
 			if send(data) != nil {
-				return answer() // it tells why
+				return answer() // its error says why
 			}
 			sent += piece
 		}

@@ -15,7 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// importChecks hold what the commands of the page left behind.
+// importChecks check the results of the page's commands.
 const importChecks = `
 exec contextd sessions list --embedded data
 stdout '^app/fix '

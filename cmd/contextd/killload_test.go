@@ -113,17 +113,17 @@ func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
 	t.Helper()
 	for i, e := range events {
 		if e.GetSeq() != uint64(i+1) {
-			t.Fatalf("%s: event %d stands at %d", session, e.GetSeq(), i+1)
+			t.Fatalf("%s: event %d is at %d", session, e.GetSeq(), i+1)
 		}
 		batch, place, of := parseID(t, e.GetEventId())
 		if got := e.GetMessage().GetBlocks()[0].GetText().GetText(); got != content(e.GetEventId()) {
 			t.Fatalf("%s: %s is not what was sent", session, e.GetEventId())
 		}
-		// Where the first of a batch stands, the others must follow.
+		// The others of a batch must follow its first.
 		if place > 0 {
 			before, at, _ := parseID(t, events[max(i-1, 0)].GetEventId())
 			if i == 0 || before != batch || at != place-1 {
-				t.Fatalf("%s: %s stands behind another batch", session, e.GetEventId())
+				t.Fatalf("%s: %s comes after another batch", session, e.GetEventId())
 			}
 		}
 		if place < of-1 && i == len(events)-1 {
@@ -149,7 +149,7 @@ func parseID(t *testing.T, id string) (batch string, place, of int) {
 	return parts[0], place, of
 }
 
-// content is the text of an event: of many sizes, and told by its id.
+// content is the text of an event: of many sizes, derived from its id.
 func content(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	repeat := 1 + int(sum[0])
@@ -242,6 +242,6 @@ func (w *killWriter) stream(t *testing.T) {
 // expectGone accepts that the daemon vanished and nothing else.
 func expectGone(t *testing.T, err error) {
 	if status.Code(err) != codes.Unavailable {
-		t.Errorf("a writer was told %v", err)
+		t.Errorf("a writer got %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func count(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // TestNoEngine: files from elsewhere may be databases, and nothing that could run what
-// stands in them is part of the program.
+// is in them is part of the program.
 func TestNoEngine(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

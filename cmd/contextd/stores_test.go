@@ -11,11 +11,12 @@ import (
 
 var fillStore = flag.String("fill-store", "", "make testdata/stores/NAME with this build, for a new format of the data directory")
 
-// stores holds a data directory of every format, as the first build with that format left it.
+// stores holds a data directory of every format, as the first build with that format wrote
+// it.
 const stores = "testdata/stores"
 
 // TestStores: what an earlier build stored is read as that build read it. The directories
-// in testdata/stores are never made anew; NAME.txtar beside each says what it holds.
+// in testdata/stores are never rebuilt; NAME.txtar next to each says what it holds.
 func TestStores(t *testing.T) {
 	scripts, err := filepath.Glob(stores + "/*.txtar")
 	if err != nil || len(scripts) == 0 {

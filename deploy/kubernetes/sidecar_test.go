@@ -127,7 +127,7 @@ func TestSidecarIsNative(t *testing.T) {
 		t.Errorf("restartPolicy is %v, want Always", c.RestartPolicy)
 	}
 	if len(pod(t).Containers) == 0 {
-		t.Error("there is no agent beside the sidecar")
+		t.Error("there is no agent next to the sidecar")
 	}
 }
 

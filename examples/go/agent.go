@@ -21,7 +21,7 @@ type agent struct {
 	head    uint64 // the newest event that the agent knows of
 	budget  uint64 // in tokens
 	context heldContext
-	pointer *contextdv1.RedactionPointer // the newest that stood in a context
+	pointer *contextdv1.RedactionPointer // the newest that was in a context
 }
 
 // runAgent asks a model that reads files, until it answers.
@@ -71,8 +71,8 @@ func runAgent(ctx context.Context, client contextdv1.ContextServiceClient, out i
 	}
 }
 
-// append appends behind what the agent knows of. Where the log has grown meanwhile, it
-// reads what came and appends behind it.
+// append appends after what the agent knows of. Where the log has grown meanwhile, it
+// reads what came and appends after it.
 func (a *agent) append(ctx context.Context, events ...*contextdv1.Event) error {
 	for {
 		var resp *contextdv1.AppendEventsResponse
@@ -129,7 +129,7 @@ func (a *agent) interject(ctx context.Context, what string) error {
 }
 
 // assemble brings the context up to date. Where it cannot be made to fit, it says what
-// is in the way and takes a larger budget.
+// cannot be dropped and uses a larger budget.
 func (a *agent) assemble(ctx context.Context) error {
 	for {
 		sent := 0

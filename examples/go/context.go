@@ -19,7 +19,7 @@ type heldContext struct {
 	header   *contextdv1.ContextHeader // of the newest assembly; nil before the first
 }
 
-// have says which of the messages the daemon need not send again. Those behind
+// have says which of the messages the daemon need not send again. Those after
 // prefix_messages are gone next time, or joined with others.
 func (h *heldContext) have() *contextdv1.Have {
 	n := h.header.GetPrefixMessages()
@@ -93,7 +93,7 @@ func check(messages []*contextdv1.RenderedMessage, have *contextdv1.Have, header
 		return fmt.Errorf("nothing is injected, and the prefix hash is %s, not %s", header.GetPrefixHash(), hash)
 	}
 	if header.GetHaveBroken() == nil && header.GetSkippedMessages() != have.GetMessageCount() {
-		return fmt.Errorf("the prefix stands, and %d of its %d messages are skipped", header.GetSkippedMessages(), have.GetMessageCount())
+		return fmt.Errorf("the prefix is unchanged, and %d of its %d messages are skipped", header.GetSkippedMessages(), have.GetMessageCount())
 	}
 	return nil
 }

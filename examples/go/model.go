@@ -11,7 +11,7 @@ import (
 
 const modelName = "claude-sonnet-4-5"
 
-// model stands for the provider: it reads files until it has seen them all. It refuses
+// model replaces the provider: it reads files until it has seen them all. It refuses
 // what the provider would.
 type model struct{ turns int }
 

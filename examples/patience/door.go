@@ -21,7 +21,7 @@ const (
 	slack = 2 * time.Millisecond
 )
 
-// waits are what clients are told, try by try: never the same twice in a row, so that a
+// waits are the delays for clients, try by try: never the same twice in a row, so that a
 // client with a rhythm of its own is found.
 var waits = []time.Duration{150 * time.Millisecond, 400 * time.Millisecond, 100 * time.Millisecond}
 

@@ -22,7 +22,7 @@ func TestDoor(t *testing.T) {
 		name    string
 		refuses int
 		calls   int
-		late    time.Duration // beyond what it was told to wait
+		late    time.Duration // beyond the delay that it got
 		want    string
 	}{
 		{"patient, and let in", 2, 3, patient, ""},

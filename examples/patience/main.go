@@ -2,10 +2,11 @@
 //
 //	patience ADDRESS COMMAND...
 //
-// It stands between the command, which is given one more argument, the address to call, and
-// the daemon at ADDRESS, and runs the command twice. First, appends and assemblies are refused
-// twice each, with RetryInfo: the command must succeed, and never come back earlier than it
-// was told. Then they are always refused: the command must fail, after a few more tries.
+// It sits between the command, which is given one more argument, the address to call, and
+// the daemon at ADDRESS, and runs the command twice. First, appends and assemblies are
+// refused twice each, with RetryInfo: the command must succeed, and never come back earlier
+// than it was asked to. Then they are always refused: the command must fail, after a few more
+// tries.
 package main
 
 import (
@@ -75,7 +76,8 @@ func check(ctx context.Context, daemon string, command []string, out io.Writer) 
 	return shut.fault()
 }
 
-// through runs the command behind a door. What the command ended with is the first result.
+// through runs the command with a door before the daemon. What the command ended with is
+// the first result.
 func through(ctx context.Context, d *door, conn *grpc.ClientConn, command []string) (ran, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -31,7 +31,7 @@ class Agent:
         self.model = model.Model()
 
     def append(self, *said: event_pb2.Message) -> None:
-        """Append messages behind what we know. Each has an id, so that sending them again
+        """Append messages after what we know. Each has an id, so that sending them again
         after a lost answer appends nothing twice."""
         events = [event_pb2.Event(event_id=str(uuid.uuid4()), message=m) for m in said]
         while True:
@@ -49,7 +49,7 @@ class Agent:
     def after(self, error: refused.Refused) -> None:
         """Do what makes it worth trying again, or end."""
         if error.code == "ABORTED":
-            # Somebody else appended. Read what it was, and go on behind it.
+            # Somebody else appended. Read what it was, and go on after it.
             request = log_pb2.ReadEventsRequest(
                 session_id=self.session_id, from_seq=self.head + 1
             )

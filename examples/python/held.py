@@ -40,8 +40,8 @@ class Held:
     def __init__(self) -> None:
         self.messages: list[bytes] = []
         self.header = assembly_pb2.ContextHeader()
-        # The first message is the system prompt. Only Anthropic and Gemini take it beside
-        # the messages; in the other formats it stays one of them.
+        # The first message is the system prompt. Only Anthropic and Gemini take it
+        # outside the messages; in the other formats it stays one of them.
         self.system = False
         self.sent = 0
 

@@ -1,4 +1,4 @@
-// Package artifact encodes what is kept beside a log: each kind is a message of
+// Package artifact encodes what is kept next to a log: each kind is a message of
 // contextd.storage.v1 that carries its version.
 package artifact
 

@@ -16,12 +16,12 @@ const DefaultBacklog = 1024
 type BusOptions struct {
 	// Backlog is how many events may wait for one watcher; 0 is DefaultBacklog.
 	Backlog int
-	// Observe, if set, is told of every event once, whoever watches, and of every
+	// Observe, if set, is notified of every event once, whoever watches, and of every
 	// EventsLost that a watcher is given. It must not block.
 	Observe func(Event)
 }
 
-// Bus tells watchers what happens. Its methods may be called from any goroutine.
+// Bus notifies watchers of events. Its methods may be called from any goroutine.
 type Bus struct {
 	backlog int
 	observe func(Event)
@@ -42,8 +42,7 @@ func NewBus(o BusOptions) *Bus {
 	return &Bus{backlog: o.Backlog, observe: o.Observe, watchers: map[*Watcher]struct{}{}}
 }
 
-// Publish tells all watchers of the event's session. It never waits for any of
-// them.
+// Publish notifies all watchers of the event's session. It never waits for any of them.
 func (b *Bus) Publish(e Event) {
 	b.observe(e)
 	b.mu.Lock()

@@ -71,7 +71,7 @@ func TestSlowWatcherLosesTheOldest(t *testing.T) {
 					position += lost
 					want := strconv.Itoa(lost)
 					if got.Type != lifecycle.EventsLost || got.Attributes[lifecycle.AttributeCount] != want || !got.Time.Equal(all[position-1].Time) || got.SessionID != "" {
-						t.Fatalf("got %v; want to be told that %s were lost", got, want)
+						t.Fatalf("got %v; want a report that %s were lost", got, want)
 					}
 					toldLost = append(toldLost, want)
 					continue
@@ -83,7 +83,7 @@ func TestSlowWatcherLosesTheOldest(t *testing.T) {
 			}
 		}
 		if !slices.Equal(observedLost, toldLost) {
-			t.Fatalf("the observer was told of losses %v, the watcher of %v", observedLost, toldLost)
+			t.Fatalf("the observer got losses %v, the watcher %v", observedLost, toldLost)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestWatchEnds(t *testing.T) {
 			<-ended
 			bus.Publish(numbered("s", 2))
 			for e := range w.Events(ctx) {
-				t.Errorf("%s: yields %v behind its end", name, e)
+				t.Errorf("%s: yields %v after its end", name, e)
 			}
 			if len(seen) != 1 {
 				t.Errorf("%s: saw %v", name, seen)

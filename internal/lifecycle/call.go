@@ -41,8 +41,8 @@ type Terms struct {
 	TargetTokens uint64
 }
 
-// Call tells a runtime of a compaction. It is shared by all who are told; nobody
-// changes what it refers to.
+// Call describes a compaction to a runtime. It is shared by all subscribers; nobody changes
+// what it refers to.
 type Call struct {
 	// ID and Hook are set by Hooks; the ID differs from subscriber to subscriber.
 	ID   string
@@ -75,7 +75,7 @@ type Result struct {
 // event id.
 type ReminderReport struct {
 	Expired, Deduped, Compacted, Preserved []string
-	// Decremented is how many have fewer turns left than before.
+	// Decremented is how many have fewer remaining turns than before.
 	Decremented uint32
 }
 

@@ -19,7 +19,7 @@ func told(session, summary string) lifecycle.Call {
 	return c
 }
 
-// TestPostCompactNeverWaits, and a slow runtime is told of the newest, in order.
+// TestPostCompactNeverWaits, and a slow runtime is notified of the newest, in order.
 func TestPostCompactNeverWaits(t *testing.T) {
 	const bound = 64
 	hooks := lifecycle.NewHooks(lifecycle.HooksOptions{})
@@ -58,8 +58,8 @@ func TestADropSparesQuestions(t *testing.T) {
 	})
 }
 
-// TestOneCallAtATime: whatever is asked and told at the same time, a runtime has one
-// call of a session at once, and is told of each session in order.
+// TestOneCallAtATime: whatever is asked and reported at the same time, a runtime has one
+// call of a session at once, and is notified of each session in order.
 func TestOneCallAtATime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type step struct {
@@ -129,14 +129,14 @@ func TestOneCallAtATime(t *testing.T) {
 					return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s[:1] != session })
 				}
 				if !slices.Equal(of(posts), of(want)) {
-					rt.Errorf("session %s was told %v; want %v", session, of(posts), of(want))
+					rt.Errorf("session %s got %v; want %v", session, of(posts), of(want))
 				}
 			}
 		})
 	})
 }
 
-// TestClosedSubscribers are neither asked nor told, and their replies do nothing.
+// TestClosedSubscribers are neither asked nor notified, and their replies do nothing.
 func TestClosedSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hooks := lifecycle.NewHooks(lifecycle.HooksOptions{OnTimeout: lifecycle.Block})

@@ -24,12 +24,12 @@ const (
 	// ReminderExpired: reminder.
 	ReminderExpired Type = "reminder_expired"
 	// BreakerOpen, BreakerHalfOpen and BreakerClosed: summarizer. They are of no
-	// session, and all watchers are told.
+	// session, and all watchers get it.
 	BreakerOpen     Type = "breaker_open"
 	BreakerHalfOpen Type = "breaker_half_open"
 	BreakerClosed   Type = "breaker_closed"
-	// EventsLost: count. It is made by the bus, of no session, and stands where the
-	// lost events would have stood.
+	// EventsLost: count. It is made by the bus, of no session, and replaces the lost
+	// events.
 	EventsLost Type = "events_lost"
 )
 

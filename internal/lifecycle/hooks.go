@@ -37,7 +37,7 @@ func (o HooksOptions) Validate() error {
 	}
 }
 
-// Hooks ask and tell runtimes of compactions. Its methods may be called from any
+// Hooks ask runtimes about compactions and report these. Its methods may be called from any
 // goroutine.
 type Hooks struct {
 	options HooksOptions
@@ -61,7 +61,7 @@ func NewHooks(o HooksOptions) *Hooks {
 	return h
 }
 
-// Subscribe adds a subscriber behind all others. It must be closed.
+// Subscribe adds a subscriber after all others. It must be closed.
 func (h *Hooks) Subscribe(want Subscription) *Subscriber {
 	if want.Deadline <= 0 {
 		want.Deadline = h.options.Deadline
@@ -83,8 +83,8 @@ func (h *Hooks) remove(s *Subscriber) {
 // PreCompact asks whether a compaction that has something to do may happen, and
 // how. Subscribers are asked one after the other in the order in which they
 // subscribed: each sees the terms as those before it have changed them, and the
-// first block ends it. Who does not answer within its deadline gave the answer of
-// HooksOptions.OnTimeout; who leaves while it is asked gave none and blocks
+// first block ends it. One that does not answer within its deadline gives the answer of
+// HooksOptions.OnTimeout; one that disconnects while it is asked gives none and blocks
 // nothing. Calls for the same session wait for each other.
 //
 // The only error is that of ctx, and then there is no verdict.
@@ -131,12 +131,12 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 	return v, nil
 }
 
-// PostCompact tells of a compaction that happened; c.Result must be set. It waits
-// for nobody. Each subscriber is told in the order of the calls.
+// PostCompact reports a compaction that happened; c.Result must be set. It waits
+// for nobody. Each subscriber is notified in the order of the calls.
 func (h *Hooks) PostCompact(c Call) {
 	c.Hook = PostCompact
 	for _, s := range h.serving(PostCompact, c) {
-		s.tell(c)
+		s.notify(c)
 	}
 }
 

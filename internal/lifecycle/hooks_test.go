@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 )
 
-// ask runs a PreCompact among these runtimes, in a time of its own, and tells how
-// long it took.
+// ask runs a PreCompact among these runtimes, in a synctest bubble, and says how long it
+// took.
 func ask(t *testing.T, o lifecycle.HooksOptions, runtimes []*runtime, c lifecycle.Call) (v lifecycle.Verdict, took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestADisconnectNeverBlocks(t *testing.T) {
 	})
 }
 
-// TestOnlySomeModesFire: the others are neither asked for nor told of.
+// TestOnlySomeModesFire: the others are neither asked for nor reported.
 func TestOnlySomeModesFire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for mode, fires := range map[string]bool{

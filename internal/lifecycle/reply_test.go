@@ -167,7 +167,7 @@ func TestAnswerAtTheDeadline(t *testing.T) {
 				id := calls(s, 1)[0].ID
 				<-time.After(time.Second)
 				wantField(t, s.Reply(lifecycle.Reply{CallID: id, Decision: lifecycle.Block, Reason: "no"}), "")
-				// Answered or late, the client is told nothing else than before.
+				// Answered or late, the client gets the same answer as before.
 			}()
 			v, err := hooks.PreCompact(t.Context(), compaction("s"))
 			blocked := v.Decision == lifecycle.Block && v.Reason == "no" && v.Unanswered == 0

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 )
 
-// runtime is a subscriber that does as it was told.
+// runtime is a scripted subscriber.
 type runtime struct {
 	// does is allow, block, modify, silent (takes the call and says nothing), deaf
 	// (does not take calls), leaves (when called) or hangs up (without taking calls,

@@ -151,8 +151,8 @@ func (s *Subscriber) asking(sessionID string) bool {
 	return false
 }
 
-// tell queues a PostCompact call, in the oldest's place if too many wait.
-func (s *Subscriber) tell(c Call) {
+// notify queues a PostCompact call, in the oldest's place if too many wait.
+func (s *Subscriber) notify(c Call) {
 	s.mu.Lock()
 	isPost := func(d *delivery) bool { return d.replied == nil }
 	waiting := 0

@@ -1,5 +1,5 @@
 // Package memory bounds how many bytes calls may hold at once. A budget is shared by
-// all calls of the daemon; who needs a part of it waits a while, and is then refused.
+// all calls of the daemon; a call that finds none free waits a while and is then refused.
 //
 // A call takes from the budgets in one order, so that no two calls wait for each other:
 // first for the request that it receives, then for its work, then for its answer.
@@ -17,7 +17,7 @@ import (
 
 // BusyError says that other calls hold what a call needs. Waiting helps.
 type BusyError struct {
-	// Setting is the configuration that sets the bound, as it stands in the file.
+	// Setting is the configuration key of the bound, as in the file.
 	Setting string
 	// Limit is its value.
 	Limit uint64
@@ -49,8 +49,8 @@ type Budget struct {
 	refused atomic.Int64
 }
 
-// NewBudget returns a budget that a setting sets. Who finds it used up waits for so
-// long.
+// NewBudget returns the budget of a setting. A call that finds it used up waits for at most
+// wait.
 func NewBudget(setting string, total uint64, wait time.Duration) *Budget {
 	n := int64(min(total, 1<<62))
 	return &Budget{setting: setting, total: n, wait: wait, room: semaphore.NewWeighted(n)}

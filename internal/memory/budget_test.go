@@ -51,7 +51,7 @@ func TestBudget(t *testing.T) {
 	cancel()
 	held := take(t, b, 100)
 	if _, err := b.Take(canceled, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("of a client that left: %v", err)
+		t.Errorf("of a client that disconnected: %v", err)
 	}
 	if g, err := b.Take(memory.Exempt(t.Context()), 5); g != nil || err != nil {
 		t.Errorf("within what was taken: %v, %v", g, err)

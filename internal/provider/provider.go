@@ -23,7 +23,7 @@ const (
 
 // Allowed says what may be done to an assistant message with sealed reasoning and the
 // results of its calls. The message itself never changes: what is signed, and what is
-// beside it, goes out as it came.
+// next to it, is sent unchanged.
 type Allowed struct {
 	// Whole lets all of it go, and Results lets other texts take the place of what tools
 	// answered.
@@ -45,7 +45,7 @@ type Seals struct {
 
 var providers = [...]struct {
 	name string
-	// words tell the provider in the name of a model.
+	// words identify the provider in the name of a model.
 	words []string
 	seals Seals
 }{
@@ -69,10 +69,10 @@ func (p Provider) String() string { return providers[p].name }
 // Seals are the rules for the reasoning that the provider sealed.
 func (p Provider) Seals() Seals { return providers[p].seals }
 
-// Of tells who made a model by its name, in any case of letters and after whatever path
+// Of says who made a model by its name, in any case of letters and after whatever path
 // a gateway or a cloud puts before it, such as "us.anthropic.claude-sonnet-4-v1:0" or
-// "openrouter/openai/o3". A name that tells of two, as that of a distilled model does,
-// is Unknown.
+// "openrouter/openai/o3". A name that holds two, as that of a distilled model does, is
+// Unknown.
 func Of(model string) Provider {
 	model = strings.ToLower(model)
 	found := Unknown
@@ -95,7 +95,7 @@ func separates(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
-// ofWord tells by a word of a model's name. The o-series of OpenAI begins a name: in
+// ofWord decides by a word of a model's name. The o-series of OpenAI begins a name: in
 // others it means something else, as in marco-o1.
 func ofWord(word string, first bool) Provider {
 	if first && len(word) == 2 && word[0] == 'o' && word[1] >= '1' && word[1] <= '9' {
@@ -109,7 +109,7 @@ func ofWord(word string, first bool) Provider {
 	return Unknown
 }
 
-// OfBlock tells who sealed a block of reasoning in a message of a model: the model's
+// OfBlock says who sealed a block of reasoning in a message of a model: the model's
 // maker, or without a model's name whoever alone seals in this way. Where the seal is one
 // that the model's maker does not use, and where the block is not sealed and the model
 // unknown, it is Unknown.

@@ -77,7 +77,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		}
 		return out, err
 	})
-	a.n.breaker.tell(a.s.o.Observer.BreakerChanged)
+	a.n.breaker.report(a.s.o.Observer.BreakerChanged)
 	failed := err != nil && !isEnded(err)
 	if err == nil {
 		summary = a.add(summary, r, out)

@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Backend writes summaries: a model behind an API, a runtime that brings its own
-// model, or rules that need none. Its methods may be called from any goroutine.
+// Backend writes summaries: a model with an API, a runtime that brings its own model, or
+// rules that need none. Its methods may be called from any goroutine.
 type Backend interface {
 	// Summarize writes one text for the request. It returns when ctx ends. An error
 	// that will come again for the same request wraps ErrPermanent.
@@ -17,12 +17,12 @@ type Backend interface {
 
 // Request is one chunk of a span. What it refers to must not be changed.
 type Request struct {
-	// TaskID and Chunk tell requests apart; the same chunk of the same task is the
-	// same request.
+	// TaskID and Chunk identify requests; the same chunk of the same task is the same
+	// request.
 	TaskID    string
 	Chunk     int
 	SessionID string
-	// From and To are the span that the text will stand for.
+	// From and To are the span that the text will replace.
 	From, To eventlog.Seq
 	// System and Prompt are what a model is given; they hold everything below. They
 	// are empty for a Rules.
@@ -45,15 +45,14 @@ type Output struct {
 	Model string
 }
 
-// Rules is a Backend that is no model: it reads Older and Groups alone. It is asked
-// for a span as a whole, whatever its size, and what it writes may stand in the span
-// word for word.
+// Rules is a Backend that is not a model: it reads only Older and Groups. It is asked for a
+// span as a whole, whatever its size, and what it writes may be in the span word for word.
 type Rules interface {
 	Backend
 	Rules()
 }
 
-// Settler is a Backend that is told what became of its texts.
+// Settler is a Backend that is notified of what was done with its texts.
 type Settler interface {
 	Backend
 	// Settled is called once for each text that Summarize returned: with the summary

@@ -30,18 +30,18 @@ type BreakerState struct {
 // tripAfter is how many failures in a row open a breaker.
 const tripAfter = 3
 
-// breaker leaves a failing summarizer alone. It knows no state of its own beside
-// gobreaker's but the failures in a row, which gobreaker forgets when it opens.
+// breaker pauses a failing summarizer. It has no state of its own besides gobreaker's but
+// the failures in a row, which gobreaker forgets when it opens.
 type breaker struct {
 	name    string
 	circuit *gobreaker.CircuitBreaker[Output]
 
 	mu       sync.Mutex
 	failures int
-	// changes are not told yet: gobreaker reports them while it holds its lock.
+	// changes are not reported yet: gobreaker reports them while it holds its lock.
 	changes []BreakerState
-	// telling keeps changes in their order.
-	telling sync.Mutex
+	// reporting keeps changes in their order.
+	reporting sync.Mutex
 }
 
 func newBreaker(name string, coolDown time.Duration) *breaker {
@@ -93,10 +93,10 @@ func (b *breaker) state() BreakerState {
 	return s
 }
 
-// tell hands over the changes since it was last called.
-func (b *breaker) tell(observe func(string, BreakerState)) {
-	b.telling.Lock()
-	defer b.telling.Unlock()
+// report hands over the changes since it was last called.
+func (b *breaker) report(observe func(string, BreakerState)) {
+	b.reporting.Lock()
+	defer b.reporting.Unlock()
 	b.mu.Lock()
 	changes := b.changes
 	b.changes = nil

@@ -19,14 +19,14 @@ const (
 	// leastWords is the shortest text that is held against the rules: a short one may
 	// be all paths and names.
 	leastWords = 24
-	// copied is the share of a text that may stand in the span, in percent. Quoting
-	// errors and requests is right; little else is long.
+	// copied is the share of a text that may be in the span, in percent. Quoting errors and
+	// requests is right; little else is long.
 	copied = 60
-	// recited is the share that may stand in the instructions.
+	// recited is the share that may be in the instructions.
 	recited = 25
 )
 
-// checkText says whether a text may stand for a span, by a *RejectedError.
+// checkText says whether a text may replace a span, by a *RejectedError.
 func checkText(text string, limit uint64, count func(string) uint64) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -58,7 +58,7 @@ func checkEcho(text, system string, span []string) error {
 	return nil
 }
 
-// sharedPercent is the share of words that are part of a run which stands in one of
+// sharedPercent is the share of words that are part of a run which is in one of
 // the texts as well.
 func sharedPercent(words, texts []string) int {
 	seed := maphash.MakeSeed() // hashes do not leave this call

@@ -36,7 +36,7 @@ func cut(m Material, system string, limit uint64) (*chunks, error) {
 	return &chunks{m.Groups, m.Count, system, limit - fixed}, nil
 }
 
-// next returns the next chunk behind an older text, and takes its groups. Without
+// next returns the next chunk after an older text, and takes its groups. Without
 // groups there is one chunk with the older text alone.
 func (c *chunks) next(older string) (chunk, error) {
 	for limit := len(older); ; limit /= 2 {
@@ -53,7 +53,7 @@ func (c *chunks) next(older string) (chunk, error) {
 	}
 }
 
-// behind fills a chunk behind a quoted older text. Counting the parts may give less
+// after fills a chunk after a quoted older text. Counting the parts may give less
 // than counting the whole; what is over then is taken from the room for groups.
 func (c *chunks) behind(quoted string) (chunk, error) {
 	limit := c.room + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())

@@ -147,7 +147,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPull: a worker is told what became of its texts, the last one once it is stored.
+// TestPull: a worker learns what was done with its texts, the last one once it is stored.
 func TestPull(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, reason string

@@ -1,4 +1,4 @@
-// Package summarize writes the texts that stand for spans of a log, beside the
-// requests and ahead of need: what to summarise, by what instructions, with which
-// backend, and what to believe of what comes back.
+// Package summarize writes the texts that replace spans of a log, in the background and
+// ahead of need: what to summarise, by what instructions, with which backend, and which
+// answers to accept.
 package summarize

@@ -25,7 +25,7 @@ func (e *endedError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *endedError) Unwrap() error { return e.cause }
 
-// BackendError says that a summarizer brought no text that can be used.
+// BackendError says that a summarizer produced no usable text.
 type BackendError struct {
 	Summarizer string
 	// Permanent says that waiting does not help: what was asked will fail again.
@@ -90,8 +90,7 @@ func (e *BreakerOpenError) Error() string {
 // InputLimitError says that max_input_tokens leaves no room for the material.
 type InputLimitError struct {
 	Max uint64
-	// Needed is what the instructions take, with the least that is of use beside
-	// them.
+	// Needed is what the instructions take, with the least that is of use besides them.
 	Needed uint64
 }
 

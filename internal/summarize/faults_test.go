@@ -69,7 +69,7 @@ func TestFailures(t *testing.T) {
 					}
 				}
 				if failed != max(c.asked, 1) || len(w.stored("s")) != 0 {
-					t.Errorf("told %q, stored %+v", w.events, w.stored("s"))
+					t.Errorf("reported %q, stored %+v", w.events, w.stored("s"))
 				}
 				w.Close()
 
@@ -159,7 +159,7 @@ func TestBreaker(t *testing.T) {
 type mortal struct {
 	eventlog.Store
 	dead bool
-	// after is the kind and status behind whose write it dies.
+	// after is the kind and status after whose write it dies.
 	after string
 }
 

@@ -146,7 +146,7 @@ func TestChunksAreFull(t *testing.T) {
 
 func TestCheckEcho(t *testing.T) {
 	said := func(i int) string {
-		return fmt.Sprintf("|   in step %d the agent opened file_%d.go and looked at what stood there with number %d\n", i, i, i*7)
+		return fmt.Sprintf("|   in step %d the agent opened file_%d.go and looked at what was there with number %d\n", i, i, i*7)
 	}
 	var span []string
 	for i := range 40 {
@@ -198,7 +198,7 @@ func TestSharedPercent(t *testing.T) {
 	})
 }
 
-// partOfRun reports whether word i is part of a run that stands in other as well.
+// partOfRun reports whether word i is part of a run that is in other as well.
 func partOfRun(text, other []string, i int) bool {
 	for at := max(0, i-run+1); at <= i && at+run <= len(text); at++ {
 		for k := 0; k+run <= len(other); k++ {

@@ -70,12 +70,12 @@ type Material struct {
 type Sessions interface {
 	// Material gathers what the proposal's span is summarised from.
 	Material(ctx context.Context, p Proposal) (Material, error)
-	// Summarized is called after a summary became durable, and before anybody is told
+	// Summarized is called after a summary became durable, and before anybody is notified
 	// of it.
 	Summarized(ctx context.Context, sessionID string, s Summary)
 }
 
-// Observer is told what happens. It must not block, and may be called from any
+// Observer is notified of what happens. It must not block, and may be called from any
 // goroutine.
 type Observer interface {
 	// SummaryStarted is called when a backend is about to be asked.

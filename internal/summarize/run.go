@@ -20,7 +20,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	defer n.breaker.tell(s.o.Observer.BreakerChanged)
+	defer n.breaker.report(s.o.Observer.BreakerChanged)
 	if p.Of, err = s.session(p); err != nil {
 		return Summary{}, err
 	}
@@ -35,7 +35,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	if n.breaker.state().Health == Open {
 		return Summary{}, n.backendError(&BreakerOpenError{n.name})
 	}
-	n.breaker.tell(s.o.Observer.BreakerChanged)
+	n.breaker.report(s.o.Observer.BreakerChanged)
 	m, err := s.o.Sessions.Material(ctx, p)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -145,7 +145,7 @@ func (s *Scheduler) put(p Proposal, t task) error {
 	return putTask(context.WithoutCancel(s.ctx), s.o.Store, p, t)
 }
 
-// reason is what the journal and those who watch are told of an error.
+// reason is the text of an error for the journal and for watchers.
 func reason(err error) string {
 	var of *BackendError
 	if errors.As(err, &of) {

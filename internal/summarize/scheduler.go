@@ -32,8 +32,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Scheduler summarises spans beside the requests. Its methods may be called from
-// any goroutine.
+// Scheduler summarises spans in the background. Its methods may be called from any
+// goroutine.
 type Scheduler struct {
 	o Options
 	// ctx ends when the scheduler closes.

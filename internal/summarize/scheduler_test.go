@@ -45,7 +45,7 @@ func TestDoStoresOnce(t *testing.T) {
 	}
 	w.expect("started s 5", "ready s 5")
 	if !slices.Equal(w.summarized, []string{"s " + got.ID}) {
-		t.Errorf("the session was told of %q", w.summarized)
+		t.Errorf("the session was notified of %q", w.summarized)
 	}
 	p.Instructions.Text = "Keep the weather."
 	if other, err := w.Do(t.Context(), p); err != nil || other.ID == got.ID || w.backend.times() != 2 {
@@ -78,7 +78,7 @@ func TestInvalidProposals(t *testing.T) {
 	}
 	var invalid *eventlog.InvalidError
 	if _, err := w.Do(t.Context(), proposal("s", 99)); !errors.As(err, &invalid) || invalid.Field != "to" {
-		t.Errorf("behind the head: %v", err)
+		t.Errorf("after the head: %v", err)
 	}
 	var missing *eventlog.NotFoundError
 	if _, err := w.Do(t.Context(), proposal("nobody", 5)); !errors.As(err, &missing) || missing.Kind != "session" {
@@ -247,12 +247,12 @@ func TestForkUsesWhatItsParentHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, at := range map[string]eventlog.Seq{"behind": 6, "inside": 4} {
+	for id, at := range map[string]eventlog.Seq{"after": 6, "inside": 4} {
 		if _, err := store.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: at, NewID: id, Time: epoch}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := w.Do(t.Context(), proposal("behind", 5)); err != nil || !reflect.DeepEqual(got, want) || w.backend.times() != 1 {
+	if got, err := w.Do(t.Context(), proposal("after", 5)); err != nil || !reflect.DeepEqual(got, want) || w.backend.times() != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if all := w.stored("inside"); len(all) != 0 {

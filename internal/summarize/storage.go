@@ -40,8 +40,8 @@ func workKey(from, to eventlog.Seq, summarizer, instructions string, n int) stri
 // storedVersion is the version of the messages of contextd.storage.v1 that are written.
 const storedVersion = 1
 
-// Put stores a summary beside the log; durable on return. One with the same id and
-// span is replaced. of, if not 0, is the incarnation of the session that it is of.
+// Put stores a summary next to the log; durable on return. One with the same id and span is
+// replaced. of, if not 0, is the incarnation of the session that it is of.
 func Put(ctx context.Context, store eventlog.Store, sessionID string, of eventlog.Incarnation, s Summary) error {
 	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Of: of}, s.stored())
 }
@@ -83,7 +83,7 @@ func get(ctx context.Context, store eventlog.Store, sessionID string, to eventlo
 	return s, err == nil, err
 }
 
-// exists tells apart that an artifact is not there and that it cannot be read.
+// exists distinguishes an artifact that is not there from one that cannot be read.
 func exists(err error) (bool, error) {
 	var missing *eventlog.NotFoundError
 	if errors.As(err, &missing) && missing.Kind == "artifact" {

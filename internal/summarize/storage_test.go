@@ -58,7 +58,7 @@ func TestSummaryIDs(t *testing.T) {
 		summarize.SummaryID(1, 12, "ab", ""), summarize.SummaryID(1, 12, "", "ab"),
 	} {
 		if seen[id] {
-			t.Errorf("%s stands for two", id)
+			t.Errorf("%s is used for two", id)
 		}
 		seen[id] = true
 	}

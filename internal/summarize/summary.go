@@ -6,9 +6,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Summary is a text that stands for a span of a log: every group that begins in
-// events From..To, anchored and pinned groups left out. It is kept beside the log
-// and never changes.
+// Summary is a text that replaces a span of a log: every group that begins in
+// events From..To, without anchored and pinned groups. It is kept next to the log and never
+// changes.
 type Summary struct {
 	// ID is unique within the session and a function of the span and what the text
 	// was written by, so that the same work is stored once.
@@ -18,7 +18,7 @@ type Summary struct {
 	// Text is prose by a model or the caller, or lines picked from the span.
 	Text string
 	// Ledger and Index were written from the log when the summary was made; what a
-	// context shows beside the text is written anew for its own budget.
+	// context shows with the text is written again for its own budget.
 	Ledger, Index string
 	// Summarizer is the name of the summarizer in the configuration, or "caller".
 	Summarizer string

@@ -9,8 +9,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// TaskKind is the kind of artifact under which the work itself is kept, so that what
-// a crash interrupted is taken up again and what failed for good is not.
+// TaskKind is the kind of artifact under which the work itself is kept, so that interrupted
+// work is resumed after a crash and permanent failures are not retried.
 const TaskKind = "summary_task"
 
 // task is the state of the work on one span.
@@ -24,8 +24,8 @@ type task struct {
 	Proposal Proposal
 }
 
-// status says where the work stands. A task is pending from before its first attempt until
-// it ends.
+// status is the state of the work. A task is pending from before its first attempt until it
+// ends.
 type status = storagev1.SummaryTaskStatus
 
 const (
@@ -39,7 +39,7 @@ func (p Proposal) taskID() string {
 	return "t" + workKey(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint(), 8)
 }
 
-// requestID tells tasks of all sessions apart.
+// requestID identifies a task among all sessions.
 func (p Proposal) requestID() string {
 	return "t" + workKey(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint()+"\n"+p.SessionID, 12)
 }

@@ -193,13 +193,13 @@ func (w *world) BreakerChanged(name string, s summarize.BreakerState) {
 	w.note("%s %s after %d", name, s.Health, s.Failures)
 }
 
-// expect compares what was told since the last time.
+// expect compares what was reported since the last time.
 func (w *world) expect(want ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !slices.Equal(w.events, want) {
-		w.t.Errorf("told %q, want %q", w.events, want)
+		w.t.Errorf("reported %q, want %q", w.events, want)
 	}
 	w.events = nil
 }

@@ -61,7 +61,7 @@ func TestBuild(t *testing.T) {
 	for _, test := range []struct {
 		name, from, to, want string
 	}{
-		{name: "as it stands"},
+		{name: "unchanged"},
 		{"unknown instruction", "WORKDIR /src", "SHELL [\"bash\"]", "SHELL: not known here"},
 		{"unknown flag", "COPY --from=build", "COPY --link --from=build", "--link"},
 		{"no arguments", "VOLUME /var/lib/program", "VOLUME", "VOLUME: has no arguments"},

@@ -45,7 +45,7 @@ func (b *builder) run(ctx context.Context, instructions []instruction) (*stage, 
 			continue
 		}
 		if len(b.stages) == 0 {
-			return nil, in.errorf("stands before the first FROM, which is not known here")
+			return nil, in.errorf("comes before the first FROM, which is not supported here")
 		}
 		if err := b.apply(ctx, b.stages[len(b.stages)-1], in); err != nil {
 			return nil, err

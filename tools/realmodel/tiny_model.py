@@ -35,7 +35,7 @@ types += [gguf.TokenType.NORMAL] * len(SENTENCE)
 # So low that the tokenizer never makes words of a prompt, whose bytes stay single.
 scores = [0.0] * first + [-1000.0] * len(SENTENCE)
 
-# Direction 0 stands for every token of a prompt, direction i for word i of the
+# Direction 0 represents every token of a prompt, direction i for word i of the
 # sentence, and the output row of a word looks along its predecessor's direction.
 embedding = np.zeros((len(tokens), WIDTH), np.float32)
 embedding[:first, 0] = 1

@@ -87,7 +87,7 @@ func shapeOf(t *testing.T, text []byte) shape {
 	return s
 }
 
-// What a recording must not tell: where it was made, and with what.
+// What a recording must not reveal: where it was made, and with what.
 var untold = regexp.MustCompile(`(?i)/tmp/|/root\b|/home/[^d]|/Users/|proxy\.golang\.org|sum\.golang\.org|` +
 	`\b(claude|codex|gemini|copilot|cursor|chatgpt|openhands|opencode)\b`)
 

@@ -59,7 +59,7 @@ func (r *read) run(_ context.Context, p *place) (string, bool, error) {
 	return out.String(), false, nil
 }
 
-// edit replaces a text that stands in the file exactly once.
+// edit replaces a text that is in the file exactly once.
 type edit struct {
 	Path    string `yaml:"path" json:"path"`
 	OldText string `yaml:"old_text" json:"old_text"`
@@ -101,7 +101,7 @@ func (w *write) run(_ context.Context, p *place) (string, bool, error) {
 	return fmt.Sprintf("wrote %s: %d lines\n", w.Path, strings.Count(w.Content, "\n")), false, nil
 }
 
-// fileError tells the agent what the operating system said of its file.
+// fileError reports to the agent what the operating system said of its file.
 func fileError(name string, err error) (string, bool, error) {
 	var pathError *os.PathError
 	if !errors.As(err, &pathError) {

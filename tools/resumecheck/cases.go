@@ -57,8 +57,8 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 	return append(cases, recorded...), err
 }
 
-// genuine replaces what stands for images and models in the fixtures: the CLIs look into
-// images, and leave out what a model has signed that they do not know.
+// genuine replaces the placeholders of images and models in the fixtures: the CLIs look
+// into images, and leave out what a model has signed that they do not know.
 var genuine = strings.NewReplacer(
 	"AAEC", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 	"claude-x", "claude-opus-4-5-20251101", "claude-y", "claude-opus-4-5-20251101",
@@ -96,7 +96,7 @@ func rewritten(h Harness, label string, file []byte) Case {
 	}}
 }
 
-// shrunk is a transcript with a compaction of contextd behind it, as `contextd convert
+// shrunk is a transcript with a compaction of contextd after it, as `contextd convert
 // --as-compacted` writes it.
 func shrunk(h Harness, label string, file []byte) Case {
 	return Case{Name: "shrunk " + label, Make: func(ctx context.Context, c Contextd, id string) ([]byte, error) {
@@ -140,7 +140,7 @@ func (c Case) session(ctx context.Context, program Contextd, h Harness) (Session
 	return sessionOf(h, file)
 }
 
-// sessionOf is a file with the id that stands in it.
+// sessionOf is a file with the id that is in it.
 func sessionOf(h Harness, file []byte) (Session, error) {
 	read, err := harness.Read(bytes.NewReader(file), h.Name())
 	if err != nil {

@@ -125,7 +125,7 @@ func (r *runner) resume(ctx context.Context, h Harness, s Session) (turns []Turn
 	return turns, nil
 }
 
-// keepRequests lays the bodies beside the home that is kept.
+// keepRequests puts the bodies next to the home that is kept.
 func (r *runner) keepRequests(dir string, requests []Request, out []byte) {
 	if !r.keep {
 		return

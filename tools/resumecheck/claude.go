@@ -32,7 +32,7 @@ func (claudeCLI) Place(h Home, s Session) error {
 	return writeFiles(claudeConfig(h), map[string][]byte{"projects/" + project + "/" + s.ID + ".jsonl": s.File})
 }
 
-// Command runs the binary itself: the script that puts it behind node_modules/.bin does not
+// Command runs the binary itself: the script that puts it into node_modules/.bin does not
 // run on installing.
 func (claudeCLI) Command(h Home, s Session, prompt string) Command {
 	arch := runtime.GOARCH
@@ -80,7 +80,7 @@ var renamedTools = map[string]string{"Task": "Agent"}
 // Revise: what came from the queue without an attachment Claude Code does not find again. What
 // the Messages API refuses stays out, which is text of whitespace alone,
 // thinking without a seal or under that of another model, thinking with nothing of the
-// same reply behind it, what the provider began to run without a result, and calls that
+// same reply after it, what the provider began to run without a result, and calls that
 // have none, unless the session ends in them. Where contextd wrote the session of another,
 // it has given such calls results.
 func (claudeCLI) Revise(view []Turn, s Session) []Turn {

@@ -28,7 +28,7 @@ type messagesBlock struct {
 	raw json.RawMessage
 }
 
-// Turns takes them from a request of Anthropic's Messages. The system prompt beside the
+// Turns takes them from a request of Anthropic's Messages. The system prompt next to the
 // messages is never the session's.
 func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 	var request struct {

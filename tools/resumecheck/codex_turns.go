@@ -131,7 +131,7 @@ func responsesParts(raw json.RawMessage) ([]responsesPart, error) {
 	return parts, err
 }
 
-// textOr is the text of a JSON string, and other JSON as it stands.
+// textOr is the text of a JSON string, and other JSON unchanged.
 func textOr(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

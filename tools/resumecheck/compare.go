@@ -15,7 +15,7 @@ type Comparison struct {
 	Difference string
 }
 
-// Compare holds the turns of a request to those of the view and the prompt behind them.
+// Compare compares the turns of a request with those of the view and the prompt after them.
 func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 	var c Comparison
 	var want []Turn
@@ -44,7 +44,7 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 			i-- // against the next
 		case h.Own(got):
 		case w == len(want):
-			c.Difference = fmt.Sprintf("turn %d of the request is behind the prompt: %s", i+1, got)
+			c.Difference = fmt.Sprintf("turn %d of the request is after the prompt: %s", i+1, got)
 			return c
 		default:
 			c.Difference = fmt.Sprintf("turn %d of %d should be\n    %s\n  and is\n    %s%s",
@@ -64,7 +64,7 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 }
 
 // moved finds what the CLI once wrote of itself at another place: where its own messages
-// stand between the others is its own affair too.
+// are between the others is its own affair too.
 func moved(ids idMap, want Turn, request []Turn, taken []bool) bool {
 	for i, got := range request {
 		if !taken[i] && ids.equal(want, got) {
@@ -101,9 +101,9 @@ func (ids idMap) equal(want, got Turn) bool {
 	return true
 }
 
-// besideCalls puts each result directly behind its call, where nothing stands between
-// them but what the same reply says and other results: in which order parallel results
-// stand behind their calls is nobody's.
+// besideCalls puts each result directly after its call, where nothing is between
+// them but what the same reply says and other results: the order of parallel results after
+// their calls does not matter.
 func besideCalls(turns []Turn) []Turn {
 	var out []Turn
 	moved := make([]bool, len(turns))

@@ -55,7 +55,7 @@ func TestCompareFindsFaults(t *testing.T) {
 		"a role":            {change(5, func(t *Turn) { t.Role = "user" }), "turn 6 of 7"},
 		"the order":         {func(turns []Turn) []Turn { turns[1], turns[2] = turns[2], turns[1]; return turns }, "turn 2 of 7"},
 		"parallel results":  {func(turns []Turn) []Turn { turns[3], turns[4] = turns[4], turns[3]; return turns }, ""},
-		"a result behind the text": {func(turns []Turn) []Turn {
+		"a result after the text": {func(turns []Turn) []Turn {
 			turns = append(turns, turns[3])
 			return slices.Insert(slices.Delete(turns, 3, 4), 3, Turn{Role: "user", Kind: Text, Body: "?"})
 		}, "turn 3 of 7"},
@@ -70,7 +70,7 @@ func TestCompareFindsFaults(t *testing.T) {
 	if got := Compare(codexCLI{}, view, said(t), prompt); !strings.Contains(got.Difference, "turn 7 of 7 is not in the request") {
 		t.Errorf("without the prompt: %q", got.Difference)
 	}
-	if got := Compare(codexCLI{}, view, append(said(t), asked, asked), prompt); !strings.Contains(got.Difference, "behind the prompt") {
+	if got := Compare(codexCLI{}, view, append(said(t), asked, asked), prompt); !strings.Contains(got.Difference, "after the prompt") {
 		t.Errorf("with two prompts: %q", got.Difference)
 	}
 }

@@ -6,9 +6,9 @@
 // with a new prompt. The model is a fake on loopback (provider.go) that answers "ok" and
 // keeps the request. The request must be, turn by turn, the context that contextd
 // assembles of the same file under the policy harness_view, with nothing reduced, and
-// behind it the prompt.
+// after it the prompt.
 //
-// What a CLI adds of its own, such as its environment, is told apart by one rule: a turn
+// What a CLI adds of its own, such as its environment, is distinguished by one rule: a turn
 // of the request that is not the one expected there, and of which Harness.Own says that
 // the CLI wrote it. It is counted and printed. Everything else that differs is a
 // difference.

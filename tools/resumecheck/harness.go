@@ -21,8 +21,8 @@ type Harness interface {
 	// Own reports whether the CLI writes such a turn of itself.
 	Own(t Turn) bool
 	// Sends is what the CLI makes of a turn of the view where it cannot send it as it
-	// stands, and false where it sends nothing of it. The implementation gives the reason
-	// for every rule.
+	// is, and false where it sends nothing of it. The implementation gives the reason for
+	// every rule.
 	Sends(t Turn) (Turn, bool)
 }
 

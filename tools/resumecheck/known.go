@@ -13,6 +13,6 @@ var known = map[string]string{
 	"opencode shrunk opencode/The-Best-Codes__bestcodes.dev/360aa9943d-0__full":    textFirst,
 }
 
-const spokenInto = "the user spoke while the model did: contextd puts a reply together, Claude Code leaves its parts where they stand"
+const spokenInto = "the user spoke while the model did: contextd joins a reply, Claude Code leaves its parts in place"
 
-const textFirst = "the model wrote behind its calls: OpenCode puts the text before them for Anthropic, contextd leaves it"
+const textFirst = "the model wrote after its calls: OpenCode puts the text before them for Anthropic, contextd does not"

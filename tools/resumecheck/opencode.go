@@ -44,7 +44,7 @@ type opencodeMessage struct {
 }
 
 // opencodeThoughts are what models thought when they were asked for summaries: another
-// model is told it as a text before the summary.
+// model gets it as a text before the summary.
 func opencodeThoughts(messages []opencodeMessage) map[string]bool {
 	thoughts := map[string]bool{}
 	for _, m := range messages {
@@ -66,8 +66,8 @@ const opencodeConfig = `{"autoupdate": false, "share": "disabled", "snapshot": f
 "models": {%[5]q: {"reasoning": true, "tool_call": true, "attachment": true, "temperature": false,
 "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]}, "limit": {"context": 100000000, "output": 1000}}}}}}`
 
-// opencodeInstalled tells OpenCode that its configuration needs no packages: no setting
-// keeps it from fetching that of plugins, of which there are none.
+// opencodeInstalled declares to OpenCode that its configuration needs no packages: no
+// setting keeps it from fetching that of plugins, of which there are none.
 const opencodeInstalled = `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`
 
 // Place lays the export into the home; Prepare imports it.
@@ -97,8 +97,8 @@ func (c opencodeCLI) Place(h Home, s Session) error {
 
 func (m opencodeModel) name() string { return m.Provider + "/" + m.ID }
 
-// opencodeModelOf is the model that wrote all replies, if it is behind an API that Turns
-// reads; otherwise another than those.
+// opencodeModelOf is the model that wrote all replies, if it has an API that Turns reads;
+// otherwise another than those.
 func opencodeModelOf(messages []opencodeMessage) opencodeModel {
 	var model opencodeModel
 	for _, m := range messages {
@@ -152,9 +152,9 @@ const opencodeAsked = "What did we do so far?"
 // again is the role of what is sent of a compaction besides its summary.
 const again = "again"
 
-// Turns gives the summary as contextd does, as a message of the user's. It stands first;
-// the requests and summaries of older compactions are sent again where the tail that was
-// kept begins before them.
+// Turns gives the summary as contextd does, as a message of the user's. It comes first; the
+// requests and summaries of older compactions are sent again where the tail that was kept
+// begins before them.
 func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	if c.model.Provider == "openai" {
 		turns, err = codexCLI{}.Turns(body)

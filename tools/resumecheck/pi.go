@@ -68,8 +68,8 @@ func piMoved(file []byte, directory string) ([]byte, error) {
 	return append(moved, file[len(first):]...), err
 }
 
-// piModelOf is the model that wrote all replies that pi sends, if it is behind an API
-// that Turns reads; otherwise another than those.
+// piModelOf is the model that wrote all replies that pi sends, if it has an API that Turns
+// reads; otherwise another than those.
 func piModelOf(file []byte) piModel {
 	model := piModel{}
 	for line := range bytes.Lines(file) {
@@ -137,7 +137,7 @@ func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 }
 
 // Own: pi sends results whose call is not there, which contextd leaves out, as providers
-// refuse them. With Responses the system prompt stands among the messages, and texts that
+// refuse them. With Responses the system prompt is among the messages, and texts that
 // are empty stay.
 func (piCLI) Own(t Turn) bool {
 	return t.Role == orphan || t.Kind == Text && (t.Role == "system" || t.Role == "assistant" && t.Body == "")
@@ -166,7 +166,7 @@ func (c piCLI) Sends(t Turn) (Turn, bool) {
 
 // call: the id of a call to OpenAI is followed by that of its item, and OpenAI knows no
 // flag for failures; what another model called gets an id that Anthropic takes. An image
-// alone gets a text beside it from Anthropic's, and nothing at all from OpenAI's.
+// alone gets a text with it from Anthropic's, and nothing at all from OpenAI's.
 func (c piCLI) call(t *Turn) {
 	switch {
 	case c.model.API == piResponses:

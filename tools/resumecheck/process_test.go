@@ -51,7 +51,7 @@ func TestRunGroupEndsAll(t *testing.T) {
 	}
 }
 
-// TestProviderRefusesOthers: whatever is not on loopback ends at the fake, and is told of.
+// TestProviderRefusesOthers: whatever is not on loopback ends at the fake, and is reported.
 func TestProviderRefusesOthers(t *testing.T) {
 	p, err := StartProvider()
 	if err != nil {
@@ -72,7 +72,7 @@ func TestProviderRefusesOthers(t *testing.T) {
 		}
 	}
 	if got := strings.Join(p.Outside(), " "); got != "example.com example.org:443" {
-		t.Errorf("it tells of %q", got)
+		t.Errorf("it reports %q", got)
 	}
 	if len(p.Requests()) != 0 {
 		t.Errorf("%d requests for a model", len(p.Requests()))

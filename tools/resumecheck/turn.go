@@ -30,7 +30,7 @@ type Turn struct {
 	// Body is the text, the arguments, the result, or what identifies the rest.
 	Body string
 	// Signature and Secret are the provider's seals of thinking: what signs the text, and
-	// what stands for it where only the provider can read it.
+	// what replaces it where only the provider can read it.
 	Signature, Secret string
 	// Foreign is set on sealed thinking in the view that is of another model than the one
 	// that spoke last.
@@ -38,7 +38,7 @@ type Turn struct {
 	// Interrupted is set on results in the view that the log does not have; what they say
 	// is contextd's.
 	Interrupted bool
-	// Seam is set on texts of a request behind which the CLI may have put a line feed,
+	// Seam is set on texts of a request after which the CLI may have put a line feed,
 	// because it joined two messages there.
 	Seam bool
 	// Failed is set on results that are marked as errors.

@@ -1,6 +1,6 @@
 """Holds rendered messages to the types of the official Python SDKs.
 
-Reads what the Go program beside this file prints, a JSON object a line, and validates
+Reads what the Go program next to this file prints, a JSON object a line, and validates
 every message: with the SDKs' request types made strict, so that a member that a type does
 not have is an error, and lists are looked into, which pydantic by itself leaves to whoever
 iterates. Prints how many messages of each format were checked, and exits with 1 if any is

@@ -63,7 +63,7 @@ class Daemon:
 
 @pytest.fixture(scope="session")
 def address(binary: Path) -> Iterator[str]:
-    """A daemon's address. It listens on a port of its own choice and tells it in its log."""
+    """A daemon's address. It listens on a port of its own choice and logs it."""
     daemon = Daemon(binary)
     try:
         yield daemon.address

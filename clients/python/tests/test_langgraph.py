@@ -136,7 +136,7 @@ def request(messages: list[BaseMessage], format: str) -> None:
 
 
 def paired(messages: list[BaseMessage]) -> None:
-    """Each call has its result directly behind its message, and each result its call."""
+    """Each call has its result directly after its message, and each result its call."""
     waiting: set[str] = set()
     for message in messages:
         if isinstance(message, ToolMessage):

@@ -25,11 +25,11 @@ def lose(daemon: Daemon, session_id: str, how: str) -> None:
         return
     with contextd_client.Client(daemon.address) as other:
         other.delete_session(session_id)
-        if how == "made again":
+        if how == "created again":
             other.append(session_id, *talk())  # as many events, of the same content
 
 
-LOST = pytest.mark.parametrize("how", ["restarted", "deleted", "made again"])
+LOST = pytest.mark.parametrize("how", ["restarted", "deleted", "created again"])
 
 
 @LOST
@@ -42,12 +42,12 @@ def test_client(daemon: Daemon, session_id: str, how: str) -> None:
             with pytest.raises(errors.LogLostError) as lost:
                 client.append(session_id, events.user("And now?"))
             assert lost.value.known_seq == 2
-            assert lost.value.head_seq == (2 if how == "made again" else 0)
+            assert lost.value.head_seq == (2 if how == "created again" else 0)
             assert "lost" in str(lost.value)
             with pytest.raises(errors.LogLostError):
                 client.assemble(session_id, "anthropic", budget=BUDGET)
         client.forget_session(session_id)
-        if how != "made again":
+        if how != "created again":
             client.append(session_id, *talk())
         client.append(session_id, events.user("And now?"))
         context = client.assemble(session_id, "anthropic", budget=BUDGET)
@@ -100,7 +100,7 @@ def test_langgraph(daemon: Daemon, session_id: str, how: str) -> None:
         messages.for_model(session_id, said)
         lose(daemon, session_id, how)
         said.append(HumanMessage("Two.", id="m3"))
-        if how == "made again":
+        if how == "created again":
             with pytest.raises(errors.LogLostError):  # the other log is another conversation
                 messages.for_model(session_id, said)
             return

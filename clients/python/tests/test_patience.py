@@ -1,4 +1,4 @@
-"""What a client does where waiting helps: it waits as long as it is told, and not for ever."""
+"""What a client does where waiting helps: it waits as long as the daemon says, and not forever."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ export interface BudgetInit {
   outputReserve?: number;
   /** Left free for injections. Absent: what they reserve for themselves. */
   injectionReserve?: number;
-  /** Tool schemas and what else goes beside the messages. */
+  /** Tool schemas and what else is sent with the messages. */
   overheadTokens?: number;
   /** Fraction that is left free because counts are estimates. Absent: the tokenizer's own. */
   safetyMargin?: number;

@@ -9,7 +9,7 @@ import { type CallControl, Session } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 
-/** Where a daemon listens that was told nothing else. */
+/** Where a daemon listens by default. */
 export const defaultAddress = "127.0.0.1:7171";
 
 /** A connection to a daemon. Close it to let the process end. */

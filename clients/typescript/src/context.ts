@@ -34,14 +34,14 @@ export class Context<Message, System, Params> {
   }
 
   /**
-   * The messages, without the system prompt where the format has it beside them. They are
-   * made anew at every call: the caller may change them.
+   * The messages, without the system prompt where the format has it outside them. They are
+   * parsed again at every call: the caller may change them.
    */
   messages(): Message[] {
     return this.#messageTexts(false).map((text) => JSON.parse(text) as Message);
   }
 
-  /** The system prompt, where the format has it beside the messages and there is one. */
+  /** The system prompt, where the format has it outside the messages and there is one. */
   get system(): System | undefined {
     return this.#system(false);
   }

@@ -7,7 +7,7 @@ export interface Received {
   header: ContextHeader;
   /** Each message's bytes. They are what the hashes are over: never changed. */
   lines: readonly Uint8Array[];
-  /** The first of them is the system prompt as it goes beside the messages. */
+  /** The first of them is the system prompt as it is sent outside the messages. */
   system: boolean;
   /** How many messages came with this answer; the others were held. */
   sent: number;

@@ -7,7 +7,7 @@ export type EventInit = MessageInitShape<typeof EventSchema>;
 /** A part of a message. */
 export type BlockInit = MessageInitShape<typeof BlockSchema>;
 
-/** What stands beside the content of a message. */
+/** What a message has besides its content. */
 export interface MessageOptions {
   /** Makes an append that is sent again a duplicate instead of a second event. */
   eventId?: string;
@@ -81,7 +81,7 @@ export function toolResult(
   );
 }
 
-/** Content that is rendered for some turns behind everything that can be cached. */
+/** Content that is rendered for some turns after everything that can be cached. */
 export function reminder(
   body: string,
   options: { ttlTurns?: number; dedupeKey?: string; eventId?: string } = {},

@@ -2,7 +2,8 @@ import type { Format } from "./gen/contextd/v1/format_pb.js";
 
 /**
  * How a context is rendered and what TypeScript calls its parts: a message, the system
- * prompt where it goes beside the messages (else undefined), and the request's parameters.
+ * prompt where it is sent outside the messages (else undefined), and the request's
+ * parameters.
  */
 export interface MessageFormat<Message, System, Params> {
   /** What the daemon is asked for. */

@@ -17,11 +17,11 @@ import { Patience } from "./patience.js";
 /** Ends a call early: by a signal, or each of its tries after some time. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
-/** What to assemble, beside the format. What is absent is the session's or the daemon's default. */
+/** What to assemble, besides the format. What is absent is the session's or the daemon's default. */
 export interface AssembleOptions extends CallControl {
   budget?: BudgetInit;
   policy?: MessageInitShape<typeof PolicySchema>;
-  /** Content for this call alone, behind the newest message. */
+  /** Content for this call only, after the newest message. */
   injections?: MessageInitShape<typeof InjectionSchema>[];
   /** Only events up to this one. */
   asOfSeq?: bigint;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** A daemon beside this process. */
+/** A daemon started by this process. */
 export interface Sidecar {
   /** Where it listens, for Client. */
   readonly address: string;
@@ -14,7 +14,7 @@ export interface Sidecar {
 export interface SidecarOptions {
   /** The program. Absent: CONTEXTD_BINARY, or contextd of PATH. */
   binary?: string;
-  /** Flags of `contextd serve` beside the address. Absent: a store in memory. */
+  /** Flags of `contextd serve` besides the address. Absent: a store in memory. */
   args?: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export async function startSidecar(options: SidecarOptions = {}): Promise<Sideca
   const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...(options.args ?? ["--store", "memory"])];
   const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
-  exited.catch(() => {}); // spawn failures are told by listening
+  exited.catch(() => {}); // spawn failures are reported by listening
   const address = await listening(child, binary);
   return {
     address,

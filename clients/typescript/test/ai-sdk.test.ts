@@ -194,7 +194,7 @@ test("parts come back from the log as they went in", { skip: noDaemon }, async (
   assert.deepEqual(toPrompt(context.messages()).prompt, prompt);
 });
 
-test("an item that stood behind reasoning that left is not named to OpenAI", () => {
+test("an item that came after dropped reasoning is not named to OpenAI", () => {
   const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { openai: { itemId, phase: "x" } } } } } });
   const { prompt } = toPrompt([
     { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },

@@ -42,7 +42,7 @@ test("a request says as much as stays without injections, by the hash of the byt
   assert.deepEqual(delta.have(), { messageCount: 2, prefixHash: hashOf(['"a"', '"b"'].map(bytes)) });
 });
 
-test("what was sent takes the place of what is held behind the skipped messages", async () => {
+test("what was sent replaces what is held after the skipped messages", async () => {
   const delta = new Delta();
   await delta.receive(answer({ lines: ['"a"', '"b"', '"c"'] }));
   const got = await delta.receive(answer({ lines: ['"a"', '"x"'], skipped: 1 }));

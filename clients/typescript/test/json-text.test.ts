@@ -17,7 +17,7 @@ test("items of an array are the texts it was joined from", () => {
   assert.deepEqual(items("{}"), []);
 });
 
-test("a member is found by its name, the last where it stands twice", () => {
+test("a member is found by its name, the last where it occurs twice", () => {
   for (const value of values) {
     const text = `{"content":1,"a":"content","other":{"content":2},"c\\u006fntent":${value},"z":0}`;
     const span = member(text, "content");
@@ -34,7 +34,7 @@ for (const [what, text, item, want] of [
   ["the item that is named", '{"role":"user","content":[{"a":1.0},{"b":2}]}', 0, `{"role":"user","content":[{"a":1.0${cached}},{"b":2}]}`],
   ["the system prompt", '{"system":[{"type":"text","text":"s"}]}', undefined, `{"system":[{"type":"text","text":"s"${cached}}]}`],
   ["nothing that has a mark", '{"content":[{"cache_control":{"type":"x"}}]}', undefined, '{"content":[{"cache_control":{"type":"x"}}]}'],
-  ["what stands before reasoning", '{"content":[{"type":"text"},{"type":"thinking"}]}', undefined, `{"content":[{"type":"text"${cached}},{"type":"thinking"}]}`],
+  ["what comes before reasoning", '{"content":[{"type":"text"},{"type":"thinking"}]}', undefined, `{"content":[{"type":"text"${cached}},{"type":"thinking"}]}`],
   ["nothing where all is reasoning", '{"content":[{"type":"thinking"}]}', undefined, '{"content":[{"type":"thinking"}]}'],
 ] as const) {
   test(`Anthropic's mark goes on ${what}`, () => assert.equal(anthropic.mark!(text, item), want));

@@ -38,7 +38,7 @@ const talk = [system("You repair builds."), user("Why does make fail?")];
 const ways: Record<string, (session: Session) => Promise<unknown>> = {
   restarted: restart,
   deleted: (session) => client.stub.deleteSession({ sessionId: session.id }),
-  "made again": async (session) => {
+  "created again": async (session) => {
     await client.stub.deleteSession({ sessionId: session.id });
     await client.session(session.id).append(talk);
   },
@@ -53,12 +53,12 @@ for (const [how, lose] of Object.entries(ways)) {
     for (let i = 0; i < 2; i++) {
       await assert.rejects(
         session.append(user("And now?")),
-        (err) => err instanceof LogLostError && err.knownSeq === 2n && err.headSeq === (how === "made again" ? 2n : 0n),
+        (err) => err instanceof LogLostError && err.knownSeq === 2n && err.headSeq === (how === "created again" ? 2n : 0n),
       );
       await assert.rejects(session.assemble(anthropic), LogLostError);
     }
     session.forget();
-    if (how !== "made again") await session.append(talk);
+    if (how !== "created again") await session.append(talk);
     await session.append(user("And now?"));
     assert.equal((await session.assemble(anthropic)).system?.[0]?.text, "You repair builds.");
   });
@@ -123,7 +123,7 @@ test("another conversation under the id is not gone on with", { skip: noDaemon }
   const session = client.session("lost/ai-other");
   const mock = calling('{"path": "a.go"}');
   const model = wrapLanguageModel({ model: mock, middleware: contextdMiddleware({ session }) });
-  const run = () => generateText({ model, system: "s", prompt: "one", tools: reading(() => ways["made again"]!(session)), stopWhen: stepCountIs(9), maxRetries: 0 });
+  const run = () => generateText({ model, system: "s", prompt: "one", tools: reading(() => ways["created again"]!(session)), stopWhen: stepCountIs(9), maxRetries: 0 });
   await assert.rejects(run(), LogLostError);
   assert.equal((await client.session(session.id).get()).headSeq, 2n);
 });

@@ -83,7 +83,7 @@ async function behind<T>(
 
 const append = (client: contextd.Client) => client.session("s").append(contextd.user("hi"));
 
-test("waits as long as it is told, and appends the same event", async () => {
+test("waits as long as the daemon says, and appends the same event", async () => {
   const busy = new Busy();
   busy.waits = [1500, 250, 30_000];
   const { answer, waited } = await behind(busy, {}, append);

@@ -33,7 +33,7 @@ test("contexts have the types of the SDKs", () => {
 
     // @ts-expect-error Anthropic's messages are not those of a chat.
     const wrong: ChatCompletionCreateParamsNonStreaming = { model, ...a.requestParams() };
-    // @ts-expect-error A chat has no system prompt beside its messages.
+    // @ts-expect-error A chat has no system prompt outside its messages.
     const none: string = c.system;
     // @ts-expect-error There is no such option.
     await session.assemble(anthropic, { budgets: {} });

@@ -72,8 +72,8 @@ pub async fn run(client: Client) -> Result<(), Failure> {
 }
 
 impl Agent {
-    /// Appends behind what the agent knows of. Where the log has grown meanwhile, reads
-    /// what came and appends behind it. Can be repeated because events have ids.
+    /// Appends after what the agent knows of. Where the log has grown meanwhile, reads /
+    //what came and appends after it. Can be repeated because events have ids.
     async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
         let mut left = PATIENCE;
         loop {

@@ -21,8 +21,8 @@ pub struct HeldContext {
 }
 
 impl HeldContext {
-    /// What the daemon need not send again. Messages behind `prefix_messages` are gone
-    /// next time, or joined with others.
+    /// What the daemon need not send again. Messages after `prefix_messages` are gone /
+    //next time, or joined with others.
     fn have(&self) -> Option<Have> {
         let n = self.header.as_ref()?.prefix_messages;
         (n > 0).then(|| Have {
@@ -104,7 +104,7 @@ fn check(
     }
     if header.have_broken.is_none() && header.skipped_messages != had {
         return Err(format!(
-            "the prefix stands, and {} of {had} are skipped",
+            "the prefix is unchanged, and {} of {had} are skipped",
             header.skipped_messages
         ));
     }

@@ -51,7 +51,7 @@ class Agent {
     this.#sessionId = sessionId;
   }
 
-  /** Appends behind what is known of the log, and reads first what others appended meanwhile. */
+  /** Appends after what is known of the log, and reads first what others appended meanwhile. */
   async append(events: EventInit[]): Promise<void> {
     for (;;) {
       try {
@@ -82,7 +82,7 @@ class Agent {
     await this.#client.appendEvents({ sessionId: this.#sessionId, events });
   }
 
-  /** Brings the context up to date. Where it cannot fit, says what is in the way and takes more. */
+  /** Brings the context up to date. Where it cannot fit, says what cannot be dropped and takes more. */
   async assemble(): Promise<void> {
     for (;;) {
       try {

@@ -7,7 +7,7 @@ export interface Sidecar {
   stop(): Promise<void>;
 }
 
-/** The daemon of an address or of CONTEXTD_ADDRESS, or one that is started beside this process. */
+/** The daemon of an address or of CONTEXTD_ADDRESS, or one that this process starts. */
 export async function findOrStart(address = process.env["CONTEXTD_ADDRESS"]): Promise<Sidecar> {
   if (address) return { address, stop: async () => {} };
   const binary = process.env["CONTEXTD_BINARY"] || "contextd";

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-var rewrite = flag.Bool("rewrite-stored", false, "write testdata/stored anew: only for a new version of what is stored")
+var rewrite = flag.Bool("rewrite-stored", false, "rewrite testdata/stored: only for a new version of what is stored")
 
 // Fill sets every field that v points to, so that one that is not stored shows. Values
 // depend on the names of the fields alone: a field that is added changes no other. Times

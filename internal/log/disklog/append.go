@@ -140,7 +140,7 @@ func putSession(batch *pebble.Batch, r *record) error {
 	return nil
 }
 
-// putEvent writes an event and its index and returns the state behind it. It changes the
+// putEvent writes an event and its index and returns the state after it. It changes the
 // open calls of at in place.
 func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
 	first := at.head.Seq == own.base

@@ -127,7 +127,7 @@ type artifactSource struct {
 	err     error
 }
 
-// openArtifacts begins behind after. It returns nil if the link shows none.
+// openArtifacts begins after `after`. It returns nil if the link shows none.
 func (s *Store) openArtifacts(l link, q eventlog.ArtifactQuery, after *eventlog.Artifact) (*artifactSource, error) {
 	to := l.upTo
 	if q.To != 0 {

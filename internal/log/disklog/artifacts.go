@@ -155,7 +155,7 @@ func (s *Store) version(l link, kind string, seq eventlog.Seq, id string) (put u
 	return name.put, value, err
 }
 
-// artifactUnder decodes what an iterator over artifacts stands on.
+// artifactUnder decodes what an iterator over artifacts is on.
 func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error) {
 	name, ok := parseArtifactKey(it.Key())
 	if !ok {

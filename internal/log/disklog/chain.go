@@ -10,7 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ChainHead returns the chain behind an event, as its record has it.
+// ChainHead returns the chain after an event, as its record has it.
 func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) (_ []byte, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {

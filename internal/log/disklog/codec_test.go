@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// storedEvent is what putEvent stores of an event, behind a log of which only the
+// storedEvent is what putEvent stores of an event, after a log of which only the
 // turns are known.
 func storedEvent(key []byte, e eventlog.Event) []byte {
 	next := state{head: eventlog.Head{Seq: e.Seq, Turns: e.Turn}}
@@ -262,7 +262,7 @@ func fuzzDecode(f *testing.F, letter byte, key []byte, decodeBody func(value []b
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// With a good frame, so that the fuzzer gets behind the checksum.
+		// With a good frame, so that the fuzzer gets past the checksum.
 		value := append(make([]byte, frameSize), body...)
 		putFrame(key, letter, value)
 		err := decodeBody(value)

@@ -209,8 +209,7 @@ func (s *Store) write() {
 	}
 }
 
-// settle waits for the groups in turn and tells whom it concerns. It runs until
-// Close.
+// settle waits for the groups in turn and notifies their waiters. It runs until Close.
 func (s *Store) settle() {
 	defer close(s.drained)
 	for g := range s.written {

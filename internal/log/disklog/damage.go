@@ -69,7 +69,7 @@ func (d *damage) announce(err error) {
 	}
 }
 
-// pace counts a failure, and slows down whoever holds no lock and tries for ever.
+// pace counts a failure, and slows down whoever holds no lock and tries forever.
 func (d *damage) pace(halted, closing <-chan struct{}) {
 	d.failures.Add(1)
 	if d.announced.Add(-1) >= 0 {

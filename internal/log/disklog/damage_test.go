@@ -218,8 +218,8 @@ func appendWhereWhole(t *testing.T, s *Store, what string) {
 	}
 }
 
-// TestTidyingMeetsDamage has the database compact and delete beside damage: what it
-// cannot tidy it leaves, and the store goes on.
+// TestTidyingMeetsDamage has the database compact and delete next to damage: what it cannot
+// tidy stays, and the store goes on.
 func TestTidyingMeetsDamage(t *testing.T) {
 	for _, suffix := range []string{tableSuffix, blobSuffix} {
 		for _, change := range []string{"flipped", "cut", "missing"} {

@@ -31,7 +31,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	}
 	err = s.scrub(target.own().segment, target.segments())
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
-		return &eventlog.CorruptError{What: "what is beside it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
+		return &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
 	}
 	return err
 }
@@ -187,7 +187,7 @@ func (s *Store) pruneArtifacts(batch *pebble.Batch, segment segmentID, shares []
 		return s.fail("artifacts", err)
 	}
 	defer it.Close()
-	var newer artifactName // the version after the one at hand, if of the same artifact
+	var newer artifactName // the version after the current one, if of the same artifact
 	for ok := it.Last(); ok; ok = it.Prev() {
 		name, ok := parseArtifactKey(it.Key())
 		if !ok {

@@ -28,7 +28,7 @@ const (
 // LockedError says that another process has the directory open.
 type LockedError struct {
 	Dir string
-	// Owner says which, as far as it is known; empty if it is not.
+	// Owner is that process; empty if it is not known.
 	Owner string
 	Cause error
 }
@@ -41,11 +41,10 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: %v", e.Dir, owner, e.Cause)
 }
 
-// Unwrap returns what the lock's attempt ended in.
+// Unwrap returns the cause.
 func (e *LockedError) Unwrap() error { return e.Cause }
 
-// FormatError says that a directory is none that this program can open. Nothing
-// in it was changed.
+// FormatError says that this program cannot open a directory. Nothing in it was changed.
 type FormatError struct {
 	Dir    string
 	Reason string
@@ -130,7 +129,7 @@ func formatText() string {
 }
 
 // parseFormat checks the magic, then the version, then the checksum, so that a
-// later version is told from damage.
+// later version is distinguished from damage.
 func parseFormat(dir, text string) error {
 	lines := strings.SplitAfter(text, "\n")
 	if strings.TrimSuffix(lines[0], "\n") != formatMagic {

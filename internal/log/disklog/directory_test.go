@@ -132,7 +132,7 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	if text, err := readFile(fs, "log/letter.txt", smallFile); err != nil || text != "dear" {
 		t.Errorf("the file is %q, %v", text, err)
 	}
-	// What an opening that was cut short may leave is no obstacle.
+	// The remains of an interrupted opening are no obstacle.
 	if err := errors.Join(fs.Remove("log/letter.txt"), writeFile(fs, "log/FORMAT.tmp", "conte", true)); err != nil {
 		t.Fatal(err)
 	}

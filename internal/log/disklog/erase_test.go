@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
-// secrets are texts that stand nowhere else; each marks one kind of data.
+// secrets are texts that are nowhere else; each marks one kind of data.
 type secrets map[string]string
 
 func newSecrets(r *rand.Rand, kinds ...string) secrets {

@@ -7,7 +7,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// decodeEvent reads the event that stands under an event key.
+// decodeEvent reads the event that is under an event key.
 func decodeEvent(key, value []byte) (eventlog.Event, error) {
 	e, _, err := decodeRecord(key, value)
 	return e, err

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// appendEvent encodes all of an event but seq, which stands in the key, and the
+// appendEvent encodes all of an event but seq, which is in the key, and the
 // head, which is known only when the event has its place. It writes
 // storagev1.Event without building one: this is most of what an append costs
 // before the disk.

@@ -64,7 +64,7 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	return childSlot.session.Load(), c, err
 }
 
-// forkPoint is the state behind an event. The slot's mu is held.
+// forkPoint is the state after an event. The slot's mu is held.
 func (s *Store) forkPoint(parent *session, at eventlog.Seq) (state, error) {
 	if at == parent.at.head.Seq {
 		return parent.at, nil

@@ -24,7 +24,7 @@ func checksum(key []byte, letter, version byte, body []byte) uint32 {
 	return crc32.Update(sum, castagnoli, body)
 }
 
-// putFrame writes the frame of the body that stands at value[frameSize:].
+// putFrame writes the frame of the body that is at value[frameSize:].
 func putFrame(key []byte, letter byte, value []byte) {
 	value[0], value[1], value[2] = frameMagic, letter, frameVersion
 	binary.LittleEndian.PutUint32(value[3:], checksum(key, letter, frameVersion, value[frameSize:]))
@@ -70,7 +70,7 @@ func decode(key []byte, letter byte, value []byte, m proto.Message) error {
 	return nil
 }
 
-// describeKey says in words what a key stands for. It tells no content but ids.
+// describeKey says in words what a key is for. It shows no content but ids.
 func describeKey(key []byte) string {
 	if len(key) == 0 {
 		return "an empty key"

@@ -17,16 +17,16 @@ import (
 // more: changes go to memory and are reported as done. So the disk stays as it
 // was at the failure, as after a crash, while Pebble, which has no orderly way
 // to go on after a failed write, neither panics nor does harm until it is
-// closed. Whoever is told that a write succeeded must therefore ask cause
-// before believing it: it is set before the first false report.
+// closed. Whoever sees a write succeed must therefore ask cause before believing it: it is
+// set before the first false report.
 type haltFS struct {
 	vfs.FS
 	// fresh, while not 0, keeps log files from being written over older ones.
 	fresh atomic.Int32
 
-	// inventory is told what must be there later; nil where nobody asks.
+	// inventory records what must be there later; nil where nobody asks.
 	inventory *inventory
-	// damage is told what cannot be read.
+	// damage records what cannot be read.
 	damage *damage
 	// lost are files with values that are missing. They are listed, so that Pebble,
 	// which panics where it knows of no such file, finds them unreadable.

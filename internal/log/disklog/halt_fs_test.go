@@ -134,7 +134,7 @@ func TestHaltedDiskShowsWhatWasWrittenToIt(t *testing.T) {
 		t.Error("the directory reached the disk")
 	}
 	if vfs.Root(fs) != vfs.FS(disk) {
-		t.Error("the disk cannot be found behind the wrapper")
+		t.Error("the disk cannot be found in the wrapper")
 	}
 }
 

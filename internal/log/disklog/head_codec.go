@@ -49,10 +49,10 @@ func (s *state) completeAfter(record int) bool {
 	return due >= calls
 }
 
-// openCallOverhead is about what an open call takes beside its ids.
+// openCallOverhead is about what an open call takes in addition to its ids.
 const openCallOverhead = 12
 
-// appendHead encodes next, the state behind an event, as a storagev1.Head without the
+// appendHead encodes next, the state after an event, as a storagev1.Head without the
 // chain: in full if it is to be complete, else with what the event changed alone.
 func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool) []byte {
 	b = appendInt(b, 1, uint64(next.head.Turns))
@@ -90,7 +90,7 @@ func recordSize(event, head []byte) int {
 }
 
 // putRecord fills in an event's record of recordSize bytes, from what appendEvent
-// and appendHead made, and returns the chain behind it.
+// and appendHead made, and returns the chain after it.
 func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha256.Size]byte {
 	b := record[:frameSize]
 	b = append(b, event...)
@@ -104,7 +104,7 @@ func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha25
 	return chain
 }
 
-// chainOver is the chain behind an event whose encoding is covered but for the
+// chainOver is the chain after an event whose encoding is covered but for the
 // chain itself.
 func chainOver(before [sha256.Size]byte, covered []byte) (after [sha256.Size]byte) {
 	h := sha256.New()

@@ -46,9 +46,9 @@ type counted struct {
 //
 // It never claims what may not be there after a crash, whatever of it reached the
 // disk: a length is claimed once it is synced, and a log file is taken out, durably
-// and in both slots, before it is removed. Claims about logs count only beside the
-// manifest that they were made with, so a program that keeps no inventory may have
-// had the store meanwhile.
+// and in both slots, before it is removed. Claims about logs count only with the manifest
+// that they were made with, so a program that keeps no inventory may have had the store
+// meanwhile.
 type inventory struct {
 	disk vfs.FS // below the halting
 	dir  string // of the database
@@ -62,7 +62,7 @@ type inventory struct {
 	next   uint64
 }
 
-// kindOf tells a log file and a manifest, and its number, by the name.
+// kindOf recognises a log file or a manifest, and its number, by the name.
 func kindOf(name string) (isLog, isManifest bool, number uint64) {
 	if digits, found := strings.CutSuffix(name, ".log"); found {
 		n, err := strconv.ParseUint(digits, 10, 64)

@@ -73,7 +73,7 @@ func referenceKey(s segmentID, session string) []byte {
 
 const eventIDHashSize = 16
 
-// idHash stands for an event_id in keys.
+// idHash replaces an event_id in keys.
 type idHash [eventIDHashSize]byte
 
 func eventIDHash(eventID string) idHash {
@@ -97,7 +97,7 @@ func artifactKey(s segmentID, kind string, seq eventlog.Seq, id string, put uint
 	return binary.BigEndian.AppendUint64(artifactPrefix(s, kind, seq, id), put)
 }
 
-// artifactName is what an artifact's key says behind the segment.
+// artifactName is what an artifact's key says after the segment.
 type artifactName struct {
 	kind string
 	seq  eventlog.Seq
@@ -173,7 +173,7 @@ func cutText(k []byte) (s string, rest []byte, ok bool) {
 	}
 }
 
-// prefixEnd is the first key behind all keys with the prefix; nil if there is
+// prefixEnd is the first key after all keys with the prefix; nil if there is
 // none.
 func prefixEnd(prefix []byte) []byte {
 	end := slices.Clone(prefix)

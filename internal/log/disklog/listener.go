@@ -53,8 +53,8 @@ func (s *Store) listener() *pebble.EventListener {
 // only fail.
 const retryPause = 100 * time.Millisecond
 
-// backgroundError is told of what Pebble could not do. What is damaged it leaves as
-// it is, and tries again: the sessions that are not in it are served meanwhile.
+// backgroundError is notified of what Pebble could not do. What is damaged it keeps as it
+// is, and tries again: the sessions that are not in it are served meanwhile.
 func (s *Store) backgroundError(err error) {
 	if isDamage(err) || isShortage(err) {
 		s.logger.Debug("the event log's database could not be tidied", "error", reasonOf(err))

@@ -143,7 +143,7 @@ func (l *load) work(w int, r *rand.Rand) {
 	}
 }
 
-// append appends a batch whose events tell how many they are.
+// append appends a batch whose events say how many they are.
 func (l *load) append(ctx context.Context, id, name string, r *rand.Rand) error {
 	n := 1 + r.IntN(4)
 	var events []eventlog.Event

@@ -14,16 +14,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// MissingError says that a directory holds less than the store left there. It was
-// not opened, and nothing in it was changed.
+// MissingError says that a directory holds less than the store wrote there. It was not
+// opened, and nothing in it was changed.
 type MissingError struct {
 	Dir string
-	// Missing says of each fault what it is, in a clause.
+	// Missing describes each fault in a clause.
 	Missing []string
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s holds less than the event log left there, and nothing in it was changed: %s. Put back what is missing, or restore a backup",
+	return fmt.Sprintf("%s holds less than the event log wrote there, and nothing in it was changed: %s. Put back what is missing, or restore a backup",
 		e.Dir, strings.Join(e.Missing, "; "))
 }
 

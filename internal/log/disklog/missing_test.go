@@ -152,7 +152,7 @@ func expected(name, fault, manifest string) (refused bool, damage string) {
 		// Beyond what was acknowledged, a log file may hold anything.
 		return true, "any"
 	}
-	return false, "" // the inventory and the options are made anew, an older manifest is not needed
+	return false, "" // the inventory and the options are rebuilt, an older manifest is not needed
 }
 
 // namedIn is what a refusal calls a file.
@@ -198,7 +198,7 @@ func TestLostLogIsNoticed(t *testing.T) {
 	}
 }
 
-// TestLostDatabase is a whole directory that is gone beside what says that it was there.
+// TestLostDatabase is a whole directory that is gone, next to the inventory that names it.
 func TestLostDatabase(t *testing.T) {
 	for _, withInventory := range []bool{true, false} {
 		fs := left(t, false)

@@ -21,8 +21,8 @@ const pebbleFormat = pebble.FormatValueSeparation
 const stopWrites = 1000
 
 // Open opens the event log in a directory, which is made if need be. It returns
-// *LockedError if another process has it, *FormatError if it is none that this
-// program can read, and *MissingError if less is there than the last process left.
+// *LockedError if another process has it, *FormatError if this program cannot read it, and
+// *MissingError if it holds less than the last process wrote.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := makeDir(opts.FS, dir); err != nil {
@@ -107,8 +107,8 @@ func (s *Store) prepare(dir string) error {
 }
 
 // dropOptions removes a file in which Pebble notes its options if it cannot be read.
-// It is written anew at every opening, and what it is there to keep apart, another
-// order of keys, this program does not know.
+// It is written again at every opening, and what it is for, another order of keys, does not
+// exist in this program.
 func (s *Store) dropOptions() error {
 	names, err := s.opts.FS.List(s.dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Store) dropOptions() error {
 			return err
 		}
 		if err := options.CheckCompatibility(s.dir, text); err != nil {
-			s.logger.Warn("a damaged file of the event log that nothing depends on is written anew", "file", name, "error", err)
+			s.logger.Warn("a damaged file of the event log that nothing depends on is rewritten", "file", name, "error", err)
 			if err := s.opts.FS.Remove(path); err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 	case s.disk.damage.urgent.Load() > 0:
 		p.TargetGarbageRatio = 0
 	case s.disk.damage.any(blobSuffix):
-		// It would be tried, and fail, for ever.
+		// It would be tried, and fail, forever.
 		p.TargetGarbageRatio = 1
 	}
 	return p

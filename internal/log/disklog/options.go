@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options are the store's settings. The zero value is good for a daemon beside
-// one agent; it keeps the store's memory at about 64 MiB.
+// Options are the store's settings. The zero value is good for a daemon next to one agent;
+// it keeps the store's memory at about 64 MiB.
 type Options struct {
 	// Logger gets the store's diagnostics; nil discards them.
 	Logger *slog.Logger
@@ -21,7 +21,7 @@ type Options struct {
 	// SeparateBytes is the size from which values are kept apart from their keys,
 	// where compactions do not rewrite them; 0 is 512 bytes.
 	SeparateBytes int
-	// DisableValueSeparation keeps all values beside their keys.
+	// DisableValueSeparation keeps all values with their keys.
 	DisableValueSeparation bool
 	// IdleSessions is how many sessions are remembered that nobody uses just now;
 	// 0 is 1024.

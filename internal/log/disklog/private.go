@@ -134,7 +134,7 @@ func makePrivate(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// isOwnName reports whether a file beside the database's directory is the store's.
+// isOwnName reports whether a file next to the database's directory is the store's.
 func isOwnName(name string) bool {
 	switch strings.TrimSuffix(name, ".tmp") {
 	case formatFile, lockFile, ownerFile, inventoryFile:

@@ -76,8 +76,8 @@ func (s *Store) scrubbed(manifest uint64) bool {
 		m.BlobFiles.ObsoleteCount == 0 && m.BlobFiles.ZombieCount == 0
 }
 
-// rewrite makes Pebble write every table anew that has keys in lower..upper, and
-// so leave out what is deleted and the marks that say so, which name the keys.
+// rewrite makes Pebble write every table again that has keys in lower..upper, and so drop
+// what is deleted and the tombstones, which name the keys.
 func (s *Store) rewrite(lower, upper []byte) error {
 	if err := s.compact(lower, upper); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *Store) compact(lower, upper []byte) error {
 			s.logger.Debug("a deleted span was not compacted", "error", err)
 		}
 	}
-	// Pebble keeps a compaction beside damage waiting, for minutes and anew.
+	// Pebble delays a compaction next to damage for minutes, again and again.
 	failures := s.disk.damage.failures.Load()
 	given := time.NewTimer(damagedPatience) //nolint:forbidigo // bounds a wait; no data depends on it
 	defer given.Stop()
@@ -145,7 +145,7 @@ func (s *Store) compact(lower, upper []byte) error {
 // its end.
 const damagedPatience = 10 * time.Second
 
-var errBesideDamage = &eventlog.CorruptError{What: "what lies beside a deleted session", Reason: "a file is damaged and cannot be written anew"}
+var errBesideDamage = &eventlog.CorruptError{What: "what is next to a deleted session", Reason: "a file is damaged and cannot be rewritten"}
 
 func (s *Store) nudge() error {
 	if err := s.db.Set([]byte{keyNudge}, nil, pebble.NoSync); err != nil {
@@ -197,7 +197,7 @@ func (s *Store) removeFiles(kind string, before uint64) error {
 }
 
 // eachFile calls f for the files whose name is a number with the kind before or
-// behind it.
+// after it.
 func (s *Store) eachFile(kind string, f func(path string, number uint64)) error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {

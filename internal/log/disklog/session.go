@@ -102,7 +102,7 @@ func (s *session) expected(hash idHash) (eventlog.Known, bool) {
 	return known, found
 }
 
-// end tells everyone that the session is deleted.
+// end notifies everyone that the session is deleted.
 func (s *session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

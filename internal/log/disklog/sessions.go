@@ -17,7 +17,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		return nil, err
 	}
 	defer s.leave()
-	// No id is empty: this is behind After, and without one before all ids.
+	// No id is empty: this is after After, and without one before all ids.
 	lower := append(sessionKey(q.After), 0)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: []byte{keySession + 1}})
 	if err != nil {

@@ -148,7 +148,7 @@ func (s *Store) load(id string) (*session, error) {
 	return found, nil
 }
 
-// Session returns a session as it stands.
+// Session returns the current state of a session.
 func (s *Store) Session(ctx context.Context, id string) (_ eventlog.Session, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {

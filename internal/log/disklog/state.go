@@ -26,7 +26,7 @@ func (s *Store) newestState(r *record) (state, error) {
 	return at, nil
 }
 
-// stateAt is the state behind an event of the links; that of an empty log at 0.
+// stateAt is the state after an event of the links; that of an empty log at 0.
 func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 	if seq == 0 {
 		return state{}, nil
@@ -47,7 +47,7 @@ func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 	return state{}, &eventlog.CorruptError{What: "a session's log", Reason: "an event that it should hold is missing"}
 }
 
-// stateIn is the state behind the newest event of a segment that is not after
+// stateIn is the state after the newest event of a segment that is not after
 // seq. found is false if there is none.
 func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err error) {
 	lower := kindPrefix(l.segment, keyEvent)

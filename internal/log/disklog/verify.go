@@ -43,7 +43,7 @@ func (s *Store) Verify(ctx context.Context, id string) (err error) {
 	return nil
 }
 
-// verifyLink checks a link's events up to seq to and returns the state behind
+// verifyLink checks a link's events up to seq to and returns the state after
 // them; at is the state before.
 func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Seq) (state, error) {
 	if at.head.Seq < min(l.base, to) {
@@ -57,7 +57,7 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		return at, s.fail("events", err)
 	}
 	defer it.Close()
-	told := at
+	recorded := at
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := ctx.Err(); err != nil {
 			return at, err
@@ -69,7 +69,7 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		if err != nil {
 			return at, s.fail(describeKey(it.Key()), err)
 		}
-		if at, err = s.verifyEvent(l, at, &told, it.Key(), value); err != nil {
+		if at, err = s.verifyEvent(l, at, &recorded, it.Key(), value); err != nil {
 			return at, err
 		}
 	}
@@ -82,9 +82,9 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
-// verifyEvent checks an event and its head and returns the state behind it. told is what
+// verifyEvent checks an event and its head and returns the state after it. recorded is what
 // the stored heads say, which goes on past this one.
-func (s *Store) verifyEvent(l link, at state, told *state, key, value []byte) (state, error) {
+func (s *Store) verifyEvent(l link, at state, recorded *state, key, value []byte) (state, error) {
 	corrupt := func(reason string) (state, error) {
 		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
 	}
@@ -99,16 +99,16 @@ func (s *Store) verifyEvent(l link, at state, told *state, key, value []byte) (s
 	if at.head.Seq == l.base && !m.GetComplete() {
 		return corrupt("it is the segment's first and its head is not complete")
 	}
-	told.applyHead(e.Seq, m, len(value))
+	recorded.applyHead(e.Seq, m, len(value))
 	covered := value[frameSize : len(value)-len(at.chain)]
 	switch {
-	case chainOver(at.chain, covered) != told.chain || !bytes.HasSuffix(value, told.chain[:]):
+	case chainOver(at.chain, covered) != recorded.chain || !bytes.HasSuffix(value, recorded.chain[:]):
 		return corrupt("the hash chain breaks: it, or an event before it, is not what was written")
-	case told.head.Turns != head.Turns || told.head.LastGroup != head.LastGroup ||
-		told.bytes != at.bytes+eventlog.Size(e) || !slices.Equal(told.head.OpenCalls, head.OpenCalls):
+	case recorded.head.Turns != head.Turns || recorded.head.LastGroup != head.LastGroup ||
+		recorded.bytes != at.bytes+eventlog.Size(e) || !slices.Equal(recorded.head.OpenCalls, head.OpenCalls):
 		return corrupt("its head does not follow from the events")
 	}
-	at = *told
+	at = *recorded
 	at.head = head
 	return at, s.verifyIndex(l, e)
 }

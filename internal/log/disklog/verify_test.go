@@ -136,7 +136,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 			want: "hash chain", wantFork: "hash chain",
 		},
 		{
-			name: "an event is edited behind the fork", forge: func(f forger) {
+			name: "an event is edited after the fork", forge: func(f forger) {
 				f.record(s, 6, func(m *storagev1.Event) { m.Tokens = &storagev1.TokenCounts{Tokenizer: "other"} })
 			},
 			want: "hash chain",

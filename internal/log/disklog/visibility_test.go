@@ -106,7 +106,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A batch behind it, and a repetition of it, have their places at once.
+	// A batch after it, and a repetition of it, have their places at once.
 	second, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("c"), logtest.Say("b")}})
 	if err != nil {
 		t.Fatal(err)
@@ -201,8 +201,8 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	}
 }
 
-// A session that is only just being made is not made again, nor called there
-// before it is.
+// A session that is only just being created cannot be created again, nor found before it
+// is.
 func TestCreationIsExclusiveBeforeItIsDurable(t *testing.T) {
 	ctx := t.Context()
 	disk := &slowFS{FS: vfs.NewMem()}

@@ -159,7 +159,7 @@ var artifactCases = []testCase{
 			h.same(id, n, 1)
 		}
 	}},
-	{name: "a fork shares artifacts up to its seq, as they stood", run: func(h *harness) {
+	{name: "a fork shares artifacts up to its seq, as they were", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"), Say("c"))
 		h.put("s", artifact("k", 0, "zero", "s"), artifact("k", 1, "old", "s"), artifact("k", 2, "x", "s"), artifact("k", 3, "late", "s"))
 		h.fork("s", 2, "t")

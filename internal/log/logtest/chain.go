@@ -10,7 +10,7 @@ import (
 // chainCases hold for stores without a chain as well; what changes a chain they ask
 // of Chained stores alone.
 var chainCases = []testCase{
-	{name: "the chain behind an event stays what it was when that was the newest", run: func(h *harness) {
+	{name: "the chain after an event stays what it was when that was the newest", run: func(h *harness) {
 		h.same("empty log", h.chainless("none"), true)
 		var heads [][]byte
 		for _, id := range []string{"a", "b", "c", "d"} {
@@ -27,7 +27,7 @@ var chainCases = []testCase{
 			for i := range heads {
 				for j := range i {
 					if h.o.chained && cmp.Equal(heads[i], heads[j]) {
-						h.Fatalf("the chain is the same behind events %d and %d", j+1, i+1)
+						h.Fatalf("the chain is the same after events %d and %d", j+1, i+1)
 					}
 				}
 			}
@@ -63,7 +63,7 @@ var chainCases = []testCase{
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
 		h.same("without the parent", h.chain("t", 2), at2)
 	}},
-	{name: "there is a chain behind events that there are", run: func(h *harness) {
+	{name: "existing events have a chain", run: func(h *harness) {
 		h.append("s", Say("a"))
 		_, err := h.s.ChainHead(h.Context(), "s", 2)
 		h.fails(err, eventlog.NoEvent(2))

@@ -111,7 +111,7 @@ var deleteCases = []testCase{
 		_, err = h.s.Session(h.Context(), "s")
 		h.fails(err, noSession("s"))
 	}},
-	{name: "a session is told from those that had its id", run: func(h *harness) {
+	{name: "a session is distinguished from those that had its id", run: func(h *harness) {
 		lives := map[eventlog.Incarnation]string{}
 		check := func(how string) eventlog.Session {
 			s := h.session("s")

@@ -40,7 +40,7 @@ var forkCases = []testCase{
 		h.same("parent", h.ids("s", 1, 0), []string{"a", "b", "c"})
 		h.same("fork", h.ids("t", 1, 0), []string{"a", "d", "e"})
 		h.same("range over the seam", h.ids("t", 1, 2), []string{"a", "d"})
-		h.same("range behind the seam", h.ids("t", 2, 0), []string{"d", "e"})
+		h.same("range after the seam", h.ids("t", 2, 0), []string{"d", "e"})
 		h.same("heads", []eventlog.Seq{h.session("s").Head, h.session("t").Head}, []eventlog.Seq{3, 3})
 	}},
 	{name: "a fork goes on from the state at its seq", run: func(h *harness) {

@@ -45,7 +45,7 @@ func genMap() *rapid.Generator[map[string]string] {
 	return rapid.MapOfN(rapid.StringN(0, 6, -1), rapid.StringN(0, 6, -1), 0, 3)
 }
 
-// GenContent draws a block that may stand in a tool result.
+// GenContent draws a block that may be in a tool result.
 func GenContent() *rapid.Generator[eventlog.Block] {
 	return rapid.Custom(func(t *rapid.T) eventlog.Block {
 		switch rapid.IntRange(0, 4).Draw(t, "content") {

@@ -57,7 +57,7 @@ var sessionCases = []testCase{
 		_, err := h.s.Session(h.Context(), "s")
 		h.fails(err, noSession("s"))
 	}},
-	{name: "a session tells its head, turns, size and times", run: func(h *harness) {
+	{name: "a session has its head, turns, size and times", run: func(h *harness) {
 		later := epoch.Add(time.Minute)
 		_, err := h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say("one"), Call("two", "c")}, Time: epoch})
 		h.ok(err)

@@ -26,7 +26,7 @@ type options struct {
 }
 
 // Durable says that the store outlives its process: reopen closes a store and
-// opens it again on what it left behind.
+// opens it again on what it wrote.
 func Durable(reopen func(testing.TB, eventlog.Store) eventlog.Store) Option {
 	return func(o *options) { o.reopen = reopen }
 }

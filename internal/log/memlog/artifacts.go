@@ -67,7 +67,7 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 }
 
 // nextArtifact returns the artifact that follows after in the query's order; its key is nil
-// behind the last. The first call fills in the session, which must be there until the last.
+// after the last. The first call fills in the session, which must be there until the last.
 func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

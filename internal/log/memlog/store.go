@@ -27,7 +27,7 @@ type session struct {
 	chain []link
 	head  eventlog.Head
 	bytes uint64
-	// moved is closed, and replaced, when the head moves, and closed for ever
+	// moved is closed, and replaced, when the head moves, and closed forever
 	// when the session is deleted.
 	moved chan struct{}
 }
@@ -60,7 +60,7 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 	return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
 }
 
-// add makes a session behind the chain. The lock is held.
+// add makes a session after the chain. The lock is held.
 func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, size uint64) *session {
 	own := newSegment(head.Seq)
 	s.made++
@@ -81,7 +81,7 @@ func (s *session) describe() eventlog.Session {
 
 func (s *session) own() *segment { return s.chain[len(s.chain)-1].segment }
 
-// upTo returns the head behind an event that the session has, and the log's size up to it.
+// upTo returns the head after an event that the session has, and the log's size up to it.
 func (s *session) upTo(seq eventlog.Seq) (head eventlog.Head, size uint64) {
 	if seq == s.head.Seq {
 		return s.head, s.bytes
@@ -118,7 +118,7 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (event
 	}, nil, eventlog.Head{}, 0).describe(), nil
 }
 
-// Session returns a session as it stands.
+// Session returns the current state of a session.
 func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -15,7 +15,7 @@ var _ summarize.Rules = Backend{}
 // Rules implements summarize.Rules.
 func (Backend) Rules() {}
 
-// nothing stands for a span that holds no line worth its room.
+// nothing is the summary of a span that holds no line worth its room.
 const nothing = "(no lines to quote)"
 
 // Summarize picks what the request's limit has room for.

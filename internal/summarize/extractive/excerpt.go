@@ -14,30 +14,29 @@ const (
 	mostBytes   = 400
 	// scanBytes bounds how much of a block is looked at.
 	scanBytes = 256 << 10
-	// around is how much must stand on either side of a name to show where it stood,
-	// unless the block ends there.
+	// around is how much must be on either side of a name to show where it was, unless the
+	// block ends there.
 	around = 20
 )
 
 // excerpt is a candidate: a part of a block, word for word.
 type excerpt struct {
 	from source
-	// block is the text that it is part of, told apart by its address.
+	// block is the text that it is part of, distinguished by its address.
 	block      *string
 	start, end int
-	// names are those that it shows with what stands around them, edges those that it
-	// cuts off from that; both without repeats.
+	// names are those that it shows with what is around them, edges those that it cuts off
+	// from that; both without repeats.
 	names, edges []int32
-	// floor is what the excerpt is worth beside its names, and clock when it stood
-	// there.
+	// floor is what the excerpt is worth besides its names, and clock when it was there.
 	floor, clock int
 	score        int
 }
 
 func (e *excerpt) text() string { return (*e.block)[e.start:e.end] }
 
-// block cuts a text into excerpts, which leave nothing out but what no summary can
-// hold, and returns them.
+// block cuts a text into excerpts, which omit nothing but what no summary can hold, and
+// returns them.
 func (s *span) block(from source, text string) []*excerpt {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -54,7 +53,7 @@ func (s *span) block(from source, text string) []*excerpt {
 }
 
 // excerptLen is the length of the excerpt at the front of a text, which is not empty:
-// up to the end of the line that makes it long enough, be it a real one or one that is
+// up to the end of the line that makes it long enough, whether a real one or one that is
 // escaped in JSON, or else to a blank before it becomes too long.
 func excerptLen(text string) int {
 	if len(text) <= enoughBytes {
@@ -155,7 +154,7 @@ func holdsHeading(text string) bool {
 	return false
 }
 
-// boundary is the greatest place between runes that is not behind n.
+// boundary is the greatest place between runes that is not after n.
 func boundary(text string, n int) int {
 	if n >= len(text) {
 		return len(text)

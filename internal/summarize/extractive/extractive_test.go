@@ -136,7 +136,7 @@ func TestNothingToQuote(t *testing.T) {
 	}
 }
 
-// genBody draws texts that make trouble: pointers that stand alone, long lines, escapes,
+// genBody draws texts that make trouble: pointers that are alone, long lines, escapes,
 // NUL, and names.
 func genBody(more ...string) *rapid.Generator[string] {
 	part := rapid.SampledFrom(append(more, []string{
@@ -171,7 +171,7 @@ func growing(s string) uint64 {
 }
 
 // TestAlways: whatever the span, a summary is within its limit, the same each time,
-// and made of headings and of what stands in the blocks that they name, in order.
+// and made of headings and of what is in the blocks that they name, in order.
 func TestAlways(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups := genGroups(t)
@@ -217,13 +217,13 @@ func checkQuotes(t *rapid.T, groups []*reduce.Group, text string) {
 		pointer, _, _ := strings.Cut(line, " ")
 		if seq, _, err := reduce.ParsePointer(pointer); err == nil && (slices.Contains([]string{"", " failed", " said", " called with"}, strings.TrimPrefix(line, pointer))) {
 			if seq < last || blocks[pointer] == "" {
-				t.Fatalf("%q stands behind %q, or names nothing:\n%s", line, at, text)
+				t.Fatalf("%q comes after %q, or names nothing:\n%s", line, at, text)
 			}
 			body, at, last = blocks[pointer], line, seq
 			continue
 		}
 		if body == "" || !strings.Contains(body, strings.TrimRight(line, "\r")) {
-			t.Fatalf("%q does not stand in %s:\n%s", line, at, text)
+			t.Fatalf("%q is not in %s:\n%s", line, at, text)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func FuzzOlder(f *testing.F) {
 		if gauge.Text(got) > limit || !utf8.ValidString(got) || strings.ContainsRune(got, 0) {
 			t.Fatalf("%d tokens for a limit of %d: %q", gauge.Text(got), limit, got)
 		}
-		// What was picked once has room again, where its blocks stood in order.
+		// What was picked once has room again, where its blocks were in order.
 		if again := write(got, nil, limit); gauge.Text(again) > limit || again == "" {
 			t.Fatalf("%q became %q", got, again)
 		}

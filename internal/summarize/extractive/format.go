@@ -11,7 +11,7 @@ import (
 
 // A summary is a list of blocks in the order of the log: a heading, which is the
 // block's pointer and what the block is unless it is a result, and then parts of it in
-// their order, each on a line of its own. What has no heading stands at the front: it
+// their order, each on a line of its own. What has no heading is at the front: it
 // comes from a text that something else wrote.
 
 // origin says what a block was.
@@ -43,7 +43,7 @@ func (s source) compare(o source) int {
 	return cmp.Or(cmp.Compare(s.seq, o.seq), cmp.Compare(s.block, o.block), cmp.Compare(s.origin, o.origin))
 }
 
-// parseHeading is the inverse of heading, but for blanks behind it.
+// parseHeading is the inverse of heading, but for blanks after it.
 func parseHeading(line string) (source, bool) {
 	line = strings.TrimRight(line, " \t\r")
 	pointer, from, _ := strings.Cut(line, " ")

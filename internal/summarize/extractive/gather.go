@@ -23,7 +23,7 @@ type use struct {
 	shown     int // how many picked excerpts show it
 }
 
-// gather takes in an older text and what came behind it.
+// gather takes in an older text and what came after it.
 func gather(older string, groups []*reduce.Group) *span {
 	s := &span{index: map[string]int32{}}
 	s.older(older)

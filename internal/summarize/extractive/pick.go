@@ -52,7 +52,7 @@ func (s *span) pick(limit uint64, count func(string) uint64) string {
 }
 
 // candidates is a heap of excerpts, the best first; of equals the newest, then the one
-// that stands first.
+// that comes first.
 type candidates []*excerpt
 
 func (c candidates) Len() int { return len(c) }

@@ -3,8 +3,8 @@ package extractive
 import "math/bits"
 
 // What an excerpt is worth. The figures were chosen on recorded sessions by how many
-// of the names in the next calls' arguments a summary showed where they stood; none
-// of them makes much of a difference within a factor of two.
+// of the names in the next calls' arguments a summary showed where they were; none of them
+// makes much of a difference within a factor of two.
 const (
 	// unit leaves room for halving.
 	unit = 1 << 6
@@ -16,7 +16,7 @@ const (
 	// againShare divides the worth of a name that one place shows already, twice
 	// where two do; a fourth place is worth nothing.
 	againShare = 16
-	// edgeShare divides the worth of a name that is cut off from where it stood.
+	// edgeShare divides the worth of a name that is cut off from its surroundings.
 	edgeShare = 8
 	// What the assistant said is worth something for itself, more so where it ends a
 	// piece of work, and so is the end of a failure.
@@ -25,7 +25,7 @@ const (
 	failedFloor    = 64 * unit
 	// halfLife is after how many texts a worth is halved.
 	halfLife = 48
-	// overhead is what an excerpt costs beside its bytes.
+	// overhead is what an excerpt costs besides its bytes.
 	overhead = 16
 )
 

@@ -29,7 +29,7 @@ type Client struct {
 	limiter  *rate.Limiter
 }
 
-// Dialect is what a provider's API needs to be told, and how it tells failures.
+// Dialect is how a provider's API is asked, and how it reports failures.
 type Dialect struct {
 	// Authorize puts the key into the request's headers; it is not called without a
 	// key.

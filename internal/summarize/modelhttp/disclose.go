@@ -11,7 +11,7 @@ import (
 
 // What an endpoint says of a failure may repeat what it was sent, whole, in part or
 // escaped. So its words are shown only if, down to letters and digits, no stretch of
-// them also stands in what must not be shown.
+// them is also in what must not be shown.
 const (
 	maxMessageBytes = 300
 	maxCodeBytes    = 64
@@ -82,7 +82,7 @@ func (h hidden) in(s string) bool {
 }
 
 // shares reports whether a stretch of n bytes of s, or all of whole if it is
-// shorter, stands in the other.
+// shorter, is in the other.
 func shares(s, whole string, n int) bool {
 	if len(whole) == 0 {
 		return false

@@ -24,7 +24,7 @@ func (c *Client) failure(got reply, h hidden) error {
 			break
 		}
 	}
-	// Parts that are too short to tell anything may be one that is not.
+	// Parts that are too short to identify anything may be one that is not.
 	if h.in(e.Code + e.Message + e.RequestID) {
 		e.Code, e.Message, e.RequestID = "", "", ""
 	}

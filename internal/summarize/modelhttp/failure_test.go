@@ -12,15 +12,15 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// What a provider says of a failure is told, unless it describes the key: masked
-// where it is refused, or in parts that are too short each.
+// What a provider says of a failure is reported, unless it describes the key: masked where
+// it is refused, or in parts that are too short each.
 func TestWhatIsSaidOfAFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		said   Failure
 		want   string
 	}{
-		"told":        {404, Failure{Code: "not_found", Message: "no such model"}, "http://host answered 404 not_found: no such model (request r-1)"},
+		"reported":    {404, Failure{Code: "not_found", Message: "no such model"}, "http://host answered 404 not_found: no such model (request r-1)"},
 		"refused key": {401, Failure{Code: "invalid_key", Message: "wrong key: sk-a...kl"}, "http://host answered 401 invalid_key (request r-1)"},
 		"forbidden":   {403, Failure{Message: "wrong key: sk-a...kl"}, "http://host answered 403 (request r-1)"},
 		"in parts":    {400, Failure{Code: "abcd", Message: "efgh"}, "http://host answered 400"},

@@ -49,7 +49,7 @@ type Options struct {
 	// policy and its timeout do not apply: redirects are not followed, for they could
 	// carry a key to another host.
 	HTTPClient *http.Client
-	// Logger is told of retries; nil for none.
+	// Logger is notified of retries; nil for none.
 	Logger *slog.Logger
 }
 
@@ -79,7 +79,7 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	case base.Hostname() == "":
 		return invalid("base_url", "names no host")
 	case base.User != nil && o.APIKey.IsSet():
-		return invalid("base_url", "must not hold a user beside a key: both go into the same header")
+		return invalid("base_url", "must not hold a user in addition to a key: both go into the same header")
 	case strings.TrimSpace(o.Model) == "":
 		return invalid("model", "is empty")
 	case o.Timeout < 0:

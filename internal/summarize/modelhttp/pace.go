@@ -49,14 +49,14 @@ func (p *pace) NextBackOff() time.Duration {
 	return wait
 }
 
-// Reset begins anew.
+// Reset begins again.
 func (p *pace) Reset() {
 	p.exponential.Reset()
 	p.asked = 0
 }
 
 // retryAfter reads how long an answer asks to wait, in seconds or until a date,
-// which is taken by the answer's own clock where it tells it.
+// which is taken by the answer's own clock where it has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {

@@ -27,7 +27,7 @@ func TestRetryAfter(t *testing.T) {
 		{"soon", "", 0},
 		{"Fri, 01 May 2026 12:00:30 GMT", "", 30 * time.Second},
 		{"Fri, 01 May 2026 11:00:00 GMT", "", 0},
-		// The server's clock is an hour behind; so is its date.
+		// The server's clock is an hour slow; so is its date.
 		{"Fri, 01 May 2026 11:00:30 GMT", "Fri, 01 May 2026 11:00:00 GMT", 30 * time.Second},
 		{"Friday, 01-May-26 12:00:30 GMT", "", 30 * time.Second},
 	} {

@@ -88,7 +88,7 @@ func completion(r Request, text string, b Behaviour) answer {
 		panic(err)
 	}
 	body["model"] = r.Model
-	// Words stand in for tokens: no client can know them better.
+	// Words count as tokens: no client can know them better.
 	in, out := len(strings.Fields(r.System))+len(strings.Fields(r.Prompt)), len(strings.Fields(text))
 	if r.API == Anthropic {
 		body["content"] = []any{map[string]any{"type": "text", "text": text}}

@@ -118,7 +118,7 @@ func some(h http.Header, names ...string) map[string]string {
 	return out
 }
 
-// Last returns the last exchange; what Save is told is missing.
+// Last returns the last exchange; what Save recorded is missing.
 func (r *Recorder) Last() Exchange { return r.last }
 
 // Save writes the last exchange under dir, as Exchanges reads it. server is a name,

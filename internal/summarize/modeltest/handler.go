@@ -103,7 +103,7 @@ func (s *Server) answer(r Request, b Behaviour) answer {
 	return completion(r, s.settings.reply(r), OK)
 }
 
-// summary is what the model writes unless told otherwise.
+// summary is what the model writes by default.
 func summary(r Request) string { return summaryOf(r.Prompt) }
 
 func summaryOf(prompt string) string {

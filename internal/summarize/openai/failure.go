@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modelhttp"
 )
 
-// The codes and types by which servers tell failures that their status does not.
+// The codes and types by which servers report failures that their status does not.
 var (
 	tooLong = map[string]bool{
 		"context_length_exceeded":   true, // OpenAI, vLLM, LiteLLM, llama-cpp-python
@@ -51,7 +51,7 @@ func parseFailure(body []byte) modelhttp.Failure {
 	return f
 }
 
-// word is a string, or a number as it stands; everything else is empty.
+// word is a string, or a number unchanged; everything else is empty.
 type word string
 
 func (w *word) UnmarshalJSON(b []byte) error {

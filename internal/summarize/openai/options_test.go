@@ -96,7 +96,7 @@ func TestMaxTokensField(t *testing.T) {
 }
 
 // The client that a backend brings itself works on the network and leaves nothing
-// behind when it is closed.
+// later when it is closed.
 func TestOwnClient(t *testing.T) {
 	s := modeltest.New(modeltest.OK)
 	defer s.Close()

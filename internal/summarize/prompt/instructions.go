@@ -14,7 +14,7 @@ import (
 // Version is that of the instructions and of the form of the material.
 const Version = 2
 
-// MaxTokens is replaced by the limit wherever it stands in instructions.
+// MaxTokens is replaced by the limit wherever it is in instructions.
 const MaxTokens = "{{max tokens}}"
 
 var (
@@ -58,8 +58,8 @@ func (i Instructions) System(maxTokens uint64) string {
 	return strings.ReplaceAll(i.text(), MaxTokens, strconv.FormatUint(maxTokens, 10))
 }
 
-// Fingerprint tells instructions apart: those with the same system prompt, but for
-// the limit, have the same one.
+// Fingerprint identifies instructions: those with the same system prompt, but for the
+// limit, have the same one.
 func (i Instructions) Fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s", Version, i.text()))
 	return hex.EncodeToString(sum[:8])

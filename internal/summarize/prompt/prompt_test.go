@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite testdata")
 
 func groupsOf(t interface{ Fatal(...any) }, events []eventlog.Event) []*reduce.Group {
 	_, admitted, err := eventlog.Head{}.Admit(events)

@@ -40,7 +40,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lea
 	}
 }
 
-// take leases the oldest free task, or tells when to look again: when a task arrives,
+// take leases the oldest free task, or says when to look again: when a task arrives,
 // and when the next lease ends, if there is one.
 func (q *Queue) take(sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
 	q.mu.Lock()

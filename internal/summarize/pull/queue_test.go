@@ -261,7 +261,7 @@ func TestInvalidLeases(t *testing.T) {
 }
 
 // TestTextAndEndAtOnce: where the text and the end of the request meet, either the
-// worker is told that the task is gone, or the text is taken and settled.
+// worker learns that the task is gone, or the text is taken and settled.
 func TestTextAndEndAtOnce(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 // Task is a request as a worker sees it.
 type Task struct {
 	ID, SessionID string
-	// From and To are the span that the text will stand for.
+	// From and To are the span that the text will replace.
 	From, To eventlog.Seq
-	// System and Prompt are for the model as they stand.
+	// System and Prompt are for the model unchanged.
 	System, Prompt  string
 	MaxOutputTokens uint64
 	// Expires is when the task may be handed to another worker.

@@ -3,7 +3,7 @@
 //
 //   generate.mjs folder [most] < messages
 //
-// Reads what the Go program beside this folder prints. Of each format it takes at most so
+// Reads what the Go program next to this folder prints. Of each format it takes at most so
 // many messages, evenly spread. Texts are cut: no type looks at how long they are.
 
 import { createInterface } from "node:readline";

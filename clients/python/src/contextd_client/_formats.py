@@ -28,7 +28,7 @@ MESSAGES: dict[FormatName, str] = {
 """The member of the request's body that holds the messages."""
 
 SYSTEM_BESIDE: tuple[FormatName, ...] = ("anthropic", "gemini")
-"""The formats whose requests take the system prompt beside the messages."""
+"""The formats whose requests take the system prompt outside the messages."""
 
 
 def with_bytes(content: Any) -> Any:

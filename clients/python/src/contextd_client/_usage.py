@@ -11,7 +11,7 @@ from contextd_client._read import to_raw
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one call. 0: not told."""
+    """Tokens of one call. 0: not reported."""
 
     input_tokens: int = 0
     """All tokens of the prompt, cached ones included."""
@@ -23,7 +23,7 @@ class Usage:
 
 
 def usage_of(response: Any) -> Usage:
-    """The usage that a response of Anthropic's, OpenAI's or Gemini's tells."""
+    """The usage in a response of Anthropic, OpenAI or Gemini."""
     raw = to_raw(response)
     members = raw.members()
     used = raw.get("usage")
@@ -50,7 +50,7 @@ def usage_of(response: Any) -> Usage:
             stop_reason=raw.string("status"),
             model=raw.string("model"),
         )
-    # Anthropic counts what was read from and written to the cache beside the rest.
+    # Anthropic counts what was read from and written to the cache separately.
     read = _count(used, "cache_read_input_tokens")
     written = _count(used, "cache_creation_input_tokens")
     return Usage(

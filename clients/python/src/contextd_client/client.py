@@ -217,7 +217,7 @@ class Client:
     ) -> Context:
         """The context of the next model call.
 
-        projection: be told what was kept, dropped and redacted, too, in header.projection and
+        projection: return what was kept, dropped and redacted, too, in header.projection and
         pointers. It grows with the session.
 
         Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
@@ -230,7 +230,7 @@ class Client:
         return assembly.finish(self._receive(assembly.request))
 
     def resolve_pointer(self, session_id: str, pointer: str) -> ResolvePointerResponse:
-        """The raw body behind a pointer that stands in a context."""
+        """The raw body of a pointer in a context."""
         request = ResolvePointerRequest(session_id=session_id, pointer=pointer)
         return self._call(self.stub.ResolvePointer, request)
 

@@ -36,7 +36,7 @@ class Context:
     sent: int
     """How many of them came with this answer; the others were held."""
     system_first: bool
-    """The first line is the system prompt, which the request takes beside the messages."""
+    """The first line is the system prompt, which the request takes outside the messages."""
 
     @property
     def context_hash(self) -> str:
@@ -65,7 +65,7 @@ class Context:
 
     @property
     def system(self) -> Any:
-        """The system prompt as the request takes it beside the messages, or None."""
+        """The system prompt as the request takes it outside the messages, or None."""
         if not self.system_first:
             return None
         (value,) = _sdk_json.loads(self.lines[0]).values()
@@ -80,13 +80,13 @@ class Context:
         return [_formats.with_bytes(v) for v in values] if self.format == "gemini" else values
 
     def request_kwargs(self, *, cache: bool = True) -> dict[str, Any]:
-        """What to give the provider's SDK beside model, tools and so on.
+        """What to give the provider's SDK besides model, tools and so on.
 
         anthropic: system, messages. openai_chat: messages, prompt_cache_key.
         openai_responses: input, prompt_cache_key. gemini: contents, and config with the
         system instruction; merge it with a config of your own.
 
-        With cache, the provider's cache marks stand where the daemon says they pay.
+        With cache, the provider's cache marks are where the daemon says they pay.
         """
         kwargs: dict[str, Any] = {_formats.MESSAGES[self.format]: self.messages()}
         if self.system_first and self.format == "gemini":

@@ -28,7 +28,7 @@ class IrreduciblePart:
     what: str
     """What it is, in words."""
     seq: int
-    """The event it stands in; 0: in none."""
+    """The event it is in; 0: in none."""
     tokens: int
 
 
@@ -88,7 +88,7 @@ class AlreadyExistsError(ApiError):
 
     @property
     def seq(self) -> int:
-        """Where the event with that id stands; 0: in the same batch, or it is no event."""
+        """The seq of the event with that id; 0: in the same batch, or it is not an event."""
         return self._number("seq")
 
 

@@ -60,7 +60,7 @@ class ContextdMessages:
     ) -> list[BaseMessage]:
         """Append what is new of all messages so far, and assemble.
 
-        overhead_tokens: what the request holds beside the messages, such as tools.
+        overhead_tokens: what the request holds besides the messages, such as tools.
         """
         all_of_them = langchain.placed(messages)
         budget = Budget()

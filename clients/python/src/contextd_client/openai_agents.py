@@ -28,7 +28,7 @@ class ContextdSession:
     ever added; the log keeps all of it.
 
     An immutable log forgets nothing, so the two methods that remove do this: they make a
-    session beside it that shares the log up to there, and go on in that one. The names are
+    new session that shares the log up to there, and continue in it. The names are
     `<session_id>`, `<session_id>/v2`, `<session_id>/v3` and so on; the one with the highest
     number counts, for every process. As the SDK does, it takes it that one process at a
     time writes to a session.
@@ -119,7 +119,7 @@ class ContextdSession:
         await self._go_on_from(current, 0)
 
     async def delete(self) -> None:
-        """Delete the log and all that pop_item and clear_session left behind."""
+        """Delete the log and all sessions of pop_item and clear_session."""
         await self.current()
         for version in range(self._version, 0, -1):
             try:

@@ -88,7 +88,7 @@ function chain(prompt: LanguageModelV3Prompt): string[] {
   });
 }
 
-/** What of a message its event is made of, as text: whatever order its members stand in. */
+/** What of a message its event is made of, as text: whatever the order of its members. */
 function canonical(m: LanguageModelV3Message): string {
   const { providerOptions: _, ...rest } = m;
   return JSON.stringify(plain(rest));

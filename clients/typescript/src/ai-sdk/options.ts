@@ -6,8 +6,8 @@ import { providerBlock } from "../events.js";
 export const provider = "ai-sdk";
 
 /**
- * What a part has beside what the log's blocks carry, in a block of its own right behind the
- * part's. `of` and `ref` say which part, as it may have left the context by then.
+ * What a part has besides what the log's blocks carry, in a separate block right after the
+ * part's. `of` and `ref` say which part, as it may have been dropped by then.
  */
 export interface Beside {
   of: "text" | "reasoning" | "tool-call" | "file";
@@ -16,7 +16,7 @@ export interface Beside {
   filename?: string;
 }
 
-/** The block behind a part; none where there is nothing to say. */
+/** The block after a part; none where there is nothing to say. */
 export function beside(of: Beside["of"], ref: string, extra: Omit<Beside, "of" | "ref">): BlockInit[] {
   const options = withoutMarks(extra.options);
   const filename = extra.filename;

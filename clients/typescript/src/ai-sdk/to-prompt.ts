@@ -82,7 +82,7 @@ function inputOf(call: Extract<OwnBlock, { tool_call: unknown }>["tool_call"]): 
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : { raw_arguments: JSON.stringify(value) };
 }
 
-/** Gives a part back what it had beside it, if it is the part. */
+/** Gives a part back its other options, if it is the part. */
 function join(p: Part | undefined, { of, ref, options, filename }: Beside): boolean {
   if (p?.type !== of) return false;
   if ((p.type === "text" || p.type === "reasoning") && refOf(p.text) !== ref) return false;

@@ -25,7 +25,7 @@ const drainRetry = time.Second
 // storeRetry is how soon a client may try again what the store could not do.
 const storeRetry = time.Second
 
-// importRetry is how soon a transcript may be read that others left no memory for.
+// importRetry is when to try a transcript again for which there was no memory.
 const importRetry = time.Second
 
 // answer is a status in the making.
@@ -37,11 +37,11 @@ type answer struct {
 	violations []*errdetails.BadRequest_FieldViolation
 	details    []protoadapt.MessageV1
 	retryAfter time.Duration
-	// hidden is set where the cause is not told to the client.
+	// hidden is set where the cause is not sent to the client.
 	hidden bool
 }
 
-// newAnswer tells the client what err says.
+// newAnswer returns the answer for err.
 func newAnswer(code codes.Code, reason string, err error) *answer {
 	a := &answer{code: code, reason: reason}
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package apierr says what clients are told when something goes wrong. Convert
-// is the one place where errors of the domain become gRPC statuses; what is not
-// in its table becomes INTERNAL, with nothing of the cause in it.
+// Package apierr maps domain errors to gRPC statuses. Convert is the only place that does
+// so; an error that is not in its table becomes INTERNAL, without its cause.
 //
 // docs/api-errors.md is the table in prose. A test holds the two together.
 package apierr
@@ -56,7 +55,7 @@ type LimitError struct {
 	// Field is the request's field that is too large; empty if no field is at
 	// fault.
 	Field string
-	// Setting is the configuration that sets the limit, as it stands in the file.
+	// Setting is the configuration key of the limit, as in the file.
 	Setting       string
 	Limit, Actual uint64
 	Unit          string
@@ -74,7 +73,7 @@ func (e *LimitError) Error() string {
 
 // SlowError says that a client did not do its part of a call in time.
 type SlowError struct {
-	// Setting is the configuration that sets the time, as it stands in the file.
+	// Setting is the configuration key of the time, as in the file.
 	Setting string
 	After   time.Duration
 	// What did not happen.
@@ -88,7 +87,7 @@ func (e *SlowError) Error() string {
 // NotConfiguredError says that the daemon's configuration lacks what a request
 // needs.
 type NotConfiguredError struct {
-	// Setting is the configuration that would bring it, as it stands in the file.
+	// Setting is the configuration key that is missing, as in the file.
 	Setting string
 	Reason  string
 }

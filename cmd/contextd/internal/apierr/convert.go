@@ -24,8 +24,8 @@ import (
 )
 
 // Convert returns the status that a client is given for err. It reports whether
-// err holds something that the client is not told, which the daemon must log. A
-// status made by gRPC itself is kept and completed.
+// err holds something that the client does not get, which the daemon must log. A status
+// made by gRPC itself is kept and completed.
 func Convert(err error) (st *status.Status, hidden bool) {
 	if err == nil {
 		return status.New(codes.OK, ""), false
@@ -63,7 +63,7 @@ func input(err error) *answer {
 	return nil
 }
 
-// state is what stands in the way as things are.
+// state is a precondition that is not met.
 func state(err error) *answer {
 	var missing *eventlog.NotFoundError
 	if errors.As(err, &missing) {

@@ -33,7 +33,7 @@ type conversion struct {
 	code   codes.Code
 	reason string
 	hidden bool
-	// details are the kinds beside ErrorInfo, and what ErrorInfo and they say.
+	// details are the kinds besides ErrorInfo, and their content with it.
 	details []string
 }
 
@@ -149,7 +149,7 @@ func TestConvert(t *testing.T) {
 				t.Errorf("got %v, hidden %t; want %v, %t", st.Code(), hidden, test.code, test.hidden)
 			}
 			if strings.Contains(st.String(), "secret") || strings.Contains(fmt.Sprint(st.Details()), "secret") {
-				t.Errorf("the client is told the cause: %v", st)
+				t.Errorf("the client gets the cause: %v", st)
 			}
 			reason, facts := facts(st)
 			if reason != test.reason {
@@ -225,7 +225,7 @@ func TestStatusesAreSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Half of 8 KiB: the details travel as base64, beside other headers.
+		// Half of 8 KiB: the details are sent as base64, with other headers.
 		if len(b) > 4<<10 {
 			t.Errorf("%T takes %d bytes", err, len(b))
 		}

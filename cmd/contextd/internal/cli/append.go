@@ -107,7 +107,7 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 		}
 		req := &contextdv1.AppendEventsRequest{SessionId: first.GetSessionId(), Events: []*contextdv1.Event{e}, ExpectedHead: expected}
 		if stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}) != nil {
-			return nil //nolint:nilerr // the receiver is told what is wrong with the stream
+			return nil //nolint:nilerr // the receiver reports what is wrong with the stream
 		}
 		// The first append holds the session; the others follow it.
 		expected = nil

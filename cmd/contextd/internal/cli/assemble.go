@@ -56,7 +56,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 	f := cmd.Flags()
 	settings.bind(f)
 	f.Var(format, "format", "`format` of the messages: "+strings.Join(formatNames(), ", "))
-	f.Uint64Var(&asOf, "as-of", 0, "assemble the log as it stood at this `event`")
+	f.Uint64Var(&asOf, "as-of", 0, "assemble the log as of this `event`")
 	f.BoolVar(&req.Preview, "preview", false, "record nothing")
 	f.BoolVar(&explain, "explain", false, "print the decisions instead of the messages")
 	return cmd

@@ -20,13 +20,13 @@ func newCompact(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact SESSION",
 		Short: "Make a session's context smaller now",
-		Long: `Make a session's context smaller now. The log keeps everything. What is decided
-holds for every later context of the session and its forks, whatever its budget,
-model, format or policy, until --undo takes it back.
+		Long: `Make a session's context smaller now. The log keeps everything. The decision applies
+to every later context of the session and its forks, whatever its budget, model,
+format or policy, until --undo reverts it.
 
-That there was nothing to do, or that a hook of the runtime vetoed it, is said and
-is no failure. That the context is over --target-tokens all the same is one: what
-stands in the way is listed, and the exit code is 4.`,
+If there was nothing to do, or a hook of the runtime vetoed it, the output says so
+and the exit code is 0. If the context is still over --target-tokens, the parts that
+cannot be dropped are listed, and the exit code is 4.`,
 		Example: `  contextd compact my-session
   contextd compact my-session --strategy summarize --keep-last-turns 4 --target-tokens 8k
   contextd compact my-session --summary-file notes.txt
@@ -65,14 +65,14 @@ stands in the way is listed, and the exit code is 4.`,
 	})
 	f := cmd.Flags()
 	settings.bind(f)
-	f.StringVar(&req.Mode, "mode", "", "`who` asks: manual, host, auto, workflow, worker or resume_digest; manual where left out")
-	f.StringVar(&req.Strategy, "strategy", "", "`strategy`: mask, window or summarize; the cheapest that suffices where left out")
+	f.StringVar(&req.Mode, "mode", "", "`who` asks: manual, host, auto, workflow, worker or resume_digest; manual if not given")
+	f.StringVar(&req.Strategy, "strategy", "", "`strategy`: mask, window or summarize; the cheapest that suffices if not given")
 	f.Uint32Var(&req.KeepLastTurns, "keep-last-turns", 0, "newest `turns` that stay as they are; 0 for the policy's")
 	f.StringVar(&target, "target-tokens", "", "what the context may hold afterwards, in `tokens`, such as 8000 or 8k")
 	f.StringVar(&summaryFile, "summary-file", "", "`file` with a summary of your own, so that no model is asked; - for stdin")
-	f.StringVar(&req.Instructions, "instructions", "", "`text` that the summarizer is told beside the span")
-	f.StringVar(&req.InstructionsMode, "instructions-mode", "", "`mode`: extend the daemon's own prompt by the instructions, or replace it; extend where left out")
-	f.StringVar(&undo, "undo", "", "take back the newest compaction that stands, or that of an `event` and all later ones: --undo=40")
+	f.StringVar(&req.Instructions, "instructions", "", "`text` of instructions for the summarizer")
+	f.StringVar(&req.InstructionsMode, "instructions-mode", "", "`mode`: extend the daemon's own prompt by the instructions, or replace it; extend if not given")
+	f.StringVar(&undo, "undo", "", "revert the newest compaction in effect, or that of an `event` and all later ones: --undo=40")
 	f.Lookup("undo").NoOptDefVal = undoNewest
 	return cmd
 }
@@ -80,7 +80,7 @@ stands in the way is listed, and the exit code is 4.`,
 // undoNewest is what --undo says without an event.
 const undoNewest = "newest"
 
-// missedError says that a compaction did not come down to its target.
+// missedError says that a compaction did not reach its target.
 type missedError struct{ target, over uint64 }
 
 func (e *missedError) Error() string {
@@ -90,7 +90,7 @@ func (e *missedError) Error() string {
 func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo string) (err error) {
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && f.Name != "undo" && err == nil {
-			err = usageError{fmt.Errorf("--%s has no place beside --undo", f.Name)}
+			err = usageError{fmt.Errorf("--%s cannot be used with --undo", f.Name)}
 		}
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo strin
 		for i, seq := range resp.GetUndoneSeqs() {
 			seqs[i] = strconv.FormatUint(seq, 10)
 		}
-		fmt.Fprintf(w, "taken back by event %d: the compactions of events %s\n", resp.GetUndoSeq(), strings.Join(seqs, ", "))
+		fmt.Fprintf(w, "reverted by event %d: the compactions of events %s\n", resp.GetUndoSeq(), strings.Join(seqs, ", "))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func writeOutcome(w io.Writer, r *contextdv1.CompactSessionResponse) {
 		names []string
 	}{
 		{"expired", reminders.GetExpired()}, {"replaced", reminders.GetDeduped()},
-		{"left with their turns", reminders.GetCompacted()}, {"preserved", reminders.GetPreserved()},
+		{"dropped with their turns", reminders.GetCompacted()}, {"preserved", reminders.GetPreserved()},
 	} {
 		if len(fate.names) > 0 {
 			fmt.Fprintf(w, "reminders %s: %s\n", fate.what, oneLine(strings.Join(fate.names, ", "), 0))
@@ -175,7 +175,7 @@ func writeInTheWay(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	if r.GetOverTargetTokens() == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d tokens over the target of %d; what stands in the way:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
+	fmt.Fprintf(w, "%d tokens over the target of %d; these parts cannot be dropped:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
 	for _, part := range r.GetInTheWay() {
 		at := ""
 		if part.GetSeq() > 0 {

@@ -24,8 +24,8 @@ func (p Program) newConvert() *cobra.Command {
 		Use:   "convert IN OUT",
 		Short: "Rewrite the transcript of a harness for another, without a daemon",
 		Long: `Rewrite the transcript of a harness as the file that another resumes from, without a
-daemon and without keeping anything; - is stdin and stdout. What could not be read as
-it stood, and what the harness has no place for, is told on stderr.
+daemon and without storing anything; - is stdin and stdout. What could not be read
+unchanged, and what the harness cannot represent, is reported on stderr.
 
 --as-compacted is that of "contextd export". What is read is bounded as by a daemon, by
 CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
@@ -57,7 +57,7 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.req.Harness, "to", "", "`name` of the harness to write for: "+strings.Join(harness.Writers(), ", "))
-	f.StringVar(&from, "from", "", "`name` of the harness that wrote it; told from the content if not given")
+	f.StringVar(&from, "from", "", "`name` of the harness that wrote it; detected from the content if not given")
 	f.BoolVar(&c.json, "json", false, "write the report as JSON")
 	flags.bind(f)
 	cobra.CheckErr(cmd.MarkFlagRequired("to"))
@@ -95,7 +95,7 @@ func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from stri
 	return out, nil
 }
 
-// bounded ends with an error behind so many bytes.
+// bounded ends with an error after so many bytes.
 type bounded struct {
 	in          io.Reader
 	read, limit uint64

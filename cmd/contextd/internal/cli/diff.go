@@ -19,7 +19,7 @@ func newDiff(c *client) *cobra.Command {
 the same to the byte, changed (~), new (+) and gone (-), each with its events, its
 tokens and what was done to it by which reducer or policy.
 
-Both are made again from the log. The exit code is 1 where one of them is not what
+Both are rebuilt from the log. The exit code is 1 where one of them differs from what
 was sent then.`,
 		Example: `  contextd diff --session my-session --from p40-0001 --to p44-0001
   contextd diff --session my-session --from p40-0001 --json | jq 'select(.change != "same")'`,
@@ -48,8 +48,8 @@ was sent then.`,
 	f := cmd.Flags()
 	f.StringVar(&session, "session", "", "the `session`")
 	f.StringVar(&from, "from", "", "the `projection` on the left")
-	f.StringVar(&to, "to", "", "the `projection` on the right; the newest where left out")
-	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal where left out")
+	f.StringVar(&to, "to", "", "the `projection` on the right; the newest if not given")
+	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
 	f.BoolVar(&all, "all", false, "show every message that is the same as well")
 	return cmd
 }
@@ -122,7 +122,7 @@ func changesBetween(from, to rendered) []change {
 			i++
 			j++
 		case i < len(fromKeys) && (j == len(toKeys) || !inTo[fromKeys[i]] || inFrom[toKeys[j]]):
-			// Gone, or moved: then it is new where it stands now.
+			// Gone, or moved: then it is new where it is now.
 			out = append(out, change{changeGone, from.view(i, fromReasons), nil})
 			delete(inFrom, fromKeys[i])
 			i++

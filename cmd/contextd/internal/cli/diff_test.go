@@ -70,7 +70,7 @@ func TestChangesBetween(t *testing.T) {
 	}
 }
 
-// TestChangesAreComplete holds that every message of both contexts is there once and
+// TestChangesAreComplete checks that every message of both contexts is there once and
 // in its order.
 func TestChangesAreComplete(t *testing.T) {
 	words := rapid.SliceOfN(rapid.StringMatching(`(S|R?[1-9]):[ab]`), 0, 12)

@@ -82,9 +82,9 @@ func decisions(p *contextdv1.Projection) []decision {
 	for _, r := range p.GetRedactionPointers() {
 		shortened[r.GetSourceSeq()] = append(shortened[r.GetSourceSeq()], r)
 	}
-	dropped := "left; what stands in its place names its calls"
+	dropped := "what replaces it names its calls"
 	if p.GetSummaryId() != "" {
-		dropped += ", beside summary " + p.GetSummaryId()
+		dropped += ", with summary " + p.GetSummaryId()
 	}
 	var out []decision
 	add := func(d decision) {

@@ -14,13 +14,13 @@ func newExplain(c *client) *cobra.Command {
 	req := &contextdv1.ExplainCallRequest{}
 	cmd := &cobra.Command{
 		Use:   "explain --session SESSION [TEXT]",
-		Short: "Tell whether the model saw a text in a recorded call, and if not, why",
-		Long: `Tell whether the model saw a text in a recorded call, and if not, why.
+		Short: "Say whether the model saw a text in a recorded call, and if not, why",
+		Long: `Say whether the model saw a text in a recorded call, and if not, why.
 
 TEXT is looked for letter by letter, in the log and in what contextd wrote: the
 summary, the ledger, the index, quotations and reminders. A pointer such as
 ctx:12.0 asks about the block that it names. Without TEXT the call is described,
-with every decision that its context was made by.
+with every decision about its context.
 
 Calls are those of "contextd record" and RecordModelCall, counted from 1.`,
 		Example: `  contextd explain --session my-session pkg/pool.go
@@ -77,7 +77,7 @@ func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *co
 	fmt.Fprintf(w, "tokens: %d estimated, %d counted by the provider (%d from its cache, %d into it), %d written by the model\n",
 		call.GetEstimatedTokens(), call.GetInputTokens(), call.GetCacheReadTokens(), call.GetCacheWriteTokens(), call.GetOutputTokens())
 	if call.GetCollapsedThroughSeq() > 0 {
-		fmt.Fprintf(w, "left:   the groups through event %d, with summary %s\n", call.GetCollapsedThroughSeq(), orNone(call.GetSummaryId()))
+		fmt.Fprintf(w, "cut:    the groups through event %d, with summary %s\n", call.GetCollapsedThroughSeq(), orNone(call.GetSummaryId()))
 	}
 	if call.GetEvictedAsOfSeq() > 0 {
 		fmt.Fprintf(w, "old:    results evicted by age as of event %d\n", call.GetEvictedAsOfSeq())
@@ -100,7 +100,7 @@ func writeSightings(cmd *cobra.Command, text string, resp *contextdv1.ExplainCal
 	fmt.Fprintf(w, "%q %s\n", text, verdict)
 	if len(resp.GetSightings()) == 0 {
 		if !resp.GetSeen() {
-			fmt.Fprintln(w, "it stands neither in the log nor in what contextd wrote")
+			fmt.Fprintln(w, "it is neither in the log nor in what contextd wrote")
 		}
 		return nil
 	}

@@ -22,8 +22,8 @@ type exportFlags struct {
 }
 
 func (e *exportFlags) bind(f *pflag.FlagSet) {
-	f.BoolVar(&e.req.AsCompacted, "as-compacted", false, "end with a compaction that leaves what fits the budget")
-	f.StringVar(&e.req.HarnessSessionId, "session-id", "", "`id` that the file gives the session; the one it had, or one made from its events, if not given")
+	f.BoolVar(&e.req.AsCompacted, "as-compacted", false, "end with a compaction to what fits the budget")
+	f.StringVar(&e.req.HarnessSessionId, "session-id", "", "`id` of the session in the file; the one it had, or one derived from its events, if not given")
 	f.StringVar(&e.req.WorkingDirectory, "cwd", "", "working `directory` where the session does not know its own; / if not given")
 	e.settings.bind(f)
 }
@@ -46,11 +46,11 @@ func newExport(c *client) *cobra.Command {
 		Use:   "export SESSION",
 		Short: "Write a session as the transcript of a harness",
 		Long: `Write a session, with those of its subagents that were imported with it, as the file
-that a harness resumes from. What the harness has no place for is told on stderr.
+that a harness resumes from. What the harness cannot represent is reported on stderr.
 
---as-compacted adds a compaction behind everything else: the summary that contextd
-makes of what does not fit the budget, and the messages that stay. The harness resumes
-from these; the file still has everything.`,
+--as-compacted appends a compaction: the summary that contextd writes of what does not
+fit the budget, and the messages that stay. The harness resumes from these; the file
+still has everything.`,
 		Example: `  contextd export my-session --harness claude -o 1234.jsonl
   contextd export my-session --harness codex --as-compacted --max-tokens 32k > rollout.jsonl`,
 		Args: cobra.ExactArgs(1),
@@ -72,7 +72,7 @@ from these; the file still has everything.`,
 	})
 	f := cmd.Flags()
 	f.StringVar(&flags.req.Harness, "harness", "", "`name` of the harness: "+strings.Join(harness.Writers(), ", "))
-	f.StringVarP(&output, "output", "o", "-", "`file` to write, which then has all of it or is as before; - for stdout")
+	f.StringVarP(&output, "output", "o", "-", "`file` to write, whole or not at all; - for stdout")
 	flags.bind(f)
 	cobra.CheckErr(cmd.MarkFlagRequired("harness"))
 	return cmd

@@ -13,7 +13,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// followQuiet is how long a follower waits behind a change: what is written together
+// followQuiet is how long a follower waits after a change: what is written together
 // should be imported together.
 const followQuiet = 200 * time.Millisecond
 
@@ -22,7 +22,7 @@ type follower struct {
 	path string
 	// importBytes imports what the reader gives, from the beginning of the file.
 	importBytes func(ctx context.Context, in io.Reader) error
-	// changes tells that the file may have changed; one signal may stand for many.
+	// changes signals that the file may have changed; one signal may cover many changes.
 	changes <-chan struct{}
 	now     func() time.Time
 	after   func(time.Duration) <-chan time.Time
@@ -31,7 +31,7 @@ type follower struct {
 	imported int64
 }
 
-// fileState tells contents of a file apart.
+// fileState identifies the contents of a file.
 type fileState struct {
 	size int64
 	at   time.Time

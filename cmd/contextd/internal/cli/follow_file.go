@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// followPoll is how often a file is looked at where nobody tells of its changes, as on
-// some network drives.
+// followPoll is how often a file is looked at where no changes are reported, as on some
+// network drives.
 const followPoll = 2 * time.Second
 
 // watchFile signals when a file may have changed, until stop is called.
@@ -40,7 +40,7 @@ func watchFile(path string) (changes <-chan struct{}, stop func(), err error) {
 			select {
 			case <-done:
 				return
-			case _, open := <-faults: // events were lost; the next look finds what they told
+			case _, open := <-faults: // events were lost; the next look finds the changes
 				if !open {
 					faults = nil
 				}
@@ -85,9 +85,8 @@ func checkFollowed(path string) error {
 }
 
 // wholeRecords is how much of a file that may be being written can be read: up to the
-// end of the last record that is there whole. A file of lines ends behind its last
-// line, or behind a value that lacks only the line's end; another is there whole or not
-// at all.
+// end of the last complete record. A file of lines ends after its last line, or after a
+// value that lacks only the line's end; another is complete or not at all.
 func wholeRecords(file io.ReaderAt, size int64) (int64, error) {
 	newline, err := lastNewline(file, size)
 	if err != nil {
@@ -118,7 +117,7 @@ func wholeRecords(file io.ReaderAt, size int64) (int64, error) {
 	return 0, err
 }
 
-// lastNewline is the offset behind the last newline; 0 if there is none.
+// lastNewline is the offset after the last newline; 0 if there is none.
 func lastNewline(file io.ReaderAt, size int64) (int64, error) {
 	piece := make([]byte, 64<<10)
 	for end := size; end > 0; {
@@ -135,7 +134,7 @@ func lastNewline(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// firstIsLine reports whether the first value stands on one line.
+// firstIsLine reports whether the first value is on one line.
 func firstIsLine(file io.ReaderAt, size int64) (bool, error) {
 	dec := jsontext.NewDecoder(io.NewSectionReader(file, 0, size), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := dec.SkipValue(); err != nil {

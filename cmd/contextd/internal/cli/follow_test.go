@@ -53,7 +53,7 @@ func FuzzWholeRecords(f *testing.F) {
 		}
 		grown := append(bytes.Clone(text), more...)
 		if after, err := wholeRecords(bytes.NewReader(grown), int64(len(grown))); err != nil || after < before {
-			t.Errorf("%d bytes were whole, and %d with more behind them: %v", before, after, err)
+			t.Errorf("%d bytes were whole, and %d with more after them: %v", before, after, err)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func (f *followed) append(text string) {
 	}
 }
 
-// change appends behind a signal, when the step before is over, and lets the next
+// change appends after a signal, when the step before is over, and lets the next
 // begin. It returns how long the follower wanted to wait.
 func (f *followed) change(text string) time.Duration {
 	f.t.Helper()
@@ -127,11 +127,11 @@ func TestFollow(t *testing.T) {
 		t.Errorf("first imported %q", got)
 	}
 	if wait := f.change("{\"b\""); wait != time.Second {
-		t.Errorf("behind an import that took a second it waits %s", wait)
+		t.Errorf("after an import that took a second it waits %s", wait)
 	}
 	// Only part of a line came: nothing is imported, which the next import shows.
 	if wait := f.change(":2}\n{"); wait != followQuiet {
-		t.Errorf("behind no import it waits %s", wait)
+		t.Errorf("after no import it waits %s", wait)
 	}
 	if got := <-f.got; got != "{\"a\":1}\n{\"b\":2}\n" {
 		t.Errorf("then imported %q", got)

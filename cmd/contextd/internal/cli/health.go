@@ -21,10 +21,10 @@ func newHealth(c *client) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Tell whether the daemon takes work",
-		Long: `Tell whether the daemon takes work. The exit code is 0 where it does and 5 where
-it does not, or is not there. Lines below say how its parts are: a daemon takes work
-while its store is well; without a summarizer it writes summaries by rules alone.`,
+		Short: "Say whether the daemon accepts work",
+		Long: `Say whether the daemon accepts work. The exit code is 0 if it does and 5 if
+it does not, or is not there. Lines below say how its parts are: a daemon accepts
+work while its store is healthy; without a summarizer it writes summaries by rules.`,
 		Example: `  contextd health
   contextd health --wait 30s`,
 		Args: cobra.NoArgs,
@@ -54,7 +54,7 @@ while its store is well; without a summarizer it writes summaries by rules alone
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for it to be ready")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long for it to be ready")
 	return cmd
 }
 

@@ -25,14 +25,14 @@ func newImport(c *client) *cobra.Command {
 		Use:   "import PATH...",
 		Short: "Import transcripts of other harnesses as sessions",
 		Long: `Import transcripts of other harnesses as sessions: a file, - for stdin, or every
-transcript in a folder and below. The harness is told from the content; what is no
-transcript is counted and left. Files may be compressed by gzip.
+transcript in a folder and below. The harness is detected from the content; what is
+not a transcript is counted and skipped. Files may be compressed by gzip.
 
 An import may be repeated, and goes on where it was interrupted: events that the
 session holds already are not appended again. --follow keeps importing what is
 appended to a file until it is interrupted.
 
-A file becomes the session of its name without its ending. A file of a folder becomes
+A file becomes the session of its name without its extension. A file of a folder becomes
 the session of its path below the folder, without .jsonl; other bytes than letters,
 digits and ._:- are written as @ and two hexadecimal digits.`,
 		Example: `  contextd import ~/.claude/projects --session claude
@@ -57,10 +57,10 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
 		return c.importTree(cmd, api, flags, args)
 	})
 	f := cmd.Flags()
-	f.StringVar(&flags.session, "session", "", "`id` of the session of a file, and what the ids of several begin with")
-	f.StringVar(&flags.harness, "harness", "", "`name` of the format; told from the content if not given")
+	f.StringVar(&flags.session, "session", "", "`id` of the session of a file, or the prefix of the ids of several")
+	f.StringVar(&flags.harness, "harness", "", "`name` of the format; detected from the content if not given")
 	f.IntVar(&flags.jobs, "jobs", runtime.NumCPU(), "`files` that are imported at once")
-	f.BoolVarP(&flags.verbose, "verbose", "v", false, "name the files that are no transcripts, and the warnings on those that are")
+	f.BoolVarP(&flags.verbose, "verbose", "v", false, "name the files that are not transcripts, and the warnings on those that are")
 	f.BoolVar(&flags.follow, "follow", false, "import what is appended to the file until interrupted")
 	return cmd
 }
@@ -97,6 +97,6 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 // importLine says what an import did.
 func importLine(resp *contextdv1.ImportTranscriptResponse) string {
 	s := resp.GetSession()
-	return fmt.Sprintf("%s: %d events appended, %d in the session, %d turns, %d compactions, %d duplicates left out, %d ids renamed",
+	return fmt.Sprintf("%s: %d events appended, %d in the session, %d turns, %d compactions, %d duplicates skipped, %d ids renamed",
 		s.GetSessionId(), resp.GetEvents(), s.GetHeadSeq(), s.GetTurns(), resp.GetCompactions(), resp.GetDroppedDuplicates(), resp.GetRenamedIds())
 }

@@ -149,7 +149,7 @@ func escapeSegment(name string) string {
 	return b.String()
 }
 
-// longestID leaves room in an id for what an import puts behind it.
+// longestID leaves room in an id for what an import puts after it.
 const longestID = 200
 
 // shortened puts a hash of the path in the place of the end of an id that is too long.

@@ -31,7 +31,7 @@ func TestTreeID(t *testing.T) {
 	}
 }
 
-// TestTreeIDs: every path has an id that the API takes, with room behind it, and no two
+// TestTreeIDs: every path has an id that the API takes, with room after it, and no two
 // paths have the same.
 func TestTreeIDs(t *testing.T) {
 	name := rapid.OneOf(
@@ -85,7 +85,7 @@ func TestSessionOf(t *testing.T) {
 	}
 }
 
-// TestPlanImport: each file once, links to files left, what was named marked.
+// TestPlanImport: each file once, links to files skipped, what was named marked.
 func TestPlanImport(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"b.jsonl", "sub/a.jsonl", "sub/deeper/c"} {

@@ -102,7 +102,7 @@ func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
 func (t *transcriptInput) decompress(r io.Reader) error {
 	t.Reset(r)
 	if magic, err := t.Peek(len(gzipMagic)); err != nil || !bytes.Equal(magic, gzipMagic) {
-		return nil //nolint:nilerr // whoever reads the file is told
+		return nil //nolint:nilerr // the reader of the file gets it
 	}
 	plain, err := gzip.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(t.buffered()), r)))
 	if err != nil {
@@ -154,6 +154,6 @@ func sendTranscript(ctx context.Context, api api, header *contextdv1.ImportHeade
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	// Where sending failed with io.EOF, this tells why.
+	// Where sending failed with io.EOF, this says why.
 	return stream.CloseAndRecv()
 }

@@ -48,8 +48,8 @@ func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, path
 	return errors.Join(err, report.end())
 }
 
-// waves puts behind all others the files that lie where harnesses put those of subagents:
-// what began them has to be there.
+// waves puts after all others the files in the places where harnesses put those of
+// subagents: what began them has to be there.
 func waves(files []plannedFile) [2][]plannedFile {
 	var out [2][]plannedFile
 	for _, f := range files {
@@ -165,7 +165,7 @@ func endsImport(err error) bool {
 	}
 }
 
-// importReport tells what became of each file, and of all.
+// importReport is the result of each file, and of all.
 type importReport struct {
 	client   *client
 	cmd      *cobra.Command

@@ -32,7 +32,7 @@ func writeJSON(w io.Writer, m proto.Message) error {
 	return err
 }
 
-// table writes aligned columns; cells are made fit to stand on a line.
+// table writes aligned columns; cells are made to fit on a line.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(cmd *cobra.Command, header ...any) table {

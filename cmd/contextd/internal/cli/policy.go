@@ -37,7 +37,7 @@ at, or the fields of a single policy. Every policy with an error is named.
 
 With --session, show what a policy of the file would do to that session, as
 "contextd assemble --preview --explain" does for the policies of the daemon; nothing
-is recorded. The policy lies over the daemon's "default", as it will once the
+is recorded. The policy overrides the daemon's "default", as it will once the
 daemon has read it.`,
 		Example: `  contextd policy check contextd.yaml
   contextd policy check contextd.yaml --session my-session --name careful --max-tokens 32k

@@ -12,7 +12,7 @@ func newProjections(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "projections",
 		Aliases: []string{"projection"},
-		Short:   "List recorded contexts and make them again",
+		Short:   "List recorded contexts and rebuild them",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -62,15 +62,15 @@ func (c *client) newListProjections() *cobra.Command {
 			return t.flush()
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list at most so many; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "list at most this many; 0 for all")
 	return cmd
 }
 
 func (c *client) newReplay() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay SESSION PROJECTION",
-		Short: "Make a recorded projection again from the log and compare",
-		Long: `Make a recorded projection again from the log and compare. The exit code is 0
+		Short: "Rebuild a recorded projection from the log and compare",
+		Long: `Rebuild a recorded projection from the log and compare. The exit code is 0
 where the hash is the same and 1 where it is not.`,
 		Example: "  contextd projections replay my-session p42-0001",
 		Args:    cobra.ExactArgs(2),

@@ -14,7 +14,7 @@ func newRecord(c *client) *cobra.Command {
 		Use:   "record SESSION",
 		Short: "Record what the provider counted for a model call",
 		Long: `Record what the provider counted for a model call. Estimates are corrected by it,
-and "contextd explain" tells what the model saw in it.`,
+and "contextd explain" says what the model saw in it.`,
 		Example: `  contextd record my-session --projection p42-0001 --input-tokens 23118 --cache-read-tokens 21900
   contextd record my-session --projection p42-0001 --rejected`,
 		Args: cobra.ExactArgs(1),
@@ -32,13 +32,13 @@ and "contextd explain" tells what the model saw in it.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&req.ProjectionId, "projection", "", "`id` of the projection that was sent; none corrects nothing")
-	f.StringVar(&req.Model, "model", "", "`name` of the model; that of the projection's budget where left out")
-	f.Uint64Var(&req.InputTokens, "input-tokens", 0, "all `tokens` of the prompt, cached ones included")
+	f.StringVar(&req.ProjectionId, "projection", "", "`id` of the projection that was sent; without it nothing is corrected")
+	f.StringVar(&req.Model, "model", "", "`name` of the model; that of the projection's budget if not given")
+	f.Uint64Var(&req.InputTokens, "input-tokens", 0, "all `tokens` of the prompt, including cached ones")
 	f.Uint64Var(&req.CacheReadTokens, "cache-read-tokens", 0, "of these, `tokens` read from the provider's cache")
 	f.Uint64Var(&req.CacheWriteTokens, "cache-write-tokens", 0, "of these, `tokens` written to the provider's cache")
 	f.Uint64Var(&req.OutputTokens, "output-tokens", 0, "`tokens` that the model wrote")
-	f.StringVar(&req.StopReason, "stop-reason", "", "why the model stopped, in the provider's `word`")
+	f.StringVar(&req.StopReason, "stop-reason", "", "why the model stopped, in the provider's `term`")
 	f.BoolVar(&req.RejectedOverBudget, "rejected", false, "the provider refused the prompt as too long")
 	return cmd
 }

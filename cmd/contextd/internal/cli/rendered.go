@@ -17,7 +17,7 @@ type rendered struct {
 	messages []*contextdv1.RenderedMessage
 }
 
-// render has the messages of a projection made again; no name is the newest.
+// render rebuilds the messages of a projection; no name is the newest.
 func render(ctx context.Context, api api, session, projection string) (rendered, error) {
 	stream, err := api.RenderProjection(ctx, &contextdv1.RenderProjectionRequest{SessionId: session, ProjectionId: projection})
 	if err != nil {
@@ -102,7 +102,7 @@ func (r rendered) view(i int, reasons map[uint64]string) *messageView {
 	return v
 }
 
-// mark tells at a glance what was changed (~) and what contextd wrote itself (+).
+// mark shows what was changed (~) and what contextd wrote itself (+).
 func (v *messageView) mark() string {
 	switch {
 	case v.Origin == "summary":

@@ -27,7 +27,7 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	var usage usageError
 	if errors.As(err, &usage) {
-		return err.Error(), fmt.Sprintf("%q tells more", cmd.CommandPath()+" --help")
+		return err.Error(), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
 	}
 	st, ok := statusOf(err)
 	if !ok {

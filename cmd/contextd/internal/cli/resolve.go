@@ -12,7 +12,7 @@ import (
 func newResolve(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resolve SESSION POINTER",
-		Short: "Print the raw body behind a pointer of a context",
+		Short: "Print the raw body of a pointer in a context",
 		Example: `  contextd resolve my-session ctx:12.0
   contextd resolve my-session ctx:12.0 --json`,
 		Args: cobra.ExactArgs(2),

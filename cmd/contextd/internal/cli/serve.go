@@ -24,7 +24,7 @@ func (p Program) newServe() *cobra.Command {
 
 Every flag can also be set by an environment variable, --data-dir by
 CONTEXTD_DATA_DIR and so on, and in the YAML file of --config, as data_dir.
-Flags go before the environment, and that before the file.
+Flags have priority over the environment, and that over the file.
 
 On SIGHUP the policies are read again, and which of them is the default; calls that
 have begun keep theirs. What is wrong with them is logged, and nothing changes.`,

@@ -86,8 +86,8 @@ func (c *client) newCreate() *cobra.Command {
 	var settings requestSettings
 	cmd := &cobra.Command{
 		Use:   "create SESSION",
-		Short: "Create an empty session with settings of its own",
-		Long: `Create an empty session with settings of its own.
+		Short: "Create an empty session with its own settings",
+		Long: `Create an empty session with its own settings.
 
 Appending to a session that does not exist creates it too, with the daemon's
 settings.`,
@@ -115,7 +115,7 @@ func (c *client) newFork() *cobra.Command {
 	req := &contextdv1.ForkSessionRequest{}
 	cmd := &cobra.Command{
 		Use:     "fork SESSION NEW-SESSION",
-		Short:   "Make a session that shares another's events up to a point",
+		Short:   "Create a session that shares another's events up to a point",
 		Example: "  contextd sessions fork my-session what-if --at 12",
 		Args:    cobra.ExactArgs(2),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
@@ -134,7 +134,7 @@ func (c *client) newFork() *cobra.Command {
 func (c *client) newDelete() *cobra.Command {
 	return &cobra.Command{
 		Use:     "delete SESSION...",
-		Short:   "Delete sessions and everything derived from them; forks stay whole",
+		Short:   "Delete sessions and everything derived from them; forks are not affected",
 		Example: "  contextd sessions delete my-session",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {

@@ -16,10 +16,10 @@ func newShow(c *client) *cobra.Command {
 	raw, projected, width := false, false, 0
 	cmd := &cobra.Command{
 		Use:   "show --session SESSION",
-		Short: "Show the log beside what a recorded projection shows of it",
-		Long: `Show the log beside what a recorded projection shows of it, the newest where none
-is named: an event on the left and on the right its message, or what became of it
-and why. --raw shows the log alone, --projected the messages alone.`,
+		Short: "Compare the log with a recorded projection",
+		Long: `Compare the log with a recorded projection, the newest if none is named: events on
+the left, and on the right their messages, or what was done to them and why. --raw
+shows only the log, --projected only the messages.`,
 		Example: `  contextd show --session my-session
   contextd show --session my-session --projection p40-0001 --projected
   contextd show --session my-session --json | jq -r 'select(.decision) | [.event.seq, .decision] | @tsv'`,
@@ -59,10 +59,10 @@ and why. --raw shows the log alone, --projected the messages alone.`,
 	})
 	f := cmd.Flags()
 	f.StringVar(&session, "session", "", "the `session`")
-	f.StringVar(&projection, "projection", "", "the recorded `projection`; the newest where left out")
+	f.StringVar(&projection, "projection", "", "the recorded `projection`; the newest if not given")
 	f.BoolVar(&raw, "raw", false, "show the log")
 	f.BoolVar(&projected, "projected", false, "show the messages")
-	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal where left out")
+	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func readAll(cmd *cobra.Command, api api, session string) ([]*contextdv1.Event, 
 	}
 }
 
-// eventView is an event as it stands beside its message.
+// eventView is an event next to its message.
 type eventView struct {
 	Seq  uint64 `json:"seq"`
 	Turn uint32 `json:"turn"`
@@ -101,13 +101,12 @@ func viewEvent(e *contextdv1.Event) *eventView {
 type shownRow struct {
 	Event   *eventView   `json:"event,omitempty"`
 	Message *messageView `json:"message,omitempty"`
-	// Decision is what became of an event that has no message beside it.
+	// Decision is what was done to an event that has no message next to it.
 	Decision string `json:"decision,omitempty"`
 }
 
-// alongside lays messages beside the events that they were made of. A message that
-// contextd wrote has a row of its own where it stands in the context; so have
-// reminders, behind everything.
+// alongside puts messages next to their events. A message that contextd wrote has its own
+// row at its place in the context; so have reminders, after everything.
 func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 	fate := fates(shown)
 	var rows []shownRow
@@ -140,10 +139,10 @@ func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 	return rows
 }
 
-// decidedDropped is how the decision on an event that left begins.
+// decidedDropped begins the decision on a dropped event.
 const decidedDropped = "dropped"
 
-// fates says what became of events that have no message beside them.
+// fates says what was done to events that have no message next to them.
 func fates(shown rendered) func(seq uint64) string {
 	if shown.replay == nil {
 		return func(uint64) string { return "" }
@@ -158,7 +157,7 @@ func fates(shown rendered) func(seq uint64) string {
 	}
 	why := decidedDropped + "; its calls are named"
 	if p.GetSummaryId() != "" {
-		why = decidedDropped + "; summary " + p.GetSummaryId() + " stands for it"
+		why = decidedDropped + "; summary " + p.GetSummaryId() + " replaces it"
 	}
 	return func(seq uint64) string {
 		m := at[seq]

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFit holds that a cell is as wide as its column, whatever stands in it, and says
-// where it leaves something out.
+// TestFit checks that a cell is as wide as its column, whatever is in it, and says
+// where it omits something.
 func TestFit(t *testing.T) {
 	for _, test := range []struct {
 		text  string
@@ -40,7 +40,7 @@ func TestFit(t *testing.T) {
 	})
 }
 
-// TestProgress holds that a person sees how far it is, and nobody else anything.
+// TestProgress checks that a person sees how far it is, and nobody else anything.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	for _, p := range []*progress{newProgress(&out), {}} {

@@ -12,9 +12,9 @@ import (
 func newSummaries(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "summaries SESSION",
-		Short: "List the summaries of a session, and how the summarizers are doing",
-		Long: `List the summaries of a session, newest first, and how the summarizers of the
-daemon's configuration are doing. One whose breaker is open is not asked.`,
+		Short: "List the summaries of a session, and the state of the summarizers",
+		Long: `List the summaries of a session, newest first, and the state of the summarizers in the
+daemon's configuration. One whose breaker is open is not asked.`,
 		Example: `  contextd summaries my-session
   contextd summaries my-session --json | jq -r '.summaries[0].text'`,
 		Args: cobra.ExactArgs(1),

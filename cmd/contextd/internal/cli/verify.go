@@ -20,18 +20,18 @@ func newVerify(c *client) *cobra.Command {
 	witnessFile := ""
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check the logs and make every recorded projection again",
-		Long: `Check the logs of all sessions, or of some, and make every recorded projection of
-them again. The exit code is 0 where everything is what it was, and 1 otherwise.
+		Short: "Check the logs and rebuild every recorded projection",
+		Long: `Check the logs of all sessions, or of some, and rebuild every recorded projection of
+them. The exit code is 0 where nothing has changed, and 1 otherwise.
 
 With --embedded the directory is opened without a daemon: the hash chain of every
-log is computed again, and everything that is stored beside an event is compared
+log is computed again, and everything that is stored with an event is compared
 with what follows from the log. A daemon that runs has the directory to itself: it
 is asked to read every event, which it checks for damage, not for forgery.
 
 Each log's chain head says what the log held. Keep the output of --json where who
 can write the directory cannot, and give it back with --witness: then a log that was
-cut, forged or removed since is seen as well.`,
+cut, forged or removed since is detected as well.`,
 		Example: `  contextd verify --embedded /var/lib/contextd
   contextd verify --session my-session
   contextd verify --json > heads.jsonl
@@ -81,7 +81,7 @@ type auditSource interface {
 	sessions(ctx context.Context, names []string) ([]string, error)
 	// log reads a session's log from end to end, as far as it goes.
 	log(ctx context.Context, id string) (auditedLog, error)
-	// chain is the chain behind an event; empty where there is none.
+	// chain is the chain after an event; empty where there is none.
 	chain(ctx context.Context, id string, seq uint64) (string, error)
 	// projections returns the ids of the recorded projections, oldest first.
 	projections(ctx context.Context, id string) ([]string, error)
@@ -163,7 +163,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 	for _, w := range known {
 		now, err := a.source.chain(ctx, id, w.Events)
 		if err == nil && now != w.ChainHead {
-			err = fmt.Errorf("the chain behind event %d is %s; the witness has %s", w.Events, dash(now), w.ChainHead)
+			err = fmt.Errorf("the chain after event %d is %s; the witness has %s", w.Events, dash(now), w.ChainHead)
 		}
 		if err := out.fault(faultOfWitness, "", err); err != nil {
 			return out, err

@@ -87,7 +87,7 @@ func (c *client) writeMissing(cmd *cobra.Command, missing *disklog.MissingError)
 			}
 		}
 	}
-	return fmt.Errorf("%s holds less than the event log left there; nothing in it was changed or checked", missing.Dir)
+	return fmt.Errorf("%s holds less than the event log wrote there; nothing in it was changed or checked", missing.Dir)
 }
 
 func writeAuditText(cmd *cobra.Command, found []sessionAudit) error {

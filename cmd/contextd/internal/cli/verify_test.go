@@ -64,7 +64,7 @@ func runVerify(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 // TestVerifyFindsForgery replaces a store by a sound one that says something else:
-// only a witness can tell.
+// only a witness detects.
 func TestVerifyFindsForgery(t *testing.T) {
 	dir := t.TempDir()
 	honest, forged := filepath.Join(dir, "honest"), filepath.Join(dir, "forged")
@@ -84,7 +84,7 @@ func TestVerifyFindsForgery(t *testing.T) {
 	if code, out, _ := runVerify(t, "--embedded", forged); code != ExitOK {
 		t.Errorf("without a witness: exit %d, %s", code, out)
 	}
-	if code, out, _ := runVerify(t, "--embedded", forged, "--witness", witness); code != ExitFailure || !strings.Contains(out, "s: witness: the chain behind event 2 is") {
+	if code, out, _ := runVerify(t, "--embedded", forged, "--witness", witness); code != ExitFailure || !strings.Contains(out, "s: witness: the chain after event 2 is") {
 		t.Errorf("with a witness: exit %d, %s", code, out)
 	}
 }

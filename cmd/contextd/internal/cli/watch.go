@@ -16,9 +16,9 @@ func newWatch(c *client) *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Show compactions, summaries and what else happens to sessions, as it happens",
+		Short: "Show compactions, summaries and other events of sessions, as they happen",
 		Long: `Show compactions, summaries, reminders and breakers, one event per line, from when
-"watching" stands on stderr until it is interrupted.`,
+it prints "watching" to stderr until it is interrupted.`,
 		Example: `  contextd watch
   contextd watch --session my-session --json | jq -r .type`,
 		Args: cobra.NoArgs,
@@ -47,7 +47,7 @@ func newWatch(c *client) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().StringSliceVar(&req.SessionIds, "session", nil, "only events of this `session`; may be repeated")
-	cmd.Flags().IntVar(&limit, "limit", 0, "end after so many events; 0 for never")
+	cmd.Flags().IntVar(&limit, "limit", 0, "end after this many events; 0 for never")
 	return cmd
 }
 

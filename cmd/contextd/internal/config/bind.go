@@ -18,7 +18,7 @@ func (c *Config) Bind(f *pflag.FlagSet) {
 // bind declares every setting. The text in backquotes is what the help calls the
 // value.
 func (c *Config) bind(f *pflag.FlagSet) {
-	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none, as where only unix_socket is set")
+	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none, the default if unix_socket is set")
 	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
 	f.Var(modeValue{&c.UnixSocketMode}, "unix-socket-mode", "who may connect to the unix socket, as an octal file `mode`")
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of the Prometheus endpoint /metrics; empty for none")
@@ -31,12 +31,12 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")
 
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long a stop may take; calls that do not end are cut off before")
-	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "clients that may be connected to each listener; one more takes the place of the longest idle")
+	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "clients that may be connected to each listener; one more replaces the longest idle")
 	f.DurationVar(&c.ConnectionIdleTimeout, "connection-idle-timeout", c.ConnectionIdleTimeout, "how long a client may stay connected without a call")
 	f.Uint64Var(&c.MaxCalls, "max-calls", c.MaxCalls, "calls that may run at once, over all connections")
 	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "calls that one connection may have open at once")
 	f.DurationVar(&c.ReceiveTimeout, "receive-timeout", c.ReceiveTimeout, "how long a request, or the next part of an upload, may take to arrive")
-	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may take none of an answer")
+	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may read no part of an answer")
 	f.Var(sizeValue(&c.RequestMemory), "request-memory", "memory for requests above 64 KiB until their calls end; more wait")
 	f.Var(sizeValue(&c.AnswerMemory), "answer-memory", "memory for answers above 64 KiB until they are taken; more wait")
 	f.Var(sizeValue(&c.WorkMemory), "work-memory", "memory for what calls read from logs and make of it; more wait")
@@ -60,7 +60,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
 	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")
 	f.Var(summarizersValue{&c.Summarizers}, "summarizers", "named summarizers, as a YAML map from name to settings; see docs/summarizers.md")
-	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take whose subscriber does not say")
-	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "what a hook that takes longer is taken to say: allow or block")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
+	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "answer for a hook that takes longer: allow or block")
 	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin")
 }

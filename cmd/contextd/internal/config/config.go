@@ -77,7 +77,7 @@ type Config struct {
 	DefaultBudget *contextdv1.Budget
 	// Policies are the named policies.
 	Policies map[string]*contextdv1.Policy
-	// Summarizers are the named summarizers beside the built-in one.
+	// Summarizers are the named summarizers in addition to the built-in one.
 	Summarizers map[string]Summarizer
 	// DefaultSummarizer names the one that policies use which name none.
 	DefaultSummarizer string
@@ -89,7 +89,7 @@ type Config struct {
 	Models []budget.Override
 }
 
-// Default returns the configuration of a daemon that is told nothing.
+// Default returns the configuration without any settings.
 func Default() Config {
 	return Config{
 		Listen:          "127.0.0.1:7171",

@@ -232,7 +232,7 @@ func TestRefused(t *testing.T) {
 		args []string
 		env  map[string]string
 		yaml string
-		// want are parts of the error: what is wrong, and where it stands.
+		// want are parts of the error: what is wrong, and where.
 		want []string
 	}{
 		"no listener":               {args: []string{"--listen="}, want: []string{"listen", "unix_socket"}},
@@ -306,8 +306,8 @@ func FuzzSize(f *testing.F) {
 	})
 }
 
-// TestSocketAlone opens no port beside a socket unless one is asked for, in whatever
-// way.
+// TestSocketAlone opens no port in addition to a socket unless one is asked for, in
+// whatever way.
 func TestSocketAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string

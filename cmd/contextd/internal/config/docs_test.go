@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the table of settings in docs/operating.md")
 
-// TestDocumentedSettings holds the operator's table to the settings there are.
+// TestDocumentedSettings compares the operator's table with the settings.
 func TestDocumentedSettings(t *testing.T) {
 	const path = "../../../../docs/operating.md"
 	page, err := os.ReadFile(path)
@@ -25,7 +25,7 @@ func TestDocumentedSettings(t *testing.T) {
 	before, rest, ok := strings.Cut(string(page), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatal("the page has no place for the table")
+		t.Fatal("the page has no marks for the table")
 	}
 	want := before + begin + table() + end + after
 	if *rewrite {

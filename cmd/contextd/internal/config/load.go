@@ -67,7 +67,7 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 		return err
 	}
 	if c.UnixSocket != "" && !listenSet {
-		// Who asks for a socket does not expect a port beside it, which others may reach.
+		// Whoever asks for a socket does not expect a port, which others may reach.
 		c.Listen = ""
 	}
 	return c.Validate()

@@ -17,8 +17,8 @@ import (
 
 // PolicyFile is a file of policies and what is wrong with it.
 type PolicyFile struct {
-	// Policies are those of the file, by name; a policy that stands alone has the name
-	// of the built-in one. Those that have errors are not among them.
+	// Policies are those of the file, by name; a single policy has the name of the built-in
+	// one. Those that have errors are not among them.
 	Policies map[string]*contextdv1.Policy
 	Default  string
 	// Errors are those of each policy, by name.
@@ -58,7 +58,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	return out, nil
 }
 
-// readPolicyKeys takes over the settings beside the policies, and returns these.
+// readPolicyKeys applies the other settings and returns the policies.
 func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[string]yaml.Node, error) {
 	flags := pflag.NewFlagSet("policies", pflag.ContinueOnError)
 	c.bind(flags)
@@ -84,7 +84,7 @@ func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[str
 	return nodes, nil
 }
 
-// checkSingle holds a policy that stands alone to the rules.
+// checkSingle validates a single policy.
 func (c *Config) checkSingle(node yaml.Node) PolicyFile {
 	p, err := parsePolicyNode(node)
 	if err == nil {
@@ -96,7 +96,7 @@ func (c *Config) checkSingle(node yaml.Node) PolicyFile {
 	return policyFile(wire.DefaultPolicyName, map[string]*contextdv1.Policy{wire.DefaultPolicyName: p}, map[string]error{wire.DefaultPolicyName: err})
 }
 
-// checkEach holds each policy to the rules by itself, so that every error is found.
+// checkEach validates each policy by itself, so that every error is found.
 func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	policies, errs := map[string]*contextdv1.Policy{}, map[string]error{}
 	for name, node := range nodes {

@@ -62,8 +62,8 @@ func (c *Config) summarizerNames() wire.Summarizers {
 	return wire.Summarizers{Names: slices.Sorted(maps.Keys(c.AllSummarizers())), Default: c.DefaultSummarizer}
 }
 
-// validateSummarizers names the first key that makes no sense. What a backend refuses,
-// building it tells.
+// validateSummarizers names the first invalid key. What a backend refuses, building it
+// reports.
 func (c *Config) validateSummarizers() error {
 	all := c.AllSummarizers()
 	for _, name := range slices.Sorted(maps.Keys(all)) {

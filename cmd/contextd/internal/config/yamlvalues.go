@@ -18,7 +18,7 @@ import (
 )
 
 // parseMessage fills m from a decoded YAML value, by the names that the API's
-// fields have, and holds it to the API's rules.
+// fields have, and checks it against the API's rules.
 func parseMessage(value any, m proto.Message) error {
 	asJSON, err := json.Marshal(value)
 	if err != nil {
@@ -167,7 +167,7 @@ func (v modelsValue) String() string {
 func (modelsValue) Type() string { return "yaml" }
 
 // ParseMessage fills m from YAML or JSON text, by the names that the API's
-// fields have, and holds it to the API's rules.
+// fields have, and checks it against the API's rules.
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {

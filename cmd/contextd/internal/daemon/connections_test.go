@@ -69,13 +69,13 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 	}
 	body := scrape(t, "http://"+metrics+"/metrics")
 	if strings.Contains(body, "contextd_connections_evicted_total{") == strings.Contains(body, `contextd_connections_evicted_total{otel_scope_name="contextd"} 0`) {
-		t.Errorf("the metrics do not tell of evicted clients:\n%s", grep(body, "contextd_connections"))
+		t.Errorf("the metrics do not report evicted clients:\n%s", grep(body, "contextd_connections"))
 	}
 	r.end(t)
 }
 
 // TestBusyClientsStay has as many clients with calls that last as there may be: none of
-// them is disconnected, one more is told why it is refused, and can check the health.
+// them is disconnected, one more gets the reason for its refusal, and can check the health.
 func TestBusyClientsStay(t *testing.T) {
 	const limit = 3
 	r := start(t, settings(t, func(c *config.Config) { c.Store, c.MaxConnections = config.StoreMemory, limit }))
@@ -106,7 +106,7 @@ func TestBusyClientsStay(t *testing.T) {
 	cancel()
 	for _, watch := range watches {
 		if _, err := watch.Recv(); status.Code(err) != codes.Canceled {
-			t.Errorf("a watcher was told %v", err)
+			t.Errorf("a watcher got %v", err)
 		}
 	}
 	r.end(t)

@@ -30,16 +30,15 @@ import (
 type Options struct {
 	Config config.Config
 	Logger *slog.Logger
-	// Listeners are served beside those of the configuration, and closed with
-	// them.
+	// Listeners are served in addition to those of the configuration, and closed with them.
 	Listeners []net.Listener
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
 	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
 	LookupEnv func(string) (string, bool)
 	Version   string
-	// Reload reads the configuration again, each time that Reloads tells. Both are nil
-	// where nothing is reloaded.
+	// Reload reads the configuration again, on each signal of Reloads. Both are nil where
+	// nothing is reloaded.
 	Reload  func() (config.Config, error)
 	Reloads <-chan os.Signal
 	// Lazy opens the tokenizer when the first call needs it, instead of before the
@@ -123,7 +122,7 @@ const busyWait = 10 * time.Second
 // smallRequestMemory is for requests of up to 64 KiB: for as many as there may be calls.
 const smallRequestMemory = 16 << 20
 
-// policyShare is the part of the memory for work that large policies may take beside it.
+// policyShare is the part of the memory for work that large policies may take in addition.
 const policyShare = 3
 
 func (d *Daemon) buildBudgets(c config.Config) {
@@ -139,7 +138,7 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
-// observe has the metrics tell of connections and memory.
+// observe has the metrics report connections and memory.
 func (d *Daemon) observe(listeners []*transport.Listener) error {
 	budgets := map[string]*memory.Budget{
 		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
@@ -248,7 +247,7 @@ func (d *Daemon) Addresses() []string {
 	return out
 }
 
-// flushTime bounds the export of what telemetry has left when the daemon stops.
+// flushTime bounds the last export of telemetry when the daemon stops.
 const flushTime = 5 * time.Second
 
 // release closes what Build opened, for when nothing is served any more.

@@ -168,10 +168,10 @@ func TestStopEndsFollowers(t *testing.T) {
 		}
 	}
 	if status.Code(err) != codes.Unavailable {
-		t.Errorf("the follower was told %v", err)
+		t.Errorf("the follower got %v", err)
 	}
 	if _, err := appender.Recv(); status.Code(err) != codes.Unavailable {
-		t.Errorf("the appender was told %v", err)
+		t.Errorf("the appender got %v", err)
 	}
 	if err := <-r.ended; err != nil {
 		t.Error(err)
@@ -277,7 +277,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// leaveStale leaves a socket behind as a killed daemon does.
+// leaveStale leaves a socket like a killed daemon.
 func leaveStale(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

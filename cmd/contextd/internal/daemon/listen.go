@@ -63,8 +63,8 @@ func warnOpen(a net.Addr, setting string, logger *slog.Logger) {
 	}
 }
 
-// listenUnix opens a socket, in place of one that a daemon left behind when it
-// was killed. At no time can others than the mode says connect.
+// listenUnix opens a socket, in place of the stale one of a daemon that was killed. At no
+// time can others than the mode says connect.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, fmt.Errorf("unix_socket %s: %w", path, err)

@@ -20,7 +20,7 @@ type reloader struct {
 	logger  *slog.Logger
 }
 
-// run reloads whenever it is told to, until ctx ends.
+// run reloads on each signal, until ctx ends.
 func (r *reloader) run(ctx context.Context) {
 	if r.read == nil {
 		return

@@ -88,7 +88,7 @@ const leastStop = time.Second
 // quarter of the stop at most.
 const closingTime = 5 * time.Second
 
-// stopServing lets calls finish, but not for ever, and waits for them.
+// stopServing lets calls finish, but not forever, and waits for them.
 func (d *Daemon) stopServing() {
 	done := make(chan struct{})
 	go func() {

@@ -22,7 +22,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
-// summaries are what makes them, and what tells of compactions.
+// summaries holds the scheduler, and what reports compactions.
 type summaries struct {
 	hooks     *lifecycle.Hooks
 	events    *lifecycle.Bus
@@ -76,7 +76,7 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 	return s, nil
 }
 
-// observer tells watchers and telemetry of summaries.
+// observer notifies watchers and telemetry of summaries.
 type observer struct {
 	*compaction.News
 	spans *telemetry.Summaries

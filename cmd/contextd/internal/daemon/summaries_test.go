@@ -105,7 +105,7 @@ func (a *agent) assemble() assembled {
 	}
 }
 
-// idle checks that no summary is being made ahead of need, which would be told of beside
+// idle checks that no summary is being made ahead of need, which would be reported with
 // what the test asks for.
 func (a *agent) idle(c assembled) {
 	a.t.Helper()
@@ -151,14 +151,14 @@ func (a *agent) watch() func(what string) *contextdv1.LifecycleEvent {
 			}
 			resp, err := stream.Recv()
 			if err != nil {
-				a.t.Fatalf("no %s came: %v; left are %v", what, err, kept)
+				a.t.Fatalf("no %s came: %v; remaining are %v", what, err, kept)
 			}
 			kept = append(kept, resp.GetEvent())
 		}
 	}
 }
 
-// openAI is a summarizer behind a fake server.
+// openAI is a summarizer with a fake server.
 func openAI(t *testing.T, b modeltest.Behaviour) (*modeltest.Server, config.Summarizer) {
 	t.Helper()
 	server := modeltest.New(b)
@@ -196,16 +196,16 @@ func TestAModelCompactsASession(t *testing.T) {
 	}
 	after := a.assemble()
 	if after.GetBudget().GetProjectedTokens() != got.GetTokensAfter() || after.GetPrefixHash() == before.GetPrefixHash() || len(server.Requests()) == 0 {
-		t.Errorf("the next context holds %d tokens; told were %d", after.GetBudget().GetProjectedTokens(), got.GetTokensAfter())
+		t.Errorf("the next context holds %d tokens; reported were %d", after.GetBudget().GetProjectedTokens(), got.GetTokensAfter())
 	}
 	body, err := a.ResolvePointer(t.Context(), &contextdv1.ResolvePointerRequest{SessionId: "s", Pointer: "ctx:4.0"})
 	if err != nil || !strings.Contains(body.String(), "pkg/mod1/handler.go: ok") {
-		t.Errorf("what left is not there any more: %v, %v", body, err)
+		t.Errorf("what was dropped is not in the log any more: %v, %v", body, err)
 	}
 }
 
-// A model that fails is left alone after three failures, and contexts and compactions
-// do without it.
+// A model that fails is not asked after three failures, and contexts and compactions do
+// without it.
 func TestAFailingModelIsLeftAlone(t *testing.T) {
 	server, house := openAI(t, modeltest.Failing)
 	a := startAgent(t, house)
@@ -218,11 +218,11 @@ func TestAFailingModelIsLeftAlone(t *testing.T) {
 			t.Errorf("the model fails, and the answer is %v", got)
 		}
 		if e := next("summary_failed"); e.GetAttributes()["summarizer"] != "house" || e.GetAttributes()["reason"] == "" {
-			t.Errorf("told was %v", e)
+			t.Errorf("got %v", e)
 		}
 	}
 	if e := next("breaker_open"); e.GetAttributes()["summarizer"] != "house" {
-		t.Errorf("told was %v", e)
+		t.Errorf("got %v", e)
 	}
 	a.awaitPart(t, health.Summarizer("house"), notServing)
 	a.awaitPart(t, health.Summarizer("extractive"), serving)
@@ -247,7 +247,7 @@ func TestAFailingModelIsLeftAlone(t *testing.T) {
 		t.Errorf("%v", c.GetBudget())
 	}
 	if n := len(server.Requests()); n != requests {
-		t.Errorf("the model was asked %d times more while it is left alone", n-requests)
+		t.Errorf("the model was asked %d times more while its breaker is open", n-requests)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestAHookVetoesOverTheWire(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if e := next("compaction_vetoed"); e.GetAttributes()["reason"] != "not now" {
-		t.Errorf("told was %v", e)
+		t.Errorf("got %v", e)
 	}
 	if err := hooks.CloseSend(); err != nil {
 		t.Error(err)
@@ -358,7 +358,7 @@ func TestARejectedPromptIsFollowedByASmallerOne(t *testing.T) {
 	}
 }
 
-// What a reminder is worth is over after so many turns, and whoever watches is told.
+// A reminder expires after its turns, and watchers are notified.
 func TestTheEndOfAReminderIsTold(t *testing.T) {
 	a := startAgent(t, config.Summarizer{Type: config.SummarizerExtractive})
 	two := uint32(2)
@@ -373,6 +373,6 @@ func TestTheEndOfAReminderIsTold(t *testing.T) {
 		t.Errorf("the reminder is shown still:\n%s", c.json)
 	}
 	if e := next("reminder_expired"); e.GetAttributes()["reminder"] != "hurry" {
-		t.Errorf("told was %v", e)
+		t.Errorf("got %v", e)
 	}
 }

@@ -24,7 +24,7 @@ func callsOf(events []*contextdv1.Event) int {
 	return n
 }
 
-// checkPairs reports a call or result that stands alone: a provider refuses such a
+// checkPairs reports a call or result that is alone: a provider refuses such a
 // request. Results follow their calls before anything else is said.
 func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	open := map[string]bool{}

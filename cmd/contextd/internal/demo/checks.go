@@ -32,7 +32,7 @@ func (r *replay) check(t *Turn, ours, all *received) {
 		r.problem("turn %d: %d of %d calls are visible", t.Turn, t.VisibleCalls, t.Calls)
 	}
 	if ours.changed() != (t.ChangedBy != "") {
-		r.problem("turn %d: %d of %d messages stand as they stood, and the daemon says that %q rewrote them", t.Turn, ours.stable, ours.before, t.ChangedBy)
+		r.problem("turn %d: %d of %d messages are unchanged, and the daemon says that %q rewrote them", t.Turn, ours.stable, ours.before, t.ChangedBy)
 	}
 	if all.changed() {
 		r.problem("turn %d: the unreduced context is no prefix of the next", t.Turn)
@@ -50,7 +50,7 @@ func checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 			return errors.New("the context ends within the anchor")
 		}
 		if ours[i].GetOrigin() != contextdv1.Origin_ORIGIN_CLIPPED && !proto.Equal(ours[i].GetMessage(), m.GetMessage()) {
-			return fmt.Errorf("message %d of the anchor is not as it was said", i)
+			return fmt.Errorf("message %d of the anchor was changed", i)
 		}
 		if m.GetMessage().GetRole() == contextdv1.Role_ROLE_USER {
 			break
@@ -60,7 +60,7 @@ func checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 }
 
 // verify asks the daemon to make every recorded projection again, and for the
-// body behind every pointer of the last context.
+// body of every pointer of the last context.
 func (r *replay) verify(ctx context.Context) error {
 	if r.last == nil {
 		return nil
@@ -77,7 +77,7 @@ func (r *replay) verify(ctx context.Context) error {
 				return err
 			}
 			if !again.GetSame() {
-				r.problem("projection %s is not made again: %s", p.GetProjectionId(), again.GetDifference())
+				r.problem("projection %s was not rebuilt: %s", p.GetProjectionId(), again.GetDifference())
 				continue
 			}
 			r.totals.Replayed++
@@ -87,7 +87,7 @@ func (r *replay) verify(ctx context.Context) error {
 		}
 	}
 	if r.totals.Replayed != r.totals.Turns {
-		r.problem("%d of %d projections were made again with the same bytes", r.totals.Replayed, r.totals.Turns)
+		r.problem("%d of %d projections were rebuilt with the same bytes", r.totals.Replayed, r.totals.Turns)
 	}
 	pointers := maps.Clone(r.evicted)
 	for _, m := range r.last.messages {
@@ -106,7 +106,7 @@ func (r *replay) verify(ctx context.Context) error {
 	return nil
 }
 
-// resolve compares the body behind a pointer with what was appended.
+// resolve compares the body of a pointer with what was appended.
 func (r *replay) resolve(ctx context.Context, pointer string) error {
 	r.totals.Pointers++
 	resp, err := r.api.ResolvePointer(ctx, &contextdv1.ResolvePointerRequest{SessionId: sessionID, Pointer: pointer})

@@ -126,7 +126,7 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 					m.GetMessage().GetBlocks()[0].GetText().Text += "!"
 				}
 			}
-		}}, "of the anchor is not as it was said"},
+		}}, "of the anchor was changed"},
 		"a call that no ledger names": {tampering{chunk: func(c *contextdv1.MessageChunk) {
 			for _, m := range c.GetMessages() {
 				if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
@@ -142,11 +142,11 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 				h.Cache.BrokenBy = ""
 			}
 		}}, `the daemon says that ""`},
-		"a projection that comes out otherwise": {tampering{replayed: func(r *contextdv1.ReplayProjectionResponse) { r.Same = false }}, "is not made again"},
-		"another body behind a pointer": {tampering{resolved: func(r *contextdv1.ResolvePointerResponse) {
+		"a projection that is rebuilt differently": {tampering{replayed: func(r *contextdv1.ReplayProjectionResponse) { r.Same = false }}, "was not rebuilt"},
+		"another body of a pointer": {tampering{resolved: func(r *contextdv1.ResolvePointerResponse) {
 			r.Block = &contextdv1.Block{}
 		}}, "does not give back what was appended"},
-		"another event behind a pointer": {tampering{resolved: func(r *contextdv1.ResolvePointerResponse) {
+		"another event of a pointer": {tampering{resolved: func(r *contextdv1.ResolvePointerResponse) {
 			r.Event = proto.CloneOf(r.GetEvent())
 			r.Event.Seq = 1 << 40
 		}}, "leads to event"},

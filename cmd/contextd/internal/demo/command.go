@@ -67,7 +67,7 @@ check fails.`,
 }
 
 // errChecks is returned where the replay went through and a check failed.
-var errChecks = errors.New("the demo found what must not be; see above")
+var errChecks = errors.New("the demo's checks failed; see above")
 
 func run(ctx context.Context, o options, terminal *os.File, out, diagnostics io.Writer) (err error) {
 	events, err := loadSession(o.session)
@@ -179,7 +179,7 @@ func newWriter(o options, terminal *os.File, out io.Writer) writer {
 	return p
 }
 
-// terminalOf returns the terminal behind w, or nil.
+// terminalOf returns the terminal that w writes to, or nil.
 func terminalOf(w io.Writer) *os.File {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f

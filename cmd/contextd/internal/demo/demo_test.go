@@ -24,7 +24,7 @@ func interruptible() context.Context {
 // runDemo runs the command and returns what it wrote.
 func runDemo(t *testing.T, args ...string) string {
 	t.Helper()
-	// Whatever it leaves behind would stand here.
+	// Whatever it leaves behind would be here.
 	t.Setenv("TMPDIR", t.TempDir())
 	var out, diagnostics bytes.Buffer
 	cmd := demo.NewCommand()
@@ -97,7 +97,7 @@ func TestBundledSession(t *testing.T) {
 		t.Errorf("%d of %d pointers resolve", totals.Resolved, totals.Pointers)
 	}
 	if totals.PrefixChanges == 0 || totals.LargestAll <= totals.TargetTokens {
-		t.Errorf("nothing had to leave: %+v", totals)
+		t.Errorf("nothing was dropped: %+v", totals)
 	}
 	if totals.CostRatio >= 1 || totals.CostRatio <= 0 || totals.Tokens >= totals.TokensAll {
 		t.Errorf("it saves nothing: %+v", totals)

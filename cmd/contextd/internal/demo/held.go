@@ -24,7 +24,7 @@ type received struct {
 	// messages are the whole context; sent of them came with this answer.
 	messages []*contextdv1.RenderedMessage
 	sent     int
-	// bytes is the size of the context as JSON lines; common of them stood in the
+	// bytes is the size of the context as JSON lines; common of them was in the
 	// context before, from its first byte on.
 	bytes, common int
 	// stable counts the leading messages that are what they were; before is how
@@ -95,7 +95,7 @@ func hashOf(messages []*contextdv1.RenderedMessage) string {
 // compare measures what the context shares with the one before it.
 func (r *received) compare(before []*contextdv1.RenderedMessage) {
 	r.before = len(before)
-	// Reminders stand last and give way to what was said since: that is no rewrite.
+	// Reminders are last and are replaced by newer messages: that is not a rewrite.
 	for r.before > 0 && before[r.before-1].GetOrigin() == contextdv1.Origin_ORIGIN_REMINDER {
 		r.before--
 	}

@@ -19,7 +19,7 @@ type picture struct {
 	colour bool
 }
 
-// The parts of a line beside the bar, in columns.
+// The parts of a line next to the bar, in columns.
 const (
 	plainWidth = 100
 	leastWidth = 72
@@ -48,7 +48,7 @@ func (p *picture) head(target uint64) error {
   sent    the context                     %s  new or rewritten
   prefix  the share of the request        %s  free
           before that this one repeats
-Behind it, what left the context and why:
+After it, what was dropped and why:
   full    it would have exceeded the target
   cold    the provider's cache had expired anyway
   batch   enough had gathered
@@ -121,7 +121,7 @@ var names = map[string]string{
 	"thinking":     "thoughts",
 }
 
-// note says what left the context in a turn.
+// note says what was dropped in a turn.
 func note(t *Turn) string {
 	if t.FreedTokens == 0 && len(t.Evicted) == 0 && t.Collapsed <= 0 {
 		return ""
@@ -154,7 +154,7 @@ func (p *picture) totals(t *Totals) error {
 	row("cost (bytes: cached x0.1, new x1.25)", grouped(uint64(t.CostAll)), grouped(uint64(t.Cost)), t.CostRatio)
 	fmt.Fprintf(&out, "%-36s %12d %12d\n\n", "changes of the prefix", 0, t.PrefixChanges)
 	if t.Summaries > 0 {
-		fmt.Fprintf(&out, "%d summaries were made while the model was thinking; %d came to stand in a context.\n", t.Summaries, t.Quoted)
+		fmt.Fprintf(&out, "%d summaries were made while the model was thinking; %d were used in a context.\n", t.Summaries, t.Quoted)
 	}
 	if t.PrefixChanges > 0 {
 		fmt.Fprintf(&out, "The prefix was changed by: %s.\n", causes(t.Causes))
@@ -164,10 +164,10 @@ func (p *picture) totals(t *Totals) error {
 	}
 	checks := []string{
 		fmt.Sprintf("%d of %d prefix hashes are the SHA-256 of the lines that were received", t.HashesOK, t.Turns),
-		fmt.Sprintf("%d of %d recorded contexts were made again with the same bytes", t.Replayed, t.Turns),
+		fmt.Sprintf("%d of %d recorded contexts were rebuilt with the same bytes", t.Replayed, t.Turns),
 		fmt.Sprintf("%d of %d calls are still visible, in full, stubbed or in the ledger", t.VisibleCalls, t.Calls),
-		fmt.Sprintf("%d of %d pointers give back the result as it was appended", t.Resolved, t.Pointers),
-		fmt.Sprintf("%d contexts over the target, %d with a call or result that stands alone", t.OverTarget, t.Orphans),
+		fmt.Sprintf("%d of %d pointers resolve to the result as it was appended", t.Resolved, t.Pointers),
+		fmt.Sprintf("%d contexts over the target, %d with an unpaired call or result", t.OverTarget, t.Orphans),
 	}
 	fmt.Fprintf(&out, "%s of %s messages came over gRPC; the client held the others.\n",
 		grouped(uint64(t.SentMessages)), grouped(uint64(t.Messages)))

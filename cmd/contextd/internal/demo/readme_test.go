@@ -24,7 +24,7 @@ func readReadme(t *testing.T) string {
 	return string(text)
 }
 
-// shown compares the text block behind a sentence of the README with what it
+// shown compares the text block after a sentence of the README with what it
 // should show, or writes it there.
 func shown(t *testing.T, sentence, want string) {
 	t.Helper()
@@ -36,7 +36,7 @@ func shown(t *testing.T, sentence, want string) {
 	before, rest, opened := strings.Cut(page[at:], "```text\n")
 	got, after, closed := strings.Cut(rest, "```\n")
 	if !opened || !closed {
-		t.Fatalf("no text block stands behind %q", sentence)
+		t.Fatalf("no text block after %q", sentence)
 	}
 	if *demo.Rewrite {
 		page = page[:at] + before + "```text\n" + want + "```\n" + after
@@ -54,7 +54,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	shown(t, "recorded over this repository:", excerpt(runDemo(t)))
 }
 
-// excerpt leaves out the turns at which nothing happens.
+// excerpt omits the turns at which nothing happens.
 func excerpt(picture string) string {
 	head, rest, _ := strings.Cut(picture, "prefix\n")
 	body, end, _ := strings.Cut(rest, "\n\n")
@@ -78,8 +78,8 @@ func excerpt(picture string) string {
 	return head + "prefix\n" + out.String() + "\n" + end
 }
 
-// TestReadmeQuickStart runs the commands of the README as they stand there, and
-// compares the output that it shows.
+// TestReadmeQuickStart runs the commands of the README as written, and compares the output
+// that it shows.
 func TestReadmeQuickStart(t *testing.T) {
 	_, section, _ := strings.Cut(readReadme(t), "## Quick start")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -30,7 +30,7 @@ type replay struct {
 	problems  []string
 }
 
-// everything is the policy under which nothing leaves the context.
+// everything is the policy under which nothing is dropped.
 func everything() *contextdv1.Policy {
 	return &contextdv1.Policy{
 		ToolResults: &contextdv1.ToolResultRetention{Default: &contextdv1.Retention{Keep: &contextdv1.Retention_NeverEvict{NeverEvict: true}}},
@@ -153,8 +153,8 @@ func (r *replay) describe(n int, s step, c *received) *Turn {
 	return t
 }
 
-// reasonOf tells a forced rewrite from a chosen one. untouched is what the
-// context would have weighed.
+// reasonOf distinguishes a forced rewrite from a chosen one. untouched is what the context
+// would have weighed.
 func reasonOf(t *Turn, untouched uint64, steps []*contextdv1.ReducerStep) Reason {
 	switch {
 	case untouched > t.TargetTokens:

@@ -22,13 +22,13 @@ type Turn struct {
 	Evicted map[string]int `json:"evicted,omitempty"`
 	// Collapsed counts the events that this turn moved to the ledger.
 	Collapsed int `json:"collapsed_events,omitempty"`
-	// Summary is the id of the summary that stands for them from this turn on; empty
+	// Summary is the id of the summary that replaces them from this turn on; empty
 	// if it is the one before, or none.
 	Summary string `json:"summary,omitempty"`
-	// SummaryReady is the last event of the summary that was made beside this turn's
+	// SummaryReady is the last event of the summary that was written during this turn's
 	// model call; 0 if none was.
 	SummaryReady uint64 `json:"summary_ready_through_seq,omitempty"`
-	// Reason is why something left now; empty if nothing did that had been sent.
+	// Reason is why something was dropped now; empty if nothing was that had been sent.
 	Reason Reason `json:"reason,omitempty"`
 
 	// StableTokens and StableMessages are as they were in the turn before.
@@ -36,7 +36,7 @@ type Turn struct {
 	StableMessages int    `json:"stable_messages"`
 	// StableShare is how much of the request before is a prefix of this one.
 	StableShare float64 `json:"stable_share"`
-	// ChangedBy is the reducer that rewrote the prefix; empty if it stands.
+	// ChangedBy is the reducer that rewrote the prefix; empty if it is unchanged.
 	ChangedBy string `json:"changed_by,omitempty"`
 
 	Calls        int     `json:"calls"`
@@ -77,8 +77,7 @@ type Totals struct {
 	// OverFrom is the first turn at which everything no longer fits; 0 if it does.
 	OverFrom int `json:"everything_over_from_turn,omitempty"`
 
-	// Summaries were made beside the requests; Quoted of them came to stand in a
-	// context.
+	// Summaries were made in the background; Quoted of them were used in a context.
 	Summaries int `json:"summaries"`
 	Quoted    int `json:"summaries_quoted"`
 
@@ -90,7 +89,7 @@ type Totals struct {
 	HashesOK     int `json:"hashes_ok"`
 	OverTarget   int `json:"over_target"`
 	Orphans      int `json:"orphans"`
-	// Replayed counts the recorded projections that the daemon made again with the
+	// Replayed counts the recorded projections that the daemon rebuilt with the
 	// same bytes; Resolved the pointers that gave back what was appended.
 	Replayed int `json:"replayed_same"`
 	Pointers int `json:"pointers"`

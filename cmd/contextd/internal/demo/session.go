@@ -60,7 +60,7 @@ func split(events []*contextdv1.Event) (steps []step, rest []*contextdv1.Event) 
 	for i, e := range events {
 		m := e.GetMessage()
 		if m == nil {
-			continue // reminders and the like begin and end no call
+			continue // others begin and end no call
 		}
 		assistant := m.GetRole() == contextdv1.Role_ROLE_ASSISTANT
 		if assistant && !wasAssistant && i > from {

@@ -42,7 +42,7 @@ func TestEventsThatAreNoMessagesBelongToTheNextStep(t *testing.T) {
 		message(contextdv1.Role_ROLE_USER), reminder, message(contextdv1.Role_ROLE_ASSISTANT), reminder,
 	})
 	if len(steps) != 1 || len(steps[0].events) != 2 || len(rest) != 2 {
-		t.Errorf("got %d steps and %d left over", len(steps), len(rest))
+		t.Errorf("got %d steps and %d remaining", len(steps), len(rest))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// watch follows what happens to the session beside the requests.
+// watch follows what happens to the session in the background.
 type watch struct {
 	stream grpc.ServerStreamingClient[contextdv1.WatchLifecycleResponse]
 	cancel context.CancelFunc

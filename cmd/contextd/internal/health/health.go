@@ -15,8 +15,8 @@ const (
 	Hooks = prefix + "hooks"
 )
 
-// Summarizer is the part of a summarizer's name. It fails while the summarizer is left
-// alone because its requests failed.
+// Summarizer is the part of a summarizer's name. It fails while the summarizer is not asked
+// because its requests failed.
 func Summarizer(name string) string { return prefix + "summarizer." + name }
 
 // Part is a part of the daemon.

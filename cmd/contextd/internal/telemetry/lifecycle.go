@@ -15,7 +15,7 @@ import (
 func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	b := builder{meter: t.metrics.Meter(scope)}
 	events := b.counter("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.")
-	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is left alone or tried again after failures, 0 else."))
+	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked, or is tried again, after failures, 0 else."))
 	b.errs = append(b.errs, err)
 	states := map[lifecycle.Type]int64{lifecycle.BreakerClosed: 0, lifecycle.BreakerOpen: 1, lifecycle.BreakerHalfOpen: 1}
 	return func(e lifecycle.Event) {

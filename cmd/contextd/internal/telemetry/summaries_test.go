@@ -81,7 +81,7 @@ func TestLifecycleMeter(t *testing.T) {
 	}{{lifecycle.BreakerOpen, 1}, {lifecycle.BreakerHalfOpen, 1}, {lifecycle.BreakerClosed, 0}} {
 		observe(lifecycle.Event{Type: c.what, Attributes: house})
 		if got := collect(t, reader)[open]; got != c.want {
-			t.Errorf("behind %s the breaker is %d, want %d", c.what, got, c.want)
+			t.Errorf("after %s the breaker is %d, want %d", c.what, got, c.want)
 		}
 	}
 	observe(lifecycle.Event{SessionID: "s", Type: lifecycle.Compacted})

@@ -191,7 +191,7 @@ func (c *collector) count(path string) int {
 // it.
 func TestEnvironment(t *testing.T) {
 	tests := map[string]struct {
-		env             map[string]string // ENDPOINT stands for the collector's
+		env             map[string]string // ENDPOINT is replaced by the collector's
 		traces, metrics bool
 	}{
 		"nothing set":       {nil, false, false},

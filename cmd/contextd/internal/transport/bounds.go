@@ -22,8 +22,8 @@ type Bounds struct {
 	// MaxCalls is how many calls may run at once; health checks are not counted.
 	MaxCalls uint64
 	// SmallRequests and LargeRequests are for requests from the moment that their size
-	// is known until their call has ended. Large ones have a budget of their own, so that
-	// nobody who sends them keeps others waiting.
+	// is known until their call has ended. Large ones have their own budget, so that they
+	// do not delay others.
 	SmallRequests, LargeRequests *memory.Budget
 	// Answers is for large answers until the client has taken them.
 	Answers *memory.Budget
@@ -49,7 +49,7 @@ type bounds struct {
 
 	mu      sync.Mutex
 	running map[*boundedStream]struct{}
-	counted uint64 // of running, health checks left out
+	counted uint64 // of running, without health checks
 }
 
 // uploads reports whether the messages of a call are parts of one request, which are due one

@@ -87,8 +87,8 @@ func serveBounded(t *testing.T, b transport.Bounds, s bounded) contextdv1.Contex
 	return contextdv1.NewContextServiceClient(conn)
 }
 
-// TestRequestsAreBounded: while a large request is worked on, another waits and is told
-// to come again, and small ones pass.
+// TestRequestsAreBounded: while a large request is worked on, another waits and gets to
+// come again, and small ones pass.
 func TestRequestsAreBounded(t *testing.T) {
 	b := roomy()
 	b.LargeRequests = memory.NewBudget("request_memory", 3<<20, time.Millisecond)
@@ -159,7 +159,7 @@ func TestSlowClients(t *testing.T) {
 				_, err = stream.Recv()
 			}
 			if errors.Is(err, io.EOF) {
-				t.Error("the client was told that all was sent")
+				t.Error("the client was assured that all was sent")
 			}
 		})
 	}

@@ -41,7 +41,7 @@ type outgoing struct {
 	message proto.Message
 	// size is that of the encoded message, computed just now.
 	size int
-	// release, if set, is called once gRPC has let go of the encoded message.
+	// release, if set, is called once gRPC has released the encoded message.
 	release func()
 	encoded bool
 }
@@ -80,7 +80,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&b, onFree(out.release))}, nil
 }
 
-// onFree is a pool for a single buffer, which tells when it is let go of.
+// onFree is a pool for a single buffer, which reports when it is released.
 type onFree func()
 
 func (f onFree) Get(n int) *[]byte { b := make([]byte, n); return &b }

@@ -16,14 +16,14 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// surplusConnections are taken beside the limit, for health checks alone: on others
-// calls are refused with the reason.
+// surplusConnections are accepted beyond the limit, only for health checks: on others calls
+// are refused with the reason.
 const surplusConnections = 16
 
 // logEvery is how often a kind of trouble with connections is logged at most.
 const logEvery = 10 * time.Second
 
-// ConnectionCounts are what became of connections.
+// ConnectionCounts count connections.
 type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
 
 // Listener bounds how many clients are connected. Where there are too many, the one that
@@ -54,13 +54,13 @@ func Limited(l net.Listener, limit uint64, logger *slog.Logger) *Listener {
 	}
 }
 
-// Counts are what became of the connections so far.
+// Counts returns the counts so far.
 func (l *Listener) Counts() ConnectionCounts {
 	return ConnectionCounts{l.counts.open.Load(), l.counts.accepted.Load(), l.counts.refused.Load(), l.counts.evicted.Load()}
 }
 
-// Accept implements net.Listener. An error that only time mends, such as too few file
-// descriptors, costs the connection that was idle for longest; gRPC asks again.
+// Accept implements net.Listener. A temporary error, such as too few file descriptors,
+// costs the connection that was idle for longest; gRPC asks again.
 func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {

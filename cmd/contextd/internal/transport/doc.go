@@ -1,3 +1,3 @@
-// Package transport is what stands between gRPC and the services: the codec, the
-// chain of interceptors and the server's options.
+// Package transport sits between gRPC and the services: the codec, the chain of
+// interceptors and the server's options.
 package transport

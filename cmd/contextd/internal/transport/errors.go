@@ -27,7 +27,7 @@ func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
 }
 
 // errorConverter turns errors of handlers into statuses, and hands what clients
-// are not told to those who should know.
+// are not shown to those who should know.
 type errorConverter struct {
 	// unavailable is called when a store refuses work; may be nil.
 	unavailable func()
@@ -39,7 +39,7 @@ func (c errorConverter) convert(ctx context.Context, err error) error {
 	}
 	st, hidden := apierr.Convert(err)
 	if hidden {
-		// It stands in the one line that the call has in the log.
+		// It is in the call's only line in the log.
 		logging.AddFields(ctx, logging.Fields{"cause", err.Error()})
 		if st.Code() == codes.Unavailable && c.unavailable != nil {
 			c.unavailable()

@@ -44,7 +44,7 @@ const (
 )
 
 // streamWorkers are goroutines that serve calls one after the other; what exceeds
-// them gets goroutines of its own. A fresh one grows its stack anew in every
+// them gets goroutines of its own. A fresh one grows its stack again in every
 // call, which is a tenth of an append.
 const streamWorkers = 64
 
@@ -56,7 +56,7 @@ const (
 	connWindow   = 8 << 20
 )
 
-// frameSlack is what a message takes beside the content of its events.
+// frameSlack is what a message takes in addition to the content of its events.
 const frameSlack = 4 << 20
 
 // build returns the options of a gRPC server, and the chain in its order: logging sees

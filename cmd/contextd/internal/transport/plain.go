@@ -6,10 +6,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// plainlyValid reports whether a request surely keeps the rules of the API, told
-// at a glance. It knows the appends that agents send all day, and saves them the
-// walk through the rules; whatever it does not know, the rules decide. A test
-// holds it to them: what it accepts, they accept.
+// plainlyValid reports whether a request surely keeps the rules of the API, judged at a
+// glance. It knows the appends that agents send all day, and saves them the walk through
+// the rules; whatever it does not know, the rules decide. A test checks it against them: what it
+// accepts, they accept.
 func plainlyValid(m proto.Message) bool {
 	switch m := m.(type) {
 	case *contextdv1.AppendEventsRequest:

@@ -96,8 +96,8 @@ const (
 	maxAlternatives = 32
 )
 
-// TestPlainlyValidIsValid holds the glance to the rules: with every single fault
-// there is, and with some of all pairs.
+// TestPlainlyValidIsValid compares the glance with the rules: with every single fault there
+// is, and with some of all pairs.
 func TestPlainlyValidIsValid(t *testing.T) {
 	plain := 0
 	check := func(t testing.TB, odd map[int]int) {

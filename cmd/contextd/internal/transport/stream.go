@@ -20,7 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// rawStream is the part of gRPC's own stream that tells how large a message is before
+// rawStream is the part of gRPC's own stream that says how large a message is before
 // it is received. A test fails should gRPC ever lack it.
 type rawStream interface {
 	ReadMessageHeader(header []byte) error
@@ -30,7 +30,7 @@ type rawStream interface {
 }
 
 // errNoRawStream says that this gRPC cannot be bounded.
-var errNoRawStream = errors.New("gRPC's stream does not tell the size of messages")
+var errNoRawStream = errors.New("gRPC's stream does not report the size of messages")
 
 // boundedStream receives and sends within bounds.
 type boundedStream struct {

@@ -150,7 +150,7 @@ func TestChain(t *testing.T) {
 				client := serve(t, &log, func() { woken <- struct{}{} })
 				err := call(client, t.Context(), how)
 				if status.Code(err) != test.code || err != nil && strings.Contains(err.Error(), "secret") {
-					t.Errorf("the client is told %v; want %v and no secret", err, test.code)
+					t.Errorf("the client gets %v; want %v and no secret", err, test.code)
 				}
 				if err := call(client, t.Context(), "ok"); err != nil {
 					t.Errorf("the next call: %v", err)
@@ -162,7 +162,7 @@ func TestChain(t *testing.T) {
 					t.Error("the log lacks the stack")
 				}
 				if (len(woken) > 0) != (how == "broken") {
-					t.Errorf("told of a failed store: %t", len(woken) > 0)
+					t.Errorf("notified of a failed store: %t", len(woken) > 0)
 				}
 			})
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // validation holds requests to the rules in the API. The middleware's own
-// interceptor answers with protovalidate's violations; ours leaves the error to
-// apierr, so that clients find every bad field in the same detail.
+// interceptor answers with protovalidate's violations; ours passes the error to apierr, so
+// that clients find every bad field in the same detail.
 type validation struct{ validator protovalidate.Validator }
 
 func (v validation) check(m any) error {

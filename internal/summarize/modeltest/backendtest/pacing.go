@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
-// recovery: what fails first and works then is answered, and nobody is told.
+// recovery: what fails first and works then is answered, and not reported.
 func recovery(t *testing.T, api modeltest.API, open Open) {
 	for _, behaviour := range []modeltest.Behaviour{
 		modeltest.Down, modeltest.Failing, modeltest.Overloaded, modeltest.RateLimited, modeltest.HTML, modeltest.Truncated,

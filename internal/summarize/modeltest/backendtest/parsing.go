@@ -59,7 +59,7 @@ func TestParsing(t *testing.T, p Parsers) {
 }
 
 // FuzzParsing gives the parsers any bodies: an answer is a text or a reason, and all
-// that is told is UTF-8.
+// that is reported is UTF-8.
 func FuzzParsing(f *testing.F, p Parsers) {
 	p.seed(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -79,7 +79,7 @@ func FuzzParsing(f *testing.F, p Parsers) {
 	})
 }
 
-// seed adds bodies of real servers and what stands in for broken ones.
+// seed adds bodies of real servers and imitations of broken ones.
 func (p Parsers) seed(f *testing.F) {
 	all, err := modeltest.Exchanges()
 	if err != nil {

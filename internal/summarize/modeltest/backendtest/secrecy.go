@@ -121,8 +121,8 @@ func secrets(t *testing.T, api modeltest.API, open Open) {
 	})
 }
 
-// stretch is what of a secret tells something: more than a few characters that may
-// stand beside a status by chance.
+// stretch is a part of a secret that reveals something: more than a few characters that may
+// are next to a status by chance.
 const stretch = 9
 
 // shared returns a stretch of n letters and digits that both texts hold.

@@ -17,7 +17,7 @@ def response_events(response: Any) -> list[Event]:
     """The events of a response: an SDK's object, a dict, or the body as it came.
 
     Of a body (str or bytes) tool arguments keep their bytes; the others have been parsed
-    by then, and are written anew. The event's id is the response's, so a response that is
+    by then, and are written again. The event's id is the response's, so a response that is
     appended twice is in the log once. A response that says nothing is no message, and becomes a
     custom event.
     """

@@ -19,7 +19,7 @@ def message(raw: Raw) -> list[Event]:
         return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
     if raw.string("role") == "system":
         return [events.system(*blocks)]
-    # In this API results stand in the user's message, before what the user says.
+    # In this API results are in the user's message, before what the user says.
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
     out = [events.message(Role.ROLE_TOOL, results)] if results else []

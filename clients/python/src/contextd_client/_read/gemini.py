@@ -44,7 +44,7 @@ def _part(raw: Raw) -> list[Block]:
     if members.pop("thought", None) == Raw("true"):
         sealed = signature.text() if signature is not None else ""
         return [Block(thinking=Thinking(text=raw.string("text"), signature=sealed))]
-    # The signature of another part stands before it, as a block of its own.
+    # The signature of another part comes before it, as a separate block.
     before: list[Block] = []
     if signature is not None and signature.text():
         before = [events.provider_block(PROVIDER, (_BARE % signature.json).encode())]

@@ -25,7 +25,7 @@ from contextd_client.context import Context
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 _ANTHROPIC = ("thinking", "redacted_thinking", "document", "search_result")
-# The calls of a message stand in tool_calls, whatever its content says of them.
+# The calls of a message are in tool_calls, whatever its content says of them.
 _NO_NAME = "unknown_tool"
 """The tool of a call that names none."""
 _CALLS = ("tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk")
@@ -140,7 +140,8 @@ def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
-    # An invalid call is one whose arguments are no JSON: what the model wrote stands in args.
+    # An invalid call is one whose arguments are not JSON: what the model wrote is in
+    # args.
     for call_id, call in zip(
         call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True
     ):
@@ -239,7 +240,7 @@ def _ai(blocks: list[Any]) -> AIMessage:
 
 
 def _human(blocks: Sequence[Any]) -> list[BaseMessage]:
-    """Results are messages of their own here; they stand before what the user says."""
+    """Results are messages of their own here; they come before what the user says."""
     out: list[BaseMessage] = []
     said = []
     for block in blocks:

@@ -61,8 +61,8 @@ final class Agent {
   }
 
   /**
-   * Appends behind what the agent knows of. Where the log has grown meanwhile, reads what
-   * came and appends behind it. Can be repeated because events have ids.
+   * Appends after what the agent knows of. Where the log has grown meanwhile, reads what
+   * came and appends after it. Can be repeated because events have ids.
    */
   private void append(List<Event> events) throws InterruptedException {
     for (int left = PATIENCE; ; ) {
@@ -93,8 +93,8 @@ final class Agent {
   }
 
   /**
-   * Brings the context up to date. Where it cannot be made to fit, says what is in the way
-   * and takes a larger budget.
+   * Brings the context up to date. Where it cannot be made to fit, says what cannot be
+   * dropped and takes a larger budget.
    */
   private void assemble() throws InterruptedException {
     for (int left = PATIENCE; ; ) {

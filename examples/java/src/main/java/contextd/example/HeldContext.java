@@ -32,7 +32,7 @@ final class HeldContext {
    * @return how many messages were sent
    */
   int assemble(ContextServiceBlockingStub client, AssembleContextRequest request) {
-    // Messages behind prefix_messages are gone next time, or joined with others.
+    // Messages after prefix_messages are gone next time, or joined with others.
     int had = header.getPrefixMessages();
     if (had > 0) {
       Have have = Have.newBuilder().setMessageCount(had).setPrefixHash(hashOf(messages.subList(0, had))).build();
@@ -77,7 +77,7 @@ final class HeldContext {
     require(header.getPrefixMessages() != n || hash.equals(header.getPrefixHash()),
         "nothing is injected, and the prefix hash is " + header.getPrefixHash());
     require(header.hasHaveBroken() || header.getSkippedMessages() == had,
-        "the prefix stands, and " + header.getSkippedMessages() + " of " + had + " are skipped");
+        "the prefix is unchanged, and " + header.getSkippedMessages() + " of " + had + " are skipped");
   }
 
   static void require(boolean holds, String otherwise) {

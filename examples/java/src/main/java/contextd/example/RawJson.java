@@ -28,7 +28,7 @@ final class RawJson {
     return split(array);
   }
 
-  /** What stands between the commas of an array or an object. */
+  /** What is between the commas of an array or an object. */
   private static List<String> split(String json) {
     List<String> parts = new ArrayList<>();
     int depth = 0;
@@ -54,7 +54,7 @@ final class RawJson {
     return parts;
   }
 
-  /** The place behind the string that begins here. */
+  /** The place after the string that begins here. */
   private static int skipString(String json, int at) {
     for (int i = at + 1; ; i++) {
       switch (json.charAt(i)) {
