@@ -52,7 +52,7 @@ func NewAccountant(counter Counter) Accountant {
 	return Accountant{counter: counter, framing: NoFraming}
 }
 
-// Name is the tokenizer's, and behind a "+" that of the format that the accountant is
+// Name is the tokenizer's, and after a "+" that of the format that the accountant is
 // framed for. Accountants of one name count alike.
 func (a Accountant) Name() string {
 	if a.format == "" {
@@ -140,4 +140,26 @@ func (a Accountant) countMedia(m eventlog.Media) Count {
 // plus is the sum of two counts; it is an estimate as soon as either is.
 func (c Count) plus(d Count) Count {
 	return Count{Tokens: c.Tokens + d.Tokens, Estimated: c.Estimated || d.Estimated}
+}
+
+// Count is a number of tokens and how it was found.
+type Count struct {
+	Tokens int
+	// Estimated is set when the number is not exactly what the tokenizer would
+	// produce: the tokenizer is not public, or the text was cut so that it could
+	// be counted in bounded time.
+	Estimated bool
+}
+
+// Counter counts the tokens of texts under one tokenizer.
+//
+// A Counter is a pure function of the text: the same text has the same count in
+// every process and on every machine, whatever was counted before. It is safe
+// for concurrent use, takes time about linear in the text, accepts every string
+// (invalid UTF-8 included: each invalid byte counts as U+FFFD), and retains
+// nothing of it that the caller could see.
+type Counter interface {
+	// Name is the tokenizer's name, as in configuration and reports.
+	Name() string
+	Count(text string) Count
 }

@@ -177,7 +177,7 @@ func (b Budget) Share(fraction float64) uint64 { return share(b.Target, fraction
 
 const million = 1_000_000
 
-// PartsPerMillion is how finely fractions of a budget are told apart.
+// PartsPerMillion is how finely fractions of a budget are distinguished.
 func PartsPerMillion(fraction float64) uint64 { return uint64(math.Round(fraction * million)) }
 
 // share computes in parts per million, so that no machine rounds differently.

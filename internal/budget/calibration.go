@@ -74,7 +74,7 @@ func (c Calibration) Observe(estimated, counted uint64) Calibration {
 
 // Reject takes in a prompt that the provider refused as too long. The factor is
 // at once at least 1.15, 1.15 times what it was and, where the provider said how
-// long the prompt was, real / estimated; it does not exceed 2. counted 0 is not told.
+// long the prompt was, real / estimated; it does not exceed 2. counted 0 is unknown.
 func (c Calibration) Reject(estimated, counted uint64) Calibration {
 	floor := (max(c.ppm(), million)*rejectionPercent + 99) / 100
 	if min(estimated, counted) >= leastCompared {

@@ -7,7 +7,7 @@ import "math"
 // part of the target. Neither becomes 0.
 //
 // InjectionReserve stays as it is: an injection that fitted must not fail because
-// of what was learnt since. The messages stand in for it: with
+// of what was learnt since. The messages make room for it: with
 // f × (Target + InjectionReserve) no more is used than the resolved budget grants,
 // however full the reserve is. Where the reserve is so large that it would leave
 // the messages less than half of Target / f, they keep that half.

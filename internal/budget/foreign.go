@@ -3,7 +3,7 @@ package budget
 import "unicode/utf8"
 
 // foreign tallies the characters outside ASCII from i on and returns where they
-// end. They are told apart by ranges that have about the same cost.
+// end. They are distinguished by ranges that have about the same cost.
 func (t *tally) foreign(text string, i int) int {
 	var last rune
 	for i < len(text) && text[i] >= utf8.RuneSelf {

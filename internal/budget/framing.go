@@ -10,7 +10,7 @@ type Framing struct {
 	// where the model's tokenizer is known.
 	Call, Result int
 	// EstimatedCall and EstimatedResult are the same where it is not: models of others
-	// behind the same format, whose templates are wordier.
+	// of the same format, whose templates are wordier.
 	EstimatedCall, EstimatedResult int
 	// Priming is what begins the answer, once in a request.
 	Priming int

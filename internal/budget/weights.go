@@ -5,7 +5,7 @@ package budget
 // The first four stand for one feature per length, from 1 up, and then one for
 // each further byte.
 const (
-	ledWord   = 0                             // a word behind a blank
+	ledWord   = 0                             // a word after a blank
 	bareWord  = ledWord + wordLengths + 1     // any other word, or a part of an identifier
 	capsWord  = bareWord + wordLengths + 1    // two capitals or more
 	symbolRun = capsWord + capsLengths + 1    // ASCII punctuation, repetitions aside
@@ -18,10 +18,10 @@ const (
 
 const (
 	digitGroup       = single + iota // up to three digits
-	spaceBeforeDigit                 // blanks go with the word behind them, not with digits
+	spaceBeforeDigit                 // blanks go with the word after them, not with digits
 	randomMixed                      // a byte of what looks like base64
 	randomHex                        // a byte of what looks like hexadecimal
-	gluedSymbol                      // a single symbol with a word right behind it
+	gluedSymbol                      // a single symbol with a word right after it
 	symbolRepeats                    // a byte of a run of one symbol
 	breakAfterSymbol                 // line breaks that merge with a symbol
 	breakAlone                       // other line breaks, several in a row being one
@@ -45,7 +45,7 @@ const (
 	vietnamese
 	typographic
 	symbol
-	boxDrawing // behind one of the same
+	boxDrawing // after one of the same
 	widePunctuation
 	kana
 	han

@@ -11,8 +11,8 @@ import (
 const aroundMost = 70
 
 // Excerpts shows the highest-ranked identifiers that except does not hold in the
-// lines where each last stood, the highest-ranked last, in at most limit tokens as
-// count measures each line. Names that stood in arguments alone have none. The text is
+// lines that each was last in, the highest-ranked last, in at most limit tokens as
+// count measures each line. Names that were in arguments alone have none. The text is
 // the model's and the tools': whoever shows it must set it off as data, and count that.
 func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64) string {
 	var picked []string

@@ -8,7 +8,7 @@ const MinIdentifier = 6
 // Identifiers calls yield for every exact name in text, in order: a path, symbol,
 // id, URL or number that an agent would have to repeat letter by letter. That is
 // a run of ASCII letters, digits and _./:#- of at least MinIdentifier bytes that
-// holds a letter or digit and besides a separator behind one or at its front, a
+// holds a letter or digit and besides a separator after one or at its front, a
 // change from lower to upper case, or three digits. Punctuation at either end is
 // not part of it, but for a leading / or dot and for underscores; an ellipsis
 // before a word is punctuation. yield returns false to stop.

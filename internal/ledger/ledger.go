@@ -1,5 +1,5 @@
-// Package ledger writes down, in few tokens, what left the context: a line for
-// every tool call, an index of the identifiers that stood there, and the lines
+// Package ledger writes down, in few tokens, what was dropped from the context: a line for
+// every tool call, an index of the identifiers in it, and the lines
 // of a result that tell the most. No model takes part, and the same input gives
 // the same bytes.
 package ledger
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Call is a tool call that left the context. Arguments are written as they stand
+// Call is a tool call that was dropped from the context. Arguments are written as they stand
 // here: see Shorten.
 type Call struct {
 	Tool, Arguments string

@@ -82,7 +82,7 @@ func outlineLines(body string) []outlined {
 		if len(names) == 0 {
 			continue
 		}
-		// A line costs its bytes and a little for standing there at all.
+		// A line costs its bytes and a little for being there at all.
 		score := 1000 * len(names) / (len(text) + 24)
 		lines = append(lines, outlined{at, text, names, score})
 	}

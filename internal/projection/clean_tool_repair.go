@@ -9,7 +9,7 @@ import (
 
 // cleanToolRepair hides failures that were repaired afterwards: a later call of the
 // same tool for the same target did not fail. Where all that a group has to say is
-// such failures, it leaves whole; otherwise their results alone give way to pointers.
+// such failures, it is dropped whole; otherwise their results alone give way to pointers.
 type cleanToolRepair struct {
 	options Options
 	calls   readCalls
@@ -47,7 +47,7 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 
 // successesOf gives for each subject of a tool that failed the first event of the
 // newest group in which it succeeded. A repair was asked for after the failure was
-// seen, so the event must stand behind the failed result.
+// seen, so the event must come after the failed result.
 func successesOf(v reduce.View, calls []*groupCalls) map[string]eventlog.Seq {
 	tools := map[string]bool{}
 	for _, c := range calls {

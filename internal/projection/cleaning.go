@@ -42,7 +42,7 @@ func may(v reduce.View, i int) bool {
 	return !v.Spared(i) && v.Dropped(i) == nil
 }
 
-// take lets group i leave if it may go whole, and else redacts what failed if it may
+// take drops group i if it may go whole, and else redacts what failed if it may
 // go in part. What is larger than the thing in its place stays. read is what is known of
 // the group's calls.
 func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
@@ -50,14 +50,14 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 	for _, call := range failed {
 		smaller = c.smallest.Put(i, read.pointer(c.view, i, call, c.name, reason)) || smaller
 	}
-	whole = whole && c.smallest.PutDropped(i, read.leave(c.view, i, c.name, reason))
+	whole = whole && c.smallest.PutDropped(i, read.drop(c.view, i, c.name, reason))
 	allowed := c.safety.of(i)
 	if whole && !allowed.Whole {
 		c.safety.block(i)
 	}
 	switch {
 	case whole && allowed.Whole:
-		if c.edit.PutDropped(i, read.leave(c.view, i, c.name, reason)) {
+		if c.edit.PutDropped(i, read.drop(c.view, i, c.name, reason)) {
 			c.dropped++
 		}
 	case !part && !whole:
@@ -78,21 +78,21 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 	}
 }
 
-// pointerText stands in the place of a failed result that was repaired. It is shorter
+// pointerText replaces a failed result that was repaired. It is shorter
 // than what a reducer writes there.
 func pointerText(call *reduce.Call) string {
 	const longestName = 40 // bytes
 	return fmt.Sprintf("[contextd: failed %s, repaired later; ResolvePointer %s]", ledger.Cut(call.Name, longestName), reduce.Pointer(call.Seq, call.Block))
 }
 
-// applied tells of what was done, and of what was not and why.
+// applied says what was done, and what was not and why.
 func (c *cleaning) applied(before State, notes ...string) Applied {
 	out := Applied{View: c.view, State: before, SafetyBlocked: c.safety.blocked > 0, Reason: c.safety.reason()}
 	if c.edit.Touched() > 0 {
 		out.View = c.edit.View()
 	}
 	said := []string{
-		counted(c.dropped, "groups left"), counted(c.redacted, "results redacted"), counted(c.small, "too small to gain anything"),
+		counted(c.dropped, "groups dropped"), counted(c.redacted, "results redacted"), counted(c.small, "too small to gain anything"),
 	}
 	said = slices.DeleteFunc(append(append(said, notes...), c.safety.reason()), func(n string) bool { return n == "" })
 	if len(said) == 0 {

@@ -25,10 +25,12 @@ func newCustom(o Options) (Policy, error) {
 	if err != nil {
 		return nil, &OptionsError{"expression", err.Error()}
 	}
-	return custom{program: program, options: o, keepLast: o.keepLast(defaultKeepLast), known: newCustomFacts()}, nil
+	return custom{program: program, options: o, keepLast: o.keepLast(defaultKeepLast), known: &customFacts{}}, nil
 }
 
 func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
 	run := customRun{
 		custom: c, view: v, turns: turns, editor: v.Editor(), smallest: v.Editor(),
 		dropped: set(before.Dropped), redacted: set(before.Redacted), clipped: set(before.Clipped),
@@ -40,7 +42,7 @@ func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
 		}
 		run.visit(i)
 	}
-	c.known.prune(v)
+	c.known.Prune(v.Groups())
 	out := Applied{
 		View: run.editor.View(), State: run.after,
 		SafetyBlocked: run.safety.blocked > 0, Reason: run.safety.reason(),
@@ -67,12 +69,12 @@ type customRun struct {
 	turns  uint32
 	editor *reduce.Editor
 	// dropped, redacted and clipped are what was done before, after what is done now.
-	// What left the view with a run is forgotten: it does not come back.
+	// What was dropped with a run is forgotten: it does not come back.
 	dropped           map[eventlog.Seq]bool
 	redacted, clipped map[eventlog.Place]bool
 	after             State
-	// smallest has the groups that were to leave as small as reduction may ever make
-	// them. What can leave then can always leave, and so stays away.
+	// smallest has the groups that were to be dropped as small as reduction may ever make
+	// them. What can be dropped then always can, and so stays away.
 	smallest *reduce.Editor
 
 	groups, results, clips, failed int
@@ -95,34 +97,34 @@ func (r *customRun) visit(i int) {
 	allowed := r.safety.of(i)
 	if verdict == expression.Drop && i != r.safety.loop {
 		switch {
-		case allowed.Whole && (r.dropped[g.First] || r.leaves(i)):
+		case allowed.Whole && (r.dropped[g.First] || r.drops(i)):
 			r.drop(i)
 			return
-		case !allowed.Whole && r.leaves(i):
-			r.safety.block(i) // a group that left may be sealed by a late part
+		case !allowed.Whole && r.drops(i):
+			r.safety.block(i) // a group that was dropped may be sealed by a late part
 		}
 	}
 	if verdict == expression.Drop {
-		verdict = expression.Stub // what its calls leave is as large as the group
+		verdict = expression.Stub // the lines of its calls are as large as the group
 	}
 	for k := range g.Calls {
 		r.visitResult(i, &g.Calls[k], verdict, allowed.Results)
 	}
 }
 
-// leaves reports whether a group can leave at its smallest: without its reasoning and
+// drops reports whether a group can be dropped at its smallest: without its reasoning and
 // the bodies of its results.
-func (r *customRun) leaves(i int) bool {
+func (r *customRun) drops(i int) bool {
 	g := r.view.Group(i)
 	r.smallest.OmitThinking(i, CustomExpression, "")
 	for k := range g.Calls {
 		r.redact(r.smallest, i, &g.Calls[k])
 	}
-	return r.smallest.PutDropped(i, r.known.leaving(r.view, i))
+	return r.smallest.PutDropped(i, r.known.dropped(r.view, i))
 }
 
 func (r *customRun) drop(i int) {
-	if r.editor.PutDropped(i, r.known.leaving(r.view, i)) {
+	if r.editor.PutDropped(i, r.known.dropped(r.view, i)) {
 		r.groups++
 	}
 	r.after.Dropped = append(r.after.Dropped, r.view.Group(i).First)
@@ -166,7 +168,7 @@ func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Ver
 // verdict is the expression's, or Keep where it fails.
 func (r *customRun) verdict(i int) expression.Verdict {
 	g := r.view.Group(i)
-	now := expression.Standing{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
+	now := expression.Position{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
 	if r.turns > g.Turn {
 		now.Age = r.turns - g.Turn
 	}
@@ -190,7 +192,7 @@ func (r *customRun) redact(e *reduce.Editor, i int, call *reduce.Call) bool {
 	return !call.Interrupted && e.Put(i, r.known.pointer(r.view, i, call))
 }
 
-// clip leaves alone what is reduced to a pointer already: head and tail would show
+// clip does nothing to what is reduced to a pointer already: head and tail would show
 // more.
 func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 	if edit, ok := r.view.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind != reduce.Clipped {
@@ -201,7 +203,7 @@ func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 }
 
 func (r *customRun) note() string {
-	note := fmt.Sprintf("%d groups left, %d results redacted, %d clipped to %d tokens", r.groups, r.results, r.clips, customClipTokens)
+	note := fmt.Sprintf("%d groups dropped, %d results redacted, %d clipped to %d tokens", r.groups, r.results, r.clips, customClipTokens)
 	if r.failed > 0 {
 		note += fmt.Sprintf("; kept %d groups for which the expression failed, the first at event %d", r.failed, r.firstFailed)
 	}

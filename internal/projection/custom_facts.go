@@ -11,14 +11,18 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// customFacts keeps what is known of groups and the texts that stand for their results,
-// so that only what is new costs time. Groups are immutable, so nothing that is decided
-// depends on what is kept.
+// customFacts keeps what is known of groups and the texts that replace them and their
+// results. Nothing that is decided depends on it.
 type customFacts struct {
-	mu     sync.Mutex
-	groups map[*reduce.Group]*expression.Facts
-	texts  map[*reduce.Call]*customTexts
-	left   map[*reduce.Group]*reduce.Dropped
+	mu sync.Mutex // held while the policy is applied
+	reduce.Memo[customGroup]
+}
+
+// customGroup is what is known of one group.
+type customGroup struct {
+	facts   *expression.Facts
+	dropped *reduce.Dropped
+	results map[*reduce.Call]*customTexts
 }
 
 // customTexts are the texts in a result's place.
@@ -28,19 +32,12 @@ type customTexts struct {
 	cut bool
 }
 
-func newCustomFacts() *customFacts {
-	return &customFacts{groups: map[*reduce.Group]*expression.Facts{}, texts: map[*reduce.Call]*customTexts{}, left: map[*reduce.Group]*reduce.Dropped{}}
-}
-
 func (c *customFacts) of(g *reduce.Group) *expression.Facts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f, ok := c.groups[g]
-	if !ok {
-		f = expression.NewFacts(factsOf(g))
-		c.groups[g] = f
+	known := c.Of(g)
+	if known.facts == nil {
+		known.facts = expression.NewFacts(factsOf(g))
 	}
-	return f
+	return known.facts
 }
 
 func factsOf(g *reduce.Group) expression.Fixed {
@@ -65,12 +62,10 @@ func factsOf(g *reduce.Group) expression.Fixed {
 	return f
 }
 
-// pointer is what a stubbed result of group i leaves: shorter than those of reducers, so
+// pointer is what replaces a stubbed result of group i: shorter than those of reducers, so
 // that none takes its place later.
 func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.textsOf(call)
+	t := c.texts(v.Group(i), call)
 	if t.pointer == nil {
 		text := fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
 			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
@@ -81,9 +76,7 @@ func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.P
 
 // excerpt is head and tail of a result of group i; nil if it is no larger.
 func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.textsOf(call)
+	t := c.texts(v.Group(i), call)
 	if !t.cut {
 		t.cut = true
 		if text, ok := v.Excerpt(i, call, customClipTokens); ok && text != "" {
@@ -93,50 +86,24 @@ func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.P
 	return t.excerpt
 }
 
-// leaving is what stands in the place of group i.
-func (c *customFacts) leaving(v reduce.View, i int) *reduce.Dropped {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := v.Group(i)
-	d, ok := c.left[g]
-	if !ok {
-		d = v.PrepareDrop(i, CustomExpression, dropReason, false)
-		c.left[g] = d
+// dropped is what replaces group i.
+func (c *customFacts) dropped(v reduce.View, i int) *reduce.Dropped {
+	known := c.Of(v.Group(i))
+	if known.dropped == nil {
+		known.dropped = v.PrepareDrop(i, CustomExpression, dropReason, false)
 	}
-	return d
+	return known.dropped
 }
 
-func (c *customFacts) textsOf(call *reduce.Call) *customTexts {
-	t, ok := c.texts[call]
+func (c *customFacts) texts(g *reduce.Group, call *reduce.Call) *customTexts {
+	known := c.Of(g)
+	t, ok := known.results[call]
 	if !ok {
+		if known.results == nil {
+			known.results = map[*reduce.Call]*customTexts{}
+		}
 		t = &customTexts{}
-		c.texts[call] = t
+		known.results[call] = t
 	}
 	return t
-}
-
-// prune forgets what is in the view no more, once that is half of what is kept.
-func (c *customFacts) prune(v reduce.View) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if max(len(c.groups), len(c.left)) <= 2*v.Len()+64 {
-		return
-	}
-	groups, texts := make(map[*reduce.Group]*expression.Facts, v.Len()), map[*reduce.Call]*customTexts{}
-	left := map[*reduce.Group]*reduce.Dropped{}
-	for i := range v.Len() {
-		g := v.Group(i)
-		if f, ok := c.groups[g]; ok {
-			groups[g] = f
-		}
-		if d, ok := c.left[g]; ok {
-			left[g] = d
-		}
-		for k := range g.Calls {
-			if t, ok := c.texts[&g.Calls[k]]; ok {
-				texts[&g.Calls[k]] = t
-			}
-		}
-	}
-	c.groups, c.texts, c.left = groups, texts, left
 }

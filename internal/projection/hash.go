@@ -4,6 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/reduce"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // Hasher computes the hash of rendered messages as JSON Lines: each message's
@@ -28,3 +34,33 @@ func (h Hasher) Sum() string {
 
 // HashName writes a SHA-256 sum as the API shows it.
 func HashName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
+
+// Fingerprint identifies what decisions depend on: the policy, the window, the
+// tokenizer, and the caps as fractions. Left out are the options that may change from
+// request to request, reserves, overhead and the margin, so that a request that reserves
+// a little more does not throw away what was decided.
+func Fingerprint(o Options, reduction reduce.Policy, b budget.Budget) string {
+	o = o.Lasting()
+	o.Name = o.PolicyName()
+	m := &storagev1.Fingerprinted{
+		Reduction: storeReduction(reduction), Projection: storeOptions(o, storeTexts(o).hash),
+		MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer,
+	}
+	for _, tier := range budget.Tiers() {
+		if fraction, ok := b.CapFractions[tier]; ok {
+			m.Caps = append(m.Caps, &storagev1.FingerprintedCap{Tier: string(tier), PartsPerMillion: budget.PartsPerMillion(fraction)})
+		}
+	}
+	sum := sha256.Sum256(encode(m))
+	return hex.EncodeToString(sum[:8])
+}
+
+// encode writes a message whose bytes are hashed. It fails only for texts that are not
+// UTF-8, which the API and the configuration keep out.
+func encode(m proto.Message) []byte {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return data
+}

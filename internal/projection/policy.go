@@ -76,8 +76,8 @@ type State struct {
 	Redacted []eventlog.Place `json:",omitempty"`
 	// Restored are those of them that came back, because something named them.
 	Restored []eventlog.Place `json:",omitempty"`
-	// Clipped are the results of which custom left head and tail, and Dropped the first
-	// events of the groups that it let leave.
+	// Clipped are the results of which custom kept head and tail, and Dropped the first
+	// events of the groups that it dropped.
 	Clipped []eventlog.Place `json:",omitempty"`
 	Dropped []eventlog.Seq   `json:",omitempty"`
 	// BatchTurn is how many model calls the log held when reachability_gc last redacted
@@ -154,4 +154,29 @@ type raw struct{}
 
 func (raw) Apply(v reduce.View, _ uint32, before State) Applied {
 	return Applied{View: v, State: before}
+}
+
+// rawFallback does everything that a policy does or, where signatures keep the policy
+// from any of it, nothing. What was decided before stays decided, and is shown again
+// with the next request in which nothing is blocked.
+type rawFallback struct{ Policy }
+
+func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
+	got := p.Policy.Apply(v, turns, before)
+	if !got.SafetyBlocked {
+		return got
+	}
+	step := reduce.Step{TokensBefore: v.Tokens(), TokensAfter: v.Tokens(), Note: got.Reason + "; everything is shown, as raw_fallback asks"}
+	if got.Step != nil {
+		step.Reducer = got.Step.Reducer
+	}
+	return Applied{View: v, State: before, Step: &step, RootsConsulted: got.RootsConsulted, SafetyBlocked: true, Reason: got.Reason}
+}
+
+// WithRoots is that of the policy, where it takes roots.
+func (p rawFallback) WithRoots(o Options) Policy {
+	if r, ok := p.Policy.(Rooted); ok {
+		return rawFallback{r.WithRoots(o)}
+	}
+	return p
 }

@@ -12,7 +12,7 @@ const (
 	// the last one was defaultClearEvery turns ago.
 	defaultClearAtLeast = 10_000
 	defaultClearEvery   = 20
-	// mostConsulted bounds how many roots are told of.
+	// mostConsulted bounds how many roots are named.
 	mostConsulted = 64
 	// WriteBarrierMissing is the reason of reachability_gc for doing nothing where a
 	// write is required and there is none.
@@ -54,7 +54,7 @@ func newReachability(o Options) *reachability {
 }
 
 // WithRoots returns the policy for a further request of the same session, whose
-// options differ in no more than what Lasting leaves out. It shares what was gathered
+// options differ in no more than what Lasting omits. It shares what was gathered
 // from the session.
 func (p *reachability) WithRoots(o Options) Policy {
 	q := newReachability(o)
@@ -98,7 +98,7 @@ type collection struct {
 	edit   *reduce.Editor
 	held   []*heldGroup // of the view's groups
 	safety *safety
-	start  int // the first group of those left alone
+	start  int // the first group of those that stay
 	before State
 	reach  reach
 	// lastWrite is the newest result of a call that wrote and did not fail.
@@ -128,7 +128,7 @@ func (o *opaqueGroups) add(g *reduce.Group) {
 	o.count++
 }
 
-// candidates says which results may leave, and so may be reached.
+// candidates says which results may go, and so may be reached.
 func (c *collection) candidates() {
 	c.reach = reach{nameIndex: c.index, tools: map[string]bool{}}
 	redacted, restored := placeFinder{all: c.before.Redacted}, placeFinder{all: c.before.Restored}
@@ -167,7 +167,7 @@ func (c *collection) candidates() {
 	}
 }
 
-// gone reports whether reduction left nothing but a pointer of the result.
+// gone reports whether reduction kept nothing but a pointer of the result.
 func (c *collection) gone(i int, call *reduce.Call) bool {
 	e, ok := c.view.Edit(i, call.Result, 0)
 	return ok && (e.Kind == reduce.Stubbed || e.Kind == reduce.Redacted)

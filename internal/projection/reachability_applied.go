@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// auditPointer stands in the place of a redacted result: the tool, how much it said,
+// auditPointer replaces a redacted result: the tool, how much it said,
 // the hash of its text, and how to get it back.
 func auditPointer(call *reduce.Call, chars int) string {
 	const longestTool = 40 // bytes
@@ -29,7 +29,7 @@ func (c *collection) credit(name string) {
 	}
 }
 
-// applied tells of what was done, and of what was not and why.
+// applied says what was done, and what was not and why.
 func (c *collection) applied() Applied {
 	out := Applied{View: c.view, State: c.before, RootsConsulted: c.consulted}
 	out.State.Redacted, out.State.Restored = inOrder(c.after.Redacted), inOrder(c.after.Restored)

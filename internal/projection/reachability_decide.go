@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// fate is what becomes of a result that may leave.
+// fate is what becomes of a result that may go.
 type fate uint8
 
 const (
@@ -93,8 +93,8 @@ func (c *collection) written(call *reduce.Call) bool {
 	return known || c.lastWrite != nil && older(call, c.lastWrite)
 }
 
-// group takes out the results of group i that leave. Those that hold a provider's own
-// blocks leave with the whole group or not at all.
+// group takes out the results of group i that go. Those that hold a provider's own
+// blocks go with the whole group or not at all.
 func (c *collection) group(i int, held *heldGroup, goes bool) {
 	leave := c.leave[:0]
 	sealed := false
@@ -145,7 +145,7 @@ func (c *collection) redact(i int, h *heldResult) {
 	}
 }
 
-// pointer is what stands in the place of a result of group i.
+// pointer is what replaces a result of group i.
 func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
 	if h.pointer == nil {
 		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(h.call, h.chars), ReachabilityGC, unreachable)
@@ -161,7 +161,7 @@ func (c *collection) count(h *heldResult) {
 	c.after.Redacted = append(c.after.Redacted, h.call.Place())
 }
 
-// placeFinder looks places up in the order in which they stand.
+// placeFinder looks places up in the order of the log.
 type placeFinder struct {
 	all []eventlog.Place // ascending
 	at  int

@@ -3,7 +3,7 @@ package projection
 import "strings"
 
 // eachField calls yield for the values of members that hold an id, a path, a symbol
-// or a reference, in JSON that may stand anywhere in text: of strings without spaces
+// or a reference, in JSON that may be anywhere in text: of strings without spaces
 // and escapes, and of lists of such strings.
 func eachField(text string, yield func(string)) {
 	for i := 0; ; {
@@ -100,7 +100,7 @@ func eachLine(text string, yield func(string)) {
 	}
 }
 
-// eachQuotation yields what stands between quotation marks or backquotes in a line of
+// eachQuotation yields what is between quotation marks or backquotes in a line of
 // text.
 func eachQuotation(text string, yield func(string)) {
 	for line := range strings.SplitSeq(text, "\n") {
@@ -118,7 +118,7 @@ func eachQuotation(text string, yield func(string)) {
 // trimLine takes off indentation, the mark of a quotation and the number that some
 // tools put before the lines of a file.
 func trimLine(line string) string {
-	const longest = 400 // bytes; what is longer is told by its beginning
+	const longest = 400 // bytes; of what is longer the beginning counts
 	line = strings.Trim(line[:min(len(line), longest)], " \t\r")
 	line = strings.TrimLeft(strings.TrimPrefix(line, ">"), " \t")
 	rest := strings.TrimLeft(line, "0123456789")

@@ -156,7 +156,7 @@ func singleColon(s string) int {
 }
 
 // eachInPiece yields a piece without single colons, if it is a name, and the
-// reference behind its number sign by itself.
+// reference after its number sign by itself.
 func eachInPiece(piece string, yield func(string)) {
 	if at := strings.IndexByte(piece, '#'); at >= 0 {
 		if ref := strings.TrimRight(piece[at:], "./:#-@~"); hasDigit(ref) && strings.Count(ref, "#") == 1 {

@@ -112,7 +112,7 @@ func (r *reach) mark(at, id int32, back bool) {
 	h.reached, h.by, h.back = r.pass, id, back
 }
 
-// phrase reaches every result in whose body the words of a short root stand, whole.
+// phrase reaches every result whose body has the words of a short root, whole.
 func (r *reach) phrase(words string, ended func() bool) {
 	const longest = 100 // bytes
 	if len(words) < 3 || len(words) > longest || structural[words] || r.tools[words] {
@@ -134,7 +134,7 @@ func (r *reach) phrase(words string, ended func() bool) {
 	}
 }
 
-// holdsPhrase reports whether words stand in text with no letter, digit or
+// holdsPhrase reports whether text has the words with no letter, digit or
 // underscore on either side.
 func holdsPhrase(text, words string) bool {
 	for from := 0; ; {

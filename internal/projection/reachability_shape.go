@@ -9,7 +9,7 @@ type shape struct {
 	// lower-case one two upper-case ones; hex where all letters are those of a
 	// hexadecimal number in lower case.
 	mixed, hex bool
-	// extension is how long the part behind the last dot is, if it is like that of a
+	// extension is how long the part after the last dot is, if it is like that of a
 	// file; 0 if not.
 	extension int
 }

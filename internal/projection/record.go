@@ -45,7 +45,7 @@ type Record struct {
 	// state it started from and ShownAfter the one it ended with.
 	Projection              Options
 	ShownBefore, ShownAfter State
-	// RootsConsulted, SafetyBlocked and Reverted are what the policy told; see Applied.
+	// RootsConsulted, SafetyBlocked and Reverted are what the policy reported; see Applied.
 	RootsConsulted []string
 	SafetyBlocked  bool
 	Reverted       string
@@ -68,11 +68,11 @@ type Record struct {
 // fingerprint in one format.
 func (r Record) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
 
-// Pointers are the blocks that are not rendered as they stand in the log, in order.
+// Pointers are the blocks that are not rendered as the log has them, in order.
 type Pointers []Pointer
 
-// Pointer says that a block is not rendered as it stands in the log. What else
-// there is to say of it, the log tells.
+// Pointer says that a block is not rendered as the log has it. What else there is to say
+// of it is in the log.
 type Pointer struct {
 	Seq       eventlog.Seq
 	Block     int

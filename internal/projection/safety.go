@@ -16,7 +16,7 @@ const SafetyBlocked = "provider_safety_blocked"
 type safety struct {
 	view   reduce.View
 	ignore bool
-	// loop is the newest user group, and thought the first group behind it whose
+	// loop is the newest user group, and thought the first group after it whose
 	// reasoning keeps the loop open; the view's length if there is none.
 	loop, thought int
 

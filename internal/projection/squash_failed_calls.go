@@ -2,7 +2,7 @@ package projection
 
 import "github.com/contextd/contextd/internal/reduce"
 
-// squashFailedCalls lets turns leave whose only outcome was failed calls. A turn in
+// squashFailedCalls drops turns whose only outcome was failed calls. A turn in
 // which anything was said, or any call did not fail, stays as it is.
 type squashFailedCalls struct {
 	options Options

@@ -8,7 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// The reasons for which summary_prefix leaves the view as it is.
+// The reasons for which summary_prefix does not change the view.
 const (
 	NoopShortHistory = "summary_prefix_noop_short_history"
 	NoopNoSummary    = "summary_prefix_noop_no_summary"
@@ -20,13 +20,13 @@ const (
 type summaryPrefix struct {
 	options Options
 	mu      sync.Mutex
-	calls   reduce.Calls
+	calls   reduce.Memo[reduce.GroupCalls]
 }
 
 const (
 	defaultSummaryKeepLast = 8
 	// ledgerShare and quoteShare are what the record of the calls and the quotes of the
-	// user may take of the size of the groups that leave, and mostLedger and mostQuotes
+	// user may take of the size of the groups that are dropped, and mostLedger and mostQuotes
 	// what they may take at all, in tokens.
 	ledgerShare = 0.10
 	quoteShare  = 0.05
@@ -45,14 +45,14 @@ func (p *summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 	}
 	if p.options.Summary == "" {
 		if summarized(v) {
-			return noop("", "the summary of the reduction stands")
+			return noop("", "the reduction shows a summary already")
 		}
 		return noop(NoopNoSummary, "the caller gave no summary, and the reduction shows none")
 	}
 	f := p.front(v, keep)
 	blocked := f.safety.reason()
 	if keep >= v.Len() || len(f.leave) == 0 && blocked == "" {
-		return noop(NoopShortHistory, fmt.Sprintf("none of %d groups stands before the newest %d and may leave", v.Len(), keep))
+		return noop(NoopShortHistory, fmt.Sprintf("none of %d groups before the newest %d may be dropped", v.Len(), keep))
 	}
 	if len(f.leave) == 0 {
 		out := noop(blocked, blocked)
@@ -64,10 +64,10 @@ func (p *summaryPrefix) Apply(v reduce.View, _ uint32, before State) Applied {
 	p.mu.Unlock()
 	e := v.Editor()
 	if most >= f.shown || !e.Collapse(f.through, f.keep, text) {
-		return noop(NoopNoGain, fmt.Sprintf("the summary and its record would take up to %d tokens, and the %d groups in their place take %d", most, len(f.leave), f.shown))
+		return noop(NoopNoGain, fmt.Sprintf("the summary and its record would take up to %d tokens, and the %d groups that they replace take %d", most, len(f.leave), f.shown))
 	}
 	out := Applied{View: e.View(), State: before, SafetyBlocked: blocked != "", Reason: blocked}
-	note := fmt.Sprintf("%d groups left the front, through event %d", len(f.leave), f.through)
+	note := fmt.Sprintf("%d groups dropped, through event %d", len(f.leave), f.through)
 	if out.Reason != "" {
 		note += "; " + out.Reason
 	}
@@ -86,7 +86,7 @@ func summarized(v reduce.View) bool {
 	return false
 }
 
-// front is what may leave a view.
+// front is what may be dropped from a view.
 type front struct {
 	leave []*reduce.Group
 	// keep are those that stay between them.
@@ -123,8 +123,8 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 
 // write returns the text for the front and the most by which it may be larger than
 // the digest before, in tokens. That grows slower than the front does, so that a
-// summary that stands does not give way to the messages again as they become more.
-func (f front) write(v reduce.View, summary string, calls *reduce.Calls) (text string, most uint64) {
+// summary that is in force does not give way to the messages again as they become more.
+func (f front) write(v reduce.View, summary string, calls *reduce.Memo[reduce.GroupCalls]) (text string, most uint64) {
 	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
 	w := reduce.PrefixDigest{
 		Summary: reduce.Summary{ID: SummaryPrefix, Through: f.through, By: "the caller", Text: summary},

@@ -9,9 +9,9 @@ import (
 )
 
 // Observe fills in what the record says of a view of a conversation: which events
-// are seen in full, which left, which are shown reduced, and what that reclaimed. An
+// are seen in full, which are dropped, which are shown reduced, and what that reclaimed. An
 // event that is a part of several groups is shown reduced as soon as one of them is,
-// or left while another stayed. It does not go through what left.
+// or dropped while another stayed. It does not go through what was dropped.
 func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
 	var kept, redacted []eventlog.Seq
 	in := make(map[*reduce.Group]bool, v.Len())

@@ -19,7 +19,7 @@ func (p *Pipeline) Assume(c *eventlog.Compaction) {
 }
 
 // Decide says what a compaction asked for decides, by the strategy of the ask, which is
-// to be one, down to its goal, or as far as it may where that is 0. text stands for the
+// to be one, down to its goal, or as far as it may where that is 0. text replaces the
 // groups up to its Through where the strategy is Summarize. Where nothing can be done,
 // the decision is nil and nothing says why.
 func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
@@ -124,7 +124,7 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 		}
 	}
 	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
-	// What left for one policy and budget alone is decided for all, if it frees no more.
+	// What was dropped for one policy and budget alone is decided for all, if it frees no more.
 	settles := runs[last] == left && best.View.digest.Through == left && left > d.digests.decided.through() && best.View.Tokens() == before
 	if text.ID == "" && best.View.Tokens() >= before && !settles {
 		return nil, d.noGain(), nil
@@ -132,9 +132,9 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 	return d.compaction(best.State, best.View, text), "", nil
 }
 
-// noGain is why a run does not leave whose record would be as large.
+// noGain is why a run is not dropped whose record would be as large.
 func (d *decider) noGain() string {
-	return "what may leave before " + d.spares() + " takes no more than the record that would stand for it"
+	return "what may be dropped before " + d.spares() + " takes no more than the record that would replace it"
 }
 
 // grows reports whether a decision would make the context larger for the budget and the state
@@ -146,7 +146,7 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	return err == nil && after.Tokens() > d.start.View.Tokens()
 }
 
-// sizeFor is the size that the record of what left is written for: that of the goal where
+// sizeFor is the size that the record of what is dropped is written for: that of the goal where
 // there is one.
 func (d *decider) sizeFor(text Summary) uint64 {
 	b := d.sized()
@@ -188,9 +188,9 @@ func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
 	return d.digests.summaries.newest(through, limit, d.conv.gauge)
 }
 
-// runs are the ends of all runs that spare the newest turns and go beyond what has left.
-// Where there are none it is the one that left, if its record can be made smaller or it
-// left for one policy and budget alone.
+// runs are the ends of all runs that spare the newest turns and go beyond what is dropped
+// already. Where there are none it is the run that is dropped, if its record can be made
+// smaller or it was dropped for one policy and budget alone.
 func (d *decider) runs() []eventlog.Seq {
 	spared, left := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
@@ -206,7 +206,7 @@ func (d *decider) runs() []eventlog.Seq {
 	return out
 }
 
-// sparesIn reports whether all that stood of the spared turns stands in a view, too: a
+// sparesIn reports whether a view has all that there was of the spared turns: a
 // run of an earlier compaction, which spared fewer, may reach into them, and what the
 // user said there stays as far as its record is large enough.
 func (d *decider) sparesIn(v View) bool {
@@ -290,18 +290,18 @@ func (d *decider) whyNone() string {
 	case movable == 0 && s.CollapsedThrough == 0:
 		return "the log holds nothing but the system prompt and the first user message"
 	case pinned > 0:
-		return "what stands before " + d.spares() + " is pinned"
+		return "everything before " + d.spares() + " is pinned"
 	case s.CollapsedThrough > 0:
-		return "everything before " + d.spares() + " has left already"
+		return "everything before " + d.spares() + " is dropped already"
 	default:
-		return "no group stands before " + d.spares()
+		return "there is no group before " + d.spares()
 	}
 }
 
 // whyNotMasked says why no result can be masked.
 func (d *decider) whyNotMasked() string {
 	v := d.start.View
-	var left leftAlone
+	var left sparedResults
 	masked, pinned, small, results := 0, 0, 0, 0
 	for i := range v.items {
 		g := v.items[i].group
@@ -325,7 +325,7 @@ func (d *decider) whyNotMasked() string {
 		}
 	}
 	if results == 0 {
-		return "no result of a tool stands before " + d.spares()
+		return "there is no tool result before " + d.spares()
 	}
 	return fmt.Sprintf("of the %d results before %s %d are masked already, %d are pinned, %d are of tools that are never evicted, %d are errors and %d are no larger than a pointer",
 		results, d.spares(), masked, pinned, left.never, left.errors, small)

@@ -10,12 +10,12 @@ import (
 )
 
 // Decided is what callers' compactions decided for a session, whatever the policy and
-// the budget: every run shows at most what it leaves. Nil decides nothing.
+// the budget: every run shows at most what remains. Nil decides nothing.
 type Decided struct {
 	// Seq is the compaction that says so.
 	Seq eventlog.Seq
 	eventlog.Decision
-	// Summary is the text that stands for groups up to its Through; zero if none does.
+	// Summary is the text that replaces groups up to its Through; zero if none does.
 	Summary Summary
 
 	// before is what was decided before it, which holds as well; nil if nothing was.
@@ -28,8 +28,8 @@ type Decided struct {
 	maskedThrough eventlog.Seq
 }
 
-// newDecided reads the compaction at seq, after what was decided before it: what left
-// has left, whatever it says. It reaches no event that is not before itself, and never
+// newDecided reads the compaction at seq, after what was decided before it: what is dropped
+// stays dropped, whatever it says. It reaches no event that is not before itself, and never
 // the group of what a human said last before it, which begins at human; 0 is none.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
 	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}, masked: map[eventlog.Place]bool{}}
@@ -77,7 +77,7 @@ func (d *Decided) summary() Summary {
 	return d.Summary
 }
 
-// keeps reports whether a group may stay where the run through it leaves: one that each
+// keeps reports whether a group may stay where the run through it is dropped: one that each
 // compaction kept, or in which a human said something since.
 func (d *Decided) keeps(g *Group) bool {
 	if g.First > d.through() {
@@ -91,8 +91,8 @@ func (d *Decided) keeps(g *Group) bool {
 	return true
 }
 
-// part has those of the groups that stay join the gone that were decided to leave.
-func (d *Decided) part(stay, gone []*Group) (stays, leave []*Group) {
+// split has those of the groups that stay join the gone that were decided to be dropped.
+func (d *Decided) split(stay, gone []*Group) (stays, dropped []*Group) {
 	if d == nil {
 		return stay, gone
 	}
@@ -115,7 +115,7 @@ func (d *Decided) Drops(g *Group) bool {
 // Masks reports whether a result is shown as its pointer by what was decided.
 func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked[at] }
 
-// alone is a state in which no run left but that of what was decided.
+// alone is a state in which no run is dropped but that of what was decided.
 func (d *Decided) alone(s State) State {
 	s.CollapsedThrough, s.Summary = d.through(), d.summary().ID
 	if d != nil {
@@ -125,7 +125,7 @@ func (d *Decided) alone(s State) State {
 }
 
 // shown is a state without a run that a view does not show: one whose record would be
-// larger than what it stands for.
+// larger than what it replaces.
 func (d *Decided) shown(s State, v View) State {
 	if v.digest.Through < s.CollapsedThrough {
 		return d.alone(s)
@@ -133,7 +133,7 @@ func (d *Decided) shown(s State, v View) State {
 	return s
 }
 
-// over is a state that shows no more than what was decided leaves.
+// over is a state that shows no more than what remains by what was decided.
 func (d *Decided) over(s State, known summaries) State {
 	switch {
 	case d.through() == 0:
@@ -149,8 +149,8 @@ func (d *Decided) over(s State, known summaries) State {
 	return s
 }
 
-// From is a state as every run starts from it: no group is shown that left by a caller's
-// decision.
+// From is a state as every run starts from it: no group is shown that a caller's
+// decision drops.
 func (p *Pipeline) From(s State) State {
 	return p.digests.decided.over(s, p.digests.summaries)
 }
@@ -165,8 +165,8 @@ type Compactions struct {
 	void eventlog.Ranges
 }
 
-// Read takes in the next event of the log. What stands then is known, and not all that it
-// leaves.
+// Read takes in the next event of the log. Which compactions are in force then is known,
+// and not all that they keep.
 func (all *Compactions) Read(e eventlog.Event) { all.read(e, 0) }
 
 // read is Read for who knows where the group of what a human said last begins.
@@ -222,7 +222,7 @@ func (c *Conversation) lastHuman() (first eventlog.Seq) {
 	return first
 }
 
-// Decided is what the callers' compactions of the log decided; nil if none stands.
+// Decided is what the callers' compactions of the log decided; nil if none is in force.
 func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 
 // VoidSince returns the first event of the run around at in which a compaction was in force

@@ -204,7 +204,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	return i
 }
 
-// addCall puts a synthetic result behind the results of the calls before it; the
+// addCall puts a synthetic result after the results of the calls before it; the
 // real one takes its place when it comes.
 func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) {
 	at := assistant + 1 + len(g.Calls)
@@ -325,7 +325,7 @@ type opening struct {
 	anchored bool
 }
 
-// anchor takes note that a user's message stands in group i. The first one is a part of
+// anchor takes note that group i has a user's message. The first one is a part of
 // the anchor; one that the runtime put in gives way to the first that a human wrote.
 func (c *Conversation) anchor(i int, human bool) {
 	old := c.first

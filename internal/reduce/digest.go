@@ -21,15 +21,15 @@ const (
 	// digestFrame covers the digest's own headings, in tokens.
 	digestFrame = 120
 	// excerptPart is the part of the index's share that goes to the lines in which
-	// the first of its names stood: one over so much.
+	// the first of its names were: one over so much.
 	excerptPart = 3
 	// fileShare and reminderShare are for the files that calls read and changed and
-	// for the reminders that left with their turns.
+	// for the reminders that were dropped with their turns.
 	fileShare     = 0.01
 	reminderShare = 0.01
 )
 
-// digests writes what stands in the place of a collapsed run: a function of the
+// digests writes what replaces a collapsed run: a function of the
 // run, the target and the policy.
 type digests struct {
 	groups    []*Group
@@ -44,7 +44,7 @@ type digests struct {
 }
 
 // resume returns the view after a run: every group that stays in full, and the digest
-// unless it is larger than what it stands for. What callers decided leaves in any case.
+// unless it is larger than what it replaces. What callers decided is dropped in any case.
 // It does not look at the groups of the run again.
 func (d *digests) resume(s State) View {
 	v, ok := d.collapse(s)
@@ -61,12 +61,12 @@ func (d *digests) resume(s State) View {
 	return NewView(d.gauge, d.groups)
 }
 
-// collapse returns the view after a run, and false where nothing leaves.
+// collapse returns the view after a run, and false where nothing is dropped.
 func (d *digests) collapse(s State) (View, bool) {
 	m := d.memo(s)
-	digest := m.left
+	digest := m.dropped
 	for _, g := range m.stay {
-		digest.stay(g)
+		digest.remove(g)
 	}
 	through := m.key.through
 	digest.Through, digest.Text, digest.Tokens = through, m.text, m.tokens
@@ -87,9 +87,9 @@ func (d *digests) memo(s State) *digestMemo {
 		return m
 	}
 	b := budget.Budget{Target: s.CollapsedFor}
-	humans, said := d.decided.part(m.keepHumans(b, key.through))
-	notes, put := d.decided.part(m.keepNotes(b))
-	standing, _ := d.decided.part(m.keepStanding(b), nil)
+	humans, said := d.decided.split(m.keepHumans(b, key.through))
+	notes, put := d.decided.split(m.keepNotes(b))
+	standing, _ := d.decided.split(m.keepStanding(b), nil)
 	m.stay = slices.Concat(standing, notes, humans)
 	m.text = d.compose(m, key, b, said, put, d.known(s.Summary))
 	m.tokens = budget.MessageOverhead + d.gauge.Text(m.text)
@@ -99,8 +99,8 @@ func (d *digests) memo(s State) *digestMemo {
 	return m
 }
 
-// kept are the first events of the groups in the run of a state that stay, and of what
-// stands in the anchor: it stays, too, once a human speaks and takes its place there.
+// kept are the first events of the groups in the run of a state that stay, and of standing
+// ones in the anchor: they stay, too, once a human speaks and takes their place there.
 func (d *digests) kept(s State) []eventlog.Seq {
 	var out []eventlog.Seq
 	m := d.memo(s)
@@ -153,7 +153,7 @@ func (d *digests) proseLimit(b budget.Budget) uint64 {
 }
 
 // most is the largest size of a digest and of what is kept beside it, in tokens,
-// the summary left out.
+// without the summary.
 func (d *digests) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
 	return digestFrame + b.Share(d.policy.LedgerShare) + b.Share(d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
@@ -197,8 +197,8 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 	return out.String()
 }
 
-// prose quotes a summary. One that a caller decided for stands in full, or clipped;
-// others are left out where they do not fit.
+// prose quotes a summary. One that a caller decided for is quoted in full, or clipped;
+// others are omitted where they do not fit.
 func (d *digests) prose(key digestKey, b budget.Budget, s Summary) string {
 	quote := s.quote()
 	tokens := d.gauge.Text(quote)

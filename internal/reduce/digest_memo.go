@@ -30,14 +30,14 @@ type digestMemo struct {
 	files ledger.Files
 	calls []groupCalls
 	// front are the anchored and pinned groups, which stay; humans those with a human's
-	// words, which may stay; standing the newest of their names, which stay, too. left
+	// words, which may stay; standing the newest of their names, which stay, too. dropped
 	// counts all but the first.
 	front, humans, standing []*Group
-	// notes are what the runtime put in that does not stand. lastUser is the first event
+	// notes are what the runtime put in that is not standing. lastUser is the first event
 	// of the newest group of a user's messages, whoever wrote them.
 	notes    []*Group
 	lastUser eventlog.Seq
-	left     Digest
+	dropped  Digest
 	opens    eventlog.Seq // see View
 
 	// text is the digest for key, tokens its size, and stay the groups that stay beside it
@@ -49,8 +49,8 @@ type digestMemo struct {
 	used   uint64 // when it was asked for, by the clock of digestMemos
 }
 
-// digestMemos are two memos, because there may be two runs in use: the one that
-// left, and a longer one that is tried and given up again.
+// digestMemos are two memos, because there may be two runs in use: the one that is
+// dropped, and a longer one that is tried and given up again.
 type digestMemos struct {
 	memos [2]digestMemo
 	clock uint64
@@ -129,7 +129,7 @@ func (m *digestMemo) gather(g *Group) {
 	case g.Kind == KindUser:
 		m.notes = append(m.notes, g)
 	}
-	m.left.leave(g)
+	m.dropped.add(g)
 	for i := range g.Messages {
 		for _, b := range g.Messages[i].Blocks {
 			switch b := b.Block.(type) {
@@ -171,10 +171,10 @@ func (m *digestMemo) callsBeside(stay []*Group) []ledger.Call {
 	return all
 }
 
-// mostStanding is how many of the texts that stand stay beside a run.
+// mostStanding is how many standing texts stay beside a run.
 const mostStanding = 8
 
-// keepStanding are those of the texts that stand which stay: the newest of them, and none
+// keepStanding are the standing texts that stay: the newest of them, and none
 // where the digest is written for no target at all.
 func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {

@@ -44,14 +44,14 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 				continue
 			}
 			if g.outlasts() {
-				continue // the later one may leave before it
+				continue // the later one may be dropped before it
 			}
 			e.Stub(i, call, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
 		}
 	}
 	return e.View(), Step{
 		Touched: e.Touched(),
-		Note:    fmt.Sprintf("stubbed %d results that stand again later, as of event %d", e.Touched(), s.EvictedAsOf),
+		Note:    fmt.Sprintf("stubbed %d results that a later call returned again, as of event %d", e.Touched(), s.EvictedAsOf),
 	}
 }
 

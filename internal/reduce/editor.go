@@ -51,8 +51,8 @@ func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
 	return e.Put(i, e.v.Prepare(i, call, Redacted, text, reducer, reason))
 }
 
-// Drop lets group i leave by itself. Its calls stay visible: a line for each stands
-// in its place. What is spared stays, and so does a group that is smaller than these
+// Drop drops group i by itself. Its calls stay visible: a line for each takes its place.
+// What is spared stays, and so does a group that is smaller than these
 // lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return e.drop(i, reducer, reason, false)
@@ -78,7 +78,7 @@ func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string)
 }
 
 // ClipText replaces a text block of any other message by its head and tail, but for
-// what stands beside sealed reasoning.
+// what is beside sealed reasoning.
 func (e *Editor) ClipText(i, message, block int, text, reducer, reason string) bool {
 	g := e.v.items[i].group
 	return !g.Anchor && !g.Sealed && e.clipText(i, message, block, text, reducer, reason)
@@ -95,7 +95,7 @@ func (e *Editor) clipText(i, message, block int, text, reducer, reason string) b
 	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text, Tokens: e.v.gauge.Text(text), Reducer: reducer, Reason: reason})
 }
 
-// OmitThinking leaves out every thinking block of group i, all or none, and
+// OmitThinking omits every thinking block of group i, all or none, and
 // keeps a message that would be empty without them.
 func (e *Editor) OmitThinking(i int, reducer, reason string) bool {
 	it := &e.v.items[i]
@@ -122,7 +122,7 @@ func isThinking(b Block) bool {
 	return ok
 }
 
-// put records an edit if it shrinks the block, or leaves it out.
+// put records an edit if it shrinks the block, or omits it.
 func (e *Editor) put(i int, edit Edit) bool {
 	it := &e.v.items[i]
 	if it.dropped != nil {
@@ -161,10 +161,9 @@ func (e *Editor) putAmong(it *item, edit Edit) bool {
 	return true
 }
 
-// Collapse lets every group up to and including event through leave the view,
-// but for those that are spared or in keep, and puts text in their
-// place. A further call extends the run. It reports whether groups left and text
-// is smaller than what it stands for, by the groups' full sizes; if not, nothing
+// Collapse drops every group up to and including event through, but for those that are
+// spared or in keep, and puts text in their place. A further call extends the run. It
+// reports whether groups were dropped and text is smaller than what it replaces, by the groups' full sizes; if not, nothing
 // changed.
 func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
 	digest := e.v.digest
@@ -178,7 +177,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 			tokens += it.tokens
 			continue
 		}
-		digest.leave(it.group)
+		digest.add(it.group)
 	}
 	left := len(e.v.items) - len(kept)
 	if left == 0 || digest.Tokens >= digest.RawTokens {
@@ -191,7 +190,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 }
 
 // Prepared is an edit of a result that is written and measured. It belongs to the group
-// that it was made for, whatever view that stands in, so whoever does the same again with
+// that it was made for, whatever view that is in, so whoever does the same again with
 // every request makes it once.
 type Prepared struct {
 	// edits is the one edit, and what a group without others is shown with.
@@ -270,39 +269,6 @@ func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
 		}
 	}
 	return ledger.Write(calls, math.MaxUint64, count)
-}
-
-// Calls keeps the calls of groups in short, which takes longer than to list them. It has
-// one owner. The zero value is empty and ready, and nil keeps nothing.
-type Calls struct{ groups map[*Group][]ledger.Call }
-
-func (c *Calls) of(g *Group) []ledger.Call {
-	if c != nil {
-		if calls, ok := c.groups[g]; ok {
-			return calls
-		}
-	}
-	calls := g.shortEntries()
-	if c != nil {
-		if c.groups == nil {
-			c.groups = map[*Group][]ledger.Call{}
-		}
-		c.groups[g] = calls
-	}
-	return calls
-}
-
-// prune forgets the other groups once they are the most.
-func (c *Calls) prune(groups []*Group) {
-	const slack = 64
-	if c == nil || len(c.groups) <= 2*len(groups)+slack {
-		return
-	}
-	kept := make(map[*Group][]ledger.Call, len(groups))
-	for _, g := range groups {
-		kept[g] = c.groups[g]
-	}
-	c.groups = kept
 }
 
 // PutDropped is Drop with what PrepareDrop made for group i.

@@ -53,7 +53,7 @@ func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.
 	c.boundary.seq = compaction.Seq
 	c.groups = append(c.groups, g) // the size of the log does not change
 	if c.first.group < 0 {
-		// It stands for the first words of a human.
+		// It takes the place of the first words of a human.
 		c.first = opening{group: len(c.groups) - 1, human: true}
 	}
 }

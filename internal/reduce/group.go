@@ -89,7 +89,7 @@ type Block struct {
 	Tokens uint64
 }
 
-// Call is a tool call of a group and where its answer stands.
+// Call is a tool call of a group and where its answer is.
 type Call struct {
 	ID, Name, Arguments string
 	// Repeat is how many earlier calls of the log have the same ID.
@@ -152,7 +152,7 @@ func BodyText(b eventlog.Block) string {
 }
 
 // Pointer names a block of a session's log: "ctx:SEQ.BLOCK". It is short because
-// it stands in the context, and means the same in every fork.
+// it is part of the context, and means the same in every fork.
 func Pointer(seq eventlog.Seq, block int) string {
 	return "ctx:" + strconv.FormatUint(uint64(seq), 10) + "." + strconv.Itoa(block)
 }
@@ -170,8 +170,8 @@ func ParsePointer(s string) (eventlog.Seq, int, error) {
 	return eventlog.Seq(seq), int(block), nil
 }
 
-// SealedBy is the provider by whose rules a group with sealed reasoning stands. It is
-// Unknown where its blocks tell of several, or none is sealed.
+// SealedBy is the provider whose rules hold for a group with sealed reasoning. It is
+// Unknown where its blocks name several, or none is sealed.
 func (g *Group) SealedBy() provider.Provider {
 	if !g.Sealed {
 		return provider.Unknown
@@ -209,10 +209,10 @@ func textOf(content []eventlog.Block) string {
 	return strings.Join(all, "\n")
 }
 
-// outlasts reports whether the group may stay when groups after it leave.
+// outlasts reports whether the group may stay when groups after it are dropped.
 func (g *Group) outlasts() bool { return g.Anchor || g.Human > 0 }
 
-// collapses reports whether the group may leave with a run that ends at through.
+// collapses reports whether the group may be dropped with a run that ends at through.
 func (g *Group) collapses(through eventlog.Seq) bool {
 	return g.First <= through && !g.Anchor && !g.Pinned
 }

@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// OverBudgetError says that the view cannot be made small enough, and what is
-// left that no reducer may touch.
+// OverBudgetError says that the view cannot be made small enough, and what remains
+// that no reducer may touch.
 type OverBudgetError struct {
 	Target, Needed uint64
 	Parts          []IrreduciblePart
@@ -34,7 +34,7 @@ func (e *OverBudgetError) Error() string {
 
 const newestTurn = "newest turn"
 
-// irreducible lists what is left in a view, and what stands beside it, that nothing
+// irreducible lists what remains in a view, and what is beside it, that nothing
 // may make smaller, the largest first.
 func irreducible(v View, reserved uint64) []IrreduciblePart {
 	var parts []IrreduciblePart
@@ -77,7 +77,7 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	return parts
 }
 
-// InTheWay lists what is left of a view, the largest parts first.
+// InTheWay lists what remains of a view, the largest parts first.
 func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
 	parts := irreducible(v, reserved)
 	for i := range parts {

@@ -37,7 +37,7 @@ type Retention struct {
 	Turns uint32
 	// Last keeps the last Last results of this tool.
 	Last uint32
-	// Never keeps results whatever the pressure, until their group leaves.
+	// Never keeps results whatever the pressure, until their group is dropped.
 	Never bool
 	// MinTokens keeps results smaller than this.
 	MinTokens uint64
@@ -45,7 +45,7 @@ type Retention struct {
 
 // Clipping limits single results, in tokens.
 type Clipping struct {
-	// MaxTokens is the largest result that stays whole; 0 leaves only the limit
+	// MaxTokens is the largest result that stays whole; 0 is only the limit
 	// that the target imposes.
 	MaxTokens uint64
 	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
@@ -65,11 +65,11 @@ type Window struct {
 	StrictAnchor bool
 }
 
-// Collapse says how a leading run of groups leaves.
+// Collapse says how a leading run of groups is dropped.
 type Collapse struct {
-	// To is the fraction of the target that a collapse leaves.
+	// To is the fraction of the target that remains after a collapse.
 	To float64
-	// CutFrom is the fraction of the target from which groups leave although nothing
+	// CutFrom is the fraction of the target from which groups are dropped although nothing
 	// forces it, if that pays within CutPaybackTurns turns; 0 of either is never.
 	CutFrom         float64
 	CutPaybackTurns uint32

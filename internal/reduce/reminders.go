@@ -30,11 +30,11 @@ const (
 	ReminderLive     ReminderFate = iota + 1
 	ReminderExpired               // its time is over
 	ReminderReplaced              // a newer one has its dedupe key
-	ReminderFolded                // it left with the turns around it; the digest quotes it
+	ReminderFolded                // it was dropped with the turns around it; the digest quotes it
 )
 
 // Fates says what became of each reminder once the log holds so many turns and
-// the run through an event has left. Reminders are oldest first, as from
+// the run through an event is dropped. Reminders are oldest first, as from
 // Conversation.Reminders.
 func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate {
 	newest := map[string]int{}
@@ -59,7 +59,7 @@ func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate 
 	return fates
 }
 
-// folded returns the reminders that leave with a run whose last group is of a turn:
+// folded returns the reminders that are dropped with a run whose last group is of a turn:
 // what was said later changes nothing about them, so that the digest stays what it
 // is.
 func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {

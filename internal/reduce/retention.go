@@ -7,7 +7,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// retention stubs old tool results: by the policy's rules as they stood at the
+// retention stubs old tool results: by the policy's rules as they were at the
 // last batch, and under pressure every result from the oldest on.
 type retention struct {
 	policy ToolResults
@@ -26,16 +26,16 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 	left := r.stubByAge(e, s)
 	r.stubThrough(e, s)
 	r.stubDecided(e)
-	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; left %d errors, %d of tools that are never evicted, %d too small",
+	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; spared %d errors, %d of tools that are never evicted, %d too small",
 		e.Touched(), s.EvictedAsOf, s.StubbedThrough, left.errors, left.never, left.small)
 	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 
-// leftAlone counts results that were old enough but stayed, by reason.
-type leftAlone struct{ errors, never, small int }
+// sparedResults counts results that were old enough but stayed, by reason.
+type sparedResults struct{ errors, never, small int }
 
-func (r retention) stubByAge(e *Editor, s State) leftAlone {
-	var left leftAlone
+func (r retention) stubByAge(e *Editor, s State) sparedResults {
+	var left sparedResults
 	seen := map[string]uint32{} // results of each tool from the newest on
 	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
@@ -50,7 +50,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 			seen[call.Name]++
 			rule := r.rules.rule(call.Name, r.ended)
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
-			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may leave before it
+			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may be dropped before it
 			if !tooOld && !tooMany {
 				continue
 			}
@@ -69,7 +69,7 @@ func (r retention) stubByAge(e *Editor, s State) leftAlone {
 
 // spares reports whether a result stays whatever its age, and counts why. With anySize the
 // policy's minimum does not count.
-func (r retention) spares(g *Group, call *Call, rule Retention, anySize bool, left *leftAlone) bool {
+func (r retention) spares(g *Group, call *Call, rule Retention, anySize bool, left *sparedResults) bool {
 	switch {
 	case rule.Never:
 		left.never++
@@ -124,7 +124,7 @@ func edited(v View, i int, call *Call) bool {
 
 // stubGroup stubs the results of group i up to event through.
 func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize bool) {
-	var left leftAlone
+	var left sparedResults
 	g := e.v.Group(i)
 	for c := range g.Calls {
 		call := &g.Calls[c]

@@ -69,7 +69,7 @@ func (r *rules) decide(tool string, ended func() error) (rule Retention, ok bool
 type glob struct {
 	pattern string
 	// prefix is what every match begins with, suffix what it ends with, and between are
-	// texts that stand in it one after the other, none over another.
+	// texts that it has one after the other, none over another.
 	prefix, suffix string
 	between        []string
 	// bytes is the least that a match takes.

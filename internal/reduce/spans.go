@@ -18,13 +18,13 @@ const (
 	// leastNew is the part of the target that a summary must cover beyond the one it
 	// extends.
 	leastNew = 0.1
-	// most is the part of what is about to leave that the newest summary must cover
+	// most is the part of what is about to be dropped that the newest summary must cover
 	// for no other to be made.
 	most = 0.75
 )
 
 // Propose says what to summarise so that a summary is there when the budget next
-// forces groups to leave, once the view of a state has passed Collapse.StartAt of the
+// forces groups out, once the view of a state has passed Collapse.StartAt of the
 // target. It looks ahead: the span ends where that cut would have to, with the view
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
 // to do. due is set where the cut is due already.
@@ -50,9 +50,9 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	return span, due, ok
 }
 
-// SpanFor says what to summarise for a compaction that is asked for: what has to leave to
+// SpanFor says what to summarise for a compaction that is asked for: what has to go to
 // bring the view of a state down to ask.Goal, or all that may where that is 0. Where a
-// summary is there already that does, it is ready; where nothing can leave, nothing says
+// summary is there already that does, it is ready; where nothing can be dropped, nothing says
 // why. With own the text is the caller's, which no other takes the place of.
 func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
 	d, err := p.decide(b, s, ask)
@@ -126,7 +126,7 @@ func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 // whoever wrote it.
 func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
 
-// boundary is the last event up to through behind which no group stands open: all
+// boundary is the last event up to through after which no group is open: all
 // groups that begin up to it also end there.
 func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
 	var at, last eventlog.Seq

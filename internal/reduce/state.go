@@ -18,14 +18,14 @@ type State struct {
 	// StubbedThrough is the event up to which pressure stubbed every result that
 	// may be stubbed.
 	StubbedThrough eventlog.Seq
-	// CollapsedThrough is the event up to which groups have left the view.
+	// CollapsedThrough is the event up to which groups are dropped from the view.
 	CollapsedThrough eventlog.Seq
 	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
 	// collapsed run and the user messages kept beside it.
 	CollapsedFor uint64
 	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
 	Summary string
-	// SummaryTokens is what the text of a caller's summary was clipped to; 0 if it stands
+	// SummaryTokens is what the text of a caller's summary was clipped to; 0 if it is
 	// in full.
 	SummaryTokens uint64
 	// ClipTokens is the size above which a result is clipped when it first
@@ -37,11 +37,11 @@ type State struct {
 	// TextClips are limits on the texts of users and assistants up to an event: the
 	// last resort.
 	TextClips []Clip
-	// AnchorTokens is what the first user message was clipped to; 0 if it stands
+	// AnchorTokens is what the first user message was clipped to; 0 if it is
 	// in full.
 	AnchorTokens uint64
 	// SystemTextTokens is the size above which single texts of the system prompt are
-	// clipped; 0 if it stands in full.
+	// clipped; 0 if it is in full.
 	SystemTextTokens uint64
 }
 
@@ -54,7 +54,7 @@ type Clip struct {
 // clipFor is the limit that applies to a result at seq; 0 is none.
 func (s State) clipFor(seq eventlog.Seq) uint64 { return tightest(s.ClipTokens, s.Clips, seq) }
 
-// tightest is the smallest limit on what stands at seq; 0 is none.
+// tightest is the smallest limit on what is at seq; 0 is none.
 func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {
 	for _, c := range clips {
 		if seq > c.From && seq <= c.Through && (limit == 0 || c.Tokens < limit) {

@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Summary is a text that stands for the front of a conversation. It is written
+// Summary is a text that replaces the front of a conversation. It is written
 // beside the requests; a pipeline only chooses among those that it is given.
 type Summary struct {
 	ID string

@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// texts writes what stands in a reduced block's place. Each text is a function
+// texts writes what replaces a reduced block. Each text is a function
 // of the block and the limit alone; they are kept, so that an assembly does not
 // write them again.
 type texts struct {
@@ -58,12 +58,12 @@ func (t texts) stub(call *Call, outlineTokens uint64) string {
 	return s
 }
 
-// forget drops the texts of results and messages up to an event, which left.
+// forget drops the texts of results and messages up to an event, which are dropped.
 func (t texts) forget(through eventlog.Seq) {
 	maps.DeleteFunc(t.made, func(k textKey, _ string) bool { return k.seq <= through })
 }
 
-// duplicate returns the pointer line of a result that stands again later.
+// duplicate returns the pointer line of a result that a later call returned again.
 func (t texts) duplicate(call, later *Call) string {
 	return fmt.Sprintf("[contextd: the same result stands again below, at %s; ResolvePointer %s]",
 		Pointer(later.Seq, later.Block), Pointer(call.Seq, call.Block))
@@ -145,7 +145,7 @@ func lineEnd(text string, at int) int {
 	return at
 }
 
-// lineStart moves at forward to the first line start in the half behind it, or
+// lineStart moves at forward to the first line start in the half after it, or
 // else to a rune boundary.
 func lineStart(text string, at int) int {
 	if nl := strings.IndexByte(text[at:], '\n'); nl >= 0 && nl < (len(text)-at)/2 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// thinking leaves out reasoning that is old enough, as of the last batch. Sealed
+// thinking omits reasoning that is old enough, as of the last batch. Sealed
 // reasoning goes only where its provider allows it, and then all of a message's
 // or none: Anthropic lets a request omit the thinking of turns before the last
 // user message, which open no tool-use loop any more.
@@ -27,7 +27,7 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue
 		}
-		// The user's message that ends its loop may leave before a group that outlasts it.
+		// The user's message that ends its loop may be dropped before a group that outlasts it.
 		if g.Sealed && (i >= loop || g.outlasts() || !g.SealedBy().Seals().OmitBefore) {
 			sealed++
 			continue
@@ -36,6 +36,6 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 	}
 	return e.View(), Step{
 		Touched: e.Touched(),
-		Note:    fmt.Sprintf("left out %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
+		Note:    fmt.Sprintf("omitted %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
 	}
 }

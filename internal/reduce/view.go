@@ -9,13 +9,13 @@ import (
 )
 
 // View is an immutable sequence of groups and what was done to them. The zero
-// value is empty. Groups behind the collapsed run stand in the order of the log;
+// value is empty. Groups after the collapsed run are in the order of the log;
 // anchored and pinned groups stay wherever a run is collapsed around them.
 type View struct {
 	gauge  budget.Accountant
 	items  []item
 	digest Digest
-	// digestAt is the index in items that the digest stands before.
+	// digestAt is the index in items that the digest comes before.
 	digestAt int
 	// human is the group with the newest words of a human; nil if there is none.
 	human *Group
@@ -42,28 +42,28 @@ func (v View) Ended() error {
 	return v.ended()
 }
 
-// Digest stands for the groups that left the view.
+// Digest replaces the groups that were dropped from the view.
 type Digest struct {
-	// Through is the last event of the newest group that left; 0 if none did.
+	// Through is the last event of the newest group that was dropped; 0 if none was.
 	Through eventlog.Seq
 	Text    string
 	Tokens  uint64 // with the message's overhead
-	// Groups, Messages and Calls are how many left.
+	// Groups, Messages and Calls are how many were dropped.
 	Groups, Messages, Calls int
 	// RawTokens is what they measured in full.
 	RawTokens uint64
 }
 
-// leave counts a group that left.
-func (d *Digest) leave(g *Group) {
+// add counts a group that is dropped.
+func (d *Digest) add(g *Group) {
 	d.Groups++
 	d.Messages += len(g.Messages)
 	d.Calls += len(g.Calls)
 	d.RawTokens += g.Tokens
 }
 
-// stay takes back that a group left.
-func (d *Digest) stay(g *Group) {
+// remove takes back that a group is dropped.
+func (d *Digest) remove(g *Group) {
 	d.Groups--
 	d.Messages -= len(g.Messages)
 	d.Calls -= len(g.Calls)
@@ -75,11 +75,11 @@ type item struct {
 	group  *Group
 	edits  []Edit
 	tokens uint64
-	// dropped is what stands in the place of the whole group; nil if it is shown.
+	// dropped replaces the whole group; nil if it is shown.
 	dropped *Dropped
 }
 
-// Dropped stands in the place of a group that left by itself, where it stood.
+// Dropped replaces a group that was dropped by itself, where it was.
 type Dropped struct {
 	// Text names the calls of the group; empty if it made none.
 	Text    string
@@ -95,11 +95,11 @@ type EditKind uint8
 const (
 	Stubbed  EditKind = iota + 1 // the body is replaced by a pointer
 	Clipped                      // head and tail are kept
-	Omitted                      // a thinking block is left out
+	Omitted                      // a thinking block is not shown
 	Redacted                     // the body is replaced by an audit pointer
 )
 
-// Edit is a block that is not rendered as it stands in the log.
+// Edit is a block that is not rendered as the log has it.
 type Edit struct {
 	Kind           EditKind
 	Message, Block int // indexes in the group
@@ -112,7 +112,7 @@ type Edit struct {
 	Reason  string
 }
 
-// NewView returns the view in which every group stands in full.
+// NewView returns the view in which every group is in full.
 func NewView(gauge budget.Accountant, groups []*Group) View {
 	v := View{gauge: gauge, items: make([]item, len(groups))}
 	for i, g := range groups {
@@ -128,8 +128,8 @@ func NewView(gauge budget.Accountant, groups []*Group) View {
 	return v
 }
 
-// anchorEnd is the index behind the anchor, as far as it was said up to an event, and
-// behind the first user message, whoever wrote it: that does not change when the first
+// anchorEnd is the index after the anchor, as far as it was said up to an event, and
+// after the first user message, whoever wrote it: that does not change when the first
 // human speaks late.
 func (v View) anchorEnd(through eventlog.Seq) int {
 	end := 0
@@ -195,7 +195,7 @@ func (v View) Groups() []*Group {
 // GroupTokens is the size of group i after its edits.
 func (v View) GroupTokens(i int) uint64 { return v.items[i].tokens }
 
-// Dropped returns what stands in the place of group i, or nil if it is shown.
+// Dropped returns what replaces group i, or nil if it is shown.
 func (v View) Dropped(i int) *Dropped { return v.items[i].dropped }
 
 // Edits returns what was done to group i; the slice must not be changed.
@@ -211,8 +211,8 @@ func (v View) Edit(i, message, block int) (Edit, bool) {
 	return Edit{}, false
 }
 
-// Digest returns what stands for the collapsed run, and the index of the group
-// before which it stands.
+// Digest returns what replaces the collapsed run, and the index of the group
+// before which it comes.
 func (v View) Digest() (Digest, int) { return v.digest, v.digestAt }
 
 // TierTokens splits the view's size by tier.
@@ -307,8 +307,8 @@ func (v View) LastUser() int {
 	return -1
 }
 
-// loopStart is the index of the last user group up to event asOf: what stands
-// behind it belongs to the tool-use loop that was open then.
+// loopStart is the index of the last user group up to event asOf: what comes
+// after it belongs to the tool-use loop that was open then.
 func (v View) loopStart(asOf eventlog.Seq) int {
 	last := 0
 	for i := range v.items {

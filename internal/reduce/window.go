@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// window lets the oldest groups leave as a leading run when the dialogue is over
+// window drops the oldest groups as a leading run when the dialogue is over
 // its limits or the budget. The digest names their calls, and quotes the newest
 // summary that covers a part of them.
 type window struct {
@@ -25,7 +25,7 @@ func (w window) Reduce(v View, _ State) (View, Step) {
 	d, _ := v.Digest()
 	return v, Step{
 		Touched: d.Groups,
-		Note: fmt.Sprintf("%d groups with %d calls left the front, through event %d; their digest takes %d tokens for %d",
+		Note: fmt.Sprintf("dropped %d groups with %d calls, through event %d; their digest takes %d tokens for %d",
 			d.Groups, d.Calls, d.Through, d.Tokens, d.RawTokens),
 	}
 }
@@ -53,7 +53,7 @@ func (w window) Free(v View, s State, d Demand) State {
 	return s
 }
 
-// summary is the newest that no spared turn stands in and that fits.
+// summary is the newest that covers no spared turn and that fits.
 func (w window) summary(v View, d Demand) Summary {
 	return w.digests.summaries.newest(v.beforeTurns(d.KeepTurns), w.digests.proseLimit(d.Budget), w.digests.gauge)
 }
@@ -64,13 +64,13 @@ func (w window) covers(v View, b budget.Budget, s Summary, through eventlog.Seq,
 	return w.frees(v, b, s.Through) >= fraction(w.frees(v, b, through), part)
 }
 
-// frees is the size of the groups that leave with a run through an event.
+// frees is the size of the groups that are dropped with a run through an event.
 func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 	var sum uint64
 	stay := w.staying(b)
 	for i := range v.items {
 		if it := &v.items[i]; it.group.collapses(through) {
-			sum += stay.leaving(it)
+			sum += stay.frees(it)
 		}
 	}
 	return sum
@@ -89,9 +89,9 @@ func (w window) staying(b budget.Budget) staying {
 	return staying{standing: map[string]uint64{}, limit: b.Share(standingShare)}
 }
 
-// leaving is how much more leaves when the run takes an item in: that which stayed in
+// frees is how much more is dropped when the run takes an item in: that which stayed in
 // place of it, and what is clipped of it.
-func (s *staying) leaving(it *item) uint64 {
+func (s *staying) frees(it *item) uint64 {
 	freed, g := it.tokens, it.group
 	if g.Kind == KindUser {
 		freed, s.note = freed+s.note, 0
@@ -114,7 +114,7 @@ func (s *staying) leaving(it *item) uint64 {
 }
 
 // standingShare is the most of the target that those texts take which the runtime put in
-// and which stay once the groups around them have left.
+// and which stay once the groups around them are dropped.
 const standingShare = 0.10
 
 // clipStanding gives the limits, beside those that there are, at which what the runtime
@@ -151,7 +151,7 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 }
 
 // excess is by how much the dialogue exceeds the policy's own limits, or results their cap,
-// which stubs fill, too, and which they only leave with their groups. Like a forced cut it
+// which stubs fill, too, until their groups are dropped. Like a forced cut it
 // goes down to a fraction of the limit, so that the next is turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
 	excess := w.overTurns(v)
@@ -166,7 +166,7 @@ func (w window) excess(v View, b budget.Budget) uint64 {
 	return excess
 }
 
-// overTurns is the size of the groups that must leave for MaxTurns.
+// overTurns is the size of the groups that must be dropped for MaxTurns.
 func (w window) overTurns(v View) uint64 {
 	if w.policy.MaxTurns == 0 {
 		return 0
@@ -233,7 +233,7 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 		if recent && d.Tokens < v.Tokens() && v.Tokens()-freed <= d.Budget.Target {
 			break
 		}
-		freed += stay.leaving(it)
+		freed += stay.frees(it)
 		through = max(through, it.group.First)
 	}
 	return through

@@ -26,7 +26,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if _, err := p.Evaluate(f, expression.Standing{Tokens: 3000, Age: uint32(i % 100), Index: i, FromEnd: 3}); err != nil {
+				if _, err := p.Evaluate(f, expression.Position{Tokens: 3000, Age: uint32(i % 100), Index: i, FromEnd: 3}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,3 +1,10 @@
+// Package expression compiles and evaluates the expressions of the custom policy:
+// CEL over the facts of one group, answered by a verdict. It is the only importer of
+// cel-go in the core, and knows neither groups nor views.
+//
+// An expression is a pure function of the facts: CEL has no clock and no randomness,
+// maps are gone through in the order of their keys, and what an evaluation may cost
+// is limited, so that no expression can keep the daemon busy.
 package expression
 
 import (
@@ -119,4 +126,45 @@ func at(l common.Location, reason string) *Error {
 		return &Error{Reason: reason}
 	}
 	return &Error{Line: l.Line(), Column: l.Column() + 1, Reason: reason}
+}
+
+// maxMemo is how many compiled expressions are kept.
+const maxMemo = 64
+
+// memo keeps what Compile returned. Compiling is a pure function, so nothing depends
+// on what is kept but the time.
+type memo struct {
+	mu    sync.Mutex
+	made  map[string]compiled
+	order []string // oldest first
+}
+
+type compiled struct {
+	program *Program
+	err     error
+}
+
+var programs = memo{made: map[string]compiled{}}
+
+// Compiled is Compile, but keeps the latest programs. It may be called from any
+// goroutine.
+func Compiled(source string) (*Program, error) {
+	programs.mu.Lock()
+	found, ok := programs.made[source]
+	programs.mu.Unlock()
+	if ok {
+		return found.program, found.err
+	}
+	p, err := Compile(source)
+	programs.mu.Lock()
+	defer programs.mu.Unlock()
+	if _, ok := programs.made[source]; !ok && len(source) <= 4*MaxChars {
+		if len(programs.order) == maxMemo {
+			delete(programs.made, programs.order[0])
+			programs.order = programs.order[1:]
+		}
+		programs.made[source] = compiled{p, err}
+		programs.order = append(programs.order, source)
+	}
+	return p, err
 }

@@ -17,7 +17,7 @@ var aGroup = expression.Fixed{
 	TextChars: 900, ResultChars: 800, Results: 2, Errors: 1,
 }
 
-var standing = expression.Standing{Tokens: 300, Age: 7, ModelCalls: 12, Index: 4, FromEnd: 9}
+var standing = expression.Position{Tokens: 300, Age: 7, ModelCalls: 12, Index: 4, FromEnd: 9}
 
 func TestEvaluate(t *testing.T) {
 	for source, want := range map[string]expression.Verdict{
@@ -144,7 +144,7 @@ func TestWatchedAndNot(t *testing.T) {
 			Labels: rapid.MapOfN(rapid.SampledFrom([]string{"k", "l"}), rapid.SampledFrom([]string{"v", "w"}), 0, 2).Draw(t, "labels"),
 			Errors: rapid.IntRange(0, 1).Draw(t, "errors"),
 		}
-		now := expression.Standing{Age: rapid.Uint32Range(0, 9).Draw(t, "age")}
+		now := expression.Position{Age: rapid.Uint32Range(0, 9).Draw(t, "age")}
 		plain, err := p.Evaluate(expression.NewFacts(f), now)
 		if err != nil {
 			t.Fatal(err)

@@ -65,22 +65,22 @@ func NewFacts(f Fixed) *Facts {
 	}
 }
 
-// Standing is where a group stands in the context now.
-type Standing struct {
+// Position is where a group is in the context now, and its size there.
+type Position struct {
 	// Tokens is its size as it is shown.
 	Tokens uint64
 	// Age is how many model calls began after the group did.
 	Age uint32
 	// ModelCalls is how many model calls there were.
 	ModelCalls uint32
-	// Index counts the groups before it, FromEnd those behind it.
+	// Index counts the groups before it, FromEnd those after it.
 	Index, FromEnd int
 }
 
 // activation resolves the variables of one evaluation.
 type activation struct {
 	*Facts
-	Standing
+	Position
 }
 
 // ResolveName implements cel.Activation.

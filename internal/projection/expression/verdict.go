@@ -27,7 +27,7 @@ const verdictList = `"keep", "clip", "stub" and "drop"`
 
 // Evaluate returns the verdict on a group. It fails where the expression does for
 // this group, comes to a text that is no verdict, or costs too much.
-func (p *Program) Evaluate(f *Facts, now Standing) (Verdict, error) {
+func (p *Program) Evaluate(f *Facts, now Position) (Verdict, error) {
 	program := p.watched
 	if f.ordinary {
 		program = p.plain
