@@ -51,7 +51,7 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit := reduce.NewView(conv.Gauge(), conv.Groups()).Editor()
-	if !edit.Drop(1, "repair", "it failed") || !edit.Redact(2, &conv.Groups()[2].Calls[0], "[gone: ctx:5.0]", "reach", "nothing refers to it") {
+	if !edit.Drop(1, "repair", "it failed") || !edit.Replace(2, &conv.Groups()[2].Calls[0], reduce.Redacted, "[gone: ctx:5.0]", "reach", "nothing refers to it") {
 		t.Fatal("the view was not changed")
 	}
 	p := projected{conv: conv, result: reduce.Result{View: edit.View()}}

@@ -75,7 +75,7 @@ func TestObserveAgainstEveryEvent(t *testing.T) {
 			g := v.Group(i)
 			switch verb := rapid.IntRange(0, 3).Draw(t, "verb"); {
 			case verb == 0 && len(g.Calls) > 0:
-				e.Stub(i, &g.Calls[0], "gone", "test", "why")
+				e.Replace(i, &g.Calls[0], reduce.Stubbed, "gone", "test", "why")
 			case verb == 1:
 				e.OmitThinking(i, "test", "why")
 			case verb == 2 && rapid.IntRange(0, 3).Draw(t, "leaves") == 0:

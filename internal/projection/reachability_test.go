@@ -278,7 +278,7 @@ func decideNaively(o projection.Options, v reduce.View, turns uint32, before pro
 			leave[h.group] = append(leave[h.group], h)
 		default:
 			fresh = append(fresh, h)
-			if e := v.Editor(); !h.sealed && mayChange(v, h.group) && e.Redact(h.group, h.call, strings.Repeat("x", len(pointerLike(h))), "", "") {
+			if e := v.Editor(); !h.sealed && mayChange(v, h.group) && e.Replace(h.group, h.call, reduce.Redacted, strings.Repeat("x", len(pointerLike(h))), "", "") {
 				frees += v.Tokens() - e.Tokens()
 			}
 		}
@@ -300,7 +300,7 @@ func decideNaively(o projection.Options, v reduce.View, turns uint32, before pro
 		left := whole && e.Drop(i, "", "nothing recent refers to it")
 		for _, h := range all {
 			// The verb refuses what a pointer would not shorten.
-			if left || !whole && !h.sealed && mayChange(v, i) && e.Redact(i, h.call, strings.Repeat("x", len(pointerLike(h))), "", "") {
+			if left || !whole && !h.sealed && mayChange(v, i) && e.Replace(i, h.call, reduce.Redacted, strings.Repeat("x", len(pointerLike(h))), "", "") {
 				out[h.place] = true
 			}
 		}

@@ -87,13 +87,13 @@ func TestObserve(t *testing.T) {
 		"nothing done": {func(*reduce.Editor) bool { return true }, observed{
 			kept: eventlog.Ranges{{From: 1, To: 3}, {From: 5, To: 7}},
 		}},
-		"one of two results stubbed": {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[1], "ctx:3.1", "retention", "old") }, observed{
+		"one of two results stubbed": {func(e *reduce.Editor) bool { return e.Replace(1, &all[1].Calls[1], reduce.Stubbed, "ctx:3.1", "retention", "old") }, observed{
 			kept: eventlog.Ranges{{From: 1, To: 2}, {From: 5, To: 7}}, redacted: eventlog.Ranges{{From: 3, To: 3}},
 			pointers: []projection.Pointer{{Seq: 3, Block: 1, Kind: reduce.Stubbed, Reducer: "retention", Reason: "old", Reclaimed: 98}},
 			tokens:   98, chars: 193,
 		}},
 		"clipped, omitted and shortened": {func(e *reduce.Editor) bool {
-			return e.Clip(1, &all[1].Calls[0], "ää", "clipping", "large") && e.OmitThinking(3, "thinking", "old") &&
+			return e.Replace(1, &all[1].Calls[0], reduce.Clipped, "ää", "clipping", "large") && e.OmitThinking(3, "thinking", "old") &&
 				e.ClipAnchor(0, 0, 0, "äää", "window", "half")
 		}, observed{
 			kept:     eventlog.Ranges{{From: 2, To: 2}, {From: 5, To: 5}, {From: 7, To: 7}},
@@ -106,7 +106,7 @@ func TestObserve(t *testing.T) {
 			tokens: 98 + 99 + 100, chars: 197 + 198 + 200,
 		}},
 		"collapsed": {func(e *reduce.Editor) bool {
-			return e.Stub(1, &all[1].Calls[0], "x", "retention", "old") && e.Collapse(6, nil, "gone: ää")
+			return e.Replace(1, &all[1].Calls[0], reduce.Stubbed, "x", "retention", "old") && e.Collapse(6, nil, "gone: ää")
 		}, observed{
 			// What the user said last stays.
 			kept: eventlog.Ranges{{From: 1, To: 1}, {From: 5, To: 5}, {From: 7, To: 7}}, dropped: eventlog.Ranges{{From: 2, To: 3}, {From: 6, To: 6}},
@@ -146,7 +146,7 @@ func TestObserveEventInSeveralGroups(t *testing.T) {
 		want [3]eventlog.Ranges // kept, dropped, redacted
 	}{
 		"in full":             {func(*reduce.Editor) bool { return true }, [3]eventlog.Ranges{{{From: 1, To: 5}}}},
-		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Stub(1, &all[1].Calls[0], "x", "r", "r") }, [3]eventlog.Ranges{{{From: 1, To: 2}, {From: 4, To: 5}}, nil, {{From: 3, To: 3}}}},
+		"its result stubbed":  {func(e *reduce.Editor) bool { return e.Replace(1, &all[1].Calls[0], reduce.Stubbed, "x", "r", "r") }, [3]eventlog.Ranges{{{From: 1, To: 2}, {From: 4, To: 5}}, nil, {{From: 3, To: 3}}}},
 		"its result left":     {func(e *reduce.Editor) bool { return e.Collapse(2, nil, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},
 		"both left":           {func(e *reduce.Editor) bool { return e.Collapse(3, nil, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 3}}}},
 		"left, but its words": {func(e *reduce.Editor) bool { return e.Collapse(3, map[*reduce.Group]bool{all[2]: true}, "x") }, [3]eventlog.Ranges{{{From: 1, To: 1}, {From: 4, To: 5}}, {{From: 2, To: 2}}, {{From: 3, To: 3}}}},

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -49,9 +50,9 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 		return
 	}
 	if text, ok := c.texts.clip(call, tokens, limit, c.policy); ok {
-		e.Clip(i, call, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
+		e.Replace(i, call, Clipped, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
 	} else if limit == pointerAlone {
-		e.Stub(i, call, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
+		e.Replace(i, call, Stubbed, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
 	}
 }
 
@@ -160,4 +161,42 @@ func (c clipping) Free(v View, s State, d Demand) State {
 		s.Clips = append(s.Clips[:len(s.Clips):len(s.Clips)], Clip{from, through, limit})
 	}
 	return s
+}
+
+// clipsOf limits the texts of one group.
+func clipsOf(g *Group, limit uint64) []Clip {
+	var clips []Clip
+	for m := range g.Messages {
+		for _, seq := range g.Messages[m].Seqs {
+			if last := len(clips) - 1; last >= 0 && clips[last].Through == seq-1 {
+				clips[last].Through = seq
+			} else {
+				clips = append(clips, Clip{seq - 1, seq, limit})
+			}
+		}
+	}
+	return clips
+}
+
+// clipLevel is the size at which texts must be cut for the groups to take limit.
+func clipLevel(groups []*Group, limit uint64) uint64 {
+	var texts []uint64
+	var rest uint64
+	for _, g := range groups {
+		rest += g.Tokens
+		for _, tokens := range g.textTokens() {
+			texts = append(texts, tokens)
+			rest -= tokens
+		}
+	}
+	room := limit - min(rest, limit)
+	slices.Sort(texts)
+	for i, tokens := range texts {
+		level := room / uint64(len(texts)-i)
+		if tokens > level {
+			return level
+		}
+		room -= tokens
+	}
+	return limit
 }

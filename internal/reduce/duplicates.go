@@ -46,7 +46,7 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 			if g.outlasts() {
 				continue // the later one may be dropped before it
 			}
-			e.Stub(i, call, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
+			e.Replace(i, call, Stubbed, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
 		}
 	}
 	return e.View(), Step{

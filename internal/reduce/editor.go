@@ -34,41 +34,16 @@ func (e *Editor) Touched() int { return e.touched }
 // Tokens is the size of the view as changed so far.
 func (e *Editor) Tokens() uint64 { return e.v.tokens }
 
-// Stub replaces the body of a call's result by text, which should name the
-// result's pointer.
-func (e *Editor) Stub(i int, call *Call, text, reducer, reason string) bool {
-	return e.Put(i, e.v.Prepare(i, call, Stubbed, text, reducer, reason))
-}
-
-// Clip replaces the body of a call's result by a shorter text that keeps its
-// head and tail.
-func (e *Editor) Clip(i int, call *Call, text, reducer, reason string) bool {
-	return e.Put(i, e.v.Prepare(i, call, Clipped, text, reducer, reason))
-}
-
-// Redact replaces the body of a call's result by an audit pointer.
-func (e *Editor) Redact(i int, call *Call, text, reducer, reason string) bool {
-	return e.Put(i, e.v.Prepare(i, call, Redacted, text, reducer, reason))
+// Replace replaces the body of a call's result by text, which should name the result's
+// pointer unless it is head and tail.
+func (e *Editor) Replace(i int, call *Call, kind EditKind, text, reducer, reason string) bool {
+	return e.Put(i, e.v.Prepare(i, call, kind, text, reducer, reason))
 }
 
 // Drop drops group i by itself. Its calls stay visible: a line for each takes its place.
-// What is spared stays, and so does a group that is smaller than these
-// lines.
+// What is spared stays, and so does a group that is smaller than these lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
-	return e.drop(i, reducer, reason, false)
-}
-
-// DropFailed is Drop for a group whose calls all failed, though the log may not have
-// marked their results as errors; its lines say so.
-func (e *Editor) DropFailed(i int, reducer, reason string) bool {
-	return e.drop(i, reducer, reason, true)
-}
-
-func (e *Editor) drop(i int, reducer, reason string, failed bool) bool {
-	if e.v.Spared(i) || e.v.items[i].dropped != nil {
-		return false
-	}
-	return e.PutDropped(i, e.v.PrepareDrop(i, reducer, reason, failed))
+	return e.PutDropped(i, e.v.PrepareDrop(i, reducer, reason, false))
 }
 
 // ClipAnchor replaces a text block of the system prompt or of the first user message

@@ -59,47 +59,81 @@ func TestEditorRefuses(t *testing.T) {
 	call := func(group, n int) *reduce.Call { return &full.Group(group).Calls[n] }
 	long := strings.Repeat("longer than what it replaces ", 100)
 	short := "[ResolvePointer ctx:4.0]"
-	stubbed := func(e *reduce.Editor) { e.Stub(read, call(read, 0), short, "test", "why") }
+	stubbed := func(e *reduce.Editor) { e.Replace(read, call(read, 0), reduce.Stubbed, short, "test", "why") }
 	leave := func(e *reduce.Editor) { e.Drop(read, "test", "why") }
 	for name, c := range map[string]struct {
 		before func(*reduce.Editor)
 		verb   func(*reduce.Editor) bool
 		want   bool
 	}{
-		"stub":                          {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), short, "test", "why") }, true},
-		"stub pinned":                   {nil, func(e *reduce.Editor) bool { return e.Stub(pinned, call(pinned, 0), short, "test", "why") }, false},
-		"stub interrupted":              {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 1), "", "test", "why") }, false},
-		"stub by more":                  {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), long, "test", "why") }, false},
-		"stub by as much":               {nil, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), call(read, 0).Body, "test", "why") }, false},
-		"stub a stub by more":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), short+" and more", "test", "why") }, false},
-		"stub a stub by less":           {stubbed, func(e *reduce.Editor) bool { return e.Stub(read, call(read, 0), "gone", "test", "why") }, true},
-		"redact":                        {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), short, "test", "why") }, true},
-		"redact pinned":                 {nil, func(e *reduce.Editor) bool { return e.Redact(pinned, call(pinned, 0), short, "test", "why") }, false},
-		"redact interrupted":            {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 1), "", "test", "why") }, false},
-		"redact by more":                {nil, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), long, "test", "why") }, false},
-		"redact a stub by more":         {stubbed, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), short+" and more", "test", "why") }, false},
-		"redact a stub by less":         {stubbed, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), "gone", "test", "why") }, true},
-		"redact what left":              {leave, func(e *reduce.Editor) bool { return e.Redact(read, call(read, 0), "gone", "test", "why") }, false},
-		"drop":                          {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
-		"drop what failed":              {nil, func(e *reduce.Editor) bool { return e.DropFailed(read, "test", "why") }, true},
-		"drop a text":                   {nil, func(e *reduce.Editor) bool { return e.Drop(text, "test", "why") }, true},
-		"drop a user's text":            {nil, func(e *reduce.Editor) bool { return e.Drop(another, "test", "why") }, true},
-		"drop the newest user's text":   {nil, func(e *reduce.Editor) bool { return e.Drop(newest, "test", "why") }, false},
-		"clip the newest user's text":   {nil, func(e *reduce.Editor) bool { return e.ClipText(newest, 0, 0, "", "test", "why") }, true},
-		"collapse the newest user's":    {func(e *reduce.Editor) { e.Collapse(9, nil, short) }, func(e *reduce.Editor) bool { return e.Collapse(10, nil, short) }, false},
-		"drop the system prompt":        {nil, func(e *reduce.Editor) bool { return e.Drop(system, "test", "why") }, false},
-		"drop the anchor":               {nil, func(e *reduce.Editor) bool { return e.Drop(task, "test", "why") }, false},
-		"drop pinned":                   {nil, func(e *reduce.Editor) bool { return e.Drop(pinned, "test", "why") }, false},
-		"drop again":                    {leave, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, false},
-		"drop for a longer reason":      {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", long) }, false},
-		"drop what was stubbed":         {stubbed, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
-		"collapse what left":            {leave, func(e *reduce.Editor) bool { return e.Collapse(7, nil, short) }, true},
-		"clip what left":                {leave, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), "gone", "test", "why") }, false},
-		"clip":                          {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), short, "test", "why") }, true},
-		"clip pinned":                   {nil, func(e *reduce.Editor) bool { return e.Clip(pinned, call(pinned, 0), short, "test", "why") }, false},
-		"clip interrupted":              {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 1), "", "test", "why") }, false},
-		"clip by more":                  {nil, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), long, "test", "why") }, false},
-		"clip a stub by more":           {stubbed, func(e *reduce.Editor) bool { return e.Clip(read, call(read, 0), short+" and more", "test", "why") }, false},
+		"stub": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Stubbed, short, "test", "why")
+		}, true},
+		"stub pinned": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(pinned, call(pinned, 0), reduce.Stubbed, short, "test", "why")
+		}, false},
+		"stub interrupted": {nil, func(e *reduce.Editor) bool { return e.Replace(read, call(read, 1), reduce.Stubbed, "", "test", "why") }, false},
+		"stub by more": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Stubbed, long, "test", "why")
+		}, false},
+		"stub by as much": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Stubbed, call(read, 0).Body, "test", "why")
+		}, false},
+		"stub a stub by more": {stubbed, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Stubbed, short+" and more", "test", "why")
+		}, false},
+		"stub a stub by less": {stubbed, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Stubbed, "gone", "test", "why")
+		}, true},
+		"redact": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Redacted, short, "test", "why")
+		}, true},
+		"redact pinned": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(pinned, call(pinned, 0), reduce.Redacted, short, "test", "why")
+		}, false},
+		"redact interrupted": {nil, func(e *reduce.Editor) bool { return e.Replace(read, call(read, 1), reduce.Redacted, "", "test", "why") }, false},
+		"redact by more": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Redacted, long, "test", "why")
+		}, false},
+		"redact a stub by more": {stubbed, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Redacted, short+" and more", "test", "why")
+		}, false},
+		"redact a stub by less": {stubbed, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Redacted, "gone", "test", "why")
+		}, true},
+		"redact what left": {leave, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Redacted, "gone", "test", "why")
+		}, false},
+		"drop":                        {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
+		"drop what failed":            {nil, func(e *reduce.Editor) bool { return e.PutDropped(read, full.PrepareDrop(read, "test", "why", true)) }, true},
+		"drop a text":                 {nil, func(e *reduce.Editor) bool { return e.Drop(text, "test", "why") }, true},
+		"drop a user's text":          {nil, func(e *reduce.Editor) bool { return e.Drop(another, "test", "why") }, true},
+		"drop the newest user's text": {nil, func(e *reduce.Editor) bool { return e.Drop(newest, "test", "why") }, false},
+		"clip the newest user's text": {nil, func(e *reduce.Editor) bool { return e.ClipText(newest, 0, 0, "", "test", "why") }, true},
+		"collapse the newest user's":  {func(e *reduce.Editor) { e.Collapse(9, nil, short) }, func(e *reduce.Editor) bool { return e.Collapse(10, nil, short) }, false},
+		"drop the system prompt":      {nil, func(e *reduce.Editor) bool { return e.Drop(system, "test", "why") }, false},
+		"drop the anchor":             {nil, func(e *reduce.Editor) bool { return e.Drop(task, "test", "why") }, false},
+		"drop pinned":                 {nil, func(e *reduce.Editor) bool { return e.Drop(pinned, "test", "why") }, false},
+		"drop again":                  {leave, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, false},
+		"drop for a longer reason":    {nil, func(e *reduce.Editor) bool { return e.Drop(read, "test", long) }, false},
+		"drop what was stubbed":       {stubbed, func(e *reduce.Editor) bool { return e.Drop(read, "test", "why") }, true},
+		"collapse what left":          {leave, func(e *reduce.Editor) bool { return e.Collapse(7, nil, short) }, true},
+		"clip what left": {leave, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Clipped, "gone", "test", "why")
+		}, false},
+		"clip": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Clipped, short, "test", "why")
+		}, true},
+		"clip pinned": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(pinned, call(pinned, 0), reduce.Clipped, short, "test", "why")
+		}, false},
+		"clip interrupted": {nil, func(e *reduce.Editor) bool { return e.Replace(read, call(read, 1), reduce.Clipped, "", "test", "why") }, false},
+		"clip by more": {nil, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Clipped, long, "test", "why")
+		}, false},
+		"clip a stub by more": {stubbed, func(e *reduce.Editor) bool {
+			return e.Replace(read, call(read, 0), reduce.Clipped, short+" and more", "test", "why")
+		}, false},
 		"clip the anchor":               {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, short, "test", "why") }, true},
 		"clip the anchor by more":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 0, long, "test", "why") }, false},
 		"clip the anchor's image":       {nil, func(e *reduce.Editor) bool { return e.ClipAnchor(task, 0, 1, "", "test", "why") }, false},
@@ -169,7 +203,7 @@ func TestDrop(t *testing.T) {
 			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → ok ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → interrupted\n",
 			Reducer: "test", Reason: "so be it",
 		}},
-		"with failed calls": {func(e *reduce.Editor) bool { return e.DropFailed(1, "test", "so be it") }, 1, reduce.Dropped{
+		"with failed calls": {func(e *reduce.Editor) bool { return e.PutDropped(1, full.PrepareDrop(1, "test", "so be it", true)) }, 1, reduce.Dropped{
 			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → error ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → error\n",
 			Reducer: "test", Reason: "so be it",
 		}},
@@ -254,14 +288,14 @@ func draw(t *rapid.T, e *reduce.Editor) bool {
 		return e.Drop(i, "test", "why")
 	case verb == 5 && len(g.Calls) > 0:
 		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
-		return e.Redact(i, call, fmt.Sprintf("[ResolvePointer %s]", reduce.Pointer(call.Seq, call.Block)), "test", "why")
+		return e.Replace(i, call, reduce.Redacted, fmt.Sprintf("[ResolvePointer %s]", reduce.Pointer(call.Seq, call.Block)), "test", "why")
 	case verb == 0 && len(g.Calls) > 0:
 		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
 		text := fmt.Sprintf("%s [ResolvePointer %s]", prose(400).Draw(t, "text"), reduce.Pointer(call.Seq, call.Block))
 		if rapid.Bool().Draw(t, "clip") {
-			return e.Clip(i, call, text, "test", "why")
+			return e.Replace(i, call, reduce.Clipped, text, "test", "why")
 		}
-		return e.Stub(i, call, text, "test", "why")
+		return e.Replace(i, call, reduce.Stubbed, text, "test", "why")
 	case verb == 1 && g.Kind != reduce.KindTurn:
 		m := rapid.IntRange(0, len(g.Messages)-1).Draw(t, "message")
 		b := rapid.IntRange(0, len(g.Messages[m].Blocks)-1).Draw(t, "block")

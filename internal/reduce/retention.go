@@ -61,7 +61,7 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 			if !tooOld {
 				reason = fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
 			}
-			e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
+			e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
 		}
 	}
 	return left
@@ -109,8 +109,8 @@ func (r retention) stubDecided(e *Editor) {
 			if call.Interrupted || !decided.Masks(call.Place()) {
 				continue
 			}
-			if !e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
-				e.Stub(i, call, r.texts.stub(call, 0), r.Name(), reason)
+			if !e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
+				e.Replace(i, call, Stubbed, r.texts.stub(call, 0), r.Name(), reason)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize boo
 		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
 			continue
 		}
-		e.Stub(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
+		e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
 	}
 }
 

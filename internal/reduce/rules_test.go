@@ -84,7 +84,7 @@ func TestRewrittenTokens(t *testing.T) {
 		before := reduce.NewView(gauge, conv.Groups())
 		e := before.Editor()
 		if rapid.Bool().Draw(t, "stubs") {
-			e.Stub(read, &before.Group(read).Calls[0], "gone", "test", "why")
+			e.Replace(read, &before.Group(read).Calls[0], reduce.Stubbed, "gone", "test", "why")
 		}
 		if rapid.Bool().Draw(t, "omits") {
 			e.OmitThinking(read, "test", "why")

@@ -121,8 +121,8 @@ func TestGroupMessagesUnderEdits(t *testing.T) {
 		group, message int
 		want           render.Message
 	}{
-		"stub": {func(e *reduce.Editor) bool { return e.Stub(1, call, "[gone: ctx:3.0]", "retention", "old") }, 1, 1, stub},
-		"clip": {func(e *reduce.Editor) bool { return e.Clip(1, call, "[gone: ctx:3.0]", "clipping", "large") }, 1, 1, clip},
+		"stub": {func(e *reduce.Editor) bool { return e.Replace(1, call, reduce.Stubbed, "[gone: ctx:3.0]", "retention", "old") }, 1, 1, stub},
+		"clip": {func(e *reduce.Editor) bool { return e.Replace(1, call, reduce.Clipped, "[gone: ctx:3.0]", "clipping", "large") }, 1, 1, clip},
 		"omit": {func(e *reduce.Editor) bool { return e.OmitThinking(1, "thinking", "old") }, 1, 0, render.Message{
 			Role: eventlog.RoleAssistant, Origin: render.Verbatim, Seqs: []eventlog.Seq{2}, Cause: "thinking",
 			Blocks: []eventlog.Block{
