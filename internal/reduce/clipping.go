@@ -27,15 +27,17 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 		g := v.Group(i)
 		switch {
 		case g.isSystemPrompt() && s.SystemTextTokens > 0:
-			c.clipAnchor(e, i, s.SystemTextTokens, "the system prompt leaves no room, or is over its cap")
+			c.clipTexts(e, i, func(eventlog.Seq) uint64 { return s.SystemTextTokens }, "the system prompt leaves no room, or is over its cap")
 		case g.Anchor && g.Kind == KindUser && s.AnchorTokens > 0 && g.Tokens > s.AnchorTokens:
 			level := max(clipLevel([]*Group{g}, s.AnchorTokens), clipFloor)
-			c.clipAnchor(e, i, level, "the first user message alone takes more than half of the target")
+			c.clipTexts(e, i, func(eventlog.Seq) uint64 { return level }, "the first user message alone takes more than half of the target")
 		}
 		for k := range g.Calls {
 			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
 		}
-		c.clipTexts(e, i, s.TextClips)
+		if !g.Anchor && len(s.TextClips) > 0 {
+			c.clipTexts(e, i, func(seq eventlog.Seq) uint64 { return tightest(0, s.TextClips, seq) }, textReason(g))
+		}
 	}
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
 	return e.View(), Step{Touched: e.Touched(), Note: note}
@@ -56,21 +58,20 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 	}
 }
 
-// clipTexts shortens the texts of group i where the state has a limit for them.
-func (c clipping) clipTexts(e *Editor, i int, clips []Clip) {
-	if len(clips) == 0 {
-		return
-	}
+// clipTexts shortens the texts of group i to the limits of their events; 0 is none.
+func (c clipping) clipTexts(e *Editor, i int, limit func(eventlog.Seq) uint64, reason string) {
 	g := e.v.Group(i)
+	clip := e.ClipText
+	if g.Anchor {
+		clip = e.ClipAnchor
+	}
 	for m := range g.Messages {
 		for b, block := range g.Messages[m].Blocks {
 			text, ok := block.Block.(eventlog.Text)
-			limit := tightest(0, clips, block.Seq)
-			if !ok || limit == 0 {
-				continue
-			}
-			if short, ok := c.texts.clipText(block, text.Text, limit); ok {
-				e.ClipText(i, m, b, short, c.Name(), textReason(g))
+			if limit := limit(block.Seq); ok && limit > 0 {
+				if short, ok := c.texts.clipText(block, text.Text, limit); ok {
+					clip(i, m, b, short, c.Name(), reason)
+				}
 			}
 		}
 	}
@@ -85,22 +86,6 @@ func textReason(g *Group) string {
 		return "what the runtime put in leaves too little room"
 	default:
 		return "the newest messages alone are too large"
-	}
-}
-
-// clipAnchor shortens the texts of group i that are larger than level.
-func (c clipping) clipAnchor(e *Editor, i int, level uint64, reason string) {
-	g := e.v.Group(i)
-	for m := range g.Messages {
-		for b, block := range g.Messages[m].Blocks {
-			text, ok := block.Block.(eventlog.Text)
-			if !ok {
-				continue
-			}
-			if short, ok := c.texts.clipText(block, text.Text, level); ok {
-				e.ClipAnchor(i, m, b, short, c.Name(), reason)
-			}
-		}
 	}
 }
 

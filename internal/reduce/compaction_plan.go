@@ -27,30 +27,27 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() {
-		if ended := p.ended(); ended != nil {
-			c, nothing, err = nil, "", ended
-		}
-	}()
 	now := d.start.State
 	switch ask.Strategy {
 	case Mask:
-		return d.mask()
+		c, nothing = d.mask()
 	case Summarize:
 		if decided := p.digests.decided; text.ID == decided.summary().ID && now.CollapsedThrough <= decided.through() {
-			return nil, "the summary is in force already", nil
+			nothing = "the summary is in force already"
+		} else {
+			c, nothing = d.collapse([]eventlog.Seq{max(text.Through, now.CollapsedThrough)}, text)
 		}
-		return d.collapse([]eventlog.Seq{max(text.Through, now.CollapsedThrough)}, text)
 	default:
-		runs := d.runs()
-		if len(runs) == 0 {
-			return nil, d.whyNone(), nil
+		if runs := d.runs(); len(runs) == 0 {
+			nothing = d.whyNone()
+		} else if c, nothing = d.collapse(runs, Summary{}); c != nil && d.grows(c, b, s) {
+			c, nothing = nil, d.noGain()
 		}
-		if c, nothing, err = d.collapse(runs, Summary{}); c != nil && d.grows(c, b, s) {
-			return nil, d.noGain(), nil
-		}
-		return c, nothing, err
 	}
+	if err := p.ended(); err != nil {
+		return nil, "", err
+	}
+	return c, nothing, nil
 }
 
 // decider looks for what a compaction decides.
@@ -80,22 +77,22 @@ func (d *decider) goal() uint64 {
 // reached reports whether a view is as small as asked for.
 func (d *decider) reached(v View) bool { return d.ask.Goal > 0 && v.Tokens() <= d.goal() }
 
-func (d *decider) mask() (*eventlog.Compaction, string, error) {
+func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 	before := d.start.View.Tokens()
 	demand := d.demand(before - min(d.goal(), before))
 	demand.AnySize, demand.KeepTurns = true, d.keep()
 	e := d.start.View.Editor()
 	d.retention.stubOldest(e, d.start.State, demand)
 	if e.Tokens() >= before {
-		return nil, d.whyNotMasked(), nil
+		return nil, d.whyNotMasked()
 	}
-	return d.compaction(d.start.State, e.View(), Summary{}), "", nil
+	return d.compaction(d.start.State, e.View(), Summary{}), ""
 }
 
 // collapse finds the shortest of the runs, which are in order, that comes down to the
 // goal, and otherwise the last, with as small a record as the goal needs. Without a
 // text of the caller's it must make the view smaller.
-func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compaction, string, error) {
+func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
 	last := len(runs) - 1
 	if n := sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }); d.ask.Goal > 0 && n < last {
@@ -108,8 +105,7 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 	enough := func(v View) bool {
 		return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
 	}
-	const least = 64 // tokens that a digest is written for at the least
-	for smaller := size / 2; !enough(best.View) && smaller >= least; smaller /= 2 {
+	for smaller := size / 2; !enough(best.View) && smaller >= leastDigest; smaller /= 2 {
 		now := d.try(runs[last], smaller, text)
 		if !d.sparesIn(now.View) {
 			break
@@ -123,13 +119,13 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (*eventlog.Compact
 			best = now
 		}
 	}
-	before, left := d.start.View.Tokens(), d.start.State.CollapsedThrough
+	before, dropped := d.start.View.Tokens(), d.start.State.CollapsedThrough
 	// What was dropped for one policy and budget alone is decided for all, if it frees no more.
-	settles := runs[last] == left && best.View.digest.Through == left && left > d.digests.decided.through() && best.View.Tokens() == before
+	settles := runs[last] == dropped && best.View.digest.Through == dropped && dropped > d.digests.decided.through() && best.View.Tokens() == before
 	if text.ID == "" && best.View.Tokens() >= before && !settles {
-		return nil, d.noGain(), nil
+		return nil, d.noGain()
 	}
-	return d.compaction(best.State, best.View, text), "", nil
+	return d.compaction(best.State, best.View, text), ""
 }
 
 // noGain is why a run is not dropped whose record would be as large.
@@ -192,16 +188,16 @@ func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
 // already. Where there are none it is the run that is dropped, if its record can be made
 // smaller or it was dropped for one policy and budget alone.
 func (d *decider) runs() []eventlog.Seq {
-	spared, left := d.spared(), d.start.State.CollapsedThrough
+	spared, dropped := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
 	for i := range d.start.View.items {
-		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > left {
+		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > dropped {
 			out = append(out, g.First)
 		}
 	}
 	smaller := d.ask.Goal > 0 && d.start.State.CollapsedFor > d.sizeFor(Summary{})
-	if len(out) == 0 && left > 0 && (smaller || left > d.digests.decided.through()) {
-		out = append(out, left)
+	if len(out) == 0 && dropped > 0 && (smaller || dropped > d.digests.decided.through()) {
+		out = append(out, dropped)
 	}
 	return out
 }
