@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Call is a tool call that was dropped from the context. Arguments are written as they stand
+// Call is a tool call that was dropped from the context. Arguments are written as they are
 // here: see Shorten.
 type Call struct {
 	Tool, Arguments string

@@ -39,8 +39,8 @@ type Group struct {
 	Opens bool
 	// Human is the newest event of it that is a human's message; 0 if none is.
 	Human eventlog.Seq
-	// Standing is what an injected group tells of until a newer one does; empty for all
-	// others.
+	// Standing is the name under which an injected group holds until a newer one of that
+	// name comes; empty for all others.
 	Standing string
 	// Messages are in the order in which they are rendered: the assistant message
 	// first, then one tool message per call in the order of the calls.

@@ -67,7 +67,7 @@ func (w window) covers(v View, b budget.Budget, s Summary, through eventlog.Seq,
 // frees is the size of the groups that are dropped with a run through an event.
 func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 	var sum uint64
-	stay := w.staying(b)
+	stay := w.beside(b)
 	for i := range v.items {
 		if it := &v.items[i]; it.group.collapses(through) {
 			sum += stay.frees(it)
@@ -76,22 +76,22 @@ func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 	return sum
 }
 
-// staying knows of a run that grows what stays beside it: by what it tells of, the
-// newest that stands, the newest words of a human, and a note after them.
-type staying struct {
+// beside knows what stays beside a run as it grows: the newest standing text of each name,
+// the newest words of a human, and a note after them.
+type beside struct {
 	human    *item
 	standing map[string]uint64 // tokens, by name
 	note     uint64
 	limit    uint64 // of what the runtime put in
 }
 
-func (w window) staying(b budget.Budget) staying {
-	return staying{standing: map[string]uint64{}, limit: b.Share(standingShare)}
+func (w window) beside(b budget.Budget) beside {
+	return beside{standing: map[string]uint64{}, limit: b.Share(standingShare)}
 }
 
 // frees is how much more is dropped when the run takes an item in: that which stayed in
 // place of it, and what is clipped of it.
-func (s *staying) frees(it *item) uint64 {
+func (s *beside) frees(it *item) uint64 {
 	freed, g := it.tokens, it.group
 	if g.Kind == KindUser {
 		freed, s.note = freed+s.note, 0
@@ -120,7 +120,7 @@ const standingShare = 0.10
 // clipStanding gives the limits, beside those that there are, at which what the runtime
 // put in and stays beside a run through an event keeps to its share.
 func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
-	var stand []*Group
+	var kept []*Group
 	var note *Group
 	for i := range v.items {
 		g := v.items[i].group
@@ -132,17 +132,17 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 		}
 		switch {
 		case g.Standing != "":
-			stand = append(slices.DeleteFunc(stand, func(old *Group) bool { return old.Standing == g.Standing }), g)
+			kept = append(slices.DeleteFunc(kept, func(old *Group) bool { return old.Standing == g.Standing }), g)
 		case g.Kind == KindUser && g.Human == 0:
 			note = g
 		}
 	}
 	if note != nil {
-		stand = append(stand, note)
+		kept = append(kept, note)
 	}
-	level := max(clipLevel(stand, b.Share(standingShare)), clipFloor)
+	level := max(clipLevel(kept, b.Share(standingShare)), clipFloor)
 	var clips []Clip
-	for _, g := range stand {
+	for _, g := range kept {
 		if limit := tightest(0, before, g.First); g.Tokens > level && (limit == 0 || level < limit) {
 			clips = append(clips, clipsOf(g, level)...)
 		}
@@ -223,7 +223,7 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	}
 	var through eventlog.Seq
 	var freed uint64
-	stay := w.staying(d.Budget)
+	stay := w.beside(d.Budget)
 	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned {
