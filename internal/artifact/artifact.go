@@ -44,7 +44,7 @@ func Encode(a eventlog.Artifact, m Message) (eventlog.Artifact, error) {
 }
 
 // Put stores a with m as its value; durable on return.
-func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog.Artifact, m Message) error {
+func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, a eventlog.Artifact, m Message) error {
 	a, err := Encode(a, m)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func Put(ctx context.Context, store eventlog.Store, sessionID string, a eventlog
 
 // Newest returns the newest artifact of a kind that is not after an event; ok is false if
 // there is none. to 0 is any event.
-func Newest(ctx context.Context, store eventlog.Store, sessionID, kind string, to eventlog.Seq) (a eventlog.Artifact, ok bool, err error) {
+func Newest(ctx context.Context, store eventlog.Artifacts, sessionID, kind string, to eventlog.Seq) (a eventlog.Artifact, ok bool, err error) {
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: kind, To: to, Reverse: true}) {
 		return a, err == nil, err
 	}

@@ -21,12 +21,14 @@ const (
 )
 
 // put stores the call at an event, with what it is found by; durable on return.
-func (c RecordedCall) put(ctx context.Context, store eventlog.Store, of eventlog.Incarnation, at eventlog.Seq) error {
+func (c RecordedCall) put(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, at eventlog.Seq) error {
 	a, err := artifact.Encode(eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
 	if err != nil {
 		return err
 	}
-	return store.PutArtifacts(ctx, c.SessionID, append(c.entries(a), a)...)
+	entries := c.entries(a)
+	a.New = true
+	return store.PutArtifacts(ctx, c.SessionID, append(entries, a)...)
 }
 
 // modelKind is the kind under which the calls that say something of a model's prompts as

@@ -27,7 +27,7 @@ func (e *Engine) putRecord(ctx context.Context, s *session, r projection.Record)
 	if err != nil {
 		return fmt.Errorf("encode projection record: %w", err)
 	}
-	record, err := artifact.Encode(eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Of: s.of}, m)
+	record, err := artifact.Encode(eventlog.Artifact{Kind: recordKind, Seq: r.AsOf, ID: r.ID, Of: s.of, New: true}, m)
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own.
-func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
+func (s *session) conversation(ctx context.Context, store eventlog.Log, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (s *session) conversation(ctx context.Context, store eventlog.Store, gauge 
 }
 
 // upTo is asOf, or the log's head.
-func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
+func (s *session) upTo(ctx context.Context, store eventlog.Log, asOf *eventlog.Seq) (eventlog.Seq, error) {
 	info, err := s.look(ctx, store)
 	if err != nil {
 		return 0, err
@@ -265,7 +265,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Store, asOf *eventlog
 // its id before. For whoever has the session, the first look decides which one it works
 // on: a later one is a *eventlog.NotFoundError where that one is gone. So what was read
 // between two looks is of one session, and what is computed after them is of no mixture.
-func (s *session) look(ctx context.Context, store eventlog.Store) (eventlog.Session, error) {
+func (s *session) look(ctx context.Context, store eventlog.Log) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
 	var gone *eventlog.NotFoundError
 	if errors.As(err, &gone) || err == nil && info.Incarnation != s.of {

@@ -1,6 +1,48 @@
 package log
 
-import "crypto/sha256"
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+)
+
+// Batch is appended whole or not at all.
+type Batch struct {
+	// Events must have an ID and a Body; Seq and Turn are ignored. The store
+	// keeps references to what the events hold: the caller must not change it
+	// afterwards.
+	Events []Event
+	// ExpectedHead, if set, must be the log's head before the batch. A batch of
+	// which every event is a duplicate succeeds whatever the head is, so that a
+	// writer can repeat a call whose answer it lost.
+	ExpectedHead *Seq
+	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if
+	// the id has none, or another by now. 0 is a session that does not exist yet:
+	// *ExistsError if there is one, which can be seen then.
+	Of *Incarnation
+	// Time becomes the session's update time, and its create time if this batch
+	// makes it.
+	Time time.Time
+}
+
+// Receipt says where an event of a batch is in the log.
+type Receipt struct {
+	Seq     Seq
+	EventID string
+	// Duplicate is set when the log held the same event already; Seq is then the
+	// place of the first one.
+	Duplicate bool
+	Tokens    TokenCounts
+}
+
+// Commit is an append that has its place in the log but may not be durable yet.
+type Commit interface {
+	// Wait returns once the batch is durable, with one receipt per event in the
+	// batch's order. After an error of Wait the batch is there whole or not at
+	// all. Wait may be called once, from any goroutine. A cancelled context ends
+	// the wait, not the append.
+	Wait(ctx context.Context) ([]Receipt, error)
+}
 
 // Known is what a log remembers of an event_id that it holds.
 type Known struct {
@@ -68,11 +110,11 @@ type FreshEvent struct {
 	Change HeadChange
 }
 
-// Admit finds the batch's place behind h. lookup says what the log, admitted
+// Admit finds the batch's place after h. lookup says what the log, admitted
 // events that are not durable yet included, knows of the event_id at an index of
 // the batch; its error is returned as it is.
 //
-// The checks come in this order, behind those of Prepare: an event_id that is
+// The checks come in this order, after those of Prepare: an event_id that is
 // known with other content is an *EventConflictError; a head other than the
 // expected one a *HeadMismatchError, unless every event is a duplicate; then each
 // tool call and result must fit the log.

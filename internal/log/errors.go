@@ -35,12 +35,12 @@ func (e *ExistsError) Error() string { return fmt.Sprintf("%s %q exists already"
 type EventConflictError struct {
 	EventID string
 	Index   int // of the event in the batch
-	Seq     Seq // of the event that has the id; 0 if it stands in the same batch
+	Seq     Seq // of the event that has the id; 0 if it is in the same batch
 }
 
 func (e *EventConflictError) Error() string {
 	if e.Seq == 0 {
-		return fmt.Sprintf("events[%d]: event_id %q stands twice in the batch with different content", e.Index, e.EventID)
+		return fmt.Sprintf("events[%d]: event_id %q is twice in the batch with different content", e.Index, e.EventID)
 	}
 	return fmt.Sprintf("events[%d]: event_id %q belongs to event %d with different content", e.Index, e.EventID, e.Seq)
 }
@@ -50,6 +50,17 @@ type HeadMismatchError struct{ Expected, Actual Seq }
 
 func (e *HeadMismatchError) Error() string {
 	return fmt.Sprintf("expected_head is %d but the log's head is %d", e.Expected, e.Actual)
+}
+
+// ConflictError says that another writer of the session came first. Nothing was stored, and
+// the same call may be made again.
+type ConflictError struct {
+	Session string
+	What    string // what was to be written: "artifact k/1/i"
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("another writer of session %q came before %s", e.Session, e.What)
 }
 
 // LostError says that a log is not, or no longer, the one that a client knows: it is

@@ -42,11 +42,11 @@ func TestThinkingIsSealedByAnySeal(t *testing.T) {
 func TestErrorsSayWhat(t *testing.T) {
 	cause := errors.New("sync failed")
 	for want, err := range map[string]error{
-		`session "s" does not exist`:                                               &eventlog.NotFoundError{Kind: "session", Name: "s"},
-		`session "s" exists already`:                                               &eventlog.ExistsError{Kind: "session", Name: "s"},
-		`events[2]: event_id "e" belongs to event 7 with different content`:        &eventlog.EventConflictError{EventID: "e", Index: 2, Seq: 7},
-		`events[2]: event_id "e" stands twice in the batch with different content`: &eventlog.EventConflictError{EventID: "e", Index: 2},
-		`expected_head is 1 but the log's head is 2`:                               &eventlog.HeadMismatchError{Expected: 1, Actual: 2},
+		`session "s" does not exist`:                                           &eventlog.NotFoundError{Kind: "session", Name: "s"},
+		`session "s" exists already`:                                           &eventlog.ExistsError{Kind: "session", Name: "s"},
+		`events[2]: event_id "e" belongs to event 7 with different content`:    &eventlog.EventConflictError{EventID: "e", Index: 2, Seq: 7},
+		`events[2]: event_id "e" is twice in the batch with different content`: &eventlog.EventConflictError{EventID: "e", Index: 2},
+		`expected_head is 1 but the log's head is 2`:                           &eventlog.HeadMismatchError{Expected: 1, Actual: 2},
 		`f: why`:                        &eventlog.InvalidError{Field: "f", Reason: "why"},
 		`store has failed: sync failed`: &eventlog.UnavailableError{Cause: cause},
 		`event 1 is corrupt: checksum`:  &eventlog.CorruptError{What: "event 1", Reason: "checksum"},

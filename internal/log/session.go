@@ -1,6 +1,62 @@
 package log
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// Session is a conversation and what is known of its log.
+type Session struct {
+	ID string
+	// Head is the newest durable event; 0 if there is none.
+	Head  Seq
+	Turns uint32
+	// LogBytes is the sum of Size over all events up to Head, shared events of a
+	// parent included.
+	LogBytes               uint64
+	CreateTime, UpdateTime time.Time
+	Labels                 map[string]string
+	// Settings is opaque to the store: the session's policy and budget as the
+	// layer above encodes them.
+	Settings []byte
+	// ChainHead is what Log.ChainHead returns for Head.
+	ChainHead []byte
+	// ParentID and ForkSeq say where a fork began; empty and 0 otherwise. The
+	// parent may have been deleted since.
+	ParentID string
+	ForkSeq  Seq
+	// Incarnation tells the session from others that had its id before, or will have
+	// it later. The store gives it.
+	Incarnation Incarnation
+	// Damaged says that the store cannot read the session whole. ListSessions lists such a
+	// session with what is known of it; every other method answers with a *CorruptError.
+	Damaged bool
+}
+
+// Incarnation names one life of a session id, from the session's creation to its
+// deletion. No two sessions have the same while a store is open; 0 is no session's.
+type Incarnation uint64
+
+// SessionQuery selects a page of sessions, ordered by id.
+type SessionQuery struct {
+	// After is the id after which the page starts; empty for the first.
+	After string
+	// Limit is the greatest number of sessions to return; 0 means no limit.
+	Limit int
+	// Labels must all be there with these values.
+	Labels map[string]string
+}
+
+// ForkRequest makes a session that shares its parent's events up to At.
+type ForkRequest struct {
+	ParentID string
+	// At must not be after the parent's durable head; 0 shares nothing.
+	At    Seq
+	NewID string
+	Time  time.Time
+	// Labels are those of the new session; nil for the parent's. The store copies them.
+	Labels map[string]string
+}
 
 // ValidateSessionID checks the id of a session to be made; field names it in the
 // error.
@@ -53,27 +109,6 @@ func (r ForkRequest) Validate(head Seq) error {
 	}
 	if err := validateLabels(r.Labels); err != nil {
 		return err
-	}
-	return nil
-}
-
-// ValidateArtifacts checks the keys of artifacts that are put together.
-func ValidateArtifacts(all []Artifact) error {
-	type key struct {
-		kind string
-		seq  Seq
-		id   string
-	}
-	seen := make(map[key]bool, len(all))
-	for _, a := range all {
-		k := key{a.Kind, a.Seq, a.ID}
-		switch {
-		case a.Kind == "":
-			return &InvalidError{"artifact.kind", "must not be empty"}
-		case seen[k]:
-			return &InvalidError{"artifact.id", fmt.Sprintf("%q is put twice at once", a.ID)}
-		}
-		seen[k] = true
 	}
 	return nil
 }

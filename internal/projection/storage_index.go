@@ -55,7 +55,7 @@ func (r Record) Entries() ([]eventlog.Artifact, error) {
 
 // Find returns the id of the newest record under a kind of entry that is not after an event,
 // and its event; the id is empty if there is none. to 0 is any event.
-func Find(ctx context.Context, store eventlog.Store, sessionID, kind string, to eventlog.Seq) (id string, at eventlog.Seq, err error) {
+func Find(ctx context.Context, store eventlog.Artifacts, sessionID, kind string, to eventlog.Seq) (id string, at eventlog.Seq, err error) {
 	a, ok, err := artifact.Newest(ctx, store, sessionID, kind, to)
 	if !ok || err != nil {
 		return "", 0, err
@@ -77,7 +77,7 @@ func (d Decisions) stored() *storagev1.Decisions {
 
 // DecisionsAt returns the decisions that hold under a fingerprint at the head of the log:
 // the newest that rest on no compaction that was taken back. They are zero if there are none.
-func DecisionsAt(ctx context.Context, store eventlog.Store, sessionID, fingerprint string, log *reduce.Conversation) (Decisions, error) {
+func DecisionsAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, log *reduce.Conversation) (Decisions, error) {
 	for to := log.Head(); to > 0; {
 		a, ok, err := artifact.Newest(ctx, store, sessionID, decisionsKind(fingerprint), to)
 		if !ok || err != nil {

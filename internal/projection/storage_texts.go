@@ -41,7 +41,7 @@ func storeTexts(o Options) storedTexts {
 
 // PutTexts stores the caller's texts among the options beside the session's log, unless
 // they are there; durable on return. of, if not 0, is the incarnation that is meant.
-func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, of eventlog.Incarnation, o Options) error {
+func PutTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, o Options) error {
 	texts := storeTexts(o)
 	if texts.message == nil {
 		return nil
@@ -56,7 +56,7 @@ func PutTexts(ctx context.Context, store eventlog.Store, sessionID string, of ev
 
 // LoadTexts puts the caller's texts back into the options of a record that was read from
 // the store, which then gives its projection again.
-func (r *Record) LoadTexts(ctx context.Context, store eventlog.Store, sessionID string) error {
+func (r *Record) LoadTexts(ctx context.Context, store eventlog.Artifacts, sessionID string) error {
 	if r.Texts == "" {
 		return nil
 	}

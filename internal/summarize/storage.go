@@ -42,7 +42,7 @@ const storedVersion = 1
 
 // Put stores a summary next to the log; durable on return. One with the same id and span is
 // replaced. of, if not 0, is the incarnation of the session that it is of.
-func Put(ctx context.Context, store eventlog.Store, sessionID string, of eventlog.Incarnation, s Summary) error {
+func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, s Summary) error {
 	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Of: of}, s.stored())
 }
 
@@ -58,7 +58,7 @@ func (s Summary) stored() *storagev1.Summary {
 // Load returns the summaries of a session whose spans end at upTo or before, oldest
 // first; upTo 0 means no bound. One that cannot be read is an *eventlog.CorruptError or an
 // *artifact.VersionError.
-func Load(ctx context.Context, store eventlog.Store, sessionID string, upTo eventlog.Seq) ([]Summary, error) {
+func Load(ctx context.Context, store eventlog.Artifacts, sessionID string, upTo eventlog.Seq) ([]Summary, error) {
 	var all []Summary
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, To: upTo}) {
 		if err != nil {
@@ -74,7 +74,7 @@ func Load(ctx context.Context, store eventlog.Store, sessionID string, upTo even
 }
 
 // get returns one summary, or false if there is none.
-func get(ctx context.Context, store eventlog.Store, sessionID string, to eventlog.Seq, id string) (Summary, bool, error) {
+func get(ctx context.Context, store eventlog.Artifacts, sessionID string, to eventlog.Seq, id string) (Summary, bool, error) {
 	a, err := store.Artifact(ctx, sessionID, ArtifactKind, to, id)
 	if ok, err := exists(err); !ok {
 		return Summary{}, false, err

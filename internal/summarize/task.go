@@ -45,7 +45,7 @@ func (p Proposal) requestID() string {
 }
 
 // putTask is durable on return.
-func putTask(ctx context.Context, store eventlog.Store, p Proposal, t task) error {
+func putTask(ctx context.Context, store eventlog.Artifacts, p Proposal, t task) error {
 	t.Proposal = p
 	return artifact.Put(ctx, store, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Of: p.Of}, t.stored())
 }
@@ -61,7 +61,7 @@ func (t task) stored() *storagev1.SummaryTask {
 }
 
 // getTask returns the zero task if there is none.
-func getTask(ctx context.Context, store eventlog.Store, p Proposal) (task, error) {
+func getTask(ctx context.Context, store eventlog.Artifacts, p Proposal) (task, error) {
 	a, err := store.Artifact(ctx, p.SessionID, TaskKind, p.To, p.taskID())
 	if ok, err := exists(err); !ok {
 		return task{}, err
@@ -88,7 +88,7 @@ func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
 
 // unfinished returns the pending tasks of a session, oldest first, that no summary
 // has overtaken.
-func unfinished(ctx context.Context, store eventlog.Store, session eventlog.Session) ([]Proposal, error) {
+func unfinished(ctx context.Context, store eventlog.Artifacts, session eventlog.Session) ([]Proposal, error) {
 	sessionID := session.ID
 	var newest eventlog.Seq
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, Reverse: true}) {

@@ -61,6 +61,11 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	batch := s.db.NewBatch()
 	put := target.puts
 	for _, a := range all {
+		if a.New {
+			if err := s.vacant(sl.id, target, a); err != nil {
+				return nil, err
+			}
+		}
 		put++
 		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
 			return nil, err
@@ -114,20 +119,40 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 		return eventlog.Artifact{}, err
 	}
 	defer s.release(sl)
+	value, err := s.shown(found, kind, seq, artifactID)
+	if errors.Is(err, errNoVersion) {
+		return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: fmt.Sprintf("%s/%d/%s", kind, seq, artifactID)}
+	}
+	if err == nil {
+		err = found.settled(ctx)
+	}
+	return eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: value}, err
+}
+
+// shown returns the value of an artifact that a session shows, which need not be durable
+// yet, or errNoVersion.
+func (s *Store) shown(found *session, kind string, seq eventlog.Seq, id string) ([]byte, error) {
 	for _, l := range slices.Backward(found.links) {
 		if seq > l.upTo {
 			continue
 		}
-		_, value, err := s.version(l, kind, seq, artifactID)
-		if errors.Is(err, errNoVersion) {
-			continue
+		if _, value, err := s.version(l, kind, seq, id); !errors.Is(err, errNoVersion) {
+			return value, err
 		}
-		if err == nil {
-			err = found.settled(ctx)
-		}
-		return eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: value}, err
 	}
-	return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: fmt.Sprintf("%s/%d/%s", kind, seq, artifactID)}
+	return nil, errNoVersion
+}
+
+// vacant fails with a *ConflictError if a session shows an artifact with the key.
+func (s *Store) vacant(id string, target *session, a eventlog.Artifact) error {
+	switch _, err := s.shown(target, a.Kind, a.Seq, a.ID); {
+	case errors.Is(err, errNoVersion):
+		return nil
+	case err != nil:
+		return err
+	default:
+		return &eventlog.ConflictError{Session: id, What: fmt.Sprintf("artifact %s/%d/%s", a.Kind, a.Seq, a.ID)}
+	}
 }
 
 var errNoVersion = errors.New("the link shows no version of the artifact")

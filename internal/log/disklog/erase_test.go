@@ -32,7 +32,7 @@ func newSecrets(r *rand.Rand, kinds ...string) secrets {
 // found names the secrets that a file of the directory holds, with the file. The
 // database moves data from file to file meanwhile, and what moves during a look
 // may be seen in neither: it looks again until all files it listed stayed.
-func (s secrets) found(t *testing.T, dir string) map[string]string {
+func (s secrets) found(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	for {
 		found := map[string]string{}
@@ -56,7 +56,7 @@ func (s secrets) found(t *testing.T, dir string) map[string]string {
 	}
 }
 
-func files(t *testing.T, dir string) []string {
+func files(t testing.TB, dir string) []string {
 	t.Helper()
 	var paths []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

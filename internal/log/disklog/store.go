@@ -49,6 +49,11 @@ type Store struct {
 
 var _ eventlog.Store = (*Store)(nil)
 
+// Capabilities are all that there are.
+func (s *Store) Capabilities() eventlog.Capabilities {
+	return eventlog.Capabilities{Chain: true, ErasesOnReturn: true, OneWriter: true}
+}
+
 // enter begins a call that uses the database; leave ends it.
 func (s *Store) enter(ctx context.Context) error {
 	s.open.RLock()

@@ -1,8 +1,10 @@
 package logtest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -31,6 +33,14 @@ func (h *harness) artifacts(session string, q eventlog.ArtifactQuery) []string {
 		got = append(got, fmt.Sprintf("%d/%s=%s", a.Seq, a.ID, a.Value))
 	}
 	return got
+}
+
+func (h *harness) conflicts(got error) {
+	h.Helper()
+	var conflict *eventlog.ConflictError
+	if !errors.As(got, &conflict) {
+		h.Fatalf("got error %v, want a conflict", got)
+	}
 }
 
 var artifactCases = []testCase{
@@ -91,6 +101,46 @@ var artifactCases = []testCase{
 			h.reopen()
 			check()
 		}
+	}},
+	{name: "an artifact that is to be new replaces none", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"))
+		fresh := func(seq eventlog.Seq, id, value string) eventlog.Artifact {
+			a := artifact("k", seq, id, value)
+			a.New = true
+			return a
+		}
+		h.put("s", fresh(1, "i", "first"))
+		kept, err := h.s.Artifact(h.Context(), "s", "k", 1, "i")
+		h.ok(err)
+		h.same("kept", kept, artifact("k", 1, "i", "first"))
+		h.conflicts(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "j", "x"), fresh(1, "i", "second")))
+		h.put("s", fresh(2, "i", "late"))
+		h.fork("s", 1, "t")
+		h.conflicts(h.s.PutArtifacts(h.Context(), "t", fresh(1, "i", "fork")))
+		h.put("t", fresh(2, "i", "its own"), artifact("k", 1, "i", "replaced"))
+		if h.o.reopen != nil {
+			h.reopen()
+			h.conflicts(h.s.PutArtifacts(h.Context(), "s", fresh(1, "i", "third")))
+		}
+		h.same("parent", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=first", "2/i=late"})
+		h.same("fork", h.artifacts("t", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=replaced", "2/i=its own"})
+	}},
+	{name: "of many that put what is to be new, one does", run: func(h *harness) {
+		h.append("s", Say("a"))
+		var put, lost atomic.Int32
+		together(8, func(n int) {
+			err := h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 1, ID: "i", Value: []byte{byte(n)}, New: true})
+			var conflict *eventlog.ConflictError
+			switch {
+			case err == nil:
+				put.Add(1)
+			case errors.As(err, &conflict):
+				lost.Add(1)
+			default:
+				h.Errorf("put: %v", err)
+			}
+		})
+		h.same("put and lost", []int32{put.Load(), lost.Load()}, []int32{1, 7})
 	}},
 	{name: "artifacts are ordered by seq, then id, and queried by range", run: func(h *harness) {
 		h.append("s", Say("a"))

@@ -46,6 +46,16 @@ var concurrencyCases = []testCase{
 			next[writer]++
 		}
 	}},
+	{name: "no writer loses against another", needs: needsOne, run: func(h *harness) {
+		together(8, func(n int) {
+			for i := range 10 {
+				if _, err := h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say(fmt.Sprintf("w%d %d", n, i))}}); err != nil {
+					h.Errorf("append: %v", err)
+				}
+			}
+		})
+		h.same("length", len(h.ids("s", 1, 0)), 80)
+	}},
 	{name: "writers of many sessions do not meet", run: func(h *harness) {
 		const sessions, events = 16, 20
 		together(sessions, func(n int) {

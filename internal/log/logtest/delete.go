@@ -185,6 +185,17 @@ var deleteCases = []testCase{
 		h.fails(put(old), noSession("s"))
 		h.ok(put(0))
 	}},
+	{name: "what is deleted is gone from the medium", medium: true, needs: needsErasure, run: func(h *harness) {
+		// Texts that do not compress, so that the medium has them as they are.
+		secret, kept := "dq7Hx0cVb9Zt3Lw5RkQa8Wc1Vn6Ti0Fz", "Ym2Pf8Js6Ng1Ue4Ko7Xh3Br9Ld5Sv0Gy"
+		h.append("s", Say("a"), Say(secret))
+		h.append("t", Say(kept))
+		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 2, ID: "i", Value: []byte(secret)}))
+		h.fork("s", 1, "u")
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.same("deleted", h.o.holds(h.TB, h.s, secret), false)
+		h.same("kept", h.o.holds(h.TB, h.s, kept), true)
+	}},
 	{name: "what is not there cannot be deleted", run: func(h *harness) {
 		h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))
 	}},

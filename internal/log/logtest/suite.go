@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +23,8 @@ type Opener func(t testing.TB) eventlog.Store
 type Option func(*options)
 
 type options struct {
-	reopen  func(testing.TB, eventlog.Store) eventlog.Store
-	chained bool
+	reopen func(testing.TB, eventlog.Store) eventlog.Store
+	holds  func(tb testing.TB, s eventlog.Store, text string) bool
 }
 
 // Durable says that the store outlives its process: reopen closes a store and
@@ -31,7 +33,15 @@ func Durable(reopen func(testing.TB, eventlog.Store) eventlog.Store) Option {
 	return func(o *options) { o.reopen = reopen }
 }
 
-// Run holds a store to every sentence of eventlog.Store's contract.
+// Medium tells the suite how to look for a text in all that the store wrote, without the
+// store.
+func Medium(holds func(tb testing.TB, s eventlog.Store, text string) bool) Option {
+	return func(o *options) { o.holds = holds }
+}
+
+// Run holds a store to every sentence of eventlog.Store's contract. A case that needs a
+// capability which the store does not state has to fail: if it passes, that is reported, so
+// that the statement stays true; otherwise it is skipped, with the capability's name.
 func Run(t *testing.T, open Opener, opts ...Option) {
 	t.Helper()
 	var o options
@@ -57,14 +67,7 @@ func Run(t *testing.T, open Opener, opts ...Option) {
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {
-				t.Run(c.name, func(t *testing.T) {
-					if c.durable && o.reopen == nil {
-						t.Skip("the store is not durable")
-					}
-					h := &harness{T: t, s: open(t), o: o, closes: !c.closes}
-					defer h.close()
-					c.run(h)
-				})
+				t.Run(c.name, func(t *testing.T) { c.hold(t, open, o) })
 			}
 		})
 	}
@@ -76,13 +79,80 @@ type testCase struct {
 	run  func(h *harness)
 	// closes is set where the case closes the store itself.
 	closes bool
-	// durable is set where the case needs a store that can be reopened.
-	durable bool
+	// durable is set where the case needs a store that can be reopened, and medium where it
+	// looks into what the store wrote.
+	durable, medium bool
+	// needs is the capability without which the case fails, if it needs one.
+	needs *capability
+}
+
+// capability is one of eventlog.Capabilities.
+type capability struct {
+	name   string
+	stated func(eventlog.Capabilities) bool
+}
+
+var (
+	needsChain   = &capability{"Chain", func(c eventlog.Capabilities) bool { return c.Chain }}
+	needsErasure = &capability{"ErasesOnReturn", func(c eventlog.Capabilities) bool { return c.ErasesOnReturn }}
+	needsOne     = &capability{"OneWriter", func(c eventlog.Capabilities) bool { return c.OneWriter }}
+)
+
+// hold runs the case on a store of its own.
+func (c testCase) hold(t testing.TB, open Opener, o options) {
+	t.Helper()
+	switch {
+	case c.durable && o.reopen == nil:
+		t.Skip("the store is not durable")
+	case c.medium && o.holds == nil:
+		t.Skip("the store has no medium to look into")
+	}
+	h := &harness{TB: t, s: open(t), o: o, closes: !c.closes}
+	if !h.s.Capabilities().OneWriter && c.needs != needsOne {
+		h.s = patient{h.s}
+	}
+	if c.needs == nil || c.needs.stated(h.s.Capabilities()) {
+		defer h.close()
+		c.run(h)
+		return
+	}
+	if h.refutes(c) {
+		t.Skipf("the store does not state %s", c.needs.name)
+	}
+	t.Errorf("the case passes, although the store does not state %s", c.needs.name)
+}
+
+// trial is a test that may fail.
+type trial struct {
+	testing.TB
+	failed atomic.Bool
+}
+
+func (t *trial) Helper()               {}
+func (t *trial) Fail()                 { t.failed.Store(true) }
+func (t *trial) Error(...any)          { t.Fail() }
+func (t *trial) Errorf(string, ...any) { t.Fail() }
+func (t *trial) FailNow()              { t.Fail(); runtime.Goexit() }
+func (t *trial) Fatal(...any)          { t.FailNow() }
+func (t *trial) Fatalf(string, ...any) { t.FailNow() }
+
+// refutes reports whether the case fails.
+func (h *harness) refutes(c testCase) bool {
+	t := &trial{TB: h.TB}
+	h.TB = t
+	done := make(chan struct{})
+	go func() { // which Goexit ends
+		defer close(done)
+		defer h.close()
+		c.run(h)
+	}()
+	<-done
+	return t.failed.Load()
 }
 
 // harness is a store under test with what fails the test at the first surprise.
 type harness struct {
-	*testing.T
+	testing.TB
 	s      eventlog.Store
 	o      options
 	closes bool
@@ -95,7 +165,7 @@ func (h *harness) close() {
 }
 
 // reopen goes on with what a restart finds.
-func (h *harness) reopen() { h.s = h.o.reopen(h.T, h.s) }
+func (h *harness) reopen() { h.s = h.o.reopen(h.TB, h.s) }
 
 // epoch is when the tests take place.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)

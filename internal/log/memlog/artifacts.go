@@ -24,6 +24,12 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 	if !eventlog.AllOf(all, found.info.Incarnation) {
 		return &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
+	for _, a := range all {
+		key := artifactKey{a.Kind, a.Seq, a.ID}
+		if _, taken := found.artifact(key); taken && a.New {
+			return &eventlog.ConflictError{Session: id, What: "artifact " + key.String()}
+		}
+	}
 	own := found.own()
 	for _, a := range all {
 		own.put(artifactKey{a.Kind, a.Seq, a.ID}, bytes.Clone(a.Value))
@@ -39,12 +45,24 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 	if err != nil {
 		return eventlog.Artifact{}, err
 	}
-	for _, l := range slices.Backward(found.chain) {
-		if v, ok := l.artifact(artifactKey{kind, seq, artifactID}); ok {
-			return eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: v.value}, nil
+	key := artifactKey{kind, seq, artifactID}
+	v, ok := found.artifact(key)
+	if !ok {
+		return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: key.String()}
+	}
+	return eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: v.value}, nil
+}
+
+func (k artifactKey) String() string { return fmt.Sprintf("%s/%d/%s", k.kind, k.seq, k.id) }
+
+// artifact is the version of an artifact that the session shows: the newest link's counts.
+func (s *session) artifact(key artifactKey) (version, bool) {
+	for _, l := range slices.Backward(s.chain) {
+		if v, ok := l.artifact(key); ok {
+			return v, true
 		}
 	}
-	return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: fmt.Sprintf("%s/%d/%s", kind, seq, artifactID)}
+	return version{}, false
 }
 
 // Artifacts yields the artifacts of the query.

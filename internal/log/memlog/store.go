@@ -206,6 +206,11 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
+// Capabilities are those of a store that has no medium and hashes nothing.
+func (s *Store) Capabilities() eventlog.Capabilities {
+	return eventlog.Capabilities{ErasesOnReturn: true, OneWriter: true}
+}
+
 // Healthy returns nil while the store is open.
 func (s *Store) Healthy() error {
 	s.mu.RLock()

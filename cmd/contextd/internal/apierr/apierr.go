@@ -25,6 +25,7 @@ const (
 	ReasonEventIDConflict   = "EVENT_ID_CONFLICT"
 	ReasonKeyConflict       = "IDEMPOTENCY_KEY_CONFLICT"
 	ReasonHeadMismatch      = "HEAD_MISMATCH"
+	ReasonWriteConflict     = "WRITE_CONFLICT"
 	ReasonLogLost           = "LOG_LOST"
 	ReasonBudgetExceeded    = "BUDGET_EXCEEDED"
 	ReasonInjectionOversize = "INJECTION_OVER_RESERVE"

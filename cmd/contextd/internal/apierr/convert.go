@@ -95,6 +95,12 @@ func state(err error) *answer {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)
 		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
 	}
+	var writer *eventlog.ConflictError
+	if errors.As(err, &writer) {
+		a := newAnswer(codes.Aborted, ReasonWriteConflict, err)
+		a.retryAfter = storeRetry
+		return a.resource("session", writer.Session)
+	}
 	var nothing *assemble.NothingShownError
 	if errors.As(err, &nothing) {
 		return newAnswer(codes.FailedPrecondition, ReasonNothingShown, err).number("tokens", nothing.Tokens)

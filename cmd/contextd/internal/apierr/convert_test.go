@@ -64,6 +64,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&eventlog.HeadMismatchError{Expected: 1, Actual: 2}, codes.Aborted, "HEAD_MISMATCH", false,
 			[]string{"field expected_head", "expected_head=1", "head_seq=2"},
 		},
+		"another writer": {
+			&eventlog.ConflictError{Session: "s", What: "the batch"}, codes.Aborted, "WRITE_CONFLICT", false,
+			[]string{"resource session s", "retry after 1s"},
+		},
 		"log lost": {
 			&eventlog.LostError{Session: "s", Known: 8, Head: 2}, codes.FailedPrecondition, "LOG_LOST", false,
 			[]string{"resource session s", "field known", "known_seq=8", "head_seq=2"},

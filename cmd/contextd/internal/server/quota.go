@@ -12,7 +12,7 @@ import (
 // sessionQuota bounds the number of sessions. Without a limit it counts nothing
 // and costs nothing.
 type sessionQuota struct {
-	store eventlog.Store
+	store eventlog.Log
 	limit uint64
 	// turn holds a token while nobody uses what follows.
 	turn  chan struct{}
@@ -23,7 +23,7 @@ type sessionQuota struct {
 }
 
 // start counts the sessions that there are.
-func (q *sessionQuota) start(ctx context.Context, store eventlog.Store, limit uint64) error {
+func (q *sessionQuota) start(ctx context.Context, store eventlog.Log, limit uint64) error {
 	q.store, q.limit = store, limit
 	q.turn = make(chan struct{}, 1)
 	q.turn <- struct{}{}
@@ -109,7 +109,7 @@ func (q *sessionQuota) enter(ctx context.Context) error {
 func (q *sessionQuota) leave() { q.turn <- struct{}{} }
 
 // gone reports whether an incarnation of a session has ended.
-func gone(ctx context.Context, store eventlog.Store, id string, of eventlog.Incarnation) bool {
+func gone(ctx context.Context, store eventlog.Log, id string, of eventlog.Incarnation) bool {
 	now, err := store.Session(context.WithoutCancel(ctx), id)
 	var missing *eventlog.NotFoundError
 	return errors.As(err, &missing) || err == nil && now.Incarnation != of

@@ -1,0 +1,48 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// patient is a store with many writers as its callers use it: a call that lost against
+// another writer is made again.
+type patient struct{ eventlog.Store }
+
+// attempts is how often a call is made: an artifact that may not be replaced conflicts for
+// ever.
+const attempts = 100
+
+func again[T any](call func() (T, error)) (out T, err error) {
+	for range attempts {
+		var conflict *eventlog.ConflictError
+		if out, err = call(); !errors.As(err, &conflict) {
+			break
+		}
+	}
+	return out, err
+}
+
+func (p patient) CreateSession(ctx context.Context, s eventlog.Session) (eventlog.Session, error) {
+	return again(func() (eventlog.Session, error) { return p.Store.CreateSession(ctx, s) })
+}
+
+func (p patient) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Session, error) {
+	return again(func() (eventlog.Session, error) { return p.Store.Fork(ctx, r) })
+}
+
+func (p patient) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+	_, err := again(func() (any, error) { return nil, p.Store.DeleteSession(ctx, id, of) })
+	return err
+}
+
+func (p patient) Append(ctx context.Context, id string, b eventlog.Batch) (eventlog.Commit, error) {
+	return again(func() (eventlog.Commit, error) { return p.Store.Append(ctx, id, b) })
+}
+
+func (p patient) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
+	_, err := again(func() (any, error) { return nil, p.Store.PutArtifacts(ctx, id, all...) })
+	return err
+}
