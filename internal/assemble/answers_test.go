@@ -48,7 +48,7 @@ func TestPointersGiveTheRawBody(t *testing.T) {
 			t.Errorf("the context does not show %s", p.Name)
 		}
 	}
-	listed, err := engine.Pointers(context.Background(), "s", got.Projection)
+	listed, err := engine.PointerReader("s").Read(context.Background(), got.Projection.Pointers)
 	if err != nil || fmt.Sprint(listed) != fmt.Sprint(got.Pointers) {
 		t.Errorf("the record lists %v, the header %v (%v)", listed, got.Pointers, err)
 	}

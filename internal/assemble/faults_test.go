@@ -91,7 +91,7 @@ func TestStoreFaults(t *testing.T) {
 			return err
 		},
 		"Pointers": func(e *assemble.Engine, c *assemble.Context) error {
-			_, err := e.Pointers(ctx, "s", c.Projection)
+			_, err := e.PointerReader("s").Read(ctx, c.Projection.Pointers)
 			return err
 		},
 		"Resolve": func(e *assemble.Engine, _ *assemble.Context) error {

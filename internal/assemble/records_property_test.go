@@ -128,6 +128,10 @@ func (l *lookups) assemble(id string) {
 		l.first[id+r.ID] = got.Cache
 	}
 	l.sameAsScan(id, before, r)
+	pointers, err := l.engine.PointerReader(id).Read(context.Background(), r.Pointers)
+	if diff := cmp.Diff(got.Pointers, pointers, cmpopts.EquateEmpty()); err != nil || diff != "" {
+		l.Fatalf("%s has other pointers than its context (%v):\n%s", r.ID, err, diff)
+	}
 }
 
 // sameAsScan holds what a record started from and was compared with to the records before it.

@@ -79,27 +79,6 @@ func difference(a, b projection.Record) string {
 	}
 }
 
-// Pointers completes the pointers of a record from the log.
-func (e *Engine) Pointers(ctx context.Context, sessionID string, r projection.Record) ([]PointerFacts, error) {
-	if len(r.Pointers) == 0 {
-		return nil, nil
-	}
-	gauge, err := e.gauge(r.Budget)
-	if err != nil {
-		return nil, err
-	}
-	s, release, err := e.sessions.acquire(ctx, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
-	if err != nil {
-		return nil, err
-	}
-	return new(describedBlocks).facts(r.Pointers, conv.Groups()), nil
-}
-
 // Resolve returns the raw block behind a pointer and the event it stands in.
 func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error) {
 	seq, block, err := reduce.ParsePointer(pointer)

@@ -549,7 +549,7 @@ type ListProjectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How many at most, up to 1000. 0: 100.
+	// How many at most, up to 1000. 0: 100. A page holds fewer where it would exceed 1 MiB.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before. Empty: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -611,7 +611,8 @@ func (x *ListProjectionsRequest) GetPageToken() string {
 // A page of recorded projections.
 type ListProjectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most page_size of them, oldest first.
+	// At most page_size of them, oldest first, in less than 1 MiB. One that is larger by
+	// itself is alone on its page: its size grows with the events that it names.
 	Projections []*Projection `protobuf:"bytes,1,rep,name=projections,proto3" json:"projections,omitempty"`
 	// Give it to the next request. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,6 +268,44 @@ func TestListProjections(t *testing.T) {
 		if n != 1 {
 			t.Errorf("event %d has %d projections", seq, n)
 		}
+	}
+}
+
+// Contexts of a long log name thousands of events each: pages end before 1 MiB, whatever
+// was asked for, and together they hold every projection once.
+func TestListProjectionsPageBytes(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	const lines, contexts = 4000, 160
+	all := make([]*contextdv1.Event, lines)
+	for i := range all {
+		all[i] = user(fmt.Sprint(i))
+	}
+	for part := range slices.Chunk(all, 1000) {
+		a.append(t, "s", part...)
+	}
+	for range contexts {
+		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Brief: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := &contextdv1.ListProjectionsRequest{SessionId: "s", PageSize: 1000}
+	var ids []string
+	pages := 0
+	for ; pages == 0 || req.GetPageToken() != ""; pages++ {
+		page, err := a.ListProjections(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := proto.Size(page); n >= 1<<20 {
+			t.Errorf("page %d has %d bytes", pages, n)
+		}
+		for _, p := range page.GetProjections() {
+			ids = append(ids, p.GetProjectionId())
+		}
+		req.PageToken = page.GetNextPageToken()
+	}
+	if len(ids) != contexts || len(slices.Compact(ids)) != contexts || pages < 2 {
+		t.Errorf("%d pages hold %d projections, want %d", pages, len(ids), contexts)
 	}
 }
 

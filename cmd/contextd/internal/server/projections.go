@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
@@ -21,23 +22,48 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err
 	}
-	records, next, err := s.engine.Projections(ctx, req.GetSessionId(), after, pageSize(req.GetPageSize()))
+	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
 	if err != nil {
 		return nil, err
 	}
+	memory.UntilSent(ctx, held)
 	out := &contextdv1.ListProjectionsResponse{}
-	if next != "" {
-		out.NextPageToken = encodePageToken(next)
-	}
-	for _, r := range records {
-		converted, err := s.projection(ctx, req.GetSessionId(), r)
+	facts := s.engine.PointerReader(req.GetSessionId())
+	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
+		const atOnce = 16
+		records, next, err := s.engine.Projections(ctx, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
 		if err != nil {
 			return nil, err
 		}
-		out.Projections = append(out.Projections, converted)
+		for _, r := range records {
+			pointers, err := facts.Read(ctx, r.Pointers)
+			if err != nil {
+				return nil, err
+			}
+			converted := wire.ProjectionToProto(r, pointers)
+			if room -= proto.Size(converted) + entryOverhead; room < 0 && len(out.GetProjections()) > 0 {
+				out.NextPageToken = encodePageToken(after)
+				return out, nil
+			}
+			after = r.ID
+			out.Projections = append(out.GetProjections(), converted)
+		}
+		if next == "" {
+			return out, nil
+		}
+		if len(out.GetProjections()) == limit {
+			out.NextPageToken = encodePageToken(next)
+			return out, nil
+		}
 	}
-	return out, nil
 }
+
+// A page of projections stays below 1 MiB, its token and frame included; an entry has a tag
+// and a length.
+const (
+	maxProjectionBytes = 1<<20 - 4<<10
+	entryOverhead      = 8
+)
 
 // ReplayProjection makes a recorded projection again and compares.
 func (s *Server) ReplayProjection(ctx context.Context, req *contextdv1.ReplayProjectionRequest) (*contextdv1.ReplayProjectionResponse, error) {
@@ -88,7 +114,7 @@ func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, strea
 
 // projection completes a record with what the log says of its pointers.
 func (s *Server) projection(ctx context.Context, sessionID string, r projection.Record) (*contextdv1.Projection, error) {
-	facts, err := s.engine.Pointers(ctx, sessionID, r)
+	facts, err := s.engine.PointerReader(sessionID).Read(ctx, r.Pointers)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,38 @@
+package assemble_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/contextd/contextd/internal/log/disklog"
+)
+
+// BenchmarkPointers completes the pointers of 100 records of a session, as a listing does.
+func BenchmarkPointers(b *testing.B) {
+	for _, events := range []int{1_000, 4_000} {
+		b.Run(fmt.Sprint(events), func(b *testing.B) {
+			store, err := disklog.Open(b.TempDir(), disklog.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer store.Close()
+			fill(b, store, events)
+			engine := newEngine(b, store)
+			for range 100 {
+				mustAssemble(b, engine, request())
+			}
+			for b.Loop() {
+				reader := engine.PointerReader("s")
+				records, _, err := engine.Projections(b.Context(), "s", "", 100)
+				if err != nil || len(records) != 100 {
+					b.Fatal(len(records), err)
+				}
+				for _, r := range records {
+					if _, err := reader.Read(b.Context(), r.Pointers); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
