@@ -54,7 +54,6 @@ type reader struct {
 	queue    queue
 	sessions map[*transcript.SessionBuilder]*progress
 	unknown  map[string]bool
-	differ   transcript.Differ
 }
 
 // progress is how far one session was read. Records of several may stand in turns.
@@ -254,7 +253,7 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	}
 	around := envelopeOf(session.Labels())
 	base := around.of(&events[0], m)
-	session.Envelope(n, told(r.differ.Difference(around.carried(base), entry.Native)))
+	session.Envelope(n, told(transcript.Difference(around.carried(base).JSON(), entry.Native)))
 	return id
 }
 

@@ -141,7 +141,7 @@ func (r *reader) queued(rec *record, entry transcript.Entry) bool {
 		return true
 	case attachmentType:
 		var a attachment
-		if transcript.DecodePart(rec.Attachment, &a) != nil || a.Type != queuedCommand {
+		if transcript.Decode(rec.Attachment, &a) != nil || a.Type != queuedCommand {
 			return false
 		}
 		blocks, err := content.AnthropicBlocks(a.Prompt)

@@ -106,7 +106,7 @@ func (c *sidechains) noteResult(rec *record, call string) {
 	if len(c.byKey) == 0 || len(rec.ToolUseResult) == 0 || rec.ToolUseResult[0] != '{' {
 		return
 	}
-	if transcript.DecodePart(rec.ToolUseResult, &result) == nil && result.AgentID != "" {
+	if transcript.Decode(rec.ToolUseResult, &result) == nil && result.AgentID != "" {
 		if s := c.byKey[result.AgentID]; s != nil {
 			s.SetParentCall(call)
 		}
@@ -123,11 +123,11 @@ func (c *sidechains) link(rec *record, call string) {
 // reports whether it did.
 func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	var data agentProgress
-	if transcript.DecodePart(rec.Data, &data) != nil || data.Type != "agent_progress" || len(data.Message) == 0 {
+	if transcript.Decode(rec.Data, &data) != nil || data.Type != "agent_progress" || len(data.Message) == 0 {
 		return false
 	}
 	var carried record
-	if transcript.DecodePart(data.Message, &carried) != nil || carried.Message == nil || (carried.Type != "user" && carried.Type != "assistant") {
+	if transcript.Decode(data.Message, &carried) != nil || carried.Message == nil || (carried.Type != "user" && carried.Type != "assistant") {
 		return false
 	}
 	carried.IsSidechain, carried.IsCompactSummary, carried.AgentID = true, false, data.AgentID

@@ -45,9 +45,8 @@ type reader struct {
 	// items are the ids of events by what their items say, for compactions to name.
 	items map[string]string
 	// asked are the user's messages that stand in the prompt.
-	asked  []asked
-	heard  heard
-	differ transcript.Differ
+	asked []asked
+	heard heard
 }
 
 // read reads a whole rollout.
@@ -88,7 +87,7 @@ func (r *reader) record(line transcript.Record) error {
 		err = r.meta(entry, rec.Payload)
 	case "turn_context":
 		var c turnContext
-		if err = transcript.DecodePart(rec.Payload, &c); err == nil {
+		if err = transcript.Decode(rec.Payload, &c); err == nil {
 			r.turn(&c)
 			r.session.Record(entry, rec.Type)
 		}
@@ -127,7 +126,7 @@ func (r *reader) append(entry transcript.Entry) string {
 		return id
 	}
 	base := envelopeOf(r.session.Labels()).line(&events[0]) // null of blocks that make no item
-	d := r.differ.Difference(&base, entry.Native)
+	d := transcript.Difference(base.JSON(), entry.Native)
 	if d == nil {
 		d = []byte("{}") // that it is there says that a record was read
 	}
@@ -146,7 +145,7 @@ func (r *reader) turn(c *turnContext) {
 // meta begins the session, once; a resumed rollout repeats it.
 func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	var m sessionMeta
-	if err := transcript.DecodePart(payload, &m); err != nil {
+	if err := transcript.Decode(payload, &m); err != nil {
 		return err
 	}
 	if r.session.Len() == 0 {
@@ -173,7 +172,7 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 // response items say.
 func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
-	if err := transcript.DecodePart(payload, &e); err != nil {
+	if err := transcript.Decode(payload, &e); err != nil {
 		return err
 	}
 	if e.Type == userMessage && r.userMessage(entry, &e) {
@@ -183,7 +182,7 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 		r.out.Skip("event_msg/" + e.Type)
 		return nil
 	}
-	entry.Native = withoutFields(entry.Native, e.Type)
+	entry.Native = transcript.Without(entry.Native, transcript.FieldsOf(notKept, "event_msg/"+e.Type)...)
 	n := r.session.Len()
 	r.session.Record(entry, "event_msg."+e.Type)
 	if e.Type != "token_count" || r.session.Len() == n {

@@ -14,7 +14,7 @@ import (
 // be the provider's secret; then only the marker holds it.
 func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *notes) error {
 	var c compacted
-	if err := transcript.DecodePart(payload, &c); err != nil {
+	if err := transcript.Decode(payload, &c); err != nil {
 		return err
 	}
 	body := &eventlog.Compaction{Summary: c.Message, NativeJSON: transcript.Compact(entry.Native)}
@@ -36,7 +36,7 @@ func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *n
 	begins := r.begins()
 	for i, raw := range c.ReplacementHistory {
 		var it item
-		if transcript.DecodePart(raw, &it) != nil {
+		if transcript.Decode(raw, &it) != nil {
 			continue
 		}
 		if begins && r.items[it.key()] == "" && it.Type == "message" && textOf(it.Content) != c.Message {

@@ -75,7 +75,7 @@ func (it *item) pictures() bool {
 	var parts []struct {
 		Type string `json:"type"`
 	}
-	if transcript.DecodePart(it.Content, &parts) != nil {
+	if transcript.Decode(it.Content, &parts) != nil {
 		return false
 	}
 	return slices.ContainsFunc(parts, func(p struct {
@@ -119,7 +119,7 @@ func textsOf(raw json.RawMessage) []string {
 	}
 	if text, ok := transcript.Text(raw); ok {
 		return []string{text}
-	} else if len(raw) == 0 || transcript.DecodePart(raw, &parts) != nil {
+	} else if len(raw) == 0 || transcript.Decode(raw, &parts) != nil {
 		return nil
 	}
 	var texts []string

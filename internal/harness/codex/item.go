@@ -24,7 +24,7 @@ var usualItem = map[string]bool{"message": true, "reasoning": true, "function_ca
 
 func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n *notes) error {
 	var it item
-	if err := transcript.DecodePart(payload, &it); err != nil {
+	if err := transcript.Decode(payload, &it); err != nil {
 		return err
 	}
 	entry.Labels = map[string]string{}
@@ -148,7 +148,7 @@ func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage
 		Content json.RawMessage `json:"content"`
 		Success *bool           `json:"success"`
 	}
-	if len(output) > 0 && output[0] == '{' && transcript.DecodePart(output, &object) == nil && len(object.Content) > 0 {
+	if len(output) > 0 && output[0] == '{' && transcript.Decode(output, &object) == nil && len(object.Content) > 0 {
 		output = object.Content
 		failed = object.Success != nil && !*object.Success
 	}

@@ -32,7 +32,7 @@ type meter struct {
 // false if there were none.
 func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bool) {
 	var i tokenInfo
-	if len(info) == 0 || transcript.DecodePart(info, &i) != nil || (i.Total == nil && i.Last == nil) {
+	if len(info) == 0 || transcript.Decode(info, &i) != nil || (i.Total == nil && i.Last == nil) {
 		return nil, false
 	}
 	var used counts

@@ -1,10 +1,6 @@
 package codex
 
-import (
-	"strings"
-
-	"github.com/contextd/contextd/internal/harness/transcript"
-)
+import "github.com/contextd/contextd/internal/harness/transcript"
 
 const (
 	repeatsItem = "tells the terminal what a response item says"
@@ -32,25 +28,4 @@ func dropped(event string) bool {
 		}
 	}
 	return false
-}
-
-// withoutFields leaves out what is not kept of an event.
-func withoutFields(line []byte, event string) []byte {
-	for _, row := range notKept {
-		if row.Field != "" && row.Covers("event_msg/"+event) {
-			name := strings.TrimPrefix(row.Field, "payload.")
-			line = transcript.Rewrite(line, func(member string, value []byte) []byte {
-				if member != "payload" {
-					return value
-				}
-				return transcript.Rewrite(value, func(member string, value []byte) []byte {
-					if member == name {
-						return nil
-					}
-					return value
-				})
-			})
-		}
-	}
-	return line
 }

@@ -53,7 +53,7 @@ func AnthropicBlocks(raw json.RawMessage) ([]eventlog.Block, error) {
 		return textBlocks(text), nil
 	}
 	var list []anthropicBlock
-	if err := transcript.DecodePart(raw, &list); err != nil {
+	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	whole := &elements{raw: raw}
@@ -145,7 +145,7 @@ type elements struct {
 
 func (e *elements) at(i int) (json.RawMessage, error) {
 	if e.list == nil {
-		if err := transcript.DecodePart(e.raw, &e.list); err != nil {
+		if err := transcript.Decode(e.raw, &e.list); err != nil {
 			return nil, fmt.Errorf("content: %w", err)
 		}
 	}
@@ -164,7 +164,7 @@ func textOrList(raw json.RawMessage) (text string, isText bool, err error) {
 	if raw[0] != '"' {
 		return "", false, nil
 	}
-	if err := transcript.DecodePart(raw, &text); err != nil {
+	if err := transcript.Decode(raw, &text); err != nil {
 		return "", true, fmt.Errorf("content: %w", err)
 	}
 	return text, true, nil

@@ -39,7 +39,7 @@ func ChatBlocks(raw json.RawMessage) ([]eventlog.Block, error) {
 		return textBlocks(text), nil
 	}
 	var list []openAIPart
-	if err := transcript.DecodePart(raw, &list); err != nil {
+	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	for _, part := range list {
@@ -77,7 +77,7 @@ func (p openAIPart) block() (eventlog.Block, bool) {
 // a wish for detail, is carried as it came.
 func (p openAIPart) image() (eventlog.Block, bool) {
 	var url string
-	if transcript.DecodePart(p.ImageURL, &url) != nil {
+	if transcript.Decode(p.ImageURL, &url) != nil {
 		var object map[string]string
 		if transcript.Decode(p.ImageURL, &object) != nil || len(object) != 1 {
 			return nil, false

@@ -18,7 +18,7 @@ func (p *part) filesChanged() []string {
 	var input struct {
 		Patch string `json:"patchText"`
 	}
-	if transcript.DecodePart(p.State.Input, &input) != nil {
+	if transcript.Decode(p.State.Input, &input) != nil {
 		return nil
 	}
 	return transcript.PatchFiles(input.Patch)
@@ -30,7 +30,7 @@ type fileNames []string
 // UnmarshalJSON never fails: parts of other kinds may have such a member.
 func (f *fileNames) UnmarshalJSON(raw []byte) error {
 	var names []string
-	if transcript.DecodePart(raw, &names) != nil {
+	if transcript.Decode(raw, &names) != nil {
 		names = nil
 	}
 	*f = names

@@ -9,7 +9,8 @@ var notKept = []transcript.NotKept{
 	{Entry: "member/*", Reason: "members of the file besides info and messages"},
 }
 
-// prune leaves out of a message what is not kept of it.
-func prune(raw []byte, role string) []byte {
-	return transcript.Prune(raw, notKept, "message/"+role)
-}
+// What a session written again may lack of the messages of a user and of a model.
+var (
+	notKeptOfUser  = transcript.FieldsOf(notKept, "message/user")
+	notKeptOfModel = transcript.FieldsOf(notKept, "message/assistant")
+)

@@ -40,7 +40,6 @@ type reader struct {
 	// again are the messages that say once more what a compaction of the writer's kept.
 	again  map[string]bool
 	render renderer
-	differ transcript.Differ
 }
 
 // read reads a whole session.
@@ -67,7 +66,7 @@ func (r *reader) field(name string, value json.RawMessage, line int) {
 		Directory string `json:"directory"`
 		ParentID  string `json:"parentID"`
 	}
-	if err := transcript.DecodePart(value, &session); err != nil {
+	if err := transcript.Decode(value, &session); err != nil {
 		r.out.Warn(line, "unexpected shape of the session's info: %v", err)
 		return
 	}
@@ -84,7 +83,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var rec record
-	if err := transcript.DecodePart(raw, &rec); err != nil {
+	if err := transcript.Decode(raw, &rec); err != nil {
 		r.unreadable(entry, err)
 		return
 	}
@@ -98,7 +97,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	r.prune(rec.Info.Time.Created)
 	parts := make([]part, len(rec.Parts))
 	for i, p := range rec.Parts {
-		if err := transcript.DecodePart(p, &parts[i]); err != nil {
+		if err := transcript.Decode(p, &parts[i]); err != nil {
 			r.unreadable(entry, err)
 			return
 		}
@@ -139,7 +138,7 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 		return // the writer's own
 	}
 	base := r.render.message(events, resultsOf(events))
-	r.session.Envelope(from, r.differ.Difference(&base, prune(raw, role)))
+	r.session.Envelope(from, transcript.Difference(base.JSON(), raw, transcript.FieldsOf(notKept, "message/"+role)...))
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {

@@ -37,7 +37,7 @@ func (r *record) failed(parts []part) string {
 	if len(r.Info.Error) == 0 || string(r.Info.Error) == "null" {
 		return ""
 	}
-	if transcript.DecodePart(r.Info.Error, &e) != nil || e.Name == "" || len(e.Name) > transcript.MaxLabelValue {
+	if transcript.Decode(r.Info.Error, &e) != nil || e.Name == "" || len(e.Name) > transcript.MaxLabelValue {
 		e.Name = "error"
 	}
 	if e.Name != "MessageAbortedError" {
@@ -105,7 +105,7 @@ func (m *partMetadata) UnmarshalJSON(raw []byte) error {
 		Role                      string              `json:"role"`
 		Compaction                *compactionMetadata `json:"compaction"`
 	}
-	if transcript.DecodePart(raw, &provider) == nil {
+	if transcript.Decode(raw, &provider) == nil {
 		*m = partMetadata{provider.Signature, provider.ItemID, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (m *metadata) UnmarshalJSON(raw []byte) error {
 		Stopped   json.RawMessage `json:"interrupted"`
 		Output    json.RawMessage `json:"output"`
 	}
-	if transcript.DecodePart(raw, &told) != nil {
+	if transcript.Decode(raw, &told) != nil {
 		told.Exit, told.SessionID, told.Stopped = nil, nil, nil
 	}
 	if n, err := strconv.Atoi(string(told.Exit)); err == nil {

@@ -13,7 +13,6 @@ type branch struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	render  renderer
-	differ  *transcript.Differ
 	sent    []sent // what became events
 	index   int    // of the record that is read
 	edits   transcript.OpenEdits
@@ -26,8 +25,8 @@ type sent struct {
 	event string
 }
 
-func newBranch(out *transcript.Builder, suffix string, differ *transcript.Differ) *branch {
-	b := &branch{out: out, session: out.Session(suffix), differ: differ, edits: transcript.OpenEdits{}}
+func newBranch(out *transcript.Builder, suffix string) *branch {
+	b := &branch{out: out, session: out.Session(suffix), edits: transcript.OpenEdits{}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }
@@ -41,7 +40,7 @@ func (b *branch) header(l *line) {
 		b.session.Label(transcript.LabelVersion, strconv.Itoa(l.rec.Version))
 	}
 	base := header(l.rec.ID, l.rec.CWD, "")
-	b.session.SessionEnvelope(b.differ.Difference(&base, l.entry.Native))
+	b.session.SessionEnvelope(transcript.Difference(base.JSON(), l.entry.Native))
 }
 
 // add reads a record, and keeps what its events do not say.
@@ -60,8 +59,7 @@ func (b *branch) add(l *line) {
 	events := b.session.Since(from)
 	if len(events) > 0 && !kept(events) {
 		if base, ok := b.render.entry(events); ok {
-			native := prune(l.entry.Native, l.rec.Message)
-			b.session.Envelope(from, b.differ.Difference(&base, native))
+			b.session.Envelope(from, transcript.Difference(base.JSON(), l.entry.Native, l.rec.Message.left()...))
 		}
 	}
 	b.render.wrote(l.rec.ID, l.entry.Time)

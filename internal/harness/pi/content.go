@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"bytes"
 	"encoding/base64"
 	"strings"
 
@@ -19,8 +18,6 @@ func onLine(arguments string) string {
 	}
 	return arguments
 }
-
-func partial(native []byte) bool { return bytes.Contains(native, []byte(`"partialJson"`)) }
 
 // systemData holds the texts of a system message: one, or a list of several.
 func systemData(blocks []eventlog.Block) jsonvalue.Value {

@@ -128,7 +128,7 @@ func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
 		return []eventlog.Block{eventlog.Text{Text: text}}, nil
 	}
 	var list []block
-	if err := transcript.DecodePart(raw, &list); err != nil {
+	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
 	blocks := make([]eventlog.Block, 0, len(list))

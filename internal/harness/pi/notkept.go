@@ -11,16 +11,14 @@ var notKept = []transcript.NotKept{
 // detailsKept is how many bytes of a result's details are kept.
 const detailsKept = 1 << 10
 
-// prune leaves out of an entry what is not kept of it.
-func prune(native []byte, m *message) []byte {
-	if m == nil {
-		return native
+// left are the fields of a message that are not kept.
+func (m *message) left() []transcript.NotKept {
+	from, to := 1, 1
+	if m != nil && len(m.Details) > detailsKept {
+		from = 0
 	}
-	if len(m.Details) > detailsKept {
-		native = transcript.Prune(native, notKept[:1], "message")
+	if m != nil && m.Role == "assistant" {
+		to = 2
 	}
-	if m.Role == "assistant" && partial(native) {
-		native = transcript.Prune(native, notKept[1:], "message")
-	}
-	return native
+	return notKept[from:to]
 }

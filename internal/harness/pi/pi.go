@@ -35,9 +35,8 @@ func detect(p transcript.Probe) bool {
 }
 
 type reader struct {
-	out    *transcript.Builder
-	lines  []*line
-	differ transcript.Differ
+	out   *transcript.Builder
+	lines []*line
 }
 
 // read reads a whole session file. The main session is the way to the last entry,
@@ -50,7 +49,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	}
 	r.plant()
 	r.lost()
-	main := newBranch(r.out, "", &r.differ)
+	main := newBranch(r.out, "")
 	headed := false
 	for i := range r.lines {
 		if l := r.lines[i]; l.rec.Type == sessionType && l.bad == nil && !headed {
@@ -111,7 +110,7 @@ func (r *reader) branches(main *branch) {
 			left++
 			continue
 		}
-		b := newBranch(r.out, "branch-"+strconv.Itoa(n), &r.differ)
+		b := newBranch(r.out, "branch-"+strconv.Itoa(n))
 		b.session.CopyLabels(main.session)
 		all, own := r.path(i)
 		for _, j := range all {

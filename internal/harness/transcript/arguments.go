@@ -8,54 +8,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Compact returns the JSON value without the whitespace between its tokens, and
-// otherwise with the bytes it came in. The value must be valid JSON; an absent
-// one is an empty object.
-func Compact(value []byte) string {
-	if len(value) == 0 {
-		return "{}"
-	}
-	if bytes.IndexByte(value, ' ') < 0 && bytes.IndexByte(value, '\n') < 0 &&
-		bytes.IndexByte(value, '\t') < 0 && bytes.IndexByte(value, '\r') < 0 {
-		return string(value)
-	}
-	var out strings.Builder
-	out.Grow(len(value))
-	for i := 0; i < len(value); {
-		switch value[i] {
-		case ' ', '\n', '\t', '\r':
-			i++
-		case '"':
-			end := i + stringEnd(value[i:])
-			out.Write(value[i:end])
-			i = end
-		default:
-			out.WriteByte(value[i])
-			i++
-		}
-	}
-	return out.String()
-}
-
-// stringEnd is the length of the JSON string that value begins with.
-func stringEnd(value []byte) int {
-	for i := 1; i < len(value); {
-		at := bytes.IndexByte(value[i:], '"')
-		if at < 0 {
-			break
-		}
-		i += at + 1
-		escapes := 0
-		for value[i-2-escapes] == '\\' { // ends at the opening quote
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
-		}
-	}
-	return len(value)
-}
-
 // Arguments returns the arguments that a harness holds as a string: as the model wrote
 // them, whatever that is. An empty one is an empty object. isJSON says whether they are
 // JSON.
@@ -68,7 +20,7 @@ func Arguments(text string) (arguments string, isJSON bool) {
 
 // RawArguments returns the arguments that a harness holds as a string of JSON or
 // as JSON; see Arguments.
-func RawArguments(value json.RawMessage) (arguments string, isJSON bool) {
+func RawArguments(value []byte) (arguments string, isJSON bool) {
 	if text, isText := Text(value); isText {
 		return Arguments(text)
 	}

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -46,7 +45,7 @@ func ParseTime(s string) time.Time {
 }
 
 // Text reads a value that is a string.
-func Text(value json.RawMessage) (string, bool) {
+func Text(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
@@ -73,7 +72,7 @@ func (r Record) Decode(into any) error {
 // to be read only, and until the next record.
 func (r Record) DecodeShared(into any) error {
 	if r.sound {
-		return DecodePart(r.JSON, into)
+		return Decode(r.JSON, into)
 	}
 	return r.Decode(into)
 }

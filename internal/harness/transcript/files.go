@@ -19,7 +19,7 @@ func (e Editors) Files(tool string, arguments []byte) []string {
 	members := membersOf(arguments)
 	var files []string
 	for _, name := range names {
-		i := members.find([]byte(name), new(int))
+		i := members.find(name)
 		if i < 0 {
 			continue
 		}

@@ -78,7 +78,7 @@ func TestRewrite(t *testing.T) {
 		}
 		return value
 	})
-	if want := `{"b\"é":[1, 2],"c":null}`; string(got) != want {
+	if want := `{"b\"é":[1,2],"c":null}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -15,6 +15,17 @@ type NotKept struct {
 	Reason string
 }
 
+// FieldsOf are the rows of a table about fields of entries of the kind.
+func FieldsOf(table []NotKept, kind string) []NotKept {
+	var fields []NotKept
+	for _, row := range table {
+		if row.Field != "" && row.Covers(kind) {
+			fields = append(fields, row)
+		}
+	}
+	return fields
+}
+
 // Covers reports whether the row is about entries of the kind.
 func (n NotKept) Covers(kind string) bool {
 	if prefix, ok := strings.CutSuffix(n.Entry, "*"); ok {

@@ -1,6 +1,10 @@
 package transcript
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // manyValues is from how many on the values of a record are counted one by one; that many
 // do not matter.
@@ -28,25 +32,21 @@ func (a *Account) record(record []byte) error {
 	return a.read(len(record), values)
 }
 
-// countValues counts the values of a record, and how deep they stand.
+// countValues counts the values of a record, and how deep they are, up to where it is no
+// JSON.
 func countValues(record []byte) (values, deepest int) {
-	values = 1
-	depth := 0
-	for i := 0; i < len(record); {
-		switch record[i] {
-		case '"':
-			i += stringEnd(record[i:])
-			continue
-		case '{', '[':
-			values++
-			depth++
-			deepest = max(deepest, depth)
-		case '}', ']':
-			depth--
-		case ',':
+	dec := jsontext.NewDecoder(bytes.NewBuffer(record), lenient)
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return values, deepest
+		}
+		depth := dec.StackDepth()
+		in, members := dec.StackIndex(depth)
+		isName := in == '{' && members%2 == 1
+		if kind := token.Kind(); kind != '}' && kind != ']' && !isName {
 			values++
 		}
-		i++
+		deepest = max(deepest, depth)
 	}
-	return values, deepest
 }

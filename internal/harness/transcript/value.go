@@ -1,0 +1,293 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// node is a JSON value that was read whole.
+type node struct {
+	name  []byte // of a member
+	kind  jsontext.Kind
+	raw   jsontext.Value // a piece of what was read; nil if parts were dropped
+	parts []node         // the members of an object, or the elements of a list
+}
+
+// parse reads a value, which must be valid JSON; of members with the same name the last
+// one counts.
+func parse(value []byte) node {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
+	n, err := read(dec, value)
+	if err != nil {
+		return node{raw: value}
+	}
+	return n
+}
+
+func read(dec *jsontext.Decoder, value []byte) (n node, err error) {
+	n.kind = dec.PeekKind()
+	if n.kind != '{' && n.kind != '[' {
+		n.raw, err = dec.ReadValue()
+		n.raw = before(dec, value, len(n.raw))
+		return n, err
+	}
+	if _, err = dec.ReadToken(); err != nil {
+		return n, err
+	}
+	from := dec.InputOffset() - 1
+	for dec.PeekKind() != n.kind+2 { // what closes it
+		var name []byte
+		if n.kind == '{' {
+			if name, err = dec.ReadValue(); err != nil {
+				return n, err
+			}
+			name = unquoted(before(dec, value, len(name)))
+		}
+		part, err := read(dec, value)
+		if err != nil {
+			return n, err
+		}
+		part.name = name
+		n.parts = append(n.parts, part)
+	}
+	if n.kind == '{' {
+		n.parts = lastOf(n.parts)
+	}
+	_, err = dec.ReadToken()
+	n.raw = value[from:dec.InputOffset()]
+	return n, err
+}
+
+// before are the last bytes that were read.
+func before(dec *jsontext.Decoder, value []byte, n int) []byte {
+	end := int(dec.InputOffset())
+	return value[end-n : end : end]
+}
+
+// unquoted is what a string says: a piece of it, where it has no escapes.
+func unquoted(value []byte) []byte {
+	if bytes.IndexByte(value, '\\') < 0 {
+		return value[1 : len(value)-1]
+	}
+	text, _ := Text(value)
+	return []byte(text)
+}
+
+// few is up to how many members are looked through rather than put into a map.
+const few = 24
+
+// lastOf keeps the last of members with the same name.
+func lastOf(all []node) []node {
+	repeated := func(i int) bool {
+		return slices.ContainsFunc(all[i+1:], func(n node) bool { return bytes.Equal(n.name, all[i].name) })
+	}
+	if len(all) > few {
+		last := make(map[string]int, len(all))
+		for i := range all {
+			last[string(all[i].name)] = i
+		}
+		repeated = func(i int) bool { return last[string(all[i].name)] != i }
+	}
+	for i := range all {
+		if repeated(i) {
+			out := make([]node, 0, len(all))
+			for i := range all {
+				if !repeated(i) {
+					out = append(out, all[i])
+				}
+			}
+			return out
+		}
+	}
+	return all
+}
+
+// find returns the member of the name, or nil. It looks at the one after *last first:
+// members mostly come in the same order.
+func (n *node) find(name []byte, last *int) *node {
+	for range n.parts {
+		if *last++; *last >= len(n.parts) {
+			*last = 0
+		}
+		if part := &n.parts[*last]; bytes.Equal(part.name, name) {
+			return part
+		}
+	}
+	return nil
+}
+
+// first is where find begins at the first member.
+func first() *int { i := -1; return &i }
+
+// json returns the value's JSON.
+func (n *node) json() jsontext.Value {
+	if n.raw != nil {
+		return n.raw
+	}
+	n.raw = append(n.raw, byte(n.kind))
+	for i := range n.parts {
+		if i > 0 {
+			n.raw = append(n.raw, ',')
+		}
+		if n.kind == '{' {
+			n.raw = append(append(n.raw, Quote(string(n.parts[i].name))...), ':')
+		}
+		n.raw = append(n.raw, n.parts[i].json()...)
+	}
+	n.raw = append(n.raw, byte(n.kind+2))
+	return n.raw
+}
+
+// Without returns a value without fields that are not kept. It must be valid JSON, and is
+// returned as it is if it has none of them.
+func Without(value []byte, fields ...NotKept) []byte {
+	n := parse(value)
+	if n.drop(fields); n.raw != nil {
+		return value
+	}
+	return n.json()
+}
+
+func (n *node) drop(fields []NotKept) {
+	for _, row := range fields {
+		n.dropPath(strings.Split(row.Field, "."))
+	}
+}
+
+// dropPath leaves out the member at a path, and reports whether there was one.
+func (n *node) dropPath(path []string) (dropped bool) {
+	name, list := strings.CutSuffix(path[0], "[]")
+	at := n.find([]byte(name), first())
+	switch {
+	case at == nil || n.kind != '{':
+	case len(path) == 1:
+		n.parts = slices.DeleteFunc(n.parts, func(part node) bool { return string(part.name) == name })
+		dropped = true
+	case !list:
+		dropped = at.dropPath(path[1:])
+	case at.kind == '[':
+		for i := range at.parts {
+			dropped = at.parts[i].dropPath(path[1:]) || dropped
+		}
+		if dropped {
+			at.raw = nil
+		}
+	}
+	if dropped {
+		n.raw = nil
+	}
+	return dropped
+}
+
+// member is a member of an object that is written, or of a difference.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+type members []member
+
+// UnmarshalJSONFrom reads an object.
+func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	value, err := dec.ReadValue()
+	if err == nil && value.Kind() != '{' {
+		err = &ShapeError{Kind: kindName(value.Kind())}
+	}
+	*m = membersOf(slices.Clone(value))
+	return err
+}
+
+// MarshalJSONTo writes an object.
+func (m members) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, one := range m {
+		if err := enc.WriteToken(jsontext.String(one.name)); err != nil {
+			return err
+		}
+		if err := enc.WriteValue(one.value); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// find returns the position of a member, or -1.
+func (m members) find(name string) int {
+	return slices.IndexFunc(m, func(one member) bool { return one.name == name })
+}
+
+// membersOf splits an object; what is no object has no members.
+func membersOf(value []byte) (all members) {
+	n := parse(value)
+	for i := range n.parts {
+		if n.kind == '{' {
+			all = append(all, member{string(n.parts[i].name), n.parts[i].raw})
+		}
+	}
+	return all
+}
+
+// encode writes JSON without whitespace; raw values in it stay otherwise as they are.
+func encode(v any) jsontext.Value {
+	raw, err := jsonv2.Marshal(v, lenient, jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return jsontext.Value("null") // a raw value that is not JSON
+	}
+	return raw
+}
+
+// Compact returns the JSON value without the whitespace between its tokens, and
+// otherwise with the bytes it came in. The value must be valid JSON; an absent
+// one is an empty object.
+func Compact(value []byte) string {
+	if len(value) == 0 {
+		return "{}"
+	}
+	if !bytes.ContainsAny(value, " \n\t\r") {
+		return string(value)
+	}
+	out := jsontext.Value(bytes.Clone(value))
+	if out.Compact() != nil {
+		return string(value)
+	}
+	return string(out)
+}
+
+// Rewrite returns the object with each member's value as member gives it, and
+// without those for which it gives nil. The object must be valid JSON.
+func Rewrite(object []byte, member func(name string, value []byte) []byte) []byte {
+	all := membersOf(object)
+	out := all[:0]
+	for _, m := range all {
+		if m.value = member(m.name, m.value); m.value != nil {
+			out = append(out, m)
+		}
+	}
+	return encode(out)
+}
+
+// MemberOf returns the value of an object's member as it stands, and false if there
+// is none.
+func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
+	if open, err := dec.ReadToken(); err != nil || open.Kind() != '{' {
+		return nil, false
+	}
+	for {
+		key, err := dec.ReadToken()
+		if err != nil || key.Kind() == '}' {
+			return found, ok
+		}
+		same := key.String() == name
+		part, err := dec.ReadValue()
+		if same && err == nil {
+			found, ok = before(dec, value, len(part)), true
+		}
+	}
+}
