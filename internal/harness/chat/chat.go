@@ -55,7 +55,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
 	}
 	if oneALine(start) {
-		err = transcript.ReadLines(buffered, r.out.Warn, r.record)
+		err = transcript.ReadLines(buffered, r.out.Warn, func(l transcript.Record) { r.element(l.JSON, l.Line) })
 	} else {
 		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
 	}
@@ -74,15 +74,6 @@ func oneALine(start []byte) bool {
 	}
 	_, ok := p.Records[0]["role"]
 	return ok
-}
-
-func (r *reader) record(line transcript.Record) error {
-	var whole struct{}
-	if err := line.Decode(&whole); transcript.Malformed(err) {
-		return err
-	}
-	r.element(line.JSON, line.Line)
-	return nil
 }
 
 // document reads values that may be large, one message at a time.

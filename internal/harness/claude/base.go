@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -43,201 +44,144 @@ func envelopeOf(labels map[string]string) envelope {
 	}
 }
 
-// record begins a record.
-func (e *envelope) record(kind string) jsonvalue.Value {
-	v := jsonvalue.Object(
-		jsonvalue.Member{Name: "parentUuid"},
-		jsonvalue.Member{Name: "isSidechain", Value: jsonvalue.Raw(strconv.FormatBool(e.sidechain))},
-	)
-	v.SetString("userType", e.userType)
-	v.SetString("cwd", e.cwd)
-	v.SetString("sessionId", e.sessionID)
-	v.SetString("version", e.version)
-	v.SetString("gitBranch", e.gitBranch)
-	v.SetString("agentId", e.agent)
-	v.Set("type", jsonvalue.String(kind))
-	return v
+// record makes a record that follows another; it has more members than these.
+func (e *envelope) record(kind, parent string, more ...any) jsontext.Value {
+	follows := transcript.Null
+	if parent != "" {
+		follows = transcript.JSON(parent)
+	}
+	return transcript.With(transcript.Object("parentUuid", follows, "isSidechain", e.sidechain,
+		"userType", transcript.Optional(e.userType), "cwd", transcript.Optional(e.cwd),
+		"sessionId", transcript.Optional(e.sessionID), "version", transcript.Optional(e.version),
+		"gitBranch", transcript.Optional(e.gitBranch), "agentId", transcript.Optional(e.agent), "type", kind), more...)
 }
 
-func setIdentity(v *jsonvalue.Value, uuid string, at time.Time) {
-	v.Set("uuid", jsonvalue.String(uuid))
-	if !at.IsZero() {
-		v.Set("timestamp", jsonvalue.String(at.Format(timeLayout)))
+// stamp is a time as a record has it.
+func stamp(at time.Time) transcript.Optional {
+	if at.IsZero() {
+		return ""
 	}
+	return transcript.Optional(at.Format(timeLayout))
 }
 
 // of makes the record that a whole message stands in.
-func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsonvalue.Value {
+func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	switch event.Labels[labelQueued] {
 	case queuedAttachment:
-		v := e.record(attachmentType)
-		v.Set(attachmentType, jsonvalue.Object(
-			jsonvalue.Member{Name: "type", Value: jsonvalue.String(queuedCommand)},
-			jsonvalue.Member{Name: "prompt", Value: contentOf("user", m.Blocks)},
-			jsonvalue.Member{Name: "commandMode", Value: jsonvalue.String("prompt")},
-		))
-		setIdentity(&v, event.ID, event.Time)
-		return v
+		return e.record(attachmentType, "", attachmentType, transcript.Object("type", queuedCommand,
+			"prompt", contentOf("user", m.Blocks), "commandMode", "prompt"), "uuid", event.ID, "timestamp", stamp(event.Time))
 	case queuedRemoval:
-		v := jsonvalue.Object(
-			jsonvalue.Member{Name: "type", Value: jsonvalue.String(operationType)},
-			jsonvalue.Member{Name: "operation", Value: jsonvalue.String(removed)},
-		)
-		if !event.Time.IsZero() {
-			v.Set("timestamp", jsonvalue.String(event.Time.Format(timeLayout)))
-		}
-		return v
+		return transcript.Object("type", operationType, "operation", removed, "timestamp", stamp(event.Time))
 	}
-	return e.message(event, m, m.Blocks)
+	return e.message(event, m, m.Blocks, "")
 }
 
 // message makes the record of a message with the blocks, which may be a part of
 // the event's.
-func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []eventlog.Block) jsonvalue.Value {
-	kind := "user"
+func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []eventlog.Block, parent string) jsontext.Value {
+	kind, meta := "user", any(nil)
+	var body jsontext.Value
 	if m.Role == eventlog.RoleAssistant {
 		kind = "assistant"
-	}
-	v := e.record(kind)
-	if kind == "user" && event.Labels[transcript.LabelInjected] == "true" {
-		v.Set("isMeta", jsonvalue.Raw("true"))
-	}
-	var body jsonvalue.Value
-	if kind == "assistant" {
-		body.SetString("model", m.Model)
-		body.SetString("id", m.GroupID)
-		body.Set("type", jsonvalue.String("message"))
-	}
-	body.Set("role", jsonvalue.String(kind))
-	body.Set("content", contentOf(kind, blocks))
-	if kind == "assistant" {
-		body.Set("stop_reason", jsonvalue.Value{})
-		body.Set("stop_sequence", jsonvalue.Value{})
-		if usage, ok := usageOf(event.Labels); ok {
-			body.Set("usage", usage)
+		body = transcript.Object("model", transcript.Optional(m.Model), "id", transcript.Optional(m.GroupID),
+			"type", "message", "role", kind, "content", contentOf(kind, blocks),
+			"stop_reason", transcript.Null, "stop_sequence", transcript.Null, "usage", usageOf(event.Labels))
+	} else {
+		body = transcript.Object("role", kind, "content", contentOf(kind, blocks))
+		if event.Labels[transcript.LabelInjected] == "true" {
+			meta = true
 		}
 	}
-	v.Set("message", body)
-	setIdentity(&v, event.ID, event.Time)
-	return v
+	return e.record(kind, parent, "isMeta", meta, "message", body, "uuid", event.ID, "timestamp", stamp(event.Time))
 }
 
 // carried is what of a record stands in the progress record that carries it.
-func (e *envelope) carried(v jsonvalue.Value) *jsonvalue.Value {
+func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 	if !e.progress {
-		return &v
+		return record
 	}
-	var inner jsonvalue.Value
-	for _, name := range []string{"type", "message", "uuid", "timestamp"} {
-		if value := v.Get(name); value != nil {
-			inner.Set(name, *value)
+	return transcript.Rewrite(record, func(name string, value []byte) []byte {
+		switch name {
+		case "type", "message", "uuid", "timestamp":
+			return value
 		}
-	}
-	return &inner
+		return nil
+	})
 }
 
 // summary makes the record that stands behind a boundary.
-func (e *envelope) summary(event *eventlog.Event, text string) jsonvalue.Value {
-	v := e.record("user")
-	v.Set("parentUuid", jsonvalue.String(event.ID))
-	v.Set("message", jsonvalue.Object(
-		jsonvalue.Member{Name: "role", Value: jsonvalue.String("user")},
-		jsonvalue.Member{Name: "content", Value: jsonvalue.String(text)},
-	))
-	v.Set("isVisibleInTranscriptOnly", jsonvalue.Raw("true"))
-	v.Set("isCompactSummary", jsonvalue.Raw("true"))
-	setIdentity(&v, transcript.UUID(e.sessionID, event.ID, "summary"), event.Time)
-	return v
+func (e *envelope) summary(event *eventlog.Event, text string) jsontext.Value {
+	return e.record("user", event.ID, "message", transcript.Object("role", "user", "content", text),
+		"isVisibleInTranscriptOnly", true, "isCompactSummary", true,
+		"uuid", transcript.UUID(e.sessionID, event.ID, "summary"), "timestamp", stamp(event.Time))
 }
 
-func usageOf(labels map[string]string) (jsonvalue.Value, bool) {
-	prompt, err := strconv.ParseUint(labels[transcript.LabelPromptTokens], 10, 64)
-	if err != nil {
-		return jsonvalue.Value{}, false
+// usageOf is nil if nothing was counted.
+func usageOf(labels map[string]string) jsontext.Value {
+	if _, err := strconv.ParseUint(labels[transcript.LabelPromptTokens], 10, 64); err != nil {
+		return nil
 	}
-	number := func(label string) uint64 {
-		n, _ := strconv.ParseUint(labels[label], 10, 64) // an absent one is 0
-		return n
+	u := transcript.UsageOf(labels)
+	input := transcript.Count(0)
+	if u.CacheRead+u.CacheWrite <= u.Prompt {
+		input = u.Prompt - u.CacheRead - u.CacheWrite
 	}
-	read, write := number(transcript.LabelCacheReadTokens), number(transcript.LabelCacheWriteTokens)
-	input := uint64(0)
-	if read+write <= prompt {
-		input = prompt - read - write
-	}
-	member := func(name string, n uint64) jsonvalue.Member {
-		return jsonvalue.Member{Name: name, Value: jsonvalue.Raw(strconv.FormatUint(n, 10))}
-	}
-	return jsonvalue.Object(member("input_tokens", input), member("cache_creation_input_tokens", write),
-		member("cache_read_input_tokens", read), member("output_tokens", number(transcript.LabelOutputTokens))), true
+	return transcript.Object("input_tokens", input, "cache_creation_input_tokens", u.CacheWrite,
+		"cache_read_input_tokens", u.CacheRead, "output_tokens", u.Output)
 }
 
-func contentOf(kind string, blocks []eventlog.Block) jsonvalue.Value {
+func contentOf(kind string, blocks []eventlog.Block) jsontext.Value {
 	if kind == "user" && len(blocks) == 1 {
 		if t, ok := blocks[0].(eventlog.Text); ok {
-			return jsonvalue.String(t.Text)
+			return transcript.JSON(t.Text)
 		}
 	}
-	list := jsonvalue.List()
-	for _, b := range blocks {
-		list.Append(blockOf(b))
+	list := make([]jsontext.Value, len(blocks))
+	for i, b := range blocks {
+		list[i] = blockOf(b)
 	}
-	return list
+	return transcript.List(list...)
 }
 
-func blockOf(b eventlog.Block) jsonvalue.Value {
-	object := func(kind string, members ...jsonvalue.Member) jsonvalue.Value {
-		return jsonvalue.Object(append([]jsonvalue.Member{{Name: "type", Value: jsonvalue.String(kind)}}, members...)...)
-	}
-	text := func(name, value string) jsonvalue.Member {
-		return jsonvalue.Member{Name: name, Value: jsonvalue.String(value)}
-	}
+func blockOf(b eventlog.Block) jsontext.Value {
 	switch b := b.(type) {
 	case eventlog.Text:
-		return object("text", text("text", b.Text))
+		return transcript.Object("type", "text", "text", b.Text)
 	case eventlog.Thinking:
 		if b.RedactedData != "" {
-			return object("redacted_thinking", text("data", b.RedactedData))
+			return transcript.Object("type", "redacted_thinking", "data", b.RedactedData)
 		}
-		return object("thinking", text("thinking", b.Text), text("signature", b.Signature))
+		return transcript.Object("type", "thinking", "thinking", b.Text, "signature", b.Signature)
 	case eventlog.ToolCall:
-		return object("tool_use", text("id", b.CallID), text("name", b.Name),
-			jsonvalue.Member{Name: "input", Value: jsonvalue.Raw(b.Arguments)})
+		return transcript.Object("type", "tool_use", "id", b.CallID, "name", b.Name, "input", jsontext.Value(b.Arguments))
 	case eventlog.ToolResult:
-		v := object("tool_result", text("tool_use_id", b.CallID), jsonvalue.Member{Name: "content", Value: resultOf(b.Content)})
+		result := transcript.JSON("")
+		if len(b.Content) > 0 {
+			result = contentOf("user", b.Content)
+		}
+		v := transcript.Object("type", "tool_result", "tool_use_id", b.CallID, "content", result)
 		if b.IsError {
-			v.Set("is_error", jsonvalue.Raw("true"))
+			v = transcript.With(v, "is_error", true)
 		}
 		return v
 	case eventlog.Media:
 		return mediaOf(b)
 	case eventlog.ProviderBlock:
 		if b.Provider == content.Anthropic {
-			return jsonvalue.Raw(b.JSON)
+			return jsontext.Value(b.JSON)
 		}
 	}
-	return jsonvalue.Value{}
+	return transcript.Null
 }
 
-func resultOf(blocks []eventlog.Block) jsonvalue.Value {
-	if len(blocks) == 0 {
-		return jsonvalue.String("")
-	}
-	return contentOf("user", blocks)
-}
-
-func mediaOf(m eventlog.Media) jsonvalue.Value {
+func mediaOf(m eventlog.Media) jsontext.Value {
 	kind := "document"
 	if m.MIMEType == "" || strings.HasPrefix(m.MIMEType, "image/") {
 		kind = "image"
 	}
-	var source jsonvalue.Value
-	if m.URI != "" {
-		source.Set("type", jsonvalue.String("url"))
-		source.Set("url", jsonvalue.String(m.URI))
-	} else {
-		source.Set("type", jsonvalue.String("base64"))
-		source.Set("media_type", jsonvalue.String(m.MIMEType))
-		source.Set("data", jsonvalue.String(base64.StdEncoding.EncodeToString([]byte(m.Data))))
+	source := transcript.Object("type", "url", "url", m.URI)
+	if m.URI == "" {
+		source = transcript.Object("type", "base64", "media_type", m.MIMEType, "data", base64.StdEncoding.EncodeToString([]byte(m.Data)))
 	}
-	return jsonvalue.Object(jsonvalue.Member{Name: "type", Value: jsonvalue.String(kind)}, jsonvalue.Member{Name: "source", Value: source})
+	return transcript.Object("type", kind, "source", source)
 }

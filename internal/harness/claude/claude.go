@@ -102,18 +102,16 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish()
 }
 
-func (r *reader) record(line transcript.Record) error {
+func (r *reader) record(line transcript.Record) {
 	var rec record
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON}
-	if err := line.DecodeShared(&rec); transcript.Malformed(err) {
-		return err
-	} else if err != nil {
+	if err := transcript.Decode(line.JSON, &rec); err != nil {
 		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
 		entry.ID = transcript.PositionID(line)
 		n := r.main.Len()
 		r.main.Custom(entry, "unreadable")
 		r.between(r.main, n)
-		return nil
+		return
 	}
 	entry.ID, entry.Time = rec.UUID, transcript.ParseTime(rec.Timestamp)
 	if entry.ID == "" {
@@ -143,7 +141,6 @@ func (r *reader) record(line transcript.Record) error {
 		}
 		r.keep(r.session(&rec), &rec, entry)
 	}
-	return nil
 }
 
 // keep records what is no conversation, for the harness to find it again.
@@ -253,7 +250,7 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	}
 	around := envelopeOf(session.Labels())
 	base := around.of(&events[0], m)
-	session.Envelope(n, told(transcript.Difference(around.carried(base).JSON(), entry.Native)))
+	session.Envelope(n, told(transcript.Difference(around.carried(base), entry.Native)))
 	return id
 }
 

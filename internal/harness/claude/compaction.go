@@ -152,6 +152,6 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {
 		around := envelopeOf(session.Labels())
 		base := around.summary(&events[0], p.body.Summary)
-		session.Envelope(n, told(transcript.Difference(base.JSON(), p.summary)))
+		session.Envelope(n, told(transcript.Difference(base, p.summary)))
 	}
 }

@@ -74,7 +74,7 @@ type notes struct {
 	// Spaced are arguments with whitespace between their tokens, by the ids of calls.
 	Spaced map[string]string `json:"spaced,omitempty"`
 	// Interrupted is set on a result that no one gave, and that is none in the log.
-	Interrupted bool `json:"interrupted,omitempty"`
+	Interrupted bool `json:"interrupted,omitzero"`
 }
 
 type message struct {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -162,15 +161,15 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 
 // asRecord makes a record of its own of a message in a progress record.
 func asRecord(message []byte, agent string) []byte {
-	v := jsonvalue.Object(
-		jsonvalue.Member{Name: "isSidechain", Value: jsonvalue.Raw("true")},
-		jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(agent)},
-	)
-	transcript.Rewrite(message, func(name string, value []byte) []byte {
-		if name != "isSidechain" && name != "agentId" {
-			v.Set(name, jsonvalue.Raw(string(value)))
+	rest := transcript.Rewrite(message, func(name string, value []byte) []byte {
+		if name == "isSidechain" || name == "agentId" {
+			return nil
 		}
-		return nil
+		return value
 	})
-	return v.JSON()
+	v := transcript.Object("isSidechain", true, "agentId", agent)
+	if len(rest) > len("{}") {
+		v = append(append(v[:len(v)-1], ','), rest[1:]...)
+	}
+	return v
 }

@@ -1,10 +1,9 @@
 package claude
 
 import (
-	"strconv"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -36,7 +35,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	switch {
 	case ok:
 		base := s.around.summary(e, c.Summary)
-		if summary, err := transcript.Amend(base.JSON(), []byte(d)); err == nil {
+		if summary, err := transcript.Amend(base, []byte(d)); err == nil {
 			s.write(e.ID, summary)
 			return true
 		}
@@ -45,8 +44,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	case c.Summary != "":
 		event := *e
 		event.ID, event.Time = native.UUID, s.time()
-		v := s.around.summary(&event, c.Summary)
-		s.write(e.ID, v.JSON())
+		s.write(e.ID, s.around.summary(&event, c.Summary))
 	}
 	return true
 }
@@ -58,71 +56,44 @@ func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	event := *e
 	event.ID, event.Time = s.uuid(e.ID, 0), s.time()
 	anchor := s.around.summary(&event, c.Summary)
-	v := s.around.record("system")
-	parent, subtype := "logicalParentUuid", boundarySubtype
-	if c.Summary == "" {
-		parent, subtype = "parentUuid", unreadSubtype
-	}
-	if leaf := s.leaf(); leaf != "" {
-		v.Set(parent, jsonvalue.String(leaf))
-	}
-	v.Set("subtype", jsonvalue.String(subtype))
-	v.Set("content", jsonvalue.String("Conversation compacted"))
-	v.Set("isMeta", jsonvalue.Raw("false"))
-	v.Set("level", jsonvalue.String("info"))
-	v.Set("compactMetadata", s.metadata(c, uuidOf(anchor.JSON())))
-	setIdentity(&v, event.ID, event.Time)
-	s.write(e.ID, v.JSON())
+	var logical any
+	parent, subtype := s.leaf(), unreadSubtype
 	if c.Summary != "" {
-		s.write(e.ID, anchor.JSON())
+		logical, parent, subtype = transcript.Optional(parent), "", boundarySubtype
+	}
+	s.write(e.ID, s.around.record("system", parent, "logicalParentUuid", logical, "subtype", subtype,
+		"content", "Conversation compacted", "isMeta", false, "level", "info",
+		"compactMetadata", s.metadata(c, uuidOf(anchor)), "uuid", event.ID, "timestamp", stamp(event.Time)))
+	if c.Summary != "" {
+		s.write(e.ID, anchor)
 	}
 }
 
-func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsonvalue.Value {
-	meta := jsonvalue.Object()
-	switch c.Trigger {
-	case eventlog.TriggerManual:
-		meta.Set("trigger", jsonvalue.String("manual"))
-	case eventlog.TriggerThreshold, eventlog.TriggerBudgetPressure:
-		meta.Set("trigger", jsonvalue.String("auto"))
-	case eventlog.TriggerUnspecified:
-	}
-	if c.PreTokens != nil {
-		meta.Set("preTokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
-	}
-	if c.PostTokens != nil {
-		meta.Set("postTokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
-	}
-	kept := jsonvalue.List()
-	var first, last string
+var triggerNames = map[eventlog.CompactionTrigger]transcript.Optional{
+	eventlog.TriggerManual: "manual", eventlog.TriggerThreshold: "auto", eventlog.TriggerBudgetPressure: "auto",
+}
+
+func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsontext.Value {
+	var kept []string
 	together := true
 	for _, id := range c.KeptEventIDs {
 		for _, uuid := range s.uuids[id] {
 			if uuid == "" {
 				continue
 			}
-			if first == "" {
-				first = uuid
-			} else if s.place[uuid] != s.place[last]+1 {
+			if n := len(kept); n > 0 && s.place[uuid] != s.place[kept[n-1]]+1 {
 				together = false
 			}
-			last = uuid
-			kept.Append(jsonvalue.String(uuid))
+			kept = append(kept, uuid)
 		}
 	}
-	if first != "" && together {
-		meta.Set("preservedSegment", jsonvalue.Object(
-			jsonvalue.Member{Name: "headUuid", Value: jsonvalue.String(first)},
-			jsonvalue.Member{Name: "anchorUuid", Value: jsonvalue.String(anchor)},
-			jsonvalue.Member{Name: "tailUuid", Value: jsonvalue.String(last)},
-		))
+	meta := transcript.Object("trigger", triggerNames[c.Trigger], "preTokens", c.PreTokens, "postTokens", c.PostTokens)
+	if len(kept) > 0 && together {
+		meta = transcript.With(meta, "preservedSegment", transcript.Object(
+			"headUuid", kept[0], "anchorUuid", anchor, "tailUuid", kept[len(kept)-1]))
 	}
-	if first != "" {
-		meta.Set("preservedMessages", jsonvalue.Object(
-			jsonvalue.Member{Name: "anchorUuid", Value: jsonvalue.String(anchor)},
-			jsonvalue.Member{Name: "uuids", Value: kept},
-			jsonvalue.Member{Name: "allUuids", Value: kept},
-		))
+	if len(kept) > 0 {
+		meta = transcript.With(meta, "preservedMessages", transcript.Object("anchorUuid", anchor, "uuids", kept, "allUuids", kept))
 	}
 	return meta
 }

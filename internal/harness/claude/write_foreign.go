@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -44,15 +45,9 @@ func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	}
 	for n, part := range parts {
 		event.ID = s.uuid(e.ID, n)
-		written, n := s.accept(part)
-		v := s.around.message(&event, &message, written)
-		if parent := s.leaf(); parent != "" {
-			v.Set("parentUuid", jsonvalue.String(parent))
-		}
-		if n != nil {
-			v.Set("contextd", *n)
-		}
-		s.write(e.ID, s.linked(m, v.JSON()))
+		written, notes := s.accept(part)
+		v := s.around.message(&event, &message, written, s.leaf())
+		s.write(e.ID, s.linked(m, transcript.With(v, "contextd", notes)))
 	}
 }
 
@@ -78,23 +73,24 @@ func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 	return blocks
 }
 
-// accept makes of calls and results what the API takes, and says what they were.
-func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *jsonvalue.Value) {
+// accept makes of calls and results what the API takes, and says what they were; nil if
+// they were that.
+func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, jsontext.Value) {
 	out := make([]eventlog.Block, len(blocks))
-	var calls, wrapped, spaced jsonvalue.Value
+	n := notes{Calls: map[string]string{}, Spaced: map[string]string{}}
 	for i, b := range blocks {
 		switch c := b.(type) {
 		case eventlog.ToolCall:
 			id := s.callID(c.CallID)
 			if id != c.CallID {
-				calls.Set(id, jsonvalue.String(c.CallID))
+				n.Calls[id] = c.CallID
 			}
 			c.CallID = id
 			if object := transcript.WrapArguments(c.Arguments); object != c.Arguments {
 				c.Arguments = object
-				wrapped.Append(jsonvalue.String(id))
+				n.Wrapped = append(n.Wrapped, id)
 			} else if compact := transcript.Compact([]byte(c.Arguments)); compact != c.Arguments {
-				spaced.Set(id, jsonvalue.String(c.Arguments))
+				n.Spaced[id] = c.Arguments
 				c.Arguments = compact // a record is one line
 			}
 			b = c
@@ -105,20 +101,10 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, *json
 		}
 		out[i] = b
 	}
-	var notes jsonvalue.Value
-	if calls.Len() > 0 {
-		notes.Set("calls", calls)
-	}
-	if wrapped.Len() > 0 {
-		notes.Set("wrapped", wrapped)
-	}
-	if spaced.Len() > 0 {
-		notes.Set("spaced", spaced)
-	}
-	if notes.Len() == 0 {
+	if len(n.Calls)+len(n.Wrapped)+len(n.Spaced) == 0 {
 		return out, nil
 	}
-	return out, &notes
+	return out, transcript.JSON(n)
 }
 
 func (s *sessionWriter) resultContent(blocks []eventlog.Block) []eventlog.Block {

@@ -1,9 +1,7 @@
 package claude
 
 import (
-	"strconv"
-
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -48,12 +46,8 @@ func (s *sessionWriter) interrupted(e *eventlog.Event, n int, call string) {
 	m := &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
 		CallID: s.callID(call), IsError: true, Content: []eventlog.Block{eventlog.Text{Text: interruptedText}},
 	}}}
-	v := s.around.message(&event, m, m.Blocks)
-	if parent := s.leaf(); parent != "" {
-		v.Set("parentUuid", jsonvalue.String(parent))
-	}
-	v.Set("contextd", jsonvalue.Object(jsonvalue.Member{Name: "interrupted", Value: jsonvalue.Raw(strconv.FormatBool(true))}))
-	s.write("", v.JSON())
+	v := s.around.message(&event, m, m.Blocks, s.leaf())
+	s.write("", transcript.With(v, "contextd", transcript.JSON(notes{Interrupted: true})))
 }
 
 // results are the calls that a session has results for.

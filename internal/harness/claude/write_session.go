@@ -4,8 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -134,17 +135,12 @@ func (s *sessionWriter) leaf() string {
 
 // progress makes the record that carries a subagent's.
 func (s *sessionWriter) progress(inner []byte) []byte {
-	v := s.around.record("progress")
-	v.Set("isSidechain", jsonvalue.Raw("false"))
-	v.Set("data", jsonvalue.Object(
-		jsonvalue.Member{Name: "type", Value: jsonvalue.String("agent_progress")},
-		jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(s.around.agent)},
-		jsonvalue.Member{Name: "message", Value: jsonvalue.Raw(string(inner))},
-		jsonvalue.Member{Name: "normalizedMessages", Value: jsonvalue.List()},
-	))
-	v.SetString("parentToolUseID", s.session.ParentCallID)
-	setIdentity(&v, transcript.UUID(s.around.sessionID, string(inner)), s.at)
-	return v.JSON()
+	around := s.around
+	around.sidechain = false
+	return around.record("progress", "", "data", transcript.Object("type", "agent_progress", "agentId", s.around.agent,
+		"message", jsontext.Value(inner), "normalizedMessages", transcript.List[string]()),
+		"parentToolUseID", transcript.Optional(s.session.ParentCallID),
+		"uuid", transcript.UUID(s.around.sessionID, string(inner)), "timestamp", stamp(s.at))
 }
 
 // imported writes a message that was read from a record of the harness, and
@@ -155,7 +151,7 @@ func (s *sessionWriter) imported(e *eventlog.Event, m *eventlog.Message) bool {
 		return false
 	}
 	base := s.around.of(e, m)
-	raw, err := transcript.Amend(s.around.carried(base).JSON(), []byte(d))
+	raw, err := transcript.Amend(s.around.carried(base), []byte(d))
 	if err != nil {
 		s.lost["what records said besides their messages"]++
 		return false
@@ -175,8 +171,7 @@ func (s *sessionWriter) linked(m *eventlog.Message, raw []byte) []byte {
 	}
 	for _, b := range m.Blocks {
 		if r, ok := b.(eventlog.ToolResult); ok && s.agents[r.CallID] != "" {
-			agent := jsonvalue.Object(jsonvalue.Member{Name: "agentId", Value: jsonvalue.String(s.agents[r.CallID])})
-			return append(append(append(raw[:len(raw)-1:len(raw)-1], `,"toolUseResult":`...), agent.JSON()...), '}')
+			return transcript.With(raw, "toolUseResult", transcript.Object("agentId", s.agents[r.CallID]))
 		}
 	}
 	return raw

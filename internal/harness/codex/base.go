@@ -1,12 +1,12 @@
 package codex
 
 import (
-	"encoding/base64"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -29,33 +29,27 @@ func envelopeOf(labels map[string]string) *envelope {
 	}
 }
 
-func text(name, value string) jsonvalue.Member {
-	return jsonvalue.Member{Name: name, Value: jsonvalue.String(value)}
-}
-
-func with(name string, value jsonvalue.Value) jsonvalue.Member {
-	return jsonvalue.Member{Name: name, Value: value}
+// stamp is a time as a record has it.
+func stamp(at time.Time) transcript.Optional {
+	if at.IsZero() {
+		return ""
+	}
+	return transcript.Optional(at.Format(timeLayout))
 }
 
 // record puts a payload into its envelope.
-func (e *envelope) record(at time.Time, kind string, payload jsonvalue.Value) jsonvalue.Value {
+func (e *envelope) record(at time.Time, kind string, payload jsontext.Value) jsontext.Value {
 	if e.bare {
 		return payload
 	}
-	v := jsonvalue.Object()
-	if !at.IsZero() {
-		v.Set("timestamp", jsonvalue.String(at.Format(timeLayout)))
-	}
-	v.Set("type", jsonvalue.String(kind))
-	v.Set("payload", payload)
-	return v
+	return transcript.Object("timestamp", stamp(at), "type", kind, "payload", payload)
 }
 
 // line makes the record of an event that one item gave; null if it is none.
-func (e *envelope) line(event *eventlog.Event) jsonvalue.Value {
+func (e *envelope) line(event *eventlog.Event) jsontext.Value {
 	m, ok := event.Body.(*eventlog.Message)
 	if !ok {
-		return jsonvalue.Value{}
+		return transcript.Null
 	}
 	kind := event.Labels[labelItem]
 	if kind == itemMeta {
@@ -65,32 +59,27 @@ func (e *envelope) line(event *eventlog.Event) jsonvalue.Value {
 		return e.told(event, userMessage, textOfBlocks(m.Blocks))
 	}
 	payload := itemOf(m.Role, m.Blocks, kind)
-	if id := event.Labels[labelItemID]; id != "" && payload.Len() > 0 {
-		payload.Set("id", jsonvalue.String(id))
+	if _, named := transcript.MemberOf(payload, "id"); !named {
+		payload = transcript.With(payload, "id", transcript.Optional(event.Labels[labelItemID]))
 	}
 	return e.record(event.Time, "response_item", payload)
 }
 
-func (e *envelope) meta(event *eventlog.Event, instructions string) jsonvalue.Value {
-	v := jsonvalue.Object()
-	v.SetString("id", e.sessionID)
-	if !event.Time.IsZero() {
-		v.Set("timestamp", jsonvalue.String(event.Time.Format(timeLayout)))
-	}
+// meta makes the record that begins a session, with members more where it has an envelope.
+func (e *envelope) meta(event *eventlog.Event, instructions string, more ...any) jsontext.Value {
+	v := transcript.Object("id", transcript.Optional(e.sessionID), "timestamp", stamp(event.Time))
 	if e.bare {
-		v.SetString("instructions", instructions)
-		return v
+		return transcript.With(v, "instructions", transcript.Optional(instructions))
 	}
-	v.SetString("cwd", e.cwd)
-	v.SetString("cli_version", e.version)
+	v = transcript.With(v, "cwd", transcript.Optional(e.cwd), "cli_version", transcript.Optional(e.version))
 	if instructions != "" {
-		v.Set("base_instructions", jsonvalue.Object(text("text", instructions)))
+		v = transcript.With(v, "base_instructions", transcript.Object("text", instructions))
 	}
-	return e.record(event.Time, "session_meta", v)
+	return e.record(event.Time, "session_meta", transcript.With(v, more...))
 }
 
 // itemOf makes an item of the blocks: several only if they are a message's.
-func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsonvalue.Value {
+func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsontext.Value {
 	switch b := blocks[0].(type) {
 	case eventlog.Thinking:
 		return reasoningOf(b)
@@ -100,7 +89,7 @@ func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsonvalue.
 		return outputOf(b, kind)
 	case eventlog.ProviderBlock:
 		if role == eventlog.RoleAssistant && b.Provider == content.OpenAI {
-			return jsonvalue.Raw(b.JSON)
+			return jsontext.Value(b.JSON)
 		}
 	}
 	name, part := "user", "input_text"
@@ -110,61 +99,51 @@ func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsonvalue.
 	case eventlog.RoleSystem:
 		name = "developer"
 	}
-	return jsonvalue.Object(text("type", "message"), text("role", name), with("content", partsOf(blocks, part)))
+	return transcript.Object("type", "message", "role", name, "content", partsOf(blocks, part))
 }
 
-func reasoningOf(t eventlog.Thinking) jsonvalue.Value {
-	summary := jsonvalue.List()
+func reasoningOf(t eventlog.Thinking) jsontext.Value {
+	var summary []jsontext.Value
 	if t.Text != "" {
-		summary.Append(jsonvalue.Object(text("type", "summary_text"), text("text", t.Text)))
+		summary = append(summary, transcript.Object("type", "summary_text", "text", t.Text))
 	}
-	v := jsonvalue.Object(text("type", "reasoning"), with("summary", summary))
-	v.SetString("encrypted_content", t.EncryptedContent)
+	v := transcript.Object("type", "reasoning", "summary", summary, "encrypted_content", transcript.Optional(t.EncryptedContent))
 	if t.EncryptedContent != "" && content.IsReasoningID(t.Signature) {
-		v.Set("id", jsonvalue.String(t.Signature))
+		v = transcript.With(v, "id", t.Signature)
 	}
 	return v
 }
 
-func callOf(c eventlog.ToolCall, kind string) jsonvalue.Value {
+func callOf(c eventlog.ToolCall, kind string) jsontext.Value {
 	if !eventlog.IsJSONObject(c.Arguments) {
 		kind = "" // the others take an object, or what one holds
 	}
 	switch kind {
 	case "custom_tool_call":
-		return jsonvalue.Object(text("type", kind), text("status", "completed"), text("call_id", c.CallID),
-			text("name", c.Name), text("input", inputOf(c.Arguments)))
+		return transcript.Object("type", kind, "status", "completed", "call_id", c.CallID, "name", c.Name, "input", inputOf(c.Arguments))
 	case "local_shell_call":
-		return jsonvalue.Object(text("type", kind), text("call_id", c.CallID), text("status", "completed"),
-			with("action", jsonvalue.Raw(c.Arguments)))
+		return transcript.Object("type", kind, "call_id", c.CallID, "status", "completed", "action", jsontext.Value(c.Arguments))
 	case "tool_search_call":
-		return jsonvalue.Object(text("type", kind), text("call_id", c.CallID), text("status", "completed"),
-			with("arguments", jsonvalue.Raw(c.Arguments)))
+		return transcript.Object("type", kind, "call_id", c.CallID, "status", "completed", "arguments", jsontext.Value(c.Arguments))
 	}
-	return jsonvalue.Object(text("type", "function_call"), text("name", c.Name), text("arguments", c.Arguments), text("call_id", c.CallID))
+	return transcript.Object("type", "function_call", "name", c.Name, "arguments", c.Arguments, "call_id", c.CallID)
 }
 
-func outputOf(r eventlog.ToolResult, kind string) jsonvalue.Value {
-	v := jsonvalue.Object()
-	if kind == "tool_search_output" {
-		v.Set("type", jsonvalue.String(kind))
-		v.Set("call_id", jsonvalue.String(r.CallID))
-		if t := textOfBlocks(r.Content); transcript.Valid([]byte(t)) {
-			v.Set("tools", jsonvalue.Raw(t))
-		}
-		return v
-	}
-	if kind == "" {
+func outputOf(r eventlog.ToolResult, kind string) jsontext.Value {
+	text := textOfBlocks(r.Content)
+	switch {
+	case kind == "tool_search_output" && transcript.Valid([]byte(text)):
+		return transcript.Object("type", kind, "call_id", r.CallID, "tools", jsontext.Value(text))
+	case kind == "tool_search_output":
+		return transcript.Object("type", kind, "call_id", r.CallID)
+	case kind == "":
 		kind = "function_call_output"
 	}
-	v.Set("type", jsonvalue.String(kind))
-	v.Set("call_id", jsonvalue.String(r.CallID))
+	output := partsOf(r.Content, "input_text")
 	if plain(r.Content) {
-		v.Set("output", jsonvalue.String(textOfBlocks(r.Content)))
-	} else {
-		v.Set("output", partsOf(r.Content, "input_text"))
+		output = transcript.JSON(text)
 	}
-	return v
+	return transcript.Object("type", kind, "call_id", r.CallID, "output", output)
 }
 
 // plain reports whether the content of a result is one text or nothing.
@@ -176,25 +155,21 @@ func plain(blocks []eventlog.Block) bool {
 	return ok && len(blocks) == 1
 }
 
-func partsOf(blocks []eventlog.Block, textType string) jsonvalue.Value {
-	parts := jsonvalue.List()
+func partsOf(blocks []eventlog.Block, textType string) jsontext.Value {
+	var parts []jsontext.Value
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case eventlog.Text:
-			parts.Append(jsonvalue.Object(text("type", textType), text("text", b.Text)))
+			parts = append(parts, transcript.Object("type", textType, "text", b.Text))
 		case eventlog.Media:
-			url := b.URI
-			if url == "" {
-				url = "data:" + b.MIMEType + ";base64," + base64.StdEncoding.EncodeToString([]byte(b.Data))
-			}
-			parts.Append(jsonvalue.Object(text("type", "input_image"), text("image_url", url)))
+			parts = append(parts, transcript.Object("type", "input_image", "image_url", content.URL(b)))
 		case eventlog.ProviderBlock:
 			if b.Provider == content.OpenAI {
-				parts.Append(jsonvalue.Raw(b.JSON))
+				parts = append(parts, jsontext.Value(b.JSON))
 			}
 		}
 	}
-	return parts
+	return transcript.List(parts...)
 }
 
 func textOfBlocks(blocks []eventlog.Block) string {

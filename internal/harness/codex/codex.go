@@ -60,14 +60,12 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish()
 }
 
-func (r *reader) record(line transcript.Record) error {
+func (r *reader) record(line transcript.Record) {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	if err := line.DecodeShared(&rec); transcript.Malformed(err) {
-		return err
-	} else if err != nil {
+	if err := transcript.Decode(line.JSON, &rec); err != nil {
 		r.unreadable(entry, err)
-		return nil
+		return
 	}
 	entry.Time = transcript.ParseTime(rec.Timestamp)
 	if len(rec.Payload) == 0 {
@@ -96,7 +94,7 @@ func (r *reader) record(line transcript.Record) error {
 	case "event_msg":
 		if rec.boundary() {
 			r.unread(entry, rec.Notes.Compaction)
-			return nil
+			return
 		}
 		err = r.event(entry, rec.Payload)
 	default:
@@ -105,7 +103,6 @@ func (r *reader) record(line transcript.Record) error {
 	if err != nil {
 		r.unreadable(entry, err)
 	}
-	return nil
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {
@@ -126,7 +123,7 @@ func (r *reader) append(entry transcript.Entry) string {
 		return id
 	}
 	base := envelopeOf(r.session.Labels()).line(&events[0]) // null of blocks that make no item
-	d := transcript.Difference(base.JSON(), entry.Native)
+	d := transcript.Difference(base, entry.Native)
 	if d == nil {
 		d = []byte("{}") // that it is there says that a record was read
 	}

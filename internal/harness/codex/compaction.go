@@ -189,13 +189,13 @@ var triggerNames = map[eventlog.CompactionTrigger]string{
 // compactionNotes is what a boundary of another maker says that this harness does
 // not.
 type compactionNotes struct {
-	Trigger    string  `json:"trigger,omitempty"`
-	Mode       string  `json:"mode,omitempty"`
-	Strategy   string  `json:"strategy,omitempty"`
-	PreTokens  *uint64 `json:"pre_tokens,omitempty"`
-	PostTokens *uint64 `json:"post_tokens,omitempty"`
+	Trigger    string  `json:"trigger,omitzero"`
+	Mode       string  `json:"mode,omitzero"`
+	Strategy   string  `json:"strategy,omitzero"`
+	PreTokens  *uint64 `json:"pre_tokens,omitzero"`
+	PostTokens *uint64 `json:"post_tokens,omitzero"`
 	// Kept are the lines of the items that stayed, where the record has no list of them.
-	Kept []int `json:"kept,omitempty"`
+	Kept []int `json:"kept,omitzero"`
 }
 
 func (n *compactionNotes) into(c *eventlog.Compaction) {

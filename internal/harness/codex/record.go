@@ -15,8 +15,8 @@ type record struct {
 // harness's own: what it has no place for.
 type notes struct {
 	// IsError says whether a result is of a failure, where its text says otherwise.
-	IsError    *bool            `json:"is_error,omitempty"`
-	Compaction *compactionNotes `json:"compaction,omitempty"`
+	IsError    *bool            `json:"is_error,omitzero"`
+	Compaction *compactionNotes `json:"compaction,omitzero"`
 }
 
 // compactedType is the type of the record of a compaction.

@@ -3,8 +3,9 @@ package codex
 import (
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -78,8 +79,8 @@ func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 }
 
 // told makes the record that tells the terminal what was said.
-func (e *envelope) told(event *eventlog.Event, kind, said string) jsonvalue.Value {
-	return e.record(event.Time, "event_msg", jsonvalue.Object(text("type", kind), text("message", said)))
+func (e *envelope) told(event *eventlog.Event, kind, said string) jsontext.Value {
+	return e.record(event.Time, "event_msg", transcript.Object("type", kind, "message", said))
 }
 
 // wordsOf are what a message says, without the marks that the harness puts around pictures.

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -30,7 +31,7 @@ type writer struct {
 	// held are messages whose record is in a custom event.
 	held map[string]bool
 	// items are the payloads that each event became, for compactions to repeat.
-	items map[string][]jsonvalue.Value
+	items map[string][]jsontext.Value
 	// lines are where these stand.
 	lines map[string][]int
 	usage map[int]map[string]string
@@ -79,7 +80,7 @@ func newWriter(w io.Writer, s transcript.Session, o transcript.WriteOptions) *wr
 	out := &writer{
 		out: bufio.NewWriterSize(w, 64<<10), lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
 		own: s.Labels[transcript.LabelHarness] == format, envelopes: transcript.EnvelopesOf(Name, s),
-		held: map[string]bool{}, items: map[string][]jsonvalue.Value{}, lines: map[string][]int{},
+		held: map[string]bool{}, items: map[string][]jsontext.Value{}, lines: map[string][]int{},
 	}
 	if !out.own {
 		out.around.version, out.around.bare = writtenVersion, false
@@ -153,7 +154,7 @@ func (w *writer) event(i int, e *eventlog.Event) {
 	switch body := e.Body.(type) {
 	case *eventlog.Message:
 		if w.own && e.Labels[transcript.LabelReplaced] == "true" {
-			w.items[e.ID] = []jsonvalue.Value{itemOf(body.Role, body.Blocks, "")}
+			w.items[e.ID] = []jsontext.Value{itemOf(body.Role, body.Blocks, "")}
 			return // the compaction has it
 		}
 		if !w.held[e.ID] && !w.imported(e, body) {
@@ -189,8 +190,7 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	if !ok || !w.own {
 		return false
 	}
-	v := w.around.line(e)
-	raw, err := transcript.Amend(v.JSON(), []byte(d))
+	raw, err := transcript.Amend(w.around.line(e), []byte(d))
 	if err != nil {
 		w.lost["what records said besides their messages"]++
 		return false
@@ -206,13 +206,13 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	}
 	if e.Labels[labelItem] == userMessage {
 		write()
-		w.items[e.ID] = []jsonvalue.Value{itemOf(m.Role, m.Blocks, "")}
+		w.items[e.ID] = []jsontext.Value{itemOf(m.Role, m.Blocks, "")}
 		return true
 	}
 	w.announce(e, m, write)
 	var rec record
 	if transcript.Decode(raw, &rec) == nil && len(rec.Payload) > 0 {
-		w.items[e.ID] = []jsonvalue.Value{jsonvalue.Raw(string(rec.Payload))}
+		w.items[e.ID] = []jsontext.Value{jsontext.Value(rec.Payload)}
 	}
 	return true
 }

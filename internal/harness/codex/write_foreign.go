@@ -1,12 +1,12 @@
 package codex
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -19,15 +19,11 @@ func (w *writer) begin() {
 
 func (w *writer) meta(instructions string) {
 	w.state.begun = true
-	v := w.around.meta(&eventlog.Event{Time: w.time()}, instructions)
-	if payload := v.Get("payload"); payload != nil {
-		payload.Set("originator", jsonvalue.String("contextd"))
-		payload.Set("source", jsonvalue.String("cli"))
-		if branch := w.session.Labels[transcript.LabelGitBranch]; branch != "" {
-			payload.Set("git", jsonvalue.Object(text("branch", branch)))
-		}
+	var git any
+	if branch := w.session.Labels[transcript.LabelGitBranch]; branch != "" {
+		git = transcript.Object("branch", branch)
 	}
-	w.write(v.JSON())
+	w.write(w.around.meta(&eventlog.Event{Time: w.time()}, instructions, "originator", "contextd", "source", "cli", "git", git))
 }
 
 // foreign writes a message that no record of the harness stands behind, as the items
@@ -52,11 +48,11 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	}
 	for _, item := range items {
 		v := w.around.record(w.time(), "response_item", item.payload)
-		if item.notes.Len() > 0 && !w.around.bare {
-			v.Set("contextd", item.notes)
+		if item.notes != nil && !w.around.bare {
+			v = transcript.With(v, "contextd", transcript.JSON(item.notes))
 		}
 		w.announce(e, &eventlog.Message{Role: m.Role, Blocks: item.blocks}, func() {
-			w.write(v.JSON())
+			w.write(v)
 			w.lines[e.ID] = append(w.lines[e.ID], w.report.Entries)
 		})
 		w.items[e.ID] = append(w.items[e.ID], item.payload)
@@ -66,9 +62,9 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 
 // foreignItem is an item, the blocks it is made of, and what it cannot say.
 type foreignItem struct {
-	payload jsonvalue.Value
+	payload jsontext.Value
 	blocks  []eventlog.Block
-	notes   jsonvalue.Value
+	notes   *notes
 }
 
 // itemsOf splits a message: texts and images that stand together are one item.
@@ -102,7 +98,7 @@ func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 				w.lost["blocks of other providers"]++
 				continue
 			}
-			item.payload = jsonvalue.Raw(b.JSON)
+			item.payload = jsontext.Value(b.JSON)
 		}
 		say()
 		item.blocks = []eventlog.Block{b}
@@ -129,7 +125,7 @@ func (w *writer) resultOf(r eventlog.ToolResult) foreignItem {
 		}
 	}
 	if told != r.IsError {
-		item.notes.Set("is_error", jsonvalue.Raw(strconv.FormatBool(r.IsError)))
+		item.notes = &notes{IsError: &r.IsError}
 	}
 	return item
 }
@@ -149,12 +145,8 @@ func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
 	if w.around.bare {
 		return
 	}
-	v := w.around.record(w.time(), "turn_context", jsonvalue.Object(
-		text("cwd", w.around.cwd), text("approval_policy", "on-request"),
-		with("sandbox_policy", jsonvalue.Object(text("type", "read-only"))),
-		text("model", m.Model), text("summary", "auto"),
-	))
-	w.write(v.JSON())
+	w.write(w.around.record(w.time(), "turn_context", transcript.Object("cwd", w.around.cwd, "approval_policy", "on-request",
+		"sandbox_policy", transcript.Object("type", "read-only"), "model", m.Model, "summary", "auto")))
 }
 
 // count writes the running total behind the last part of a reply.
@@ -177,39 +169,21 @@ func (w *writer) count(i int, m *eventlog.Message) {
 	if labels == nil || w.around.bare {
 		return
 	}
-	number := func(label string) transcript.Count {
-		n, _ := strconv.ParseUint(labels[label], 10, 64) // an absent one is 0
-		return transcript.Count(n)
-	}
-	last := counts{
-		Input: number(transcript.LabelPromptTokens), Cached: number(transcript.LabelCacheReadTokens),
-		CacheWrite: number(transcript.LabelCacheWriteTokens), Output: number(transcript.LabelOutputTokens),
-	}
+	u := transcript.UsageOf(labels)
+	last := counts{Input: u.Prompt, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
 	total := &w.state.total
 	total.Input += last.Input
 	total.Cached += last.Cached
 	total.CacheWrite += last.CacheWrite
 	total.Output += last.Output
-	v := w.around.record(w.time(), "event_msg", jsonvalue.Object(
-		text("type", "token_count"),
-		with("info", jsonvalue.Object(with("total_token_usage", total.json()), with("last_token_usage", last.json()))),
-	))
-	w.write(v.JSON())
+	w.write(w.around.record(w.time(), "event_msg", transcript.Object("type", "token_count",
+		"info", transcript.Object("total_token_usage", total.json(), "last_token_usage", last.json()))))
 	w.state.reply = ""
 }
 
-func (c counts) json() jsonvalue.Value {
-	v := jsonvalue.Object()
-	for _, n := range []struct {
-		name  string
-		count transcript.Count
-	}{
-		{"input_tokens", c.Input}, {"cached_input_tokens", c.Cached}, {"cache_write_input_tokens", c.CacheWrite},
-		{"output_tokens", c.Output}, {"reasoning_output_tokens", 0}, {"total_tokens", c.Input + c.Output},
-	} {
-		v.Set(n.name, jsonvalue.Raw(n.count.String()))
-	}
-	return v
+func (c counts) json() jsontext.Value {
+	return transcript.Object("input_tokens", c.Input, "cached_input_tokens", c.Cached, "cache_write_input_tokens", c.CacheWrite,
+		"output_tokens", c.Output, "reasoning_output_tokens", 0, "total_tokens", c.Input+c.Output)
 }
 
 // announce writes the record of a message, and what the terminal is told of it: the
@@ -224,8 +198,7 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 		return
 	}
 	tell := func(kind string) {
-		v := w.around.told(&eventlog.Event{Time: w.time()}, kind, said)
-		w.write(v.JSON())
+		w.write(w.around.told(&eventlog.Event{Time: w.time()}, kind, said))
 	}
 	switch {
 	case m.Role == eventlog.RoleAssistant:
@@ -253,47 +226,32 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 		w.unread(c)
 		return
 	}
-	history := jsonvalue.List()
+	var history []jsontext.Value
 	for _, id := range c.KeptEventIDs {
-		history.Append(w.items[id]...)
+		history = append(history, w.items[id]...)
 	}
-	history.Append(itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
-	v := w.around.record(w.time(), compactedType, jsonvalue.Object(text("message", c.Summary), with("replacement_history", history)))
-	if notes := notesOf(c); notes.Len() > 0 && !w.around.bare {
-		v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
+	history = append(history, itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
+	v := w.around.record(w.time(), compactedType, transcript.Object("message", c.Summary, "replacement_history", history))
+	if said := transcript.JSON(notesOf(c)); len(said) > len("{}") && !w.around.bare {
+		v = transcript.With(v, "contextd", transcript.Object("compaction", said))
 	}
-	w.write(v.JSON())
+	w.write(v)
 }
 
 // unread writes a boundary of which nothing can stand for what left: as what the terminal
 // is told of one, which the harness does not act on. A list without a summary would take
 // the session from the model.
 func (w *writer) unread(c *eventlog.Compaction) {
-	v := w.around.record(w.time(), "event_msg", jsonvalue.Object(text("type", contextCompacted)))
-	notes := notesOf(c)
-	kept := jsonvalue.List()
+	v := w.around.record(w.time(), "event_msg", transcript.Object("type", contextCompacted))
+	n := notesOf(c)
 	for _, id := range c.KeptEventIDs {
-		for _, line := range w.lines[id] {
-			kept.Append(jsonvalue.Raw(strconv.Itoa(line)))
-		}
+		n.Kept = append(n.Kept, w.lines[id]...)
 	}
-	if kept.Len() > 0 {
-		notes.Set("kept", kept)
-	}
-	v.Set("contextd", jsonvalue.Object(with("compaction", notes)))
-	w.write(v.JSON())
+	w.write(transcript.With(v, "contextd", transcript.JSON(notes{Compaction: n})))
 }
 
-func notesOf(c *eventlog.Compaction) jsonvalue.Value {
-	v := jsonvalue.Object()
-	v.SetString("trigger", triggerNames[c.Trigger])
-	v.SetString("mode", c.Mode)
-	v.SetString("strategy", c.Strategy)
-	if c.PreTokens != nil {
-		v.Set("pre_tokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
+func notesOf(c *eventlog.Compaction) *compactionNotes {
+	return &compactionNotes{
+		Trigger: triggerNames[c.Trigger], Mode: c.Mode, Strategy: c.Strategy, PreTokens: c.PreTokens, PostTokens: c.PostTokens,
 	}
-	if c.PostTokens != nil {
-		v.Set("post_tokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
-	}
-	return v
 }

@@ -104,6 +104,14 @@ func DataURL(url string) (eventlog.Block, bool) {
 	return eventlog.Media{MIMEType: mime, Data: string(decoded)}, true
 }
 
+// URL is that of an image or another file: its own, or one with its data.
+func URL(m eventlog.Media) string {
+	if m.Data == "" {
+		return m.URI
+	}
+	return "data:" + m.MIMEType + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Data))
+}
+
 // ResultContent reads what a tool gave back: a string or a list of parts; empty
 // texts are left out.
 func ResultContent(raw json.RawMessage) ([]eventlog.Block, error) {

@@ -52,13 +52,10 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish()
 }
 
-func (r *reader) record(line transcript.Record) error {
+func (r *reader) record(line transcript.Record) {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
-	err := line.Decode(&rec)
-	if transcript.Malformed(err) {
-		return err
-	}
+	err := transcript.Decode(line.JSON, &rec)
 	if err == nil {
 		entry.Time = transcript.ParseTime(rec.Timestamp)
 		if rec.ID != "" && rec.ID != "REDACTED" {
@@ -70,7 +67,6 @@ func (r *reader) record(line transcript.Record) error {
 		r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
 		r.main.Custom(entry, "unreadable")
 	}
-	return nil
 }
 
 func (r *reader) event(entry transcript.Entry, rec *record) error {

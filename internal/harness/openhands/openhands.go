@@ -43,18 +43,14 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return r.out.Finish()
 }
 
-func (r *reader) record(line transcript.Record) error {
+func (r *reader) record(line transcript.Record) {
 	var one run
-	err := line.Decode(&one)
-	if transcript.Malformed(err) {
-		return err
-	}
-	if err != nil {
+	if err := transcript.Decode(line.JSON, &one); err != nil {
 		r.out.Warn(line.Line, "part of the run has an unexpected shape and was not read: %v", err)
 	}
 	if len(one.History) == 0 {
 		r.out.Warn(line.Line, "a run without a history was not read")
-		return nil
+		return
 	}
 	r.runs++
 	suffix := ""
@@ -77,7 +73,6 @@ func (r *reader) record(line transcript.Record) error {
 			c.session.Custom(entry, "unreadable")
 		}
 	}
-	return nil
 }
 
 func (c *conversation) event(entry transcript.Entry, e *event) error {

@@ -67,13 +67,10 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return r.out.Finish()
 }
 
-func (r *reader) record(rec transcript.Record) error {
+func (r *reader) record(rec transcript.Record) {
 	l := &line{index: len(r.lines), entry: transcript.Entry{Line: rec.Line, ID: transcript.PositionID(rec)}}
 	rec.JSON = bytes.Clone(rec.JSON)
-	if err := rec.DecodeShared(&l.rec); transcript.Malformed(err) {
-		return err
-	} else if err != nil {
-		l.bad = err
+	if l.bad = transcript.Decode(rec.JSON, &l.rec); l.bad != nil {
 		l.rec = record{}
 	}
 	l.entry.Native = rec.JSON
@@ -82,7 +79,6 @@ func (r *reader) record(rec transcript.Record) error {
 		l.entry.ID = l.rec.ID
 	}
 	r.lines = append(r.lines, l)
-	return nil
 }
 
 // lost warns of what compactions kept and the file lacks.

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -32,21 +31,11 @@ func RawArguments(value []byte) (arguments string, isJSON bool) {
 
 // Wrap returns a JSON object with one string member.
 func Wrap(key, value string) string {
-	return "{" + Quote(key) + ":" + Quote(value) + "}"
+	return string(Object(key, Clean(value)))
 }
 
 // Quote returns the JSON string for s, with only the escapes that JSON needs.
-func Quote(s string) string { return quoted(Clean(s)) }
-
-func quoted(s string) string {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return `""`
-	}
-	return strings.TrimSuffix(out.String(), "\n")
-}
+func Quote(s string) string { return string(appendText(nil, Clean(s))) }
 
 // WrapArguments makes an object of arguments that are none, for a harness that has room
 // for objects only. What looks wrapped already is wrapped, too, so that unwrapping it
@@ -56,7 +45,7 @@ func WrapArguments(arguments string) string {
 		return "{}"
 	}
 	if _, looks := unwrapped(arguments); looks || !eventlog.IsJSONObject(arguments) {
-		return "{" + quoted(eventlog.WrappedArguments) + ":" + quoted(arguments) + "}"
+		return string(Object(eventlog.WrappedArguments, arguments))
 	}
 	return arguments
 }

@@ -13,9 +13,6 @@ import (
 // counts, and strings that are not UTF-8, which are replaced.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// strict takes of them only names that stand twice.
-var strict = jsontext.AllowDuplicateNames(true)
-
 // Decode reads a JSON value. Unlike encoding/json it reads the input once, and
 // matches names exactly. The error is a *ShapeError, or one for which Malformed is
 // true.
@@ -55,26 +52,6 @@ func Text(value []byte) (string, bool) {
 	var s string
 	err := Decode(value, &s)
 	return s, err == nil
-}
-
-// Decode reads the record. Its error is what ReadLines wants of its callee if
-// Malformed says so; any other means that the record is JSON of a shape that was
-// not expected.
-func (r Record) Decode(into any) error {
-	err := Decode(r.JSON, into)
-	if err != nil && !Malformed(err) && !Valid(r.JSON) {
-		return &jsontext.SyntacticError{Err: err}
-	}
-	return err
-}
-
-// DecodeShared is Decode, and the raw JSON in what it gives is a piece of the record:
-// to be read only, and until the next record.
-func (r Record) DecodeShared(into any) error {
-	if r.sound {
-		return Decode(r.JSON, into)
-	}
-	return r.Decode(into)
 }
 
 // Count is a number of tokens. What is not a whole number in the file does not

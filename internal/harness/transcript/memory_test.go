@@ -71,10 +71,7 @@ func TestReadingStops(t *testing.T) {
 		account := open(t, transcript.NewMemory(1<<20))
 		in := strings.NewReader(text)
 		records := 0
-		err := transcript.ReadLines(transcript.NewInput(bufio.NewReader(in), account), func(int, string, ...any) {}, func(transcript.Record) error {
-			records++
-			return nil
-		})
+		err := transcript.ReadLines(transcript.NewInput(bufio.NewReader(in), account), func(int, string, ...any) {}, func(transcript.Record) { records++ })
 		var limit *transcript.LimitError
 		if !errors.As(err, &limit) || limit.Line == 0 || records > 2000 || in.Len() < len(text)/2 {
 			t.Errorf("%s: %d records, %d bytes left of %d, %v", name, records, in.Len(), len(text), err)

@@ -1,9 +1,26 @@
 package transcript
 
+import "strconv"
+
 // Usage is what a provider counted for one request.
 type Usage struct {
 	// Prompt is the whole prompt, the cached part included.
 	Prompt, CacheRead, CacheWrite, Output Count
+}
+
+// UsageOf reads the usage labels; an absent one is 0.
+func UsageOf(labels map[string]string) Usage {
+	number := func(label string) Count {
+		n, err := strconv.ParseUint(labels[label], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return Count(n)
+	}
+	return Usage{
+		Prompt: number(LabelPromptTokens), CacheRead: number(LabelCacheReadTokens),
+		CacheWrite: number(LabelCacheWriteTokens), Output: number(LabelOutputTokens),
+	}
 }
 
 // Labels gives the usage labels, or nil if nothing was counted.

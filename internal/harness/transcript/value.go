@@ -134,7 +134,7 @@ func (n *node) json() jsontext.Value {
 			n.raw = append(n.raw, ',')
 		}
 		if n.kind == '{' {
-			n.raw = append(append(n.raw, Quote(string(n.parts[i].name))...), ':')
+			n.raw = append(appendText(n.raw, string(n.parts[i].name)), ':')
 		}
 		n.raw = append(n.raw, n.parts[i].json()...)
 	}

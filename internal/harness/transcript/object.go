@@ -1,0 +1,93 @@
+package transcript
+
+import (
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Null is JSON's.
+var Null = jsontext.Value("null")
+
+// Optional is a text that Object leaves out if it is empty.
+type Optional string
+
+// Object makes a JSON object without whitespace of names and values in turn, in their order:
+// a jsontext.Value as it is, a text with the escapes that JSON needs, and what else has JSON.
+// A member whose value is nil is left out.
+func Object(members ...any) jsontext.Value { return With(jsontext.Value("{}"), members...) }
+
+// With is an object with members more, and another value as it is.
+func With(object jsontext.Value, members ...any) jsontext.Value {
+	if len(object) == 0 || object[0] != '{' {
+		return object
+	}
+	out := object[: len(object)-1 : len(object)-1]
+	for i := 0; i+1 < len(members); i += 2 {
+		name, _ := members[i].(string)
+		switch value := members[i+1].(type) {
+		case nil:
+			continue
+		case Optional:
+			if value == "" {
+				continue
+			}
+		case *uint64:
+			if value == nil {
+				continue
+			}
+		case jsontext.Value:
+			if value == nil {
+				continue
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = appendJSON(append(appendJSON(out, name), ':'), members[i+1])
+	}
+	return append(out, '}')
+}
+
+// JSON is a value as Object writes it.
+func JSON(value any) jsontext.Value { return appendJSON(nil, value) }
+
+// List makes a list of what Object takes as values.
+func List[T any](items ...T) jsontext.Value {
+	out := jsontext.Value("[")
+	for i, item := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSON(out, item)
+	}
+	return append(out, ']')
+}
+
+func appendJSON(dst []byte, value any) []byte {
+	switch v := value.(type) {
+	case jsontext.Value:
+		return append(dst, v...)
+	case string:
+		return appendText(dst, v)
+	case Optional:
+		return appendText(dst, string(v))
+	case []jsontext.Value:
+		return append(dst, List(v...)...)
+	}
+	raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+	if err != nil {
+		return append(dst, Null...)
+	}
+	return append(dst, raw...)
+}
+
+func appendText(dst []byte, s string) []byte {
+	n := len(dst)
+	dst, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		dst, _ = jsontext.AppendQuote(dst[:n], strings.ToValidUTF8(s, replacement)) // it is UTF-8 now
+	}
+	return dst
+}
