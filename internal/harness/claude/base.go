@@ -122,11 +122,7 @@ func usageOf(labels map[string]string) jsontext.Value {
 		return nil
 	}
 	u := transcript.UsageOf(labels)
-	input := transcript.Count(0)
-	if u.CacheRead+u.CacheWrite <= u.Prompt {
-		input = u.Prompt - u.CacheRead - u.CacheWrite
-	}
-	return transcript.Object("input_tokens", input, "cache_creation_input_tokens", u.CacheWrite,
+	return transcript.Object("input_tokens", u.Fresh(), "cache_creation_input_tokens", u.CacheWrite,
 		"cache_read_input_tokens", u.CacheRead, "output_tokens", u.Output)
 }
 

@@ -1,8 +1,9 @@
 package cursor
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -118,11 +119,11 @@ func (t *tool) outcome() (content string, failed, done bool) {
 var marked = []string{"_v", "type", "bubbleId", "capabilityType", "createdAt", "text", "serverBubbleId", "requestId"}
 
 func markerOf(native []byte) string {
-	var v jsonvalue.Value
+	v := transcript.Object()
 	for _, name := range marked {
 		if value, ok := transcript.MemberOf(native, name); ok {
-			v.Set(name, jsonvalue.Raw(transcript.Compact(value)))
+			v = transcript.With(v, name, jsontext.Value(transcript.Compact(value)))
 		}
 	}
-	return string(v.JSON())
+	return string(v)
 }

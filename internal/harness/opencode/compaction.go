@@ -139,10 +139,10 @@ func (r *reader) flush() {
 	event := r.session.Since(n)[0]
 	if p.request != nil {
 		base := r.render.request(&event, p.body)
-		r.session.Envelope(n, transcript.Difference(base.JSON(), p.request, notKeptOfUser...))
+		r.session.Envelope(n, transcript.Difference(base, p.request, notKeptOfUser...))
 	}
 	if p.reply != nil {
 		base := r.render.reply(&event, p.body)
-		r.session.EnvelopeOf(summaryID(event.ID), event.Time, transcript.Difference(base.JSON(), p.reply, notKeptOfModel...))
+		r.session.EnvelopeOf(summaryID(event.ID), event.Time, transcript.Difference(base, p.reply, notKeptOfModel...))
 	}
 }

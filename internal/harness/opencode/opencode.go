@@ -76,7 +76,7 @@ func (r *reader) field(name string, value json.RawMessage, line int) {
 	r.session.Label(transcript.LabelParentSession, session.ParentID)
 	r.render.session, r.render.directory = session.ID, session.Directory
 	base := sessionInfo(session.ID, session.Version, session.Directory, session.ParentID)
-	r.session.SessionEnvelope(transcript.Difference(base.JSON(), value))
+	r.session.SessionEnvelope(transcript.Difference(base, value))
 }
 
 func (r *reader) message(raw json.RawMessage, line int) {
@@ -138,7 +138,7 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 		return // the writer's own
 	}
 	base := r.render.message(events, resultsOf(events))
-	r.session.Envelope(from, transcript.Difference(base.JSON(), raw, transcript.FieldsOf(notKept, "message/"+role)...))
+	r.session.Envelope(from, transcript.Difference(base, raw, transcript.FieldsOf(notKept, "message/"+role)...))
 }
 
 func (r *reader) unreadable(entry transcript.Entry, err error) {

@@ -1,12 +1,14 @@
 package opencode
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -46,16 +48,6 @@ func (r *renderer) messageID(e *eventlog.Event) string {
 	return messageID(e.ID)
 }
 
-func member(name string, v jsonvalue.Value) jsonvalue.Member {
-	return jsonvalue.Member{Name: name, Value: v}
-}
-
-func text(name, value string) jsonvalue.Member { return member(name, jsonvalue.String(value)) }
-
-func number(name string, n int64) jsonvalue.Member {
-	return member(name, jsonvalue.Raw(strconv.FormatInt(n, 10)))
-}
-
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -64,44 +56,43 @@ func millis(t time.Time) int64 {
 }
 
 // sessionInfo begins the file's info.
-func sessionInfo(id, version, directory, parent string) jsonvalue.Value {
-	v := jsonvalue.Object(text("id", id))
-	v.SetString("version", version)
-	v.SetString("directory", directory)
-	v.SetString("parentID", parent)
-	return v
+func sessionInfo(id, version, directory, parent string) jsontext.Value {
+	return transcript.Object("id", id, "version", transcript.Optional(version),
+		"directory", transcript.Optional(directory), "parentID", transcript.Optional(parent))
+}
+
+// messageOf puts a message together.
+func messageOf(info jsontext.Value, parts ...jsontext.Value) jsontext.Value {
+	return transcript.Object("info", info, "parts", parts)
 }
 
 // parts collects the parts of one message.
 type parts struct {
 	session, message string
-	list             []jsonvalue.Value
+	list             []jsontext.Value
 }
 
-func (p *parts) add(kind string, members ...jsonvalue.Member) *jsonvalue.Value {
-	v := jsonvalue.Object(append([]jsonvalue.Member{
-		text("id", partID(p.message, len(p.list)+1)), text("sessionID", p.session), text("messageID", p.message), text("type", kind),
-	}, members...)...)
+func (p *parts) add(kind string, members ...any) jsontext.Value {
+	v := transcript.With(transcript.Object("id", partID(p.message, len(p.list)+1),
+		"sessionID", p.session, "messageID", p.message, "type", kind), members...)
 	p.list = append(p.list, v)
-	return &p.list[len(p.list)-1]
+	return v
 }
 
 // raw adds a part as it stood, at its place if it is known.
 func (p *parts) raw(json string, at int) {
-	v := jsonvalue.Raw(json)
 	if at < 1 || at > len(p.list) {
-		p.list = append(p.list, v)
-		return
+		at = len(p.list) + 1
 	}
-	p.list = append(p.list[:at-1], append([]jsonvalue.Value{v}, p.list[at-1:]...)...)
+	p.list = slices.Insert(p.list, at-1, jsontext.Value(json))
 }
 
 // message makes the message of events that are one.
-func (r *renderer) message(events []eventlog.Event, results map[string]result) jsonvalue.Value {
+func (r *renderer) message(events []eventlog.Event, results map[string]result) jsontext.Value {
 	p := &parts{session: r.session, message: r.messageID(&events[0])}
 	role := eventlog.RoleUser
 	var customs []eventlog.Event
-	var info jsonvalue.Value
+	var info jsontext.Value
 	for i := range events {
 		if m, ok := events[i].Body.(*eventlog.Message); ok && m.Role != eventlog.RoleTool {
 			r.place(events[i].ID, p.message)
@@ -114,7 +105,7 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 		}
 	}
 	if role == eventlog.RoleAssistant {
-		info = r.assistant(p, events, results)
+		info = r.assistant(p, events, results, "")
 	} else {
 		info = r.user(p, events)
 	}
@@ -123,7 +114,7 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 			p.raw(c.JSON, partNumber(e.ID))
 		}
 	}
-	return jsonvalue.Object(member("info", info), member("parts", jsonvalue.List(p.list...)))
+	return messageOf(info, p.list...)
 }
 
 // partNumber is the position in the id of a part that was kept as it stood.
@@ -136,21 +127,22 @@ func partNumber(event string) int {
 	return i
 }
 
-// info begins a message's info. The harness orders messages by their times and, where
-// these are equal, by their ids, so that what it is given must not go back in time.
-func (r *renderer) info(message, role string, at time.Time) jsonvalue.Value {
+// info begins a message's info; completed is nil but of a reply that is complete. The harness
+// orders messages by their times and, where these are equal, by their ids, so that what it is
+// given must not go back in time.
+func (r *renderer) info(message, role string, at time.Time, completed any, more ...any) jsontext.Value {
 	if r.complete {
 		if at.Before(r.last) {
 			at = r.last
 		}
 		r.last = at
 	}
-	return jsonvalue.Object(text("id", message), text("sessionID", r.session), text("role", role),
-		member("time", jsonvalue.Object(number("created", millis(at)))))
+	return transcript.With(transcript.Object("id", message, "sessionID", r.session, "role", role,
+		"time", transcript.Object("created", millis(at), "completed", completed)), more...)
 }
 
-func (r *renderer) user(p *parts, events []eventlog.Event) jsonvalue.Value {
-	info := r.info(p.message, "user", events[0].Time)
+func (r *renderer) user(p *parts, events []eventlog.Event) jsontext.Value {
+	info := r.userInfo(p.message, events[0].Time)
 	for i := range events {
 		m, ok := events[i].Body.(*eventlog.Message)
 		if !ok {
@@ -159,12 +151,13 @@ func (r *renderer) user(p *parts, events []eventlog.Event) jsonvalue.Value {
 		for _, block := range m.Blocks {
 			switch b := block.(type) {
 			case eventlog.Text:
-				part := p.add("text", text("text", b.Text))
-				if m.Role == eventlog.RoleSystem {
-					part.Set("ignored", jsonvalue.Raw("true"))
-					part.Set("metadata", jsonvalue.Object(member(systemMark, jsonvalue.Object(text("role", "system")))))
-				} else if events[i].Labels[transcript.LabelInjected] == "true" {
-					part.Set("synthetic", jsonvalue.Raw("true"))
+				switch {
+				case m.Role == eventlog.RoleSystem:
+					p.add("text", "text", b.Text, "ignored", true, "metadata", marked("role", "system"))
+				case events[i].Labels[transcript.LabelInjected] == "true":
+					p.add("text", "text", b.Text, "synthetic", true)
+				default:
+					p.add("text", "text", b.Text)
 				}
 			case eventlog.ToolResult: // stands in the part of its call
 			default:
@@ -172,40 +165,37 @@ func (r *renderer) user(p *parts, events []eventlog.Event) jsonvalue.Value {
 			}
 		}
 	}
-	if r.complete {
-		r.requireUser(&info)
-	}
 	r.parent = p.message
 	return info
 }
 
-// requireUser adds what the harness requires of a user's message.
-func (r *renderer) requireUser(info *jsonvalue.Value) {
-	info.Set("agent", jsonvalue.String("build"))
-	info.Set("model", jsonvalue.Object(text("providerID", providerOf(r.model)), text("modelID", r.model)))
+// marked is metadata of contextd's own.
+func marked(members ...any) jsontext.Value {
+	return transcript.Object(systemMark, transcript.Object(members...))
+}
+
+// userInfo is the info of a user's message, with what the harness requires of it.
+func (r *renderer) userInfo(message string, at time.Time) jsontext.Value {
+	info := r.info(message, "user", at, nil)
+	if !r.complete {
+		return info
+	}
+	return transcript.With(info, "agent", "build", "model", transcript.Object("providerID", providerOf(r.model), "modelID", r.model))
 }
 
 // request and reply make the two messages of a compaction.
-func (r *renderer) request(e *eventlog.Event, c *eventlog.Compaction) jsonvalue.Value {
-	id := r.messageID(e)
-	info := r.info(id, "user", e.Time)
-	if r.complete {
-		r.requireUser(&info)
-	}
-	return jsonvalue.Object(member("info", info), member("parts", jsonvalue.List(jsonvalue.Raw(c.NativeJSON))))
+func (r *renderer) request(e *eventlog.Event, c *eventlog.Compaction) jsontext.Value {
+	return messageOf(r.userInfo(r.messageID(e), e.Time), jsontext.Value(c.NativeJSON))
 }
 
-func (r *renderer) reply(e *eventlog.Event, c *eventlog.Compaction) jsonvalue.Value {
+func (r *renderer) reply(e *eventlog.Event, c *eventlog.Compaction) jsontext.Value {
 	p := &parts{session: r.session, message: r.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time})}
 	s := eventlog.Event{ID: p.message, Time: e.Time, Labels: e.Labels, Body: &eventlog.Message{
 		Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: c.Summary}},
 	}}
 	parent := r.parent
 	r.parent = r.messageID(e)
-	info := r.assistant(p, []eventlog.Event{s}, nil)
+	info := r.assistant(p, []eventlog.Event{s}, nil, "compaction")
 	r.parent = parent
-	info.Set("mode", jsonvalue.String("compaction"))
-	info.Set("agent", jsonvalue.String("compaction"))
-	info.Set("summary", jsonvalue.Raw("true"))
-	return jsonvalue.Object(member("info", info), member("parts", jsonvalue.List(p.list...)))
+	return messageOf(info, p.list...)
 }

@@ -1,13 +1,13 @@
 package opencode
 
 import (
-	"encoding/base64"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -48,19 +48,22 @@ func providerOf(model string) string {
 	return "unknown"
 }
 
-// assistant adds the steps of a reply. Events of one group are one step.
-func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[string]result) jsonvalue.Value {
-	info := r.info(p.message, "assistant", events[0].Time)
+// assistant adds the steps of a reply. Events of one group are one step. The mode is empty but
+// of a compaction's summary.
+func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[string]result, mode string) jsontext.Value {
 	group, open, calls := "", false, false
+	model := any(nil)
 	labels := map[string]string{}
 	last := events[0].Time
+	reason := func() string {
+		if calls {
+			return "tool-calls"
+		}
+		return "stop"
+	}
 	finish := func() {
 		if open && (r.complete || labels[transcript.LabelPromptTokens] != "") {
-			reason := "stop"
-			if calls {
-				reason = "tool-calls"
-			}
-			p.add("step-finish", text("reason", reason), number("cost", 0), member("tokens", tokensOf(labels)))
+			p.add("step-finish", "reason", reason(), "cost", 0, "tokens", tokensOf(labels))
 		}
 	}
 	for i := range events {
@@ -78,8 +81,7 @@ func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[stri
 			labels = events[i].Labels
 		}
 		if m.Model != "" {
-			r.model = m.Model
-			info.Set("modelID", jsonvalue.String(m.Model))
+			r.model, model = m.Model, m.Model
 		}
 		for _, b := range m.Blocks {
 			if call, ok := b.(eventlog.ToolCall); ok {
@@ -94,54 +96,64 @@ func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[stri
 		}
 	}
 	finish()
-	info.Set("tokens", tokensOf(labels))
+	members := []any{"modelID", model, "tokens", tokensOf(labels)}
 	if r.directory != "" {
-		info.Set("path", jsonvalue.Object(text("cwd", r.directory), text("root", r.directory)))
+		members = append(members, "path", transcript.Object("cwd", r.directory, "root", r.directory))
+	}
+	agent, completed := any(nil), any(nil)
+	if mode != "" {
+		agent = mode
 	}
 	if r.complete {
-		r.requireReply(&info, p.message, calls)
-		info.Get("time").Set("completed", jsonvalue.Raw(strconv.FormatInt(millis(last), 10)))
+		completed = millis(last)
+		members = append(members, r.required(p.message, model, mode, reason())...)
+	} else {
+		members = append(members, "mode", agent, "agent", agent)
 	}
-	return info
+	if mode != "" {
+		members = append(members, "summary", true)
+	}
+	return r.info(p.message, "assistant", events[0].Time, completed, members...)
 }
 
-// requireReply adds what the harness requires of a reply.
-func (r *renderer) requireReply(info *jsonvalue.Value, message string, calls bool) {
-	finish := "stop"
-	if calls {
-		finish = "tool-calls"
-	}
+// required are the members that the harness requires of a reply, of which the model may be
+// there.
+func (r *renderer) required(message string, model any, mode, finish string) []any {
 	parent := r.parent
 	if parent == "" {
 		parent = message // nobody asked, and there must be one
 	}
-	for _, m := range []jsonvalue.Member{
-		text("parentID", parent), text("modelID", r.model), text("providerID", providerOf(r.model)),
-		text("mode", "build"), text("agent", "build"), number("cost", 0), text("finish", finish),
-	} {
-		info.Set(m.Name, m.Value)
+	if mode == "" {
+		mode = "build"
+	}
+	named := any(r.model)
+	if model != nil {
+		named = nil
+	}
+	return []any{
+		"parentID", parent, "modelID", named, "providerID", providerOf(r.model), "mode", mode, "agent", mode, "cost", 0, "finish", finish,
 	}
 }
 
 func (r *renderer) said(p *parts, block eventlog.Block, e *eventlog.Event, model string) {
 	switch b := block.(type) {
 	case eventlog.Text:
-		p.add("text", text("text", b.Text))
+		p.add("text", "text", b.Text)
 	case eventlog.Thinking:
-		part := p.add("reasoning", text("text", b.Text))
+		var seal, when any
 		if b.Sealed() {
-			part.Set("metadata", jsonvalue.Object(sealOf(b, model)))
+			seal = sealOf(b, model)
 		}
 		if r.complete {
-			part.Set("time", jsonvalue.Object(number("start", millis(e.Time)), number("end", millis(e.Time))))
+			when = transcript.Object("start", millis(e.Time), "end", millis(e.Time))
 		}
+		p.add("reasoning", "text", b.Text, "metadata", seal, "time", when)
 	default:
 		r.other(p, b)
 	}
 }
 
-func sealOf(t eventlog.Thinking, model string) jsonvalue.Member {
-	var v jsonvalue.Value
+func sealOf(t eventlog.Thinking, model string) jsontext.Value {
 	by := "anthropic"
 	switch provider.OfBlock(t, model) {
 	case provider.OpenAI:
@@ -150,27 +162,23 @@ func sealOf(t eventlog.Thinking, model string) jsonvalue.Member {
 		by = "google"
 	case provider.Anthropic, provider.Unknown:
 	}
+	signature, id := t.Signature, ""
 	switch {
 	case t.EncryptedContent == "":
-		v.SetString("signature", t.Signature)
 	case content.IsReasoningID(t.Signature):
-		v.SetString("itemId", t.Signature)
-	case t.Signature != "":
-		v.SetString("signature", t.Signature)
-		fallthrough
+		signature, id = "", t.Signature
 	default: // without an id the harness leaves it out
-		v.SetString("itemId", content.MadeUpReasoningID(t.EncryptedContent))
+		id = content.MadeUpReasoningID(t.EncryptedContent)
 	}
-	v.SetString("reasoningEncryptedContent", t.EncryptedContent)
-	v.SetString("redactedData", t.RedactedData)
-	return member(by, v)
+	return transcript.Object(by, transcript.Object("signature", transcript.Optional(signature), "itemId", transcript.Optional(id),
+		"reasoningEncryptedContent", transcript.Optional(t.EncryptedContent), "redactedData", transcript.Optional(t.RedactedData)))
 }
 
 // other adds media, and blocks that are the harness's own.
 func (r *renderer) other(p *parts, block eventlog.Block) {
 	switch b := block.(type) {
 	case eventlog.Media:
-		p.add("file", text("mime", b.MIMEType), text("url", mediaURL(b)))
+		p.add("file", "mime", b.MIMEType, "url", content.URL(b))
 	case eventlog.ProviderBlock:
 		if b.Provider == Name {
 			p.raw(b.JSON, 0)
@@ -180,52 +188,46 @@ func (r *renderer) other(p *parts, block eventlog.Block) {
 	}
 }
 
-func mediaURL(m eventlog.Media) string {
-	if m.Data == "" {
-		return m.URI
-	}
-	return "data:" + m.MIMEType + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Data))
-}
-
 func (r *renderer) tool(p *parts, call eventlog.ToolCall, e *eventlog.Event, results map[string]result) {
-	input := member("input", jsonvalue.Raw(transcript.WrapArguments(call.Arguments)))
+	input := jsontext.Value(transcript.WrapArguments(call.Arguments))
 	done, ok := results[call.CallID]
 	if !ok {
-		p.add("tool", text("callID", call.CallID), text("tool", call.Name),
-			member("state", jsonvalue.Object(text("status", "pending"), input, text("raw", ""))))
+		p.add("tool", "callID", call.CallID, "tool", call.Name, "state", transcript.Object("status", "pending", "input", input, "raw", ""))
 		return
 	}
 	r.place(done.event.ID, p.message)
 	exit := done.event.Labels[LabelExit]
 	output, attachments := r.output(p, done.block)
-	state := jsonvalue.Object(text("status", "completed"), input, text("output", output), text("title", ""))
 	interrupted := done.event.Labels[labelInterrupted] == "true"
+	var state jsontext.Value
 	switch {
 	case interrupted:
-		state = jsonvalue.Object(text("status", "error"), input, text("error", "Tool execution aborted"))
+		state = transcript.Object("status", "error", "input", input, "error", "Tool execution aborted")
 	case done.block.IsError && exit == "":
-		state = jsonvalue.Object(text("status", "error"), input, text("error", output))
+		state = transcript.Object("status", "error", "input", input, "error", output)
+	default:
+		state = transcript.Object("status", "completed", "input", input, "output", output, "title", "")
 	}
+	var metadata, attached any
 	if r.metadata {
-		metadata := jsonvalue.Object()
-		if _, err := strconv.Atoi(exit); err == nil {
-			metadata.Set("exit", jsonvalue.Raw(exit))
+		var code, stopped, cut any
+		if n, err := strconv.Atoi(exit); err == nil {
+			code = n
 		}
 		if interrupted {
-			metadata.Set("interrupted", jsonvalue.Raw("true"))
-			metadata.Set("output", jsonvalue.String(output))
+			stopped, cut = true, output
 		}
-		metadata.SetString("sessionId", done.event.Labels[transcript.LabelSubagentSession])
-		state.Set("metadata", metadata)
+		metadata = transcript.Object("exit", code, "interrupted", stopped, "output", cut,
+			"sessionId", transcript.Optional(done.event.Labels[transcript.LabelSubagentSession]))
 	}
-	state.Set("time", jsonvalue.Object(number("start", millis(e.Time)), number("end", millis(done.event.Time))))
 	if len(attachments) > 0 {
-		state.Set("attachments", jsonvalue.List(attachments...))
+		attached = attachments
 	}
-	p.add("tool", text("callID", call.CallID), text("tool", call.Name), member("state", state))
+	p.add("tool", "callID", call.CallID, "tool", call.Name, "state", transcript.With(state, "metadata", metadata,
+		"time", transcript.Object("start", millis(e.Time), "end", millis(done.event.Time)), "attachments", attached))
 }
 
-func (r *renderer) output(p *parts, block eventlog.ToolResult) (joined string, attachments []jsonvalue.Value) {
+func (r *renderer) output(p *parts, block eventlog.ToolResult) (joined string, attachments []jsontext.Value) {
 	var texts []string
 	for _, c := range block.Content {
 		switch b := c.(type) {
@@ -233,8 +235,8 @@ func (r *renderer) output(p *parts, block eventlog.ToolResult) (joined string, a
 			texts = append(texts, b.Text)
 		case eventlog.Media:
 			seed := p.message + "/" + strconv.Itoa(len(p.list))
-			attachments = append(attachments, jsonvalue.Object(text("id", partID(seed, len(attachments)+1)), text("sessionID", p.session),
-				text("messageID", p.message), text("type", "file"), text("mime", b.MIMEType), text("url", mediaURL(b))))
+			attachments = append(attachments, transcript.Object("id", partID(seed, len(attachments)+1), "sessionID", p.session,
+				"messageID", p.message, "type", "file", "mime", b.MIMEType, "url", content.URL(b)))
 		case eventlog.ProviderBlock:
 			texts = append(texts, b.JSON)
 		}
@@ -242,16 +244,8 @@ func (r *renderer) output(p *parts, block eventlog.ToolResult) (joined string, a
 	return strings.Join(texts, "\n"), attachments
 }
 
-func tokensOf(labels map[string]string) jsonvalue.Value {
-	count := func(key string) int64 {
-		n, err := strconv.ParseInt(labels[key], 10, 64)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
-	read, write := count(transcript.LabelCacheReadTokens), count(transcript.LabelCacheWriteTokens)
-	prompt := count(transcript.LabelPromptTokens)
-	return jsonvalue.Object(number("input", max(prompt-read-write, 0)), number("output", count(transcript.LabelOutputTokens)),
-		number("reasoning", 0), member("cache", jsonvalue.Object(number("read", read), number("write", write))))
+func tokensOf(labels map[string]string) jsontext.Value {
+	u := transcript.UsageOf(labels)
+	return transcript.Object("input", u.Fresh(), "output", u.Output,
+		"reasoning", 0, "cache", transcript.Object("read", u.CacheRead, "write", u.CacheWrite))
 }

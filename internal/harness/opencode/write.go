@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -26,8 +27,7 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	if len(t.Sessions) > 1 {
 		w.warning("other conversations of the transcript, which have files of their own in opencode, are left out")
 	}
-	file := jsonvalue.Object(member("info", w.info), member("messages", jsonvalue.List(w.messages...)))
-	if _, err := out.Write(append(file.AppendJSON(nil), '\n')); err != nil {
+	if _, err := out.Write(append(transcript.Object("info", w.info, "messages", w.messages), '\n')); err != nil {
 		return transcript.WriteReport{}, fmt.Errorf("write transcript: %w", err)
 	}
 	w.report.Entries = len(w.messages) + 1
@@ -44,8 +44,8 @@ type writer struct {
 	report    transcript.WriteReport
 	warned    map[string]int
 	order     []string
-	info      jsonvalue.Value
-	messages  []jsonvalue.Value
+	info      jsontext.Value
+	messages  []jsontext.Value
 	native    renderer // what the reader compared with
 	foreign   renderer // for what no reader made
 	envelopes transcript.Envelopes
@@ -53,7 +53,7 @@ type writer struct {
 	ids       map[string]string // event id without its parts: message id
 	owner     map[string]string // event id: the message that its content stands in
 	sent      []string          // those messages, in order
-	said      map[string]jsonvalue.Value
+	said      map[string]jsontext.Value
 	compacted int // how many of them stand before the last compaction
 	last      time.Time
 }
@@ -69,7 +69,7 @@ func (w *writer) warning(format string, args ...any) {
 func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	w := &writer{
 		warned: map[string]int{}, envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
-		ids: map[string]string{}, owner: map[string]string{}, said: map[string]jsonvalue.Value{},
+		ids: map[string]string{}, owner: map[string]string{}, said: map[string]jsontext.Value{},
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
 	switch {
@@ -124,25 +124,21 @@ func (w *writer) session(s transcript.Session, id, directory string) {
 			ended = e.Time
 		}
 	}
-	for _, m := range []jsonvalue.Member{
-		text("slug", "contextd-"+strings.ToLower(name(id))), text("projectID", "global"), text("title", "Session "+id),
-		member("time", jsonvalue.Object(number("created", millis(at)), number("updated", millis(ended)))),
-	} {
-		w.info.Set(m.Name, m.Value)
-	}
+	w.info = transcript.With(w.info, "slug", "contextd-"+strings.ToLower(name(id)), "projectID", "global", "title", "Session "+id,
+		"time", transcript.Object("created", millis(at), "updated", millis(ended)))
 }
 
 // amend adds to a message what was kept of it.
-func (w *writer) amend(base jsonvalue.Value, difference string) jsonvalue.Value {
+func (w *writer) amend(base jsontext.Value, difference string) jsontext.Value {
 	if difference == "" {
 		return base
 	}
-	raw, err := transcript.Amend(base.JSON(), []byte(difference))
+	raw, err := transcript.Amend(base, []byte(difference))
 	if err != nil {
 		w.warning("what was kept of a message does not fit it and is left out: %v", err)
 		return base
 	}
-	return jsonvalue.Raw(string(raw))
+	return raw
 }
 
 // messageID is the event's own message id, if it is one of the harness's, or one
@@ -174,14 +170,14 @@ func (w *writer) newID(e *eventlog.Event, what string) string {
 }
 
 // addSaid adds a message that a compaction may keep.
-func (w *writer) addSaid(v jsonvalue.Value) {
+func (w *writer) addSaid(v jsontext.Value) {
 	w.add(v)
 	if n := len(w.sent); n > 0 {
 		w.said[w.sent[n-1]] = v
 	}
 }
 
-func (w *writer) add(v jsonvalue.Value) { w.messages = append(w.messages, v) }
+func (w *writer) add(v jsontext.Value) { w.messages = append(w.messages, v) }
 
 func (w *writer) placed(event, message string) {
 	w.owner[event] = message

@@ -1,13 +1,12 @@
 package opencode
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -28,7 +27,7 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.report.Compactions++
 	request, lone := own(c)
 	if lone {
-		w.add(jsonvalue.Raw(c.NativeJSON))
+		w.add(jsontext.Value(c.NativeJSON))
 		return
 	}
 	difference, kept := w.envelopes.Entries[e.ID]
@@ -58,15 +57,12 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	kept := w.kept(c)
 	if c.Summary == "" {
 		w.warning("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
-		part := p.add("text", text("text", ""), member("ignored", jsonvalue.Raw("true")), member("metadata", *metadataOf(c, kept.messages, nil)))
-		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part.JSON())}))
+		part := p.add("text", "text", "", "ignored", true, "metadata", metadataOf(c, kept.messages, nil))
+		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part)}))
 		return
 	}
-	auto := "true"
-	if c.Trigger == eventlog.TriggerManual || c.Trigger == eventlog.TriggerUnspecified {
-		auto = "false"
-	}
-	part := p.add("compaction", member("auto", jsonvalue.Raw(auto)))
+	auto := c.Trigger != eventlog.TriggerManual && c.Trigger != eventlog.TriggerUnspecified
+	part := p.add("compaction", "auto", auto)
 	var named, again []string
 	if kept.more {
 		named = kept.messages
@@ -75,13 +71,13 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 			again = append(again, w.newID(e, "again"))
 		}
 	} else {
-		part.SetString("tail_start_id", kept.tail)
+		part = transcript.With(part, "tail_start_id", transcript.Optional(kept.tail))
 	}
 	asked := *c
-	asked.NativeJSON = string(part.JSON())
+	asked.NativeJSON = string(part)
 	w.add(w.foreign.request(e, &asked))
 	reply := w.foreign.reply(e, c)
-	w.add(w.amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, named, again).JSON())+`}}}}}}`))
+	w.add(w.amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, named, again))+`}}}}}}`))
 	w.compacted = len(w.sent)
 	w.sayAgain(named, again, millis(w.foreign.last))
 }
@@ -126,9 +122,8 @@ func (w *writer) sayAgain(messages, ids []string, at int64) {
 		if !ok {
 			continue
 		}
-		raw := v.JSON()
-		var parts []json.RawMessage
-		list, _ := transcript.MemberOf(raw, "parts")
+		var parts []jsontext.Value
+		list, _ := transcript.MemberOf(v, "parts")
 		if transcript.Decode(list, &parts) != nil {
 			continue
 		}
@@ -148,11 +143,11 @@ func (w *writer) sayAgain(messages, ids []string, at int64) {
 
 // againOf are the ids under which a compaction's reply says that the kept messages are said
 // again.
-func againOf(reply jsonvalue.Value) []string {
+func againOf(reply jsontext.Value) []string {
 	var message struct {
 		Parts []part `json:"parts"`
 	}
-	if transcript.Decode(reply.JSON(), &message) != nil {
+	if transcript.Decode(reply, &message) != nil {
 		return nil
 	}
 	for i := range message.Parts {
@@ -163,30 +158,14 @@ func againOf(reply jsonvalue.Value) []string {
 	return nil
 }
 
-func listOf(texts []string) jsonvalue.Value {
-	items := make([]jsonvalue.Value, len(texts))
-	for i, text := range texts {
-		items[i] = jsonvalue.String(text)
+func metadataOf(c *eventlog.Compaction, kept, again []string) jsontext.Value {
+	names := func(list []string) any {
+		if list == nil {
+			return nil
+		}
+		return list
 	}
-	return jsonvalue.List(items...)
-}
-
-func metadataOf(c *eventlog.Compaction, kept, again []string) *jsonvalue.Value {
-	v := jsonvalue.Object(text("trigger", triggers[c.Trigger]))
-	v.SetString("mode", c.Mode)
-	v.SetString("strategy", c.Strategy)
-	if c.PreTokens != nil {
-		v.Set("preTokens", jsonvalue.Raw(strconv.FormatUint(*c.PreTokens, 10)))
-	}
-	if c.PostTokens != nil {
-		v.Set("postTokens", jsonvalue.Raw(strconv.FormatUint(*c.PostTokens, 10)))
-	}
-	if kept != nil {
-		v.Set("kept", listOf(kept))
-	}
-	if again != nil {
-		v.Set("again", listOf(again))
-	}
-	metadata := jsonvalue.Object(member(systemMark, jsonvalue.Object(member("compaction", v))))
-	return &metadata
+	return marked("compaction", transcript.Object("trigger", triggers[c.Trigger], "mode", transcript.Optional(c.Mode),
+		"strategy", transcript.Optional(c.Strategy), "preTokens", c.PreTokens, "postTokens", c.PostTokens,
+		"kept", names(kept), "again", names(again)))
 }

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
+	"github.com/go-json-experiment/json/jsontext"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -41,7 +42,7 @@ func (w *writer) next(events []eventlog.Event) int {
 
 func (w *writer) message(events []eventlog.Event) {
 	if raw := whole(events); raw != "" {
-		w.add(jsonvalue.Raw(raw))
+		w.add(jsontext.Value(raw))
 		return
 	}
 	if difference, ok := w.envelopes.Entries[events[0].ID]; ok {

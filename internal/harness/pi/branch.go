@@ -40,7 +40,7 @@ func (b *branch) header(l *line) {
 		b.session.Label(transcript.LabelVersion, strconv.Itoa(l.rec.Version))
 	}
 	base := header(l.rec.ID, l.rec.CWD, "")
-	b.session.SessionEnvelope(transcript.Difference(base.JSON(), l.entry.Native))
+	b.session.SessionEnvelope(transcript.Difference(base, l.entry.Native))
 }
 
 // add reads a record, and keeps what its events do not say.
@@ -59,7 +59,7 @@ func (b *branch) add(l *line) {
 	events := b.session.Since(from)
 	if len(events) > 0 && !kept(events) {
 		if base, ok := b.render.entry(events); ok {
-			b.session.Envelope(from, transcript.Difference(base.JSON(), l.entry.Native, l.rec.Message.left()...))
+			b.session.Envelope(from, transcript.Difference(base, l.entry.Native, l.rec.Message.left()...))
 		}
 	}
 	b.render.wrote(l.rec.ID, l.entry.Time)

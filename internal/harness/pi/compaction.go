@@ -1,8 +1,9 @@
 package pi
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -95,19 +96,16 @@ func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
 	}
 }
 
-func detailsOf(c *eventlog.Compaction, kept []jsonvalue.Value) (d jsonvalue.Value, ok bool) {
-	var v jsonvalue.Value
-	v.SetString("trigger", triggers[c.Trigger])
-	v.SetString("mode", c.Mode)
-	v.SetString("strategy", c.Strategy)
+// detailsOf is nil where there is nothing to note.
+func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
+	named := any(nil)
 	if kept != nil {
-		v.Set("kept", jsonvalue.List(kept...))
-		ok = true
+		named = kept
 	}
-	if c.PostTokens != nil {
-		v.Set("postTokens", number(*c.PostTokens))
-		ok = true
+	d := transcript.Object("trigger", transcript.Optional(triggers[c.Trigger]), "mode", transcript.Optional(c.Mode),
+		"strategy", transcript.Optional(c.Strategy), "kept", named, "postTokens", c.PostTokens)
+	if len(d) == len("{}") {
+		return nil
 	}
-	ok = ok || c.Trigger != eventlog.TriggerUnspecified || c.Mode != "" || c.Strategy != ""
-	return jsonvalue.Object(jsonvalue.Member{Name: "contextd", Value: v}), ok
+	return transcript.Object("contextd", d)
 }

@@ -4,9 +4,10 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -20,46 +21,36 @@ func onLine(arguments string) string {
 }
 
 // systemData holds the texts of a system message: one, or a list of several.
-func systemData(blocks []eventlog.Block) jsonvalue.Value {
-	var items []jsonvalue.Value
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			items = append(items, jsonvalue.String(t.Text))
-		}
+func systemData(blocks []eventlog.Block) jsontext.Value {
+	texts := textsOf(blocks)
+	if len(texts) == 1 {
+		return transcript.JSON(texts[0])
 	}
-	if len(items) == 1 {
-		return items[0]
-	}
-	return jsonvalue.List(items...)
+	return transcript.List(texts...)
 }
 
-func textOf(blocks []eventlog.Block) string {
-	var texts []string
+func textsOf(blocks []eventlog.Block) (texts []string) {
 	for _, b := range blocks {
 		if t, ok := b.(eventlog.Text); ok {
 			texts = append(texts, t.Text)
 		}
 	}
-	return strings.Join(texts, "\n")
+	return texts
 }
 
 // content writes blocks; what pi has no block for is left out with a warning.
-func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
-	items := make([]jsonvalue.Value, 0, len(blocks))
+func (r *renderer) content(blocks []eventlog.Block) jsontext.Value {
+	items := make([]jsontext.Value, 0, len(blocks))
 	signature := ""
 	for _, block := range blocks {
-		kind := "text"
 		switch b := block.(type) {
 		case eventlog.Text:
-			items = append(items, jsonvalue.Object(member("type", jsonvalue.String(kind)), member("text", jsonvalue.String(b.Text))))
+			items = append(items, transcript.Object("type", "text", "text", b.Text))
 		case eventlog.Thinking:
 			items = append(items, thinkingOf(b))
 		case eventlog.ToolCall:
-			kind = "toolCall"
-			call := jsonvalue.Object(member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(b.CallID)),
-				member("name", jsonvalue.String(b.Name)), member("arguments", jsonvalue.Raw(onLine(transcript.WrapArguments(b.Arguments)))))
-			call.SetString("thoughtSignature", signature)
-			items = append(items, call)
+			items = append(items, transcript.Object("type", "toolCall", "id", b.CallID, "name", b.Name,
+				"arguments", jsontext.Value(onLine(transcript.WrapArguments(b.Arguments))), "thoughtSignature", transcript.Optional(signature)))
 			signature = ""
 		case eventlog.Media:
 			items = append(items, r.media(b))
@@ -69,13 +60,13 @@ func (r *renderer) content(blocks []eventlog.Block) jsonvalue.Value {
 				continue
 			}
 			if b.Provider == Name {
-				items = append(items, jsonvalue.Raw(b.JSON))
+				items = append(items, jsontext.Value(b.JSON))
 				continue
 			}
 			r.warning("a block of %s, of which pi has none, is left out", b.Provider)
 		}
 	}
-	return jsonvalue.List(items...)
+	return transcript.List(items...)
 }
 
 func thoughtSignature(b eventlog.ProviderBlock) (string, bool) {
@@ -88,36 +79,31 @@ func thoughtSignature(b eventlog.ProviderBlock) (string, bool) {
 	return google.Signature, google.Signature != ""
 }
 
-func (r *renderer) media(m eventlog.Media) jsonvalue.Value {
+func (r *renderer) media(m eventlog.Media) jsontext.Value {
 	if m.Data == "" {
 		r.warning("media behind a URI, which pi cannot hold, is named in a text")
-		return jsonvalue.Object(member("type", jsonvalue.String("text")), member("text", jsonvalue.String("["+m.MIMEType+" "+m.URI+"]")))
+		return transcript.Object("type", "text", "text", "["+m.MIMEType+" "+m.URI+"]")
 	}
-	return jsonvalue.Object(member("type", jsonvalue.String("image")),
-		member("data", jsonvalue.String(base64.StdEncoding.EncodeToString([]byte(m.Data)))), member("mimeType", jsonvalue.String(m.MIMEType)))
+	return transcript.Object("type", "image", "data", base64.StdEncoding.EncodeToString([]byte(m.Data)), "mimeType", m.MIMEType)
 }
 
 // thinkingOf writes encrypted reasoning as pi does, as the text of OpenAI's item.
-func thinkingOf(t eventlog.Thinking) jsonvalue.Value {
-	v := jsonvalue.Object(member("type", jsonvalue.String("thinking")), member("thinking", jsonvalue.String(t.Text)))
+func thinkingOf(t eventlog.Thinking) jsontext.Value {
+	v := transcript.Object("type", "thinking", "thinking", t.Text)
 	switch {
 	case t.RedactedData != "":
-		v.Set("thinkingSignature", jsonvalue.String(t.RedactedData))
-		v.Set("redacted", jsonvalue.Raw("true"))
+		return transcript.With(v, "thinkingSignature", t.RedactedData, "redacted", true)
 	case t.EncryptedContent != "":
 		id := content.MadeUpReasoningID(t.EncryptedContent)
 		if content.IsReasoningID(t.Signature) {
 			id = t.Signature
 		}
-		summary := jsonvalue.List()
+		var summary []jsontext.Value
 		if t.Text != "" {
-			summary = jsonvalue.List(jsonvalue.Object(member("type", jsonvalue.String("summary_text")), member("text", jsonvalue.String(t.Text))))
+			summary = append(summary, transcript.Object("type", "summary_text", "text", t.Text))
 		}
-		item := jsonvalue.Object(member("id", jsonvalue.String(id)), member("type", jsonvalue.String("reasoning")),
-			member("encrypted_content", jsonvalue.String(t.EncryptedContent)), member("summary", summary))
-		v.Set("thinkingSignature", jsonvalue.String(string(item.JSON())))
-	case t.Signature != "":
-		v.Set("thinkingSignature", jsonvalue.String(t.Signature))
+		item := transcript.Object("id", id, "type", "reasoning", "encrypted_content", t.EncryptedContent, "summary", summary)
+		return transcript.With(v, "thinkingSignature", string(item))
 	}
-	return v
+	return transcript.With(v, "thinkingSignature", transcript.Optional(t.Signature))
 }

@@ -1,11 +1,12 @@
 package pi
 
 import (
-	"strconv"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -42,28 +43,11 @@ func (r *renderer) warning(format string, args ...any) {
 	}
 }
 
-func header(id, cwd, timestamp string) jsonvalue.Value {
-	return jsonvalue.Object(
-		member("type", jsonvalue.String(sessionType)), member("version", number(version)), member("id", jsonvalue.String(id)),
-		member("timestamp", jsonvalue.String(timestamp)), member("cwd", jsonvalue.String(cwd)),
-	)
-}
-
-func member(name string, v jsonvalue.Value) jsonvalue.Member {
-	return jsonvalue.Member{Name: name, Value: v}
-}
-
-func number[N int | int64 | uint64](n N) jsonvalue.Value {
-	if n < 0 {
-		return jsonvalue.Raw(strconv.FormatInt(int64(n), 10))
-	}
-	return jsonvalue.Raw(strconv.FormatUint(uint64(n), 10))
+func header(id, cwd, timestamp string, more ...any) jsontext.Value {
+	return transcript.With(transcript.Object("type", sessionType, "version", version, "id", id, "timestamp", timestamp, "cwd", cwd), more...)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// millis is the time of a message, which it says beside its entry.
-func millis(t time.Time) jsonvalue.Member { return member("timestamp", number(t.UnixMilli())) }
 
 // at is an event's time, or that of the entry before.
 func (r *renderer) at(e *eventlog.Event) time.Time {
@@ -77,78 +61,60 @@ func (r *renderer) at(e *eventlog.Event) time.Time {
 }
 
 // envelope begins an entry, which has more members than these.
-func (r *renderer) envelope(kind, id string, at time.Time, more ...jsonvalue.Member) jsonvalue.Value {
-	parent := jsonvalue.Raw("null")
+func (r *renderer) envelope(kind, id string, at time.Time, more ...any) jsontext.Value {
+	parent := transcript.Null
 	if r.parent != "" {
-		parent = jsonvalue.String(r.parent)
+		parent = transcript.JSON(r.parent)
 	}
-	return jsonvalue.Object(append(append(make([]jsonvalue.Member, 0, 8),
-		member("type", jsonvalue.String(kind)), member("id", jsonvalue.String(id)), member("parentId", parent),
-		member("timestamp", jsonvalue.String(stamp(at)))), more...)...)
+	return transcript.With(transcript.Object("type", kind, "id", id, "parentId", parent, "timestamp", stamp(at)), more...)
 }
 
 // entry makes the entry of one event, or of the events that are one reply. ok is
 // false if they say nothing that a file could hold.
-func (r *renderer) entry(events []eventlog.Event) (v jsonvalue.Value, ok bool) {
+func (r *renderer) entry(events []eventlog.Event) (v jsontext.Value, ok bool) {
 	first := &events[0]
 	m, ok := first.Body.(*eventlog.Message)
 	if !ok {
-		return jsonvalue.Value{}, false
+		return nil, false
 	}
 	at := r.at(first)
 	switch m.Role {
 	case eventlog.RoleSystem:
-		v := r.envelope("custom", first.ID, at)
-		v.Set("customType", jsonvalue.String(systemType))
-		v.Set("data", systemData(m.Blocks))
-		return v, true
+		return r.envelope("custom", first.ID, at, "customType", systemType, "data", systemData(m.Blocks)), true
 	case eventlog.RoleAssistant:
-		return r.message(first.ID, at, r.assistant(events, at)), true
+		return r.envelope("message", first.ID, at, "message", r.assistant(events, at)), true
 	case eventlog.RoleTool:
 		if len(m.Blocks) != 1 {
-			return jsonvalue.Value{}, false
+			return nil, false
 		}
 		result, ok := m.Blocks[0].(eventlog.ToolResult)
-		return r.message(first.ID, at, r.result(result, at)), ok
+		return r.envelope("message", first.ID, at, "message", r.result(result, at)), ok
 	case eventlog.RoleUser, eventlog.RoleUnspecified:
 	}
 	return r.user(first, m, at), true
 }
 
-func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) jsonvalue.Value {
+func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) jsontext.Value {
 	switch {
 	case e.Labels[labelType] == "branch_summary":
-		v := r.envelope("branch_summary", e.ID, at)
-		v.Set("fromId", jsonvalue.String("root"))
-		v.Set("summary", jsonvalue.String(branchSummary(textOf(m.Blocks))))
-		return v
+		return r.envelope("branch_summary", e.ID, at, "fromId", "root", "summary", branchSummary(strings.Join(textsOf(m.Blocks), "\n")))
 	case e.Labels[transcript.LabelInjected] == "true":
-		v := r.envelope("custom_message", e.ID, at)
-		v.Set("customType", jsonvalue.String("contextd"))
-		v.Set("content", r.content(m.Blocks))
-		v.Set("display", jsonvalue.Raw("true"))
-		return v
+		return r.envelope("custom_message", e.ID, at, "customType", "contextd", "content", r.content(m.Blocks), "display", true)
 	}
-	return r.message(e.ID, at, jsonvalue.Object(member("role", jsonvalue.String("user")), member("content", r.content(m.Blocks)), millis(at)))
+	return r.envelope("message", e.ID, at, "message",
+		transcript.Object("role", "user", "content", r.content(m.Blocks), "timestamp", at.UnixMilli()))
 }
 
-func (r *renderer) message(id string, at time.Time, inner jsonvalue.Value) jsonvalue.Value {
-	return r.envelope("message", id, at, member("message", inner))
-}
-
-func (r *renderer) result(result eventlog.ToolResult, at time.Time) jsonvalue.Value {
+func (r *renderer) result(result eventlog.ToolResult, at time.Time) jsontext.Value {
 	name := result.ToolName
 	if name == "" {
 		name = "unknown"
 	}
-	return jsonvalue.Object(
-		member("role", jsonvalue.String("toolResult")), member("toolCallId", jsonvalue.String(result.CallID)),
-		member("toolName", jsonvalue.String(name)), member("content", r.content(result.Content)),
-		member("isError", jsonvalue.Raw(strconv.FormatBool(result.IsError))), millis(at),
-	)
+	return transcript.Object("role", "toolResult", "toolCallId", result.CallID, "toolName", name,
+		"content", r.content(result.Content), "isError", result.IsError, "timestamp", at.UnixMilli())
 }
 
-func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsonvalue.Value {
+func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsontext.Value {
 	var blocks []eventlog.Block
 	labels := map[string]string{}
 	model := ""
@@ -175,11 +141,8 @@ func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsonvalue.Va
 	if reason := labels[labelStopReason]; reason != "" {
 		stop = reason
 	}
-	return jsonvalue.Object(
-		member("role", jsonvalue.String("assistant")), member("content", r.content(blocks)),
-		member("api", jsonvalue.String(api)), member("provider", jsonvalue.String(by)), member("model", jsonvalue.String(model)),
-		member("usage", usageOf(labels)), member("stopReason", jsonvalue.String(stop)), millis(at),
-	)
+	return transcript.Object("role", "assistant", "content", r.content(blocks), "api", api, "provider", by, "model", model,
+		"usage", usageOf(labels), "stopReason", stop, "timestamp", at.UnixMilli())
 }
 
 // apiOf names the API and the provider of a model as pi does.
@@ -196,21 +159,9 @@ func apiOf(model string) (api, by string) {
 	return "openai-completions", "unknown"
 }
 
-func usageOf(labels map[string]string) jsonvalue.Value {
-	count := func(key string) uint64 {
-		n, err := strconv.ParseUint(labels[key], 10, 64)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
-	prompt, output := count(transcript.LabelPromptTokens), count(transcript.LabelOutputTokens)
-	read, write := count(transcript.LabelCacheReadTokens), count(transcript.LabelCacheWriteTokens)
-	zero := jsonvalue.Raw("0")
-	return jsonvalue.Object(
-		member("input", number(prompt-min(prompt, read+write))), member("output", number(output)),
-		member("cacheRead", number(read)), member("cacheWrite", number(write)), member("totalTokens", number(prompt+output)),
-		member("cost", jsonvalue.Object(member("input", zero), member("output", zero), member("cacheRead", zero),
-			member("cacheWrite", zero), member("total", zero))),
-	)
+func usageOf(labels map[string]string) jsontext.Value {
+	u := transcript.UsageOf(labels)
+	return transcript.Object("input", u.Fresh(), "output", u.Output,
+		"cacheRead", u.CacheRead, "cacheWrite", u.CacheWrite, "totalTokens", u.Prompt+u.Output,
+		"cost", transcript.Object("input", 0, "output", 0, "cacheRead", 0, "cacheWrite", 0, "total", 0))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -113,11 +112,8 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 			break
 		}
 	}
-	v := header(id, cwd, stamp(began))
-	if parent := s.Labels[transcript.LabelParentSession]; parent != "" {
-		v.Set("parentSession", jsonvalue.String(parent))
-	}
-	raw := w.amend(v.JSON(), transcript.EnvelopesOf(Name, s).Session)
+	v := header(id, cwd, stamp(began), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
+	raw := w.amend(v, transcript.EnvelopesOf(Name, s).Session)
 	if o.SessionID != "" {
 		// What another session was called must not be resumed under its name.
 		raw = w.amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	"github.com/contextd/contextd/internal/harness/transcript/jsonvalue"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -23,36 +22,35 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	if c.PreTokens != nil {
 		tokens = *c.PreTokens
 	}
+	at := w.render.at(e)
 	if c.Summary == "" {
 		w.file.warning("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
-		d, _ := detailsOf(c, kept.entries)
-		d.Set("tokensBefore", number(tokens))
-		v := w.render.envelope("custom", e.ID, w.render.at(e), member("customType", jsonvalue.String(compactionType)), member("data", d))
-		w.add(e, w.file.versioned(v.JSON()))
+		d := detailsOf(c, kept.entries)
+		if d == nil {
+			d = transcript.Object("contextd", transcript.Null)
+		}
+		d = transcript.With(d, "tokensBefore", tokens)
+		w.add(e, w.file.versioned(w.render.envelope("custom", e.ID, at, "customType", compactionType, "data", d)))
 		return
 	}
-	v := w.render.envelope("compaction", e.ID, w.render.at(e))
-	v.Set("summary", jsonvalue.String(c.Summary))
+	name, first := "firstKeptEntryId", any(e.ID)
 	switch {
 	case w.file.old && kept.tail != "" && !kept.more:
-		v.Set("firstKeptEntryIndex", number(w.line[kept.tail]))
+		name, first = "firstKeptEntryIndex", w.line[kept.tail]
 	case w.file.old:
-		v.Set("firstKeptEntryIndex", number(len(w.entries)+w.shared+1))
+		name, first = "firstKeptEntryIndex", len(w.entries)+w.shared+1
 	case kept.tail != "" && !kept.more:
-		v.Set("firstKeptEntryId", jsonvalue.String(w.native[kept.tail]))
-	default:
-		v.Set("firstKeptEntryId", jsonvalue.String(e.ID))
+		first = w.native[kept.tail]
 	}
-	v.Set("tokensBefore", number(tokens))
-	var named []jsonvalue.Value
+	var named []string
 	if kept.more {
 		named = kept.entries
 	}
-	if d, ok := detailsOf(c, named); ok {
-		v.Set("details", d)
-		v.Set("fromHook", jsonvalue.Raw("true"))
+	v := w.render.envelope("compaction", e.ID, at, "summary", c.Summary, name, first, "tokensBefore", tokens)
+	if d := detailsOf(c, named); d != nil {
+		v = transcript.With(v, "details", d, "fromHook", true)
 	}
-	w.add(e, w.file.versioned(v.JSON()))
+	w.add(e, w.file.versioned(v))
 	if kept.more {
 		w.sayAgain(e, kept.events)
 	}
@@ -60,10 +58,10 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 
 // keptSet is what a compaction kept.
 type keptSet struct {
-	events  []string          // in order
-	entries []jsonvalue.Value // their ids in the file
-	tail    string            // the event that the tail begins with
-	more    bool              // it is more than the tail that pi can keep
+	events  []string // in order
+	entries []string // their ids in the file
+	tail    string   // the event that the tail begins with
+	more    bool     // it is more than the tail that pi can keep
 }
 
 // kept finds where the tail begins that was kept: pi keeps all from there on. That must not
@@ -93,7 +91,7 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
 	for i, id := range w.sent {
 		if isKept(id) {
 			k.events = append(k.events, id)
-			k.entries = append(k.entries, jsonvalue.String(w.name(id)))
+			k.entries = append(k.entries, w.name(id))
 			k.more = k.more || i < tail
 		}
 	}

@@ -132,26 +132,17 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 		w.add(first, []byte(whole))
 		return
 	}
-	one := events[:1:1]
-	if m, ok := first.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleTool {
-		body := *m
-		one = []eventlog.Event{*first}
-		one[0].Body = &body
-	}
-	if len(events) > 1 {
-		one = events
-	}
-	base, ok := w.render.entry(one)
+	base, ok := w.render.entry(events)
 	if !ok {
 		w.file.warning("a message that pi cannot hold is left out")
 		return
 	}
 	difference, read := w.envelopes.Entries[first.ID]
 	if !read {
-		w.add(first, w.file.versioned(base.JSON()))
+		w.add(first, w.file.versioned(base))
 		return
 	}
-	w.add(first, w.file.amend(base.JSON(), difference))
+	w.add(first, w.file.amend(base, difference))
 }
 
 // add puts an entry into the file, unless another branch has put it there.

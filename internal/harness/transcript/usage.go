@@ -23,6 +23,9 @@ func UsageOf(labels map[string]string) Usage {
 	}
 }
 
+// Fresh is the part of the prompt that was neither in the cache nor written to it.
+func (u Usage) Fresh() Count { return u.Prompt - min(u.Prompt, u.CacheRead+u.CacheWrite) }
+
 // Labels gives the usage labels, or nil if nothing was counted.
 func (u Usage) Labels() map[string]string {
 	if u.Prompt == 0 && u.Output == 0 {
