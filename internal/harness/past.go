@@ -86,7 +86,7 @@ func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 	begins := 0
 	for i, e := range events {
 		if m, ok := e.Body.(*eventlog.Message); ok && e.Labels[labelSummary] == "true" {
-			past[e.ID] = textOf(m.Blocks)
+			past[e.ID] = strings.Join(transcript.Texts(m.Blocks), "\n")
 			begins = i
 		}
 	}
@@ -141,14 +141,4 @@ func withWords(c *eventlog.Compaction, past map[string]string) *eventlog.Compact
 	out := *c
 	out.KeptEventIDs, out.Summary = kept, strings.Join(words, "\n\n")
 	return &out
-}
-
-func textOf(blocks []eventlog.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }

@@ -34,7 +34,7 @@ func (c *conversation) add(raw json.RawMessage, line int) {
 	entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
 	var m message
 	if err := transcript.Decode(raw, &m); err != nil {
-		c.unreadable(entry, err)
+		c.session.Unreadable(entry, err)
 		return
 	}
 	entry.Time = m.time()
@@ -55,13 +55,8 @@ func (c *conversation) add(raw json.RawMessage, line int) {
 		c.session.Custom(entry, "unknown-role")
 	}
 	if err != nil {
-		c.unreadable(entry, err)
+		c.session.Unreadable(entry, err)
 	}
-}
-
-func (c *conversation) unreadable(entry transcript.Entry, err error) {
-	c.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	c.session.Custom(entry, "unreadable")
 }
 
 func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.Role) error {

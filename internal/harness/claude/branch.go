@@ -3,7 +3,6 @@ package claude
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -16,7 +15,7 @@ func follows(e eventlog.Event) bool {
 		return true
 	}
 	c, ok := e.Body.(*eventlog.Custom)
-	return ok && (strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(c.Type, Name+"."))
+	return ok && transcript.Own(Name, c)
 }
 
 // left are the messages among the events, by id, that the harness does not go on from: those
@@ -78,7 +77,7 @@ func (t *tree) read(around transcript.Envelopes) {
 			if around.Holds(b) {
 				continue
 			}
-			if strings.HasPrefix(b.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(b.Type, Name+".") {
+			if transcript.Own(Name, b) {
 				t.record(b.JSON)
 			}
 		case *eventlog.Compaction:

@@ -5,6 +5,8 @@ package claude
 import (
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -106,10 +108,9 @@ func (r *reader) record(line transcript.Record) {
 	var rec record
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON}
 	if err := transcript.Decode(line.JSON, &rec); err != nil {
-		r.out.Warn(line.Line, "unexpected shape, kept as a custom event: %v", err)
 		entry.ID = transcript.PositionID(line)
 		n := r.main.Len()
-		r.main.Custom(entry, "unreadable")
+		r.main.Unreadable(entry, err)
 		r.between(r.main, n)
 		return
 	}
@@ -202,8 +203,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 	blocks, err := content.AnthropicBlocks(rec.Message.Content)
 	if err != nil {
-		r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-		session.Custom(entry, "unreadable")
+		session.Unreadable(entry, err)
 		return
 	}
 	r.notes.restore(rec.Notes, blocks)
@@ -236,30 +236,15 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 // event's id, or "" if it made none.
 func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
 	n := session.Len()
-	id := session.Append(entry)
-	events := session.Since(n)
-	if id == "" || len(events) != 1 {
-		return id // it was dropped, or a custom event has the record as it stood
-	}
-	if seen := r.of(session).events; rec.UUID != "" && seen[rec.UUID] == "" {
+	id := session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
+		around := envelopeOf(session.Labels())
+		return around.carried(around.of(event, m))
+	})
+	seen := r.of(session).events
+	if one := session.Len() == n+1; one && id != "" && rec.UUID != "" && seen[rec.UUID] == "" {
 		seen[rec.UUID] = id
 	}
-	m, ok := events[0].Body.(*eventlog.Message)
-	if !ok {
-		return id
-	}
-	around := envelopeOf(session.Labels())
-	base := around.of(&events[0], m)
-	session.Envelope(n, told(transcript.Difference(around.carried(base), entry.Native)))
 	return id
-}
-
-// told is never empty: that it is there says that a record was read.
-func told(difference []byte) []byte {
-	if difference != nil {
-		return difference
-	}
-	return []byte("{}")
 }
 
 // begin takes from a session's first record what most of its records repeat.

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"strings"
-
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -126,13 +124,7 @@ func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry 
 	if err != nil {
 		r.out.Warn(entry.Line, "summary of the compaction has an unexpected shape: %v", err)
 	}
-	var text []string
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			text = append(text, t.Text)
-		}
-	}
-	at.pending.body.Summary = strings.Join(text, "\n")
+	at.pending.body.Summary = said(blocks)
 	r.flush(session)
 }
 
@@ -152,6 +144,6 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {
 		around := envelopeOf(session.Labels())
 		base := around.summary(&events[0], p.body.Summary)
-		session.Envelope(n, told(transcript.Difference(base, p.summary)))
+		session.Envelope(n, transcript.Told(transcript.Difference(base, p.summary)))
 	}
 }

@@ -118,15 +118,7 @@ func byHarness(text string) bool {
 }
 
 // said joins the texts among the blocks.
-func said(blocks []eventlog.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
+func said(blocks []eventlog.Block) string { return strings.Join(transcript.Texts(blocks), "\n") }
 
 // queued reads a record that gives a prompt from the queue to the model, and reports whether
 // it did. What came before by another record is not said again.

@@ -1,16 +1,12 @@
 package claude
 
 import (
-	"bufio"
-	"fmt"
+	"bytes"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // writtenVersion is the version that wrote the files after which records of other
@@ -50,26 +46,17 @@ func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 		}
 		queues = append(queues, out.session(s, sessionID, i == 0))
 	}
-	for _, kind := range slices.Sorted(maps.Keys(out.lost)) {
-		out.report.Warnings = append(out.report.Warnings, transcript.Warning{
-			Message: fmt.Sprintf("the harness has no place for %s: %d left out", kind, out.lost[kind]),
-		})
-	}
-	buffered := bufio.NewWriterSize(w, 64<<10)
+	out.report.Lost(out.lost)
+	var file bytes.Buffer
 	first := 1
 	if len(t.Sessions) > 0 && isSidechain(t.Sessions[0]) {
 		first = 0
 	}
 	for l := range inOrder(queues, first) {
 		out.report.Entries++
-		if _, err := buffered.Write(append(l.json, '\n')); err != nil {
-			return out.report, fmt.Errorf("write transcript: %w", err)
-		}
+		file.Write(append(l.json, '\n'))
 	}
-	if err := buffered.Flush(); err != nil {
-		return out.report, fmt.Errorf("write transcript: %w", err)
-	}
-	return out.report, nil
+	return out.report.Finish(w, file.Bytes())
 }
 
 func isSidechain(s transcript.Session) bool {
@@ -143,10 +130,8 @@ func (w *writer) session(s transcript.Session, id string, main bool) []line {
 		uuids: map[string][]string{}, held: map[string]bool{}, place: map[string]int{},
 	}
 	for i := range s.Events {
-		if c, ok := s.Events[i].Body.(*eventlog.Custom); ok {
-			if event, whole := heldBy(s.Events[i].ID, c); whole {
-				sw.held[event] = true
-			}
+		if event, whole := transcript.HeldBy(Name, &s.Events[i]); whole {
+			sw.held[event] = true
 		}
 	}
 	for i := range s.Events {
@@ -154,16 +139,6 @@ func (w *writer) session(s transcript.Session, id string, main bool) []line {
 	}
 	sw.flushBetween()
 	return sw.lines
-}
-
-// heldBy tells a custom event that holds a whole record, of which the message with
-// the id returned is a part.
-func heldBy(id string, c *eventlog.Custom) (event string, ok bool) {
-	kind, ok := strings.CutPrefix(c.Type, Name+".")
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(strings.TrimRight(id, "+"), "/"+kind)
 }
 
 func (w *writer) envelope(s transcript.Session, id string) envelope {
@@ -180,11 +155,6 @@ func (w *writer) envelope(s transcript.Session, id string) envelope {
 		around.agent = s.Suffix
 	}
 	around.userType, around.version = "external", writtenVersion
-	if around.cwd == "" {
-		around.cwd = w.o.WorkingDirectory
-	}
-	if around.cwd == "" {
-		around.cwd = "/"
-	}
+	around.cwd = w.o.Directory(s.Labels)
 	return around
 }

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -68,8 +67,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	switch {
 	case s.envelopes.Holds(c):
 		return
-	case !strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) && !strings.HasPrefix(c.Type, Name+"."),
-		!transcript.Valid([]byte(c.JSON)):
+	case !transcript.Own(Name, c), !transcript.Valid([]byte(c.JSON)):
 		if e.Labels[transcript.LabelPromptTokens] == "" { // else it counts a reply
 			s.lost["custom events of others"]++
 		}

@@ -45,12 +45,8 @@ func (e *envelope) record(at time.Time, kind string, payload jsontext.Value) jso
 	return transcript.Object("timestamp", stamp(at), "type", kind, "payload", payload)
 }
 
-// line makes the record of an event that one item gave; null if it is none.
-func (e *envelope) line(event *eventlog.Event) jsontext.Value {
-	m, ok := event.Body.(*eventlog.Message)
-	if !ok {
-		return transcript.Null
-	}
+// line makes the record of an event that one item gave.
+func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	kind := event.Labels[labelItem]
 	if kind == itemMeta {
 		return e.meta(event, textOfBlocks(m.Blocks))
@@ -172,11 +168,10 @@ func partsOf(blocks []eventlog.Block, textType string) jsontext.Value {
 	return transcript.List(parts...)
 }
 
+// textOfBlocks is the first text among the blocks.
 func textOfBlocks(blocks []eventlog.Block) string {
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			return t.Text
-		}
+	for _, text := range transcript.Texts(blocks) {
+		return text
 	}
 	return ""
 }

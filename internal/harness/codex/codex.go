@@ -9,6 +9,8 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -64,7 +66,7 @@ func (r *reader) record(line transcript.Record) {
 	entry := transcript.Entry{Line: line.Line, Native: line.JSON, ID: transcript.PositionID(line)}
 	var rec record
 	if err := transcript.Decode(line.JSON, &rec); err != nil {
-		r.unreadable(entry, err)
+		r.session.Unreadable(entry, err)
 		return
 	}
 	entry.Time = transcript.ParseTime(rec.Timestamp)
@@ -101,34 +103,16 @@ func (r *reader) record(line transcript.Record) {
 		r.session.Keep(entry, rec.Type)
 	}
 	if err != nil {
-		r.unreadable(entry, err)
+		r.session.Unreadable(entry, err)
 	}
-}
-
-func (r *reader) unreadable(entry transcript.Entry, err error) {
-	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	r.session.Custom(entry, "unreadable")
 }
 
 // append makes an event of a record and keeps with it what the record says besides.
 // It returns the event's id, or "" if it made none.
 func (r *reader) append(entry transcript.Entry) string {
-	n := r.session.Len()
-	id := r.session.Append(entry)
-	events := r.session.Since(n)
-	if id == "" || len(events) != 1 {
-		return id // it was dropped, or a custom event has the record as it stood
-	}
-	if _, ok := events[0].Body.(*eventlog.Message); !ok {
-		return id
-	}
-	base := envelopeOf(r.session.Labels()).line(&events[0]) // null of blocks that make no item
-	d := transcript.Difference(base, entry.Native)
-	if d == nil {
-		d = []byte("{}") // that it is there says that a record was read
-	}
-	r.session.Envelope(n, d)
-	return id
+	return r.session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
+		return envelopeOf(r.session.Labels()).line(event, m) // null of blocks that make no item
+	})
 }
 
 // turn begins a turn of the user.

@@ -1,12 +1,8 @@
 package codex
 
 import (
-	"bufio"
-	"fmt"
+	"bytes"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +17,7 @@ const writtenVersion = "0.142.2"
 
 // writer makes the records of one session.
 type writer struct {
-	out       *bufio.Writer
+	out       bytes.Buffer
 	report    transcript.WriteReport
 	lost      transcript.Tally
 	session   transcript.Session
@@ -57,7 +53,7 @@ func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 	if len(t.Sessions) == 0 {
 		t.Sessions = []transcript.Session{{}}
 	}
-	out := newWriter(w, t.Sessions[0], o)
+	out := newWriter(t.Sessions[0], o)
 	if n := len(t.Sessions) - 1; n > 0 {
 		out.lost["further sessions in one file"] = n
 	}
@@ -65,20 +61,13 @@ func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 		out.event(i, &out.session.Events[i])
 	}
 	out.begin()
-	for _, kind := range slices.Sorted(maps.Keys(out.lost)) {
-		out.report.Warnings = append(out.report.Warnings, transcript.Warning{
-			Message: fmt.Sprintf("the harness has no place for %s: %d left out", kind, out.lost[kind]),
-		})
-	}
-	if err := out.out.Flush(); err != nil {
-		return out.report, fmt.Errorf("write transcript: %w", err)
-	}
-	return out.report, nil
+	out.report.Lost(out.lost)
+	return out.report.Finish(w, out.out.Bytes())
 }
 
-func newWriter(w io.Writer, s transcript.Session, o transcript.WriteOptions) *writer {
+func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	out := &writer{
-		out: bufio.NewWriterSize(w, 64<<10), lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
+		lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
 		own: s.Labels[transcript.LabelHarness] == format, envelopes: transcript.EnvelopesOf(Name, s),
 		held: map[string]bool{}, items: map[string][]jsontext.Value{}, lines: map[string][]int{},
 	}
@@ -87,26 +76,14 @@ func newWriter(w io.Writer, s transcript.Session, o transcript.WriteOptions) *wr
 		if !transcript.IsUUID(out.around.sessionID) {
 			out.around.sessionID = transcript.SessionID(s)
 		}
-		if out.around.cwd == "" {
-			out.around.cwd = o.WorkingDirectory
-		}
-		if out.around.cwd == "" {
-			out.around.cwd = "/"
-		}
+		out.around.cwd = o.Directory(s.Labels)
 	}
 	if o.SessionID != "" {
 		out.around.sessionID = o.SessionID
 	}
 	for i := range s.Events {
-		e := &s.Events[i]
-		c, ok := e.Body.(*eventlog.Custom)
-		if !ok {
-			continue
-		}
-		if kind, ok := strings.CutPrefix(c.Type, Name+"."); ok {
-			if event, ok := strings.CutSuffix(strings.TrimRight(e.ID, "+"), "/"+kind); ok {
-				out.held[event] = true
-			}
+		if event, whole := transcript.HeldBy(Name, &s.Events[i]); whole {
+			out.held[event] = true
 		}
 	}
 	return out
@@ -173,8 +150,7 @@ func (w *writer) event(i int, e *eventlog.Event) {
 func (w *writer) custom(e *eventlog.Event, c *eventlog.Custom) {
 	switch {
 	case w.envelopes.Holds(c):
-	case (strings.HasPrefix(c.Type, transcript.CustomType(Name, "")) || strings.HasPrefix(c.Type, Name+".")) &&
-		transcript.Valid([]byte(c.JSON)):
+	case transcript.Own(Name, c) && transcript.Valid([]byte(c.JSON)):
 		w.state.begun = w.state.begun || w.own
 		w.state.reply = ""
 		w.write([]byte(transcript.Compact([]byte(c.JSON))))
@@ -190,7 +166,7 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	if !ok || !w.own {
 		return false
 	}
-	raw, err := transcript.Amend(w.around.line(e), []byte(d))
+	raw, err := transcript.Amend(w.around.line(e, m), []byte(d))
 	if err != nil {
 		w.lost["what records said besides their messages"]++
 		return false
@@ -217,12 +193,11 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	return true
 }
 
-// write writes a record. After an error it writes nothing more; the flush reports it.
+// write writes a record.
 func (w *writer) write(raw []byte) {
 	w.report.Entries++
-	if _, err := w.out.Write(raw); err == nil {
-		w.out.WriteByte('\n') //nolint:errcheck // the flush reports it
-	}
+	w.out.Write(raw)
+	w.out.WriteByte('\n')
 }
 
 func (w *writer) time() time.Time {

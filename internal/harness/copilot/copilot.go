@@ -64,8 +64,7 @@ func (r *reader) record(line transcript.Record) {
 		err = r.event(entry, &rec)
 	}
 	if err != nil {
-		r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-		r.main.Custom(entry, "unreadable")
+		r.main.Unreadable(entry, err)
 	}
 }
 

@@ -41,8 +41,7 @@ func (t *table) line(raw json.RawMessage, line int) {
 	entry := transcript.Entry{Line: line, ID: "line-" + transcript.Count(line).String(), Native: bytes.Clone(raw)}
 	blocks, err := content.AnthropicBlocks(l.Message.Content)
 	if err != nil {
-		t.out.Warn(line, "unexpected shape, kept as a custom event: %v", err)
-		t.agent.session.Custom(entry, "unreadable")
+		t.agent.session.Unreadable(entry, err)
 		return
 	}
 	switch l.Role {

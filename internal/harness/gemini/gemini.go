@@ -116,7 +116,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var m message
 	if err := transcript.Decode(raw, &m); err != nil {
-		r.unreadable(entry, err)
+		r.session.Unreadable(entry, err)
 		return
 	}
 	if m.ID != "" && m.ID != "REDACTED" {
@@ -125,7 +125,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	entry.Time = transcript.ParseTime(m.Timestamp)
 	blocks, err := parts(m.Content)
 	if err != nil {
-		r.unreadable(entry, err)
+		r.session.Unreadable(entry, err)
 		return
 	}
 	switch m.Type {
@@ -165,11 +165,6 @@ func injectedLabels(blocks []eventlog.Block) map[string]string {
 		}
 	}
 	return labels
-}
-
-func (r *reader) unreadable(entry transcript.Entry, err error) {
-	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	r.session.Custom(entry, "unreadable")
 }
 
 // reply appends the model's message and then the results that its calls hold.

@@ -84,7 +84,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var rec record
 	if err := transcript.Decode(raw, &rec); err != nil {
-		r.unreadable(entry, err)
+		r.session.Unreadable(entry, err)
 		return
 	}
 	if r.again[rec.Info.ID] {
@@ -98,7 +98,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 	parts := make([]part, len(rec.Parts))
 	for i, p := range rec.Parts {
 		if err := transcript.Decode(p, &parts[i]); err != nil {
-			r.unreadable(entry, err)
+			r.session.Unreadable(entry, err)
 			return
 		}
 	}
@@ -139,9 +139,4 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 	}
 	base := r.render.message(events, resultsOf(events))
 	r.session.Envelope(from, transcript.Difference(base, raw, transcript.FieldsOf(notKept, "message/"+role)...))
-}
-
-func (r *reader) unreadable(entry transcript.Entry, err error) {
-	r.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	r.session.Custom(entry, "unreadable")
 }

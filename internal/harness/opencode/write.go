@@ -25,25 +25,14 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 		i += w.next(s.Events[i:])
 	}
 	if len(t.Sessions) > 1 {
-		w.warning("other conversations of the transcript, which have files of their own in opencode, are left out")
-	}
-	if _, err := out.Write(append(transcript.Object("info", w.info, "messages", w.messages), '\n')); err != nil {
-		return transcript.WriteReport{}, fmt.Errorf("write transcript: %w", err)
+		w.report.Warn("other conversations of the transcript, which have files of their own in opencode, are left out")
 	}
 	w.report.Entries = len(w.messages) + 1
-	for _, text := range w.order {
-		if n := w.warned[text]; n > 1 {
-			text = fmt.Sprintf("%s (%d times)", text, n)
-		}
-		w.report.Warnings = append(w.report.Warnings, transcript.Warning{Message: text})
-	}
-	return w.report, nil
+	return w.report.Finish(out, append(transcript.Object("info", w.info, "messages", w.messages), '\n'))
 }
 
 type writer struct {
 	report    transcript.WriteReport
-	warned    map[string]int
-	order     []string
 	info      jsontext.Value
 	messages  []jsontext.Value
 	native    renderer // what the reader compared with
@@ -58,17 +47,9 @@ type writer struct {
 	last      time.Time
 }
 
-func (w *writer) warning(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if w.warned[text] == 0 {
-		w.order = append(w.order, text)
-	}
-	w.warned[text]++
-}
-
 func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	w := &writer{
-		warned: map[string]int{}, envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
+		envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
 		ids: map[string]string{}, owner: map[string]string{}, said: map[string]jsontext.Value{},
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
@@ -80,15 +61,10 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	case id == "", !strings.HasPrefix(id, sessionPrefix) && w.envelopes.Session == "":
 		id = makeID(sessionPrefix, began(s), 0, id+transcript.SessionID(s))
 	}
-	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.warning, placed: w.placed}
+	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.report.Warn, placed: w.placed}
 	w.foreign = w.native
 	w.foreign.complete, w.foreign.id = true, w.messageID
-	if directory == "" {
-		directory = o.WorkingDirectory
-	}
-	if directory == "" {
-		directory = "/"
-	}
+	directory = o.Directory(s.Labels)
 	w.foreign.directory = directory
 	for _, e := range s.Events {
 		if m, ok := e.Body.(*eventlog.Message); ok && m.Model != "" {
@@ -135,7 +111,7 @@ func (w *writer) amend(base jsontext.Value, difference string) jsontext.Value {
 	}
 	raw, err := transcript.Amend(base, []byte(difference))
 	if err != nil {
-		w.warning("what was kept of a message does not fit it and is left out: %v", err)
+		w.report.Warn("what was kept of a message does not fit it and is left out: %v", err)
 		return base
 	}
 	return raw

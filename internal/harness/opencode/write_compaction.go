@@ -56,7 +56,7 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	p := parts{session: w.foreign.session, message: w.messageID(e)}
 	kept := w.kept(c)
 	if c.Summary == "" {
-		w.warning("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
+		w.report.Warn("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
 		part := p.add("text", "text", "", "ignored", true, "metadata", metadataOf(c, kept.messages, nil))
 		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part)}))
 		return

@@ -18,12 +18,12 @@ func (w *writer) next(events []eventlog.Event) int {
 		w.compaction(e, b)
 		return 1
 	case *eventlog.Reminder:
-		w.warning("reminders, which live for some turns only, are left out")
+		w.report.Warn("reminders, which live for some turns only, are left out")
 		return 1
 	case *eventlog.Custom:
 		if !strings.HasPrefix(b.Type, Name+".") {
 			if !w.envelopes.Holds(b) {
-				w.warning("events of type %.100s, which opencode has no message for, are left out", b.Type)
+				w.report.Warn("events of type %.100s, which opencode has no message for, are left out", b.Type)
 			}
 			return 1
 		}
@@ -60,7 +60,7 @@ func (w *writer) message(events []eventlog.Event) {
 		}
 	}
 	if c, ok := events[0].Body.(*eventlog.Custom); ok {
-		w.warning("events of type %.100s are no messages of opencode and are left out", c.Type)
+		w.report.Warn("events of type %.100s are no messages of opencode and are left out", c.Type)
 	}
 }
 

@@ -52,7 +52,7 @@ func (b *branch) add(l *line) {
 	from := b.session.Len()
 	b.index = l.index
 	if l.bad != nil {
-		b.unreadable(l.entry, l.bad)
+		b.session.Unreadable(l.entry, l.bad)
 	} else {
 		b.record(l.entry, &l.rec)
 	}
@@ -99,13 +99,8 @@ func (b *branch) record(entry transcript.Entry, rec *record) {
 		b.session.Keep(entry, rec.Type)
 	}
 	if err != nil {
-		b.unreadable(entry, err)
+		b.session.Unreadable(entry, err)
 	}
-}
-
-func (b *branch) unreadable(entry transcript.Entry, err error) {
-	b.out.Warn(entry.Line, "unexpected shape, kept as a custom event: %v", err)
-	b.session.Custom(entry, "unreadable")
 }
 
 // append notes the message for compactions that keep it.

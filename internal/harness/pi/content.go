@@ -22,20 +22,11 @@ func onLine(arguments string) string {
 
 // systemData holds the texts of a system message: one, or a list of several.
 func systemData(blocks []eventlog.Block) jsontext.Value {
-	texts := textsOf(blocks)
+	texts := transcript.Texts(blocks)
 	if len(texts) == 1 {
 		return transcript.JSON(texts[0])
 	}
 	return transcript.List(texts...)
-}
-
-func textsOf(blocks []eventlog.Block) (texts []string) {
-	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return texts
 }
 
 // content writes blocks; what pi has no block for is left out with a warning.

@@ -97,7 +97,7 @@ func (r *renderer) entry(events []eventlog.Event) (v jsontext.Value, ok bool) {
 func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) jsontext.Value {
 	switch {
 	case e.Labels[labelType] == "branch_summary":
-		return r.envelope("branch_summary", e.ID, at, "fromId", "root", "summary", branchSummary(strings.Join(textsOf(m.Blocks), "\n")))
+		return r.envelope("branch_summary", e.ID, at, "fromId", "root", "summary", branchSummary(strings.Join(transcript.Texts(m.Blocks), "\n")))
 	case e.Labels[transcript.LabelInjected] == "true":
 		return r.envelope("custom_message", e.ID, at, "customType", "contextd", "content", r.content(m.Blocks), "display", true)
 	}

@@ -3,7 +3,6 @@ package pi
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 // where they stood; conversations of subagents, which pi keeps none of, are left
 // out with a warning.
 func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
-	w := &fileWriter{written: map[string]bool{}, warned: map[string]int{}}
+	w := &fileWriter{written: map[string]bool{}}
 	var main transcript.Session
 	if len(t.Sessions) > 0 {
 		main = t.Sessions[0]
@@ -35,19 +34,15 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 		}
 	}
 	if left > 0 {
-		w.warning("other conversations of the transcript, which have files of their own in pi, are left out")
+		w.report.Warn("other conversations of the transcript, which have files of their own in pi, are left out")
 	}
 	var file bytes.Buffer
 	for _, e := range entries {
 		file.Write(e)
 		file.WriteByte('\n')
 	}
-	if _, err := out.Write(file.Bytes()); err != nil {
-		return transcript.WriteReport{}, fmt.Errorf("write transcript: %w", err)
-	}
 	w.report.Entries = len(entries)
-	w.report.Warnings = w.warnings()
-	return w.report, nil
+	return w.report.Finish(out, file.Bytes())
 }
 
 // merge puts a branch's entries where they stood, behind so many entries that were
@@ -67,42 +62,15 @@ func merge(entries, own []json.RawMessage, where string, added int) []json.RawMe
 
 type fileWriter struct {
 	report transcript.WriteReport
-	warned map[string]int
-	order  []string
 	// written are the ids of the events that stand in the file, of all sessions.
 	written map[string]bool
 	old     bool // the file is of version 1, where compactions name lines
 }
 
-func (w *fileWriter) warning(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if w.warned[text] == 0 {
-		w.order = append(w.order, text)
-	}
-	w.warned[text]++
-}
-
-func (w *fileWriter) warnings() []transcript.Warning {
-	var all []transcript.Warning
-	for _, text := range w.order {
-		if n := w.warned[text]; n > 1 {
-			text = fmt.Sprintf("%s (%d times)", text, n)
-		}
-		all = append(all, transcript.Warning{Message: text})
-	}
-	return all
-}
-
 func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) json.RawMessage {
-	id, cwd := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
+	id := s.Labels[transcript.LabelSessionID]
 	if id == "" {
 		id = transcript.SessionID(s)
-	}
-	if cwd == "" {
-		cwd = o.WorkingDirectory
-	}
-	if cwd == "" {
-		cwd = "/"
 	}
 	r := renderer{}
 	began := r.at(&eventlog.Event{})
@@ -112,7 +80,7 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 			break
 		}
 	}
-	v := header(id, cwd, stamp(began), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
+	v := header(id, o.Directory(s.Labels), stamp(began), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
 	raw := w.amend(v, transcript.EnvelopesOf(Name, s).Session)
 	if o.SessionID != "" {
 		// What another session was called must not be resumed under its name.
@@ -139,7 +107,7 @@ func (w *fileWriter) amend(base []byte, difference string) json.RawMessage {
 	}
 	raw, err := transcript.Amend(base, []byte(difference))
 	if err != nil {
-		w.warning("what was kept of an entry does not fit it and is left out: %v", err)
+		w.report.Warn("what was kept of an entry does not fit it and is left out: %v", err)
 		return base
 	}
 	return raw
@@ -167,13 +135,9 @@ func own(c *eventlog.Compaction) bool {
 // by the event's id.
 func replaced(s transcript.Session) map[string]string {
 	all := map[string]string{}
-	for _, e := range s.Events {
-		c, ok := e.Body.(*eventlog.Custom)
-		if !ok || !strings.HasPrefix(c.Type, Name+".") || !fitting(c.JSON) {
-			continue
-		}
-		id, kind := strings.TrimRight(e.ID, "+"), strings.TrimPrefix(c.Type, Name+".")
-		if id, besides := strings.CutSuffix(id, "/"+kind); besides {
+	for i := range s.Events {
+		id, whole := transcript.HeldBy(Name, &s.Events[i])
+		if c, ok := s.Events[i].Body.(*eventlog.Custom); ok && whole && fitting(c.JSON) {
 			all[id] = transcript.Compact([]byte(c.JSON))
 		}
 	}

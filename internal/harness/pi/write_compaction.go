@@ -24,7 +24,7 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 	at := w.render.at(e)
 	if c.Summary == "" {
-		w.file.warning("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
+		w.file.report.Warn("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
 		d := detailsOf(c, kept.entries)
 		if d == nil {
 			d = transcript.Object("contextd", transcript.Null)
@@ -110,7 +110,7 @@ func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 		}
 		raw, err := transcript.Amend(w.said[event], []byte(`{"set":{`+set+`}}`))
 		if err != nil {
-			w.file.warning("an entry that a compaction kept cannot be said again: %v", err)
+			w.file.report.Warn("an entry that a compaction kept cannot be said again: %v", err)
 			continue
 		}
 		if !w.file.old {

@@ -35,7 +35,7 @@ func (w *fileWriter) session(s transcript.Session) []json.RawMessage {
 		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
 		said: map[string]json.RawMessage{},
 	}
-	sw.render.warn = w.warning
+	sw.render.warn = w.report.Warn
 	for i := 0; i < len(s.Events); {
 		i += sw.next(s.Events[i:])
 	}
@@ -57,7 +57,7 @@ func (w *sessionWriter) next(events []eventlog.Event) int {
 	case *eventlog.Custom:
 		w.custom(e, b)
 	case *eventlog.Reminder:
-		w.file.warning("reminders, which live for some turns only, are left out")
+		w.file.report.Warn("reminders, which live for some turns only, are left out")
 	}
 	return 1
 }
@@ -134,7 +134,7 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 	}
 	base, ok := w.render.entry(events)
 	if !ok {
-		w.file.warning("a message that pi cannot hold is left out")
+		w.file.report.Warn("a message that pi cannot hold is left out")
 		return
 	}
 	difference, read := w.envelopes.Entries[first.ID]
@@ -171,9 +171,9 @@ func (w *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	kind, mine := cutType(c.Type)
 	switch {
 	case !mine:
-		w.file.warning("events of type %.100s, which pi has no entry for, are left out", c.Type)
+		w.file.report.Warn("events of type %.100s, which pi has no entry for, are left out", c.Type)
 	case !fitting(c.JSON):
-		w.file.warning("events of type %.100s are no entries of pi and are left out", c.Type)
+		w.file.report.Warn("events of type %.100s are no entries of pi and are left out", c.Type)
 	case w.isReplacement(e, kind):
 	default:
 		w.add(e, []byte(transcript.Compact([]byte(c.JSON))))

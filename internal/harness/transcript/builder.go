@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -176,10 +178,40 @@ func (s *SessionBuilder) Append(e Entry) string {
 	return id
 }
 
+// AppendRead makes an event of an entry and keeps with it what the entry says besides, as the
+// difference from what base makes of the event. It returns the event's id, or "" if it made
+// none.
+func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlog.Message) jsontext.Value) string {
+	n := s.Len()
+	id := s.Append(e)
+	events := s.Since(n)
+	if id == "" || len(events) != 1 {
+		return id // it was dropped, or a custom event has the entry as it stood
+	}
+	if m, ok := events[0].Body.(*eventlog.Message); ok {
+		s.Envelope(n, Told(Difference(base(&events[0], m), e.Native)))
+	}
+	return id
+}
+
+// Told is a difference that is never empty: that it is there says that an entry was read.
+func Told(difference []byte) []byte {
+	if difference != nil {
+		return difference
+	}
+	return []byte("{}")
+}
+
 // Custom keeps the entry's native JSON as a custom event of the type.
 func (s *SessionBuilder) Custom(e Entry, kind string) {
 	e.Body = &eventlog.Custom{Type: s.builder.t.Harness + "." + kind, JSON: Compact(e.Native)}
 	s.Append(e)
+}
+
+// Unreadable keeps an entry of a shape that was not expected, and warns of it.
+func (s *SessionBuilder) Unreadable(e Entry, err error) {
+	s.builder.Warn(e.Line, "unexpected shape, kept as a custom event: %v", err)
+	s.Custom(e, "unreadable")
 }
 
 // Keep is Custom for what the reader has no better place for. All such entries

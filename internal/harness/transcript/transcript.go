@@ -46,6 +46,16 @@ func (s Session) Sidechain() bool {
 	return s.ParentCallID != "" || strings.HasPrefix(s.Suffix, "sidechain-")
 }
 
+// Texts are those among the blocks.
+func Texts(blocks []eventlog.Block) (texts []string) {
+	for _, b := range blocks {
+		if t, ok := b.(eventlog.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
 // Warning is something in the file that could not be read as it stood.
 type Warning struct {
 	// Line counts from 1; 0 if the warning concerns the file as a whole.
