@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -23,7 +24,11 @@ func With(object jsontext.Value, members ...any) jsontext.Value {
 	if len(object) == 0 || object[0] != '{' {
 		return object
 	}
-	out := object[: len(object)-1 : len(object)-1]
+	room := len(object) + 1
+	for _, m := range members {
+		room += roomOf(m)
+	}
+	out := append(make(jsontext.Value, 0, room), object[:len(object)-1]...)
 	for i := 0; i+1 < len(members); i += 2 {
 		name, _ := members[i].(string)
 		switch value := members[i+1].(type) {
@@ -55,7 +60,11 @@ func JSON(value any) jsontext.Value { return appendJSON(nil, value) }
 
 // List makes a list of what Object takes as values.
 func List[T any](items ...T) jsontext.Value {
-	out := jsontext.Value("[")
+	room := len("[]")
+	for _, item := range items {
+		room += roomOf(item)
+	}
+	out := append(make(jsontext.Value, 0, room), '[')
 	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')
@@ -65,8 +74,28 @@ func List[T any](items ...T) jsontext.Value {
 	return append(out, ']')
 }
 
+// roomOf is about how many bytes a name or a value takes.
+func roomOf(value any) int {
+	const around = 24 // or a number
+	switch v := value.(type) {
+	case jsontext.Value:
+		return len(v) + 1
+	case string:
+		return len(v) + len(v)/16 + around
+	}
+	return around
+}
+
 func appendJSON(dst []byte, value any) []byte {
 	switch v := value.(type) {
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int:
+		return strconv.AppendInt(dst, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case Count:
+		return strconv.AppendUint(dst, uint64(v), 10)
 	case jsontext.Value:
 		return append(dst, v...)
 	case string:

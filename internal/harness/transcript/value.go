@@ -52,6 +52,9 @@ func read(dec *jsontext.Decoder, value []byte) (n node, err error) {
 			return n, err
 		}
 		part.name = name
+		if n.parts == nil && n.kind == '{' {
+			n.parts = make([]node, 0, 8)
+		}
 		n.parts = append(n.parts, part)
 	}
 	if n.kind == '{' {
