@@ -51,7 +51,7 @@ func summaryAt(messages []Message) int {
 	return -1
 }
 
-// promptCacheKey is the same for all requests of a session, and tells nothing of it.
+// promptCacheKey is the same for all requests of a session, and reveals nothing of it.
 func promptCacheKey(sessionID string) string {
 	sum := sha256.Sum256([]byte("prompt_cache_key\x00" + sessionID))
 	return "contextd-" + hex.EncodeToString(sum[:8])

@@ -23,7 +23,7 @@ type Call struct {
 	// Model is as its provider names it; empty is that of the projection's budget.
 	Model string
 	// InputTokens are all tokens of the prompt as the provider counted them, cached
-	// ones included; 0 is not told.
+	// ones included; 0 is not reported.
 	InputTokens, CacheReadTokens, CacheWriteTokens, OutputTokens uint64
 	StopReason                                                   string
 	// Rejected says that the provider refused the prompt as too long.
@@ -58,7 +58,7 @@ type InForce struct {
 	// was made by; empty and 0 if there was none.
 	SummaryID      string
 	SummaryVersion uint32
-	// CollapsedThrough is the event through which messages had left the context.
+	// CollapsedThrough is the event through which messages had been dropped.
 	CollapsedThrough eventlog.Seq
 	// EvictedAsOf is the event at which results were last evicted by age.
 	EvictedAsOf eventlog.Seq
@@ -129,7 +129,7 @@ func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, er
 	if recorded.Calibration, err = e.learn(ctx, recorded); err != nil {
 		return budget.Calibration{}, err
 	}
-	// A call is derived from the calls before it, too: it stands behind them, so
+	// A call is derived from the calls before it, too: it comes after them, so
 	// that a fork which has one call has every call that its calibration is from.
 	return recorded.Calibration, recorded.put(ctx, e.store, s.of, max(at, newest.Seq))
 }

@@ -85,7 +85,7 @@ func (e *Engine) newestProjection(ctx context.Context, sessionID string) (string
 	return a.ID, err
 }
 
-// newerProjection reports whether the first of two projections was recorded behind
+// newerProjection reports whether the first of two projections was recorded after
 // the second; see nextID for their numbers at one event.
 func newerProjection(a, b string) bool {
 	atA, _ := asOfOf(a)

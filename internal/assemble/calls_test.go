@@ -160,7 +160,7 @@ func TestCallsOfAFork(t *testing.T) {
 		push(t, store, "s", turn(3)...)
 		late := mustAssemble(t, engine, wide("m")).Projection
 		second := record(t, engine, assemble.Call{ProjectionID: late.ID, InputTokens: estimated * 2})
-		// Reported late, it is learnt from all the same, and numbered behind.
+		// Reported late, it is learnt from all the same, and numbered after.
 		third := record(t, engine, assemble.Call{ProjectionID: early.ID, InputTokens: estimated * 2})
 		if second.Calls != 2 || third.Calls != 3 {
 			t.Errorf("learnt %+v, then %+v", second, third)

@@ -9,7 +9,7 @@ import (
 // Collapsed is what a compaction did to a context.
 type Collapsed struct {
 	Before, After Size
-	// Archived is how many messages left.
+	// Archived is how many messages were dropped.
 	Archived int
 	Strategy reduce.Strategy
 	// Summary is the one quoted from now on; nil if none is.
@@ -27,11 +27,11 @@ type Size struct {
 // event ids.
 type ReminderReport struct {
 	Expired, Replaced, Folded, Preserved []string
-	// CountingDown is how many stay that have only so many turns left.
+	// CountingDown is how many stay whose turns are counted down.
 	CountingDown int
 }
 
-// collapsed compares what stood before with what was projected.
+// collapsed compares what came before with what was projected.
 func (in inputs) collapsed(before, after projected) Collapsed {
 	out := Collapsed{
 		Before: Size{before.messages(), before.tokens()}, After: Size{after.messages(), after.tokens()},
@@ -54,7 +54,7 @@ func (in inputs) collapsed(before, after projected) Collapsed {
 	return out
 }
 
-// summaryNamed is the summary with an id, of those at hand or a caller's; nil if there is
+// summaryNamed is the summary with an id, of those available or a caller's; nil if there is
 // none.
 func (in inputs) summaryNamed(id string) *summarize.Summary {
 	for i := range in.summaries {
@@ -83,7 +83,7 @@ func (in inputs) reminders(left eventlog.Seq, after projected) ReminderReport {
 		r := all[i]
 		gone := before[i] != reduce.ReminderLive && r.Seq <= left
 		switch {
-		case gone: // an earlier compaction told of it
+		case gone: // an earlier compaction reported it
 		case fate == reduce.ReminderExpired:
 			out.Expired = append(out.Expired, r.Name())
 		case fate == reduce.ReminderReplaced:

@@ -27,7 +27,7 @@ type Compaction struct {
 	// Strategy is empty for the cheapest that suffices.
 	Strategy reduce.Strategy
 	// KeepLastTurns is 0 for the policy's. TargetTokens is 0 for as little as the strategy
-	// or the summary may leave, and without either for what the policy collapses to.
+	// or the summary allows, and without either for what the policy collapses to.
 	KeepLastTurns uint32
 	TargetTokens  uint64
 	// Summary is the caller's own text; empty if it brings none.
@@ -226,8 +226,8 @@ func (in inputs) cheapest() (reduce.Strategy, error) {
 }
 
 // planSummary finds out whether a summary has to be made, and for what; nothing says why
-// none can stand for anything. worth is set where one would be made or used without
-// anybody asking.
+// none can replace anything. worth is set where one would be made or used without anybody
+// asking.
 func (in inputs) planSummary(c Compaction) (p *summarize.Proposal, worth bool, nothing string, err error) {
 	pipeline, reserved := in.pipeline()
 	if c.Summary != "" {
@@ -266,7 +266,7 @@ func (in inputs) decide(made *summarize.Summary) (c *eventlog.Compaction, nothin
 
 // shortfall is by how much a context is over what was asked for.
 func (in inputs) shortfall(p projected) Shortfall {
-	// most bounds the parts that are told.
+	// most bounds the parts that are reported.
 	const most = 20
 	goal := in.caller.Goal
 	if goal == 0 || p.tokens() <= goal {
@@ -277,7 +277,7 @@ func (in inputs) shortfall(p projected) Shortfall {
 	return Shortfall{p.tokens() - goal, parts[:min(len(parts), most)]}
 }
 
-// Mark writes the event of a compaction behind the log; durable on return.
+// Mark writes the event of a compaction after the log; durable on return.
 type Mark func(ctx context.Context, c *Compacted) (eventlog.Seq, error)
 
 // Compact does what was planned. It holds once mark has returned, and not at all where

@@ -13,7 +13,7 @@ import (
 )
 
 // audit checks what every context must hold to, whatever was done to it: it fits, each
-// call has its result behind it and each result its call, and the calls that are shown
+// call has its result after it and each result its call, and the calls that are shown
 // and those that the ledger counts are as many as were made.
 func audit(tb rapid.TB, c *assemble.Context, made int) {
 	tb.Helper()

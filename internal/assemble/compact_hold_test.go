@@ -44,10 +44,10 @@ func TestCompactionsHoldForEveryReader(t *testing.T) {
 // saying is an event of a session; zero for one that no model reads.
 // decided is a compaction or a take-back.
 // human is what a human said last before an event.
-// append puts an event behind the log on both stores.
+// append puts an event after the log on both stores.
 // word is a word that nothing takes for a name.
 // filler is more than a quotation takes.
-// turn is a call with its result, which may come later, and what may stand before it.
+// turn is a call with its result, which may come later, and what may come before it.
 func (h *history) step(b *branch) {
 	switch rapid.IntRange(0, 12).Draw(h.T, "what") {
 	case 0, 1:
@@ -133,9 +133,9 @@ func (h *history) again(b *branch, a answer) {
 	}
 }
 
-// standing are the compactions of a branch that stood at an event, and void the texts of
+// standing are the compactions of a branch that was at an event, and void the texts of
 // summaries that were taken back.
-// check holds a context against what stands at its event.
+// check holds a context against what is at its event.
 func (h *history) check(b *branch, c *assemble.Context) {
 	h.Helper()
 	fail := func(format string, a ...any) {
@@ -191,7 +191,7 @@ func (h *history) check(b *branch, c *assemble.Context) {
 
 // left are the events, up to one, that a compaction took away, and those of which it shows a
 // part.
-// pairs says where a call has no result behind it, or a result no call.
+// pairs says where a call has no result after it, or a result no call.
 func (h *history) compact(b *branch) {
 	c := assemble.Compaction{
 		SessionID: b.id, Request: h.request(b), Measured: rapid.Bool().Draw(h.T, "measured"),

@@ -38,7 +38,7 @@ type branch struct {
 
 type saying struct {
 	first  eventlog.Seq // of its group
-	word   string       // stands nowhere else
+	word   string       // is nowhere else
 	stays  bool         // whatever is decided
 	result bool
 }

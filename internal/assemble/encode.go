@@ -27,8 +27,8 @@ type encoding struct {
 	messages  []Message
 }
 
-// encode lays a projection out in a format, reusing the fragments of groups that stand
-// as they stood before.
+// encode lays a projection out in a format, reusing the fragments of groups that are
+// unchanged.
 func (s *session) encode(p projected, f *render.Format) encoding {
 	v := p.result.View
 	before, _ := s.encoded.get(f.Name)
@@ -74,8 +74,8 @@ func fragmentsBytes(all []render.Fragment) (n int) {
 	return n
 }
 
-// with is the encoding with injections behind it: all messages, and how many of the
-// leading ones stand as they stand without them.
+// with is the encoding with injections after it: all messages, and how many of the leading
+// ones are the same without them.
 func (e encoding) with(injected []render.Message) (all []Message, same int) {
 	if len(injected) == 0 {
 		return e.messages, len(e.messages)

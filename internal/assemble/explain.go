@@ -17,7 +17,7 @@ type Explanation struct {
 	Projection *projection.Record
 	// Pointers are the record's, completed from the log.
 	Pointers []PointerFacts
-	// Seen says that the text stood in what was sent, injections left out: they are
+	// Seen says that the text was in what was sent, injections left out: they are
 	// not kept.
 	Seen bool
 	// Sightings are at most maxSightings places, those that contextd wrote first, then
@@ -28,7 +28,7 @@ type Explanation struct {
 // maxSightings bounds the places that one explanation names.
 const maxSightings = 100
 
-// Sighting is a place where a text stands.
+// Sighting is a place where a text is.
 type Sighting struct {
 	// Seq and Block are the place in the log; Seq is 0 for what contextd wrote.
 	Seq   eventlog.Seq
@@ -38,7 +38,7 @@ type Sighting struct {
 	Seen bool
 	// Reason says why it could not, or what changed the place; empty if nothing did.
 	Reason string
-	// Pointer is what Resolve takes; empty if the text stands in no block of the log.
+	// Pointer is what Resolve takes; empty if the text is in no block of the log.
 	Pointer string
 }
 
@@ -64,7 +64,7 @@ const (
 // Explain says what the model saw of a text, or of the block that a pointer names, in
 // a recorded call, number 0 the newest. An empty text asks for the call alone.
 // *eventlog.NotFoundError if there is no such session, call or block;
-// *eventlog.InvalidError where the call cannot tell what was sent.
+// *eventlog.InvalidError where the call cannot say what was sent.
 func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, text string) (Explanation, error) {
 	// A session of its own, so that nothing kept in memory can flatter the answer.
 	s := &session{id: sessionID}
@@ -112,7 +112,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		return Explanation{}, err
 	}
 	if other := difference(r, remade(r, p, messages)); other != "" {
-		return Explanation{}, unknowable("what was sent in call %d cannot be made again (%s)", call.Number, other)
+		return Explanation{}, unknowable("the context of call %d cannot be rebuilt (%s)", call.Number, other)
 	}
 	if out.Seen, out.Sightings, err = x.explain(ctx, messages); err == nil {
 		_, err = s.look(ctx, e.store)
@@ -147,7 +147,7 @@ type explainer struct {
 	sightings []Sighting
 }
 
-// explain returns whether the text was sent, and where it stands.
+// explain returns whether the text was sent, and where it is.
 func (x *explainer) explain(ctx context.Context, messages []Message) (bool, []Sighting, error) {
 	if x.pointer != nil && x.pointer.seq > x.head {
 		return false, nil, x.missing()

@@ -78,7 +78,7 @@ var unreadable = map[string]bool{
 	"file_data": true,
 }
 
-// Members whose JSON a model reads as it stands, or as a string: arguments and results.
+// Members whose JSON a model reads unchanged, or as a string: arguments and results.
 var standsAsJSON = map[string]bool{
 	"input": true, "args": true, "arguments": true, "arguments_json": true, "response": true, "json": true,
 }

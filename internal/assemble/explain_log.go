@@ -13,11 +13,11 @@ import (
 // shownBlock is what became of a block of the log.
 type shownBlock struct {
 	group *reduce.Group
-	// here says that the group is in the view; of one that left nothing is shown. One
-	// that left by itself was dropped.
+	// here says that the group is in the view; of a collapsed one nothing is shown. One
+	// that was dropped by itself has dropped set.
 	here    bool
 	dropped *reduce.Dropped
-	edit    *reduce.Edit // nil if the block stands as it was said
+	edit    *reduce.Edit // nil if the block is as it was said
 	// sent are the block as it was sent, nothing if it was left out, and what contextd
 	// put in the place of a result that there is not.
 	sent []eventlog.Block
@@ -70,8 +70,8 @@ func (x *explainer) lookUpDropped(g *reduce.Group, d *reduce.Dropped) {
 	}
 }
 
-// lookUpInterrupted has the results that contextd made up stand where their calls do:
-// the log has no place for them.
+// lookUpInterrupted has the results that contextd made up be where their calls are: they
+// are not in the log.
 func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 	for i := range g.Calls {
 		call := &g.Calls[i]
@@ -125,8 +125,8 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 	return false, nil
 }
 
-// blocksOf are the blocks of an event that pointers name: what was said, or what stands
-// for it behind a harness's compaction.
+// blocksOf are the blocks of an event that pointers name: what was said, or what is
+// for it after a harness's compaction.
 func blocksOf(e eventlog.Event) []eventlog.Block {
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
@@ -168,7 +168,7 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	case x.sent.described[at]:
 		s.Shown, s.Reason = ShownStubbed, "the format shows a text in its place"
 	case !seen && !x.in(readableOf(b)):
-		s.Shown, s.Reason = ShownVerbatim, "it stands where no model reads it: in a seal, in binary data or in markup"
+		s.Shown, s.Reason = ShownVerbatim, "it is where no model reads it: in a seal, in binary data or in markup"
 	case !seen:
 		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
 	case !held && !x.in(textsOf(b, asSent)):
@@ -192,17 +192,17 @@ func (x *explainer) unsaid(e eventlog.Event) string {
 	case x.conv.Skipped(e.Seq) && e.Seq > at:
 		return "the harness went on from a message before it"
 	case x.conv.Skipped(e.Seq), !message && e.Seq < at:
-		return fmt.Sprintf("the harness went on without it behind its compaction at event %d", at)
+		return fmt.Sprintf("the harness dropped it with its compaction at event %d", at)
 	case !message:
 		return notSent
 	case at > 0:
-		return fmt.Sprintf("the harness went on without the call that it answers behind its compaction at event %d", at)
+		return fmt.Sprintf("the harness dropped the call that it answers with its compaction at event %d", at)
 	default:
-		return "no call stood open that it answers"
+		return "it answers no open call"
 	}
 }
 
-// shownAs tells apart what is left of a block; any other edit puts a pointer in its
+// shownAs distinguishes what is left of a block; any other edit puts a pointer in its
 // place.
 func shownAs(k reduce.EditKind) Shown {
 	switch k {
@@ -250,7 +250,7 @@ func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason s
 		case reduce.ReminderReplaced:
 			reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
 		case reduce.ReminderFolded:
-			reason = fmt.Sprintf("it left with the groups through event %d, where only its beginning may be quoted", x.through())
+			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.through())
 		}
 		return ShownReminder, fate == reduce.ReminderLive, reason
 	}

@@ -350,7 +350,7 @@ func checkExplanation(t *rapid.T, got assemble.Explanation, sent []sentMessage, 
 		}
 	}
 	for seq, seen := range seenAt {
-		// A result that contextd made up stands in a message of no event, or in that of others.
+		// A result that contextd made up is in a message of no event, or in that of others.
 		if seen && seq > 0 && !holds(func(m sentMessage) bool { return slices.Contains(m.seqs, seq) }) && !strings.Contains(interrupted, text) {
 			t.Fatalf("%q was seen at event %d, whose messages do not hold it: %+v", text, seq, got.Sightings)
 		}

@@ -16,7 +16,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// told is a session that was compacted with a summary before its newest call.
+// asked is a session that was compacted with a summary before its newest call.
 type told struct {
 	store   eventlog.Store
 	engine  *assemble.Engine
@@ -24,8 +24,8 @@ type told struct {
 	sent    *assemble.Context
 }
 
-// tell lets a session become long, has it compacted, and makes three calls: before,
-// from no projection, and after. What comes behind is in none of them.
+// ask makes a session long, has it compacted, and makes three calls: before, from no
+// projection, and after. What comes after is in none of them.
 func tell(t *testing.T) told {
 	t.Helper()
 	store := memlog.New()
@@ -84,7 +84,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"a call's argument that left": {
 			3, "pkg/mod3/handler.go", true,
-			[]string{"0.0 ledger seen=true ", "11.1 collapsed seen=false ctx:11.1"}, "summary " + s.summary.ID + " stands for it",
+			[]string{"0.0 ledger seen=true ", "11.1 collapsed seen=false ctx:11.1"}, "summary " + s.summary.ID + " replaces it",
 		},
 		"the same before it left": {1, "pkg/mod3/handler.go", true, []string{"11.1 verbatim seen=true ctx:11.1"}, ""},
 		"the summary":             {3, "tidy_summary", true, []string{"0.0 summary seen=true "}, ""},
@@ -95,7 +95,7 @@ func TestExplain(t *testing.T) {
 		"a reminder replaced":     {3, "early_gate", true, []string{"0.0 quote seen=true ", "3.0 reminder seen=false "}, `dedupe key "gate"`},
 		"a custom event":          {3, "custom_note", false, []string{fmt.Sprintf("%d.0 omitted seen=false ", s.sent.AsOf-2)}, "only messages and reminders"},
 		"a pointer to a result that left": {
-			3, "ctx:12.0", false, []string{"0.0 ledger seen=false ", "12.0 collapsed seen=false ctx:12.0"}, fmt.Sprintf("it left by the compaction at event %d; summary %s", s.sent.AsOf, s.summary.ID),
+			3, "ctx:12.0", false, []string{"0.0 ledger seen=false ", "12.0 collapsed seen=false ctx:12.0"}, fmt.Sprintf("it was dropped by the compaction at event %d; summary %s", s.sent.AsOf, s.summary.ID),
 		},
 		"a pointer to a result that stands": {
 			3, fmt.Sprintf("ctx:%d.0", newest), true, []string{fmt.Sprintf("%d.0 verbatim seen=true ctx:%d.0", newest, newest)}, "",
@@ -222,7 +222,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// TestSightingsAreBounded asks for what stands everywhere.
+// TestSightingsAreBounded asks for what is everywhere.
 func TestSightingsAreBounded(t *testing.T) {
 	s := tell(t)
 	got := s.explain(t, 1, "e")
@@ -240,7 +240,7 @@ func TestExplainOnlyWhatItCanProve(t *testing.T) {
 	_, err := s.engine.Explain(t.Context(), "s", 3, "late_gate")
 	var invalid *eventlog.InvalidError
 	if !errors.As(err, &invalid) || invalid.Field != "text" || !strings.Contains(invalid.Reason, "prefix_hash") {
-		t.Errorf("a context that cannot be made again is explained: %v", err)
+		t.Errorf("a context that cannot be rebuilt is explained: %v", err)
 	}
 	if got := s.explain(t, 3, ""); got.Call.Number != 3 {
 		t.Errorf("the call is %+v", got.Call)

@@ -23,7 +23,7 @@ func newSearch(text string) search {
 	return search{text: text}
 }
 
-// held reports whether the block holds the text as it stands in the log.
+// held reports whether the block holds the text as it is in the log.
 func (q search) held(b eventlog.Block) bool { return q.in(textsOf(b, asLogged)) }
 
 // readIn reports whether the text can be read in one of the blocks of a place as the format
@@ -63,7 +63,7 @@ func (q search) names(text string) bool {
 	}
 }
 
-// asLogged and asSent are how the JSON of a block stands in the log and in a context:
+// asLogged and asSent are how the JSON of a block is in the log and in a context:
 // there, without whitespace between its tokens.
 func asLogged(raw string) string { return raw }
 
@@ -76,7 +76,7 @@ func asSent(raw string) string {
 }
 
 // textsOf are the texts that a block shows: what is said, the names and ids beside
-// it, JSON as it stands, and the strings in it as they read. Signatures and binary
+// it, JSON unchanged, and the strings in it as they read. Signatures and binary
 // data are no text.
 func textsOf(b eventlog.Block, standing func(raw string) string) []string {
 	switch b := b.(type) {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestExplainBehindABoundary asks what became of what a harness's view skips, and of the
-// compactions that it stands behind or passed over.
+// compactions that it comes after or passed over.
 func TestExplainBehindABoundary(t *testing.T) {
 	const opaque = `{"capabilityType":22,"note":"opaque_note"}`
 	call := func(id, callID string) eventlog.Event {
@@ -41,7 +41,7 @@ func TestExplainBehindABoundary(t *testing.T) {
 		boundary("e", eventlog.Compaction{NativeJSON: opaque}),
 		text("tail", eventlog.RoleUser, "tail_said"), // 13
 	}
-	const behind = "the harness went on without it behind its compaction at event 10"
+	const behind = "the harness dropped it with its compaction at event 10"
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		engine := newEngine(t, store)
 		push(t, store, "s", log...)
@@ -62,9 +62,9 @@ func TestExplainBehindABoundary(t *testing.T) {
 			"a pointer to it":                {1, "ctx:2.0", false, []string{"2.0 omitted seen=false ctx:2.0"}, behind},
 			"a skipped call's path":          {1, "skipped.go", false, []string{"5.1 omitted seen=false ctx:5.1"}, behind},
 			"a skipped result":               {1, "skipped_result_body", false, []string{"8.0 omitted seen=false ctx:8.0"}, behind},
-			"what stands for it":             {1, "interrupted", true, []string{"7.1 verbatim seen=true ctx:7.1", "11.1 verbatim seen=true ctx:11.1"}, "contextd added it"},
+			"what replaces it":               {1, "interrupted", true, []string{"7.1 verbatim seen=true ctx:7.1", "11.1 verbatim seen=true ctx:11.1"}, "contextd added it"},
 			"kept":                           {1, "kept_call_said", true, []string{"7.0 verbatim seen=true ctx:7.0"}, ""},
-			"kept without its call":          {1, "kept_result_body", false, []string{"6.0 omitted seen=false ctx:6.0"}, "the harness went on without the call that it answers behind its compaction at event 10"},
+			"kept without its call":          {1, "kept_result_body", false, []string{"6.0 omitted seen=false ctx:6.0"}, "the harness dropped the call that it answers with its compaction at event 10"},
 			"pinned":                         {1, "pinned_said", true, []string{"9.0 verbatim seen=true ctx:9.0"}, ""},
 			"the prompt":                     {1, "prompt_said", true, []string{"1.0 verbatim seen=true ctx:1.0"}, ""},
 			"a reminder before it":           {1, "old_gate", true, []string{"3.0 reminder seen=true "}, ""},
@@ -79,8 +79,8 @@ func TestExplainBehindABoundary(t *testing.T) {
 			"skipped, in the whole log":      {2, "one_said", true, []string{"2.0 verbatim seen=true ctx:2.0"}, ""},
 			"the boundary, in the whole log": {2, "later_summary", false, []string{"10.0 omitted seen=false ctx:10.0"}, "only messages and reminders are sent"},
 			"a pointer to that":              {2, "ctx:10.0", false, []string{"10.0 omitted seen=false ctx:10.0"}, "only messages and reminders are sent"},
-			"behind the next boundary":       {3, "tail_said", false, []string{"13.0 omitted seen=false ctx:13.0"}, "the harness went on without it behind its compaction at event 14"},
-			"the boundary that was in force": {3, "later_summary", false, []string{"10.0 omitted seen=false ctx:10.0"}, "the harness went on without it behind its compaction at event 14"},
+			"behind the next boundary":       {3, "tail_said", false, []string{"13.0 omitted seen=false ctx:13.0"}, "the harness dropped it with its compaction at event 14"},
+			"the boundary that was in force": {3, "later_summary", false, []string{"10.0 omitted seen=false ctx:10.0"}, "the harness dropped it with its compaction at event 14"},
 			"the next boundary":              {3, "last_summary", true, []string{"14.0 verbatim seen=true ctx:14.0"}, ""},
 		} {
 			got, err := engine.Explain(t.Context(), "s", want.call, want.text)

@@ -10,13 +10,13 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// writtenAs tells which sections of a digest are sightings; what a digest says of
-// itself is none.
+// writtenAs says which sections of a digest are sightings; what a digest says of itself is
+// none.
 var writtenAs = map[reduce.SectionKind]Shown{
 	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionIndex: ShownIndex,
 }
 
-// written looks through what contextd wrote about the groups that left: what was sent
+// written looks through what contextd wrote about the dropped groups: what was sent
 // of it, and what is kept with the summary in force.
 func (x *explainer) written() {
 	sent := map[Shown]bool{}
@@ -52,7 +52,7 @@ func (x *explainer) written() {
 	}{
 		{ShownSummary, x.summary.Text, "the text of summary %s holds it, but not as it is quoted in this context"},
 		{ShownLedger, x.summary.Ledger, "the ledger kept with summary %s holds it; in this context's share there was no room"},
-		{ShownIndex, x.summary.Index, "the index kept with summary %s holds it; in this context's share there was no room, or it stands elsewhere"},
+		{ShownIndex, x.summary.Index, "the index kept with summary %s holds it; in this context's share there was no room, or it is elsewhere"},
 	} {
 		if !sent[kept.shown] && strings.Contains(kept.text, x.text) {
 			x.add(Sighting{Shown: kept.shown, Reason: fmt.Sprintf(kept.reason, x.summary.ID)})
@@ -60,7 +60,7 @@ func (x *explainer) written() {
 	}
 }
 
-// collapse is a projection at which groups left.
+// collapse is a projection at which groups were dropped.
 type collapse struct {
 	through    eventlog.Seq
 	projection string
@@ -92,7 +92,7 @@ func (e *Engine) collapses(ctx context.Context, sessionID string, r projection.R
 	return out, nil
 }
 
-// causeOf is why groups left with a projection; empty if it does not say.
+// causeOf is why groups were dropped with a projection; empty if it does not say.
 func causeOf(r projection.Record) string {
 	if r.Ask.Strategy != "" {
 		return "a compaction was asked for"
@@ -103,7 +103,7 @@ func causeOf(r projection.Record) string {
 	if len(r.Steps) == 0 {
 		return ""
 	}
-	// What the pipeline notes stands before what the first reducer does.
+	// What the pipeline notes comes before what the first reducer does.
 	cause, _, noted := strings.Cut(r.Steps[0].Note, "; ")
 	if !noted {
 		return ""
@@ -111,13 +111,13 @@ func causeOf(r projection.Record) string {
 	return cause
 }
 
-// left says how a group left.
+// left says how a group was dropped.
 func (x *explainer) left(g *reduce.Group) string {
-	reason := fmt.Sprintf("it left with the groups through event %d", x.through())
+	reason := fmt.Sprintf("it was dropped with the groups through event %d", x.through())
 	if d := x.conv.Decided(); d.Drops(g) {
-		reason = fmt.Sprintf("it left by the compaction at event %d", d.Seq)
+		reason = fmt.Sprintf("it was dropped by the compaction at event %d", d.Seq)
 		if x.summary != nil && g.First <= x.summary.To {
-			reason += "; summary " + x.summary.ID + " stands for it"
+			reason += "; summary " + x.summary.ID + " replaces it"
 		}
 		return reason
 	}
@@ -125,14 +125,14 @@ func (x *explainer) left(g *reduce.Group) string {
 		if g.First > c.through {
 			continue
 		}
-		reason = fmt.Sprintf("it left with the groups through event %d, at projection %s", c.through, c.projection)
+		reason = fmt.Sprintf("it was dropped with the groups through event %d, at projection %s", c.through, c.projection)
 		if c.why != "" {
 			reason += " (" + c.why + ")"
 		}
 		break
 	}
 	if x.summary != nil && g.First <= x.summary.To {
-		return reason + "; summary " + x.summary.ID + " stands for it"
+		return reason + "; summary " + x.summary.ID + " replaces it"
 	}
 	return reason
 }

@@ -24,7 +24,7 @@ type rawMessage struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// said are the texts of a message, be it a string or blocks.
+// said are the texts of a message, whether a string or blocks.
 func (m rawMessage) said() []string {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -43,7 +43,7 @@ func (m rawMessage) said() []string {
 }
 
 // behindClaude reads a file of Claude Code itself: the last summary and what the user
-// and the model said behind it, with what the user said while the model worked.
+// and the model said after it, with what the user said while the model worked.
 func behindClaude(lines [][]byte) (said []string) {
 	var queue []string
 	for _, line := range lines {
@@ -75,7 +75,7 @@ func behindClaude(lines [][]byte) (said []string) {
 }
 
 // behindCodex reads a rollout: the last list that replaced the prompt, what cannot be read
-// of it left out, and the messages behind it.
+// of it left out, and the messages after it.
 func behindCodex(lines [][]byte) (said []string) {
 	for _, line := range lines {
 		var l struct {
@@ -112,7 +112,7 @@ func isCompaction(e eventlog.Event) bool {
 	return ok && len(harness.BoundaryOf(c).Blocks) > 0
 }
 
-// Behind the last compaction of every recorded session of Claude Code and Codex, the view
+// After the last compaction of every recorded session of Claude Code and Codex, the view
 // says what the file itself says: the summary, what was kept and what came since.
 func TestCorpusHarnessView(t *testing.T) {
 	for format, oracle := range map[string]func([][]byte) []string{"claude-code": behindClaude, "codex-rollout": behindCodex} {

@@ -281,7 +281,7 @@ func TestHarnessViewLeavesOutFailedReplies(t *testing.T) {
 }
 
 // A branch that Claude Code has abandoned is not shown, from the moment that it is; what was
-// shown before can be made again.
+// shown before can be rebuilt.
 func TestHarnessViewLeavesBranches(t *testing.T) {
 	record := func(kind, uuid, parent, said string) string {
 		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"message":{"role":%q,"content":%q}}`, kind, uuid, parent, kind, said)

@@ -22,10 +22,10 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// replicas are three daemons that are told the same things: one keeps its store
-// and its sessions in memory, one has its store on disk and is started anew now
-// and then, and one forgets everything between any two requests. What they answer
-// must be the same to the last field.
+// replicas are three daemons that get the same requests: one keeps its store and its
+// sessions in memory, one has its store on disk and is started again now and then, and one
+// forgets everything between any two requests. What they answer must be the same to the
+// last field.
 type replicas struct {
 	stores  [3]eventlog.Store
 	engines [3]*assemble.Engine
@@ -76,7 +76,7 @@ func each[T any](t *rapid.T, r *replicas, ask func(eventlog.Store, *assemble.Eng
 		if reflect.DeepEqual(first, other) {
 			continue
 		}
-		// Empty lists and none are the same, and a daemon does not tell what another did.
+		// Empty lists and none are the same, and a daemon does not say what another did.
 		if diff := cmp.Diff(first, other, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(assemble.Context{}, "Expired")); diff != "" {
 			t.Fatalf("daemon %d answers otherwise (-0 +%d):\n%s", i, i, diff)
 		}
@@ -95,7 +95,7 @@ func (r *replicas) append(t *rapid.T, id string, events ...eventlog.Event) {
 		admitted[i].ID = fmt.Sprint("event-", r.ids)
 		admitted[i].Tokens = r.gauge.CountEvent(admitted[i])
 	}
-	r.now = r.now.Add(time.Second) // the time at which a session is made tells it from another
+	r.now = r.now.Add(time.Second) // the time at which a session is made distinguishes it from another
 	_, _ = each(t, r, func(s eventlog.Store, _ *assemble.Engine) ([]eventlog.Receipt, error) {
 		commit, err := s.Append(context.Background(), id, eventlog.Batch{Events: admitted, Time: r.now})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// watcher is an Observer that keeps what it is told.
+// watcher is an Observer that keeps what it gets.
 type watcher struct {
 	began, sessions []string
 	made            []*assemble.Context

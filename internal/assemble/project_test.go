@@ -24,9 +24,9 @@ var everyPolicy = []projection.Options{
 	{Name: projection.HarnessView},
 }
 
-// TestProjectAdmitsAsAStoreDoes projects logs of every kind, with events that stand
-// twice and events without an id, under every policy and in every format, and compares
-// with a store that was given them.
+// TestProjectAdmitsAsAStoreDoes projects logs of every kind, with events that occur twice
+// and events without an id, under every policy and in every format, and compares with a
+// store that was given them.
 func TestProjectAdmitsAsAStoreDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var projected, stored []eventlog.Event

@@ -14,7 +14,7 @@ type recentEntry[V any] struct {
 	bytes int
 }
 
-// get returns what a key stands for and makes it the newest.
+// get returns the value of a key and makes it the newest.
 func (r *recent[V]) get(key string) (V, bool) {
 	i := slices.IndexFunc(r.entries, func(e recentEntry[V]) bool { return e.key == key })
 	if i < 0 {
@@ -33,7 +33,7 @@ func (r *recent[V]) put(key string, value V, bytes int) {
 	r.keep(r.limit)
 }
 
-// keep lets go of all but the newest n.
+// keep releases all but the newest n.
 func (r *recent[V]) keep(n int) {
 	r.entries = slices.Delete(r.entries, 0, max(len(r.entries)-n, 0))
 }

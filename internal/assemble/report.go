@@ -19,7 +19,7 @@ func report(p projected, b budget.Budget) BudgetReport {
 	return reportOf(b, p.tokens(), p.conv.Tokens(), tiers)
 }
 
-// reportOf tells the provider's tokens, as far as they are known.
+// reportOf returns the provider's tokens, as far as they are known.
 func reportOf(b budget.Budget, used, raw uint64, tiers map[budget.Tier]uint64) BudgetReport {
 	return BudgetReport{
 		State: b.StateOf(used), Target: b.Real(b.Target), Raw: b.Real(raw), Projected: b.Real(used),
@@ -64,8 +64,8 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 // deleted.
 func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 
-// compare says how much of the projection recorded before still stands. Where that
-// is not the one in memory it is computed again from its record.
+// compare says how much of the projection recorded before is unchanged. Where that is not
+// the one in memory it is computed again from its record.
 func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
 	if record.Previous == "" {
 		return CacheReport{}, nil
@@ -123,7 +123,7 @@ func breaker(now []Message, at int) string {
 }
 
 // The causes of a break that no reducer and no policy made: an event, or reminders that
-// stand behind the newest message.
+// come after the newest message.
 const (
 	causeLog       = "log"
 	causeReminders = "reminders"

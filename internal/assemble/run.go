@@ -26,7 +26,7 @@ type inputs struct {
 	// the log held that already.
 	caller  reduce.Ask
 	decided *eventlog.Compaction
-	// session keeps policies at hand; what they decide does not depend on it.
+	// session keeps policies available; what they decide does not depend on it.
 	session *session
 	// shows is the projection policy, and shown the state of its decisions.
 	shows projection.Options
@@ -68,7 +68,7 @@ func (in inputs) run() (projected, error) {
 }
 
 // show applies the projection policy to what was reduced, and says which reminders
-// stand behind it.
+// come after it.
 func (in inputs) show(result reduce.Result) (projected, error) {
 	policy, err := in.session.projector(in.shows)
 	if err != nil {
@@ -144,10 +144,10 @@ func (p projected) tokens() uint64 {
 // messages is how many messages are rendered, injections left out.
 func (p projected) messages() int { return p.result.View.Messages() + len(p.reminders) }
 
-// through is the last event of the run that left.
+// through is the last event of the dropped run.
 func (p projected) through() eventlog.Seq { return p.result.State.CollapsedThrough }
 
-// standing is what the decisions taken so far show, be it over the budget or not.
+// standing is what the decisions taken so far show, whether over the budget or not.
 func (in inputs) standing() (projected, error) {
 	pipeline, ask := in.pipeline()
 	view, err := pipeline.Current(in.budget, in.before, ask)

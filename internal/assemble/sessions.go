@@ -129,9 +129,9 @@ func (all *sessions) grow(s *session, bytes int) {
 	all.bytes += bytes
 }
 
-// trim lets go of the sessions that were not used for longest while there are too
-// many, or too much in them. What is in use stays: were it made anew
-// meanwhile, two callers would assemble the same session side by side.
+// trim releases the sessions that were not used for longest while there are too
+// many, or too much in them. What is in use stays: were it created again meanwhile, two
+// callers would assemble the same session side by side.
 func (all *sessions) trim() {
 	for place := all.recent.Back(); place != nil && len(all.byID) > 1; {
 		s := place.Value.(*session)
@@ -145,7 +145,7 @@ func (all *sessions) trim() {
 	}
 }
 
-// forget lets go of a session, or of what it holds as soon as nobody uses it.
+// forget releases a session, or what it holds, as soon as nobody uses it.
 func (all *sessions) forget(id string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -156,7 +156,7 @@ func (all *sessions) forget(id string) {
 	}
 }
 
-// summarize has a session read its summaries anew.
+// summarize has a session read its summaries again.
 func (all *sessions) summarize(id string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -45,7 +45,7 @@ func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summariz
 	newest := -1
 	for i := range all {
 		if all[i].Summarizer == summarize.Caller && decidedSummary(in.conv, all[i].ID) == nil {
-			continue // it stands for what its caller said, and only as long as it does
+			continue // it replaces what its caller said, and only as long as it does
 		}
 		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
 			newest = i
@@ -141,7 +141,7 @@ func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Reques
 // lookAhead adds to the answer what its record leads to.
 func (s *session) lookAhead(in inputs, p projected, req Request, out *Context) {
 	turns := s.turns
-	s.turns = max(turns, in.conv.Turns()) // of the past nothing new is told
+	s.turns = max(turns, in.conv.Turns()) // nothing new is reported of the past
 	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
 		r := in.conv.Reminders()[i]
 		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {

@@ -68,7 +68,7 @@ func TestTiersStayUnderTheirCaps(t *testing.T) {
 	})
 }
 
-// reducible is how much of a tier could leave: results that stand in full before the
+// reducible is how much of a tier could leave: results that are in full before the
 // newest turns and may be evicted, and what the agent said before those.
 func reducible(c *assemble.Context, tier budget.Tier) (tokens uint64) {
 	const spared = 2 // turns

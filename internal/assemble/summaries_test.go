@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// A summary is there before it is needed, and stands in the context from the cut on
+// A summary is there before it is needed, and is in the context from the cut on
 // that it was made for.
 func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
 	for _, by := range []string{byRules, byModel} {
@@ -50,7 +50,7 @@ func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
-// cut reports whether groups left between two contexts, and fails where the prefix
+// cut reports whether groups were dropped between two contexts, and fails where the prefix
 // changed without a cause or a summary came into use without a cut.
 func cut(t *testing.T, before, now *assemble.Context) bool {
 	t.Helper()
@@ -102,7 +102,7 @@ func TestALateSummaryRewritesNothing(t *testing.T) {
 	}
 }
 
-// Without summaries the same session has as many cuts: a summary is what stands for
+// Without summaries the same session has as many cuts: a summary is what replaces
 // what leaves, no reason for anything to leave.
 func TestSummariesCauseNoCuts(t *testing.T) {
 	count := func(summaries bool) (cuts int) {
@@ -173,7 +173,7 @@ func TestNoSpanIsSummarisedTwice(t *testing.T) {
 	})
 }
 
-// A fork behind a span uses its summary, and one inside the span does not know it.
+// A fork after a span uses its summary, and one inside the span does not know it.
 func TestForksAndSummaries(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		w := started(t, store, &scripted{answer: writes})

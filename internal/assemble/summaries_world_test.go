@@ -141,7 +141,7 @@ func summarized(by string) assemble.Request {
 	return req
 }
 
-// digestOf is the text that stands for what left a context, or empty.
+// digestOf is the text that replaces what was dropped, or empty.
 func digestOf(c *assemble.Context) string {
 	for _, m := range c.Messages {
 		if len(m.Seqs) > 0 || len(m.Blocks) != 1 {
@@ -157,7 +157,7 @@ func digestOf(c *assemble.Context) string {
 // quoted is a text as a digest quotes it.
 func quoted(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n" }
 
-// mustReplay computes every recorded projection of a session anew.
+// mustReplay computes every recorded projection of a session again.
 func mustReplay(tb rapid.TB, engine *assemble.Engine, id string) int {
 	tb.Helper()
 	n := 0

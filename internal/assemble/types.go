@@ -15,7 +15,7 @@ import (
 // Request asks for the rendered context of a session.
 type Request struct {
 	SessionID string
-	// AsOf renders the log as it stood at this event; nil is the head.
+	// AsOf renders the log as it was at this event; nil is the head.
 	AsOf       *eventlog.Seq
 	Budget     budget.Spec
 	Policy     Policy
@@ -42,7 +42,7 @@ type Policy struct {
 }
 
 // reduction is the policy of reduction. A summary of what a harness had compacted would
-// stand for more than it had read, so none is made under harness_view.
+// replace more than it had read, so none is made under harness_view.
 func (p Policy) reduction() reduce.Policy {
 	r := p.Reduction
 	if p.Projection.Name == projection.HarnessView {
@@ -76,7 +76,7 @@ type Context struct {
 	// nothing.
 	Broken   *Break
 	Messages []Message
-	// Breakpoints are where the provider's cache should be marked, if it is to be told.
+	// Breakpoints are where the provider's cache should be marked, if it has marks.
 	Breakpoints []Breakpoint
 	// PromptCacheKey is the same for all requests of a session; empty where the
 	// provider takes none.
@@ -123,7 +123,7 @@ type CacheReport struct {
 	StableMessages int
 	StableTokens   uint64
 	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
-	// late result did; empty if the old prefix still stands.
+	// late result did; empty if the old prefix is unchanged.
 	BrokenBy string
 }
 
@@ -155,7 +155,7 @@ func (b *Break) Reason() string {
 	case CauseUnknown:
 		return "no recorded projection in this format begins with these messages; everything is sent"
 	case causeReminders:
-		return fmt.Sprintf("a reminder behind message %d gave way to what was said since", b.Index)
+		return fmt.Sprintf("a reminder after message %d was replaced by what was said since", b.Index)
 	case causeLog:
 		return fmt.Sprintf("an event changed message %d, such as a late result", b.Index)
 	default:
@@ -163,7 +163,7 @@ func (b *Break) Reason() string {
 	}
 }
 
-// Replay is a recorded projection and the same computed anew.
+// Replay is a recorded projection and the same computed again.
 type Replay struct {
 	Same               bool
 	Recorded, Replayed projection.Record

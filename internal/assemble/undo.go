@@ -9,9 +9,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Undo takes back the compactions of a session from an event on; 0 is the newest that
-// stands. It returns what was taken back, oldest first: nothing where none stands. mark
-// writes the event that says so; durable on return.
+// Undo takes back the compactions of a session from an event on; 0 is the newest in effect.
+// It returns what was reverted, oldest first: nothing where none is. mark writes the event
+// that says so; durable on return.
 func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error) {
 	_, release, err := e.sessions.acquire(ctx, sessionID)
 	if err != nil {
@@ -25,7 +25,7 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 	at := slices.Index(standing, from)
 	switch {
 	case from != 0 && at < 0:
-		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is no compaction that stands; these do: %v", from, standing)}
+		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is not a compaction in effect; these are: %v", from, standing)}
 	case len(standing) == 0:
 		return nil, nil
 	case from == 0:
@@ -38,7 +38,7 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 // strategyUndo is what the event of a take-back says instead of a strategy.
 const strategyUndo = "undo"
 
-// compactions are the callers' compactions of a session that stand.
+// compactions are the callers' compactions of a session in effect.
 func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.Seq, error) {
 	info, err := e.store.Session(ctx, sessionID)
 	if err != nil || info.Head == 0 {

@@ -19,7 +19,7 @@ type Tier string
 // The tiers of a context.
 const (
 	TierSystem      Tier = "system"       // the system prompt
-	TierSummary     Tier = "summary"      // what stands for collapsed groups
+	TierSummary     Tier = "summary"      // what replaces collapsed groups
 	TierToolResults Tier = "tool_results" // results of tool calls
 	TierDialogue    Tier = "dialogue"     // everything else
 )

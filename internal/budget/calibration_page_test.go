@@ -15,12 +15,12 @@ var rewrite = flag.Bool("rewrite", false, "write the table of docs/calibration.m
 
 // modelCall is a prompt of 90,000 estimated tokens as its provider took it.
 type modelCall struct {
-	real     uint64 // 0: not told
+	real     uint64 // 0: not reported
 	rejected bool
 }
 
 // lesson is a session on a window of 128,000 tokens: the estimate is a sixth too
-// low, the window turns out to be smaller than was told, and then all is well.
+// low, the window turns out to be smaller than was declared, and then all is well.
 func lesson() []modelCall {
 	calls := []modelCall{{real: 105_000}, {real: 105_000}, {real: 105_000}, {real: 105_000}, {rejected: true}}
 	for range 4 {

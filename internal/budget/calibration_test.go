@@ -75,7 +75,7 @@ func TestObserveStepsTowardsTheRatio(t *testing.T) {
 	})
 }
 
-// However it stands, calls of one ratio bring the factor there, and it stays.
+// Whatever it was, calls of one ratio bring the factor there, and it stays.
 func TestObserveConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := learnt(t)

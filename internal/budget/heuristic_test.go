@@ -44,7 +44,7 @@ func excerpts(text string) []string {
 	return append(out, text)
 }
 
-// samples are excerpts by kind: what stands in contexts of coding agents.
+// samples are excerpts by kind: what is in contexts of coding agents.
 func samples(t *testing.T) map[string][]string {
 	t.Helper()
 	read := func(pattern string) string {

@@ -9,7 +9,7 @@ import (
 )
 
 // The tokenizers that a model or a budget may name. The first two are exact and
-// come from the package bpe; the heuristic stands for all that are not public.
+// come from the package bpe; the heuristic replaces all that are not public.
 const (
 	TokenizerO200K     = "o200k_base"
 	TokenizerCL100K    = "cl100k_base"
@@ -71,7 +71,7 @@ func NewModels(overrides ...Override) (Models, error) {
 			return Models{}, err
 		}
 		if slices.ContainsFunc(merged, func(other Model) bool { return strings.EqualFold(other.Name, model.Name) }) {
-			return Models{}, &ModelError{fmt.Sprintf("models[%d].name", i), fmt.Sprintf("%q stands twice", model.Name)}
+			return Models{}, &ModelError{fmt.Sprintf("models[%d].name", i), fmt.Sprintf("%q is given twice", model.Name)}
 		}
 		merged = append(merged, model)
 	}

@@ -25,7 +25,7 @@ func defaultMargin(tokenizer string) float64 {
 
 // The built-in entries, by provider. Windows are those that the providers
 // publish for their own API without opting into a larger one; where models of one
-// family differ, a prefix has the smallest of what it stands for.
+// family differ, a prefix has the smallest of its models.
 var builtinModels = slices.Concat(
 	[]Model{{Name: DefaultModel, Window: 128_000, Tokenizer: TokenizerHeuristic, Margin: heuristicMargin}},
 	family("openai", TokenizerO200K, exactMargin, map[string]uint64{

@@ -96,7 +96,7 @@ type schema struct {
 	AnyOf       []schema          `json:"anyOf"`
 }
 
-// readFunction reads a tool that is a function: in Chat Completions it stands inside the
+// readFunction reads a tool that is a function: in Chat Completions it is inside the
 // tool, in Responses it is the tool.
 func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	var tool struct {
@@ -149,7 +149,7 @@ func (a Accountant) propertiesTokens(s schema) int {
 	return n
 }
 
-// typeOf is a JSON string's text, and any other JSON as it stands.
+// typeOf is a JSON string's text, and any other JSON unchanged.
 func typeOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -2,8 +2,7 @@ package budget
 
 // What a text consists of, as the heuristic sees it.
 //
-// The first four stand for one feature per length, from 1 up, and then one for
-// each further byte.
+// The first four are one feature per length, from 1 up, and then one for each further byte.
 const (
 	ledWord   = 0                             // a word after a blank
 	bareWord  = ledWord + wordLengths + 1     // any other word, or a part of an identifier
@@ -75,10 +74,10 @@ const costPerToken = 1000
 //
 // All weights are then raised by a tenth, to err on the safe side: half of the
 // excerpts are overestimated by more than 10%, and one in twenty underestimated.
-// That also covers the tokenizers this stands for as far as the recorded sessions
-// tell what providers billed for tool results, in relation to o200k_base:
-// DeepSeek V3 1.08, Gemini 3 1.12, Claude Sonnet and Opus 4.x 1.23 (which is why
-// Claude has a larger margin in the registry).
+// That also covers the tokenizers it approximates, as far as the recorded sessions say what
+// providers billed for tool results, in relation to o200k_base: DeepSeek V3 1.08, Gemini 3
+// 1.12, Claude Sonnet and Opus 4.x 1.23 (which is why Claude has a larger margin in the
+// registry).
 var weights = [features]uint32{
 	ledWord: 1050, 1050, 1050, 1050, 1050, 1070, 1070, 1250, 1810, 1810, 1950, 2590, 560,
 	bareWord: 640, 940, 1080, 1080, 1080, 1190, 1380, 1670, 1720, 1720, 2840, 3710, 560,

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Assemble assembles a context and tells what it led to. Where the context is over its
+// Assemble assembles a context and reports what it led to. Where the context is over its
 // budget it waits for a summary first, if the policy allows that; where the next cut is
 // worth one, it has that made. summarizing is the last event of the span of the session
 // that is being made or asked about, which may be one proposed earlier, or 0 if none is.
@@ -61,8 +61,8 @@ func (c *Compactor) propose(p summarize.Proposal, pressure assemble.Pressure) ev
 	})
 }
 
-// make asks the hooks about a summary and has it made. What keeps it from being made, the
-// scheduler tells.
+// make asks the hooks about a summary and has it made. The scheduler reports what keeps it
+// from being made.
 func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
 	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
 	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
@@ -84,8 +84,7 @@ func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
 	}
 }
 
-// do has a span summarised. Its end is told by the scheduler, unless there was no
-// beginning.
+// do has a span summarised. The scheduler reports its end, unless there was no beginning.
 func (c *Compactor) do(p summarize.Proposal) {
 	_, err := c.Scheduler.Do(c.ctx, p)
 	var invalid *eventlog.InvalidError

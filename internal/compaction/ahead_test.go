@@ -30,7 +30,7 @@ func gated() (m *model, let chan struct{}) {
 }
 
 // A summary is made between turns, with the hooks' consent, and used when the budget
-// forces the next cut; the hooks are told of that.
+// forces the next cut; the hooks are notified of that.
 func TestSummariesAheadOfNeed(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	asked := w.serve(allow)
@@ -76,7 +76,7 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 }
 
 // However many turns pass while a model writes, one span is written at a time: when it
-// is done, the turns in between have left nothing behind that repeats it.
+// is done, the turns in between have queued nothing that repeats it.
 func TestASlowModelIsAskedForOneSpanAtATime(t *testing.T) {
 	m, let := gated()
 	w := start(t, m)
@@ -233,8 +233,8 @@ func TestClosingEndsWhatIsMadeAhead(t *testing.T) {
 	w.silent()
 }
 
-// A prompt that the provider refused makes the next context smaller, and what leaves for
-// that is told like any other cut.
+// A prompt that the provider refused makes the next context smaller, and what is dropped
+// for that is reported like any other cut.
 func TestACutAfterARejectionIsTold(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.open(12)
@@ -254,7 +254,7 @@ func TestACutAfterARejectionIsTold(t *testing.T) {
 }
 
 // A veto, and what is being asked about, end with the session: one that has its id
-// afterwards is asked about anew, even where everything in it is the same.
+// afterwards is asked about again, even where everything in it is the same.
 func TestAVetoEndsWithItsSession(t *testing.T) { synctest.Test(t, vetoEndsWithItsSession) }
 
 func vetoEndsWithItsSession(t *testing.T) {

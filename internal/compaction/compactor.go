@@ -65,7 +65,8 @@ type Request struct {
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode    string
 	Trigger eventlog.CompactionTrigger
-	// Told is what the caller would have a summarizer told beside the policy's own.
+	// Told are the caller's instructions for a summarizer, in addition to the
+	// policy's.
 	Told prompt.Instructions
 }
 
@@ -137,13 +138,13 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 
 // check refuses what would have no effect.
 func (r Request) check() error {
-	told := r.Told.Text != ""
+	given := r.Told.Text != ""
 	switch {
 	case r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize:
 		return &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
-	case told && r.Summary != "":
-		return &eventlog.InvalidError{Field: "instructions", Reason: "have no place beside a summary of the caller's: no model is asked"}
-	case told && r.Strategy != "" && r.Strategy != reduce.Summarize:
+	case given && r.Summary != "":
+		return &eventlog.InvalidError{Field: "instructions", Reason: "cannot be used with a summary from the caller: no model is asked"}
+	case given && r.Strategy != "" && r.Strategy != reduce.Summarize:
 		return &eventlog.InvalidError{Field: "instructions", Reason: fmt.Sprintf("have no place in a compaction by %s: no model is asked", r.Strategy)}
 	default:
 		return nil
@@ -219,7 +220,7 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) 
 	return &s, nil
 }
 
-// tell publishes a compaction that was done and calls the runtime's hooks.
+// report publishes a compaction that was done and calls the runtime's hooks.
 func (c *Compactor) tell(sessionID, mode string, trigger eventlog.CompactionTrigger, done assemble.Collapsed, terms lifecycle.Terms) {
 	summaryID, text := "", ""
 	if done.Summary != nil {

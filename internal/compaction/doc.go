@@ -1,5 +1,4 @@
 // Package compaction has sessions compacted, when a caller asks for it and ahead of
-// need: it asks the runtime's hooks, has the summary made, records the result and tells
-// everybody who watches. The engine decides what a compaction does; the scheduler makes
-// summaries.
+// need: it asks the runtime's hooks, has the summary made, records the result and notifies
+// watchers. The engine decides what a compaction does; the scheduler makes summaries.
 package compaction

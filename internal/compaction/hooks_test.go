@@ -127,8 +127,8 @@ func TestHooksFireByMode(t *testing.T) {
 	}
 }
 
-// The log grows while the hooks are asked: what is done is planned for it as it is, and
-// the figures told are those of that.
+// The log grows while the hooks are asked: what is done is planned for it as it is, and the
+// reported figures are those of that.
 func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 	for _, decision := range []lifecycle.Decision{lifecycle.Allow, lifecycle.Modify} {
 		t.Run(string(decision), func(t *testing.T) {

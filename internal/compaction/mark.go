@@ -10,10 +10,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// marker is what a Compaction event of contextd's own holds beside the common fields and
-// the decision, as its native JSON: how it came about. The state before is told by
-// reference: the projection before, which can be replayed, and the event up to which the
-// log stood.
+// marker is what a Compaction event of contextd's own holds besides the common fields and
+// the decision, as its native JSON: how it came about. The state before is given by
+// reference: the projection before, which can be replayed, and the last event of the log
+// then.
 type marker struct {
 	AsOfSeq            eventlog.Seq `json:"as_of_seq"`
 	ProjectionIDBefore string       `json:"projection_id_before,omitempty"`
@@ -39,8 +39,8 @@ func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacte
 	return c.append(ctx, r.SessionID, r.Of, &body)
 }
 
-// append puts an event behind the session's log, however far that has grown, unless the
-// session was deleted: an append alone would make it anew.
+// append puts an event after the session's log, however far that has grown, unless the
+// session was deleted: an append alone would make it again.
 func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.Incarnation, body *eventlog.Compaction) (eventlog.Seq, error) {
 	ctx = context.WithoutCancel(ctx)
 	id, err := c.NewID()
@@ -61,14 +61,14 @@ func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.In
 
 // Undone is what came of taking compactions back.
 type Undone struct {
-	// Seqs are those that were taken back, oldest first; none if none stood.
+	// Seqs are those that were taken back, oldest first; none if none was in effect.
 	Seqs []eventlog.Seq
 	// Event is the event that says so; 0 if there is none.
 	Event eventlog.Seq
 }
 
-// Undo takes back the compactions of a session from an event on; 0 is the newest that
-// stands. It is durable on return.
+// Undo takes back the compactions of a session from an event on; 0 is the newest in effect.
+// It is durable on return.
 func (c *Compactor) Undo(ctx context.Context, sessionID string, from eventlog.Seq) (Undone, error) {
 	session, err := c.Store.Session(ctx, sessionID)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// News tells the watchers of sessions what happens to them, and knows of which spans a
-// summary is being made ahead of need. It is a summarize.Observer. Its methods may be
+// News notifies the watchers of sessions of what happens to them, and knows of which spans
+// a summary is being made ahead of need. It is a summarize.Observer. Its methods may be
 // called from any goroutine.
 type News struct {
 	bus   *lifecycle.Bus
@@ -56,7 +56,7 @@ func (n *News) begin(p summarize.Proposal, resting bool, start func()) eventlog.
 	return p.To
 }
 
-// ended lets the next span of the session be proposed. It comes before anybody is told:
+// ended lets the next span of the session be proposed. It comes before anybody is notified:
 // who hears of the end may propose at once.
 func (n *News) ended(p summarize.Proposal) {
 	n.mu.Lock()
@@ -127,8 +127,8 @@ func span(p summarize.Proposal) []string {
 	}
 }
 
-// publish tells the watchers; attributes are keys and values in turn, and those
-// without a value are left out.
+// publish notifies the watchers; attributes are keys and values in turn, and those without
+// a value are left out.
 func (n *News) publish(sessionID string, what lifecycle.Type, attributes ...string) {
 	e := lifecycle.Event{SessionID: sessionID, Type: what, Time: n.clock(), Attributes: map[string]string{}}
 	for i := 0; i < len(attributes); i += 2 {

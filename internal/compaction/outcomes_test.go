@@ -91,7 +91,7 @@ func (w *world) checkKept(kept []string, all []eventlog.Event, out compaction.Ou
 	w.t.Helper()
 	gone := 0
 	for _, e := range all[:len(all)-1] {
-		begins := e.Seq // a result leaves with its call, which stands before it
+		begins := e.Seq // a result leaves with its call, which comes before it
 		if strings.HasSuffix(e.ID, "-result") {
 			begins--
 		}
@@ -254,7 +254,7 @@ func TestInstructionsReachTheModel(t *testing.T) {
 		m := &model{answer: writes}
 		w := start(t, m)
 		w.open(10)
-		w.assemble() // what a session is compacted by does not hide what is told now
+		w.assemble() // what a session is compacted by does not hide what is reported now
 		r := request(reduce.Summarize, 1000)
 		r.Request.Policy.Summaries.Instructions = of
 		out := w.compact(r)

@@ -21,7 +21,7 @@ func (w *world) remind(id string, r eventlog.Reminder) {
 	w.push(eventlog.Event{ID: id, Body: &r})
 }
 
-// What becomes of reminders, those before the cut and those behind it.
+// What becomes of reminders, those before the cut and those after it.
 func TestReminders(t *testing.T) {
 	ttl := func(n uint32) *uint32 { return &n }
 	cases := map[string]struct {
@@ -88,7 +88,7 @@ func TestReminders(t *testing.T) {
 	}
 }
 
-// A reminder's end is told once, by the first context without it, whatever else is
+// A reminder's end is reported once, by the first context without it, whatever else is
 // asked for in between.
 func TestTheEndOfARemindersTimeIsToldOnce(t *testing.T) {
 	w := start(t, &model{answer: writes})

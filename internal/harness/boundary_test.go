@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestCodexBoundary: what stands for what left is what the list that replaced the prompt
-// holds, and the summary only where there is no list or the list has it.
+// TestCodexBoundary: the replacement of what was dropped is what the list that replaced the
+// prompt holds, and the summary only where there is no list or the list has it.
 func TestCodexBoundary(t *testing.T) {
 	const (
 		secret  = `{"type":"compaction","encrypted_content":"gAAA"}`
@@ -41,7 +41,7 @@ func TestCodexBoundary(t *testing.T) {
 
 // TestUnreadBoundary: where a compaction has no summary, the harness that resumes from the
 // file must go on with all that was said. So none of the marks by which it takes the
-// session from the model stands there, and the reader finds the compaction all the same.
+// session from the model is there, and the reader finds the compaction all the same.
 func TestUnreadBoundary(t *testing.T) {
 	events := []eventlog.Event{
 		{ID: "u1", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "First."}}}},

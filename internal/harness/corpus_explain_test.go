@@ -127,8 +127,8 @@ func (c *counts) explainTau2(s harness.Session) {
 	}
 }
 
-// checkExplained: each explanation stands for a real difference, so that none hides
-// a reader's mistake once the difference is gone.
+// checkExplained: each explanation has a real difference, so that none hides a reader's
+// mistake once the difference is gone.
 func checkExplained(t *testing.T, differs map[string]bool) {
 	t.Helper()
 	for _, format := range []string{"claude-code", "codex-rollout", "copilot-cli", "opencode", "pi", "swe-agent", "tau2-bench", "openhands"} {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCorpusPrompts: what humans said in real sessions, as another reading of the files finds
-// it, stands in messages of users that are labelled as nobody else's.
+// it, is in messages of users that are labelled as nobody else's.
 func TestCorpusPrompts(t *testing.T) {
 	found := map[string]int{}
 	for _, x := range corpus(t) {
@@ -89,7 +89,7 @@ func (o object) list(name string) []object {
 	return all
 }
 
-// texts are the texts of a content, be it a string or parts of the type.
+// texts are the texts of a content, whether a string or parts of the type.
 func (o object) texts(name, part string) []string {
 	if text := o.text(name); text != "" {
 		return []string{text}
@@ -122,7 +122,7 @@ func document(data []byte) object {
 	return o
 }
 
-// notHuman are the beginnings of what Claude Code writes in the user's name, and of what tells
+// notHuman are the beginnings of what Claude Code writes in the user's name, and of reports
 // of commands: of these the arguments are the user's.
 var (
 	notHuman    = regexp.MustCompile(`^\s*(<local-command-|<system-reminder>|<task-notification>|\[Request interrupted|Caveat: )`)

@@ -74,7 +74,7 @@ func TestCorpusOtherFiles(t *testing.T) {
 }
 
 // TestCorpusGrowth: a file that has grown since it was read gives the same events
-// with more behind them, so that it can be imported again.
+// with more after them, so that it can be imported again.
 func TestCorpusGrowth(t *testing.T) {
 	lined := map[string]bool{"claude": true, "codex": true, "pi": true, "copilot": true}
 	for _, x := range corpus(t) {

@@ -160,7 +160,7 @@ func (m *matrix) allowed(of, via, dimension string) int {
 	return n
 }
 
-// complete holds that nothing passed for want of something to compare, and that
+// complete checks that nothing passed for lack of something to compare, and that
 // every exemption is needed.
 func (m *matrix) complete(t *testing.T, of string) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // TestMutations changes the golden inputs in ways that leave them JSON: members of
-// other types, missing ones, records and elements that stand twice or elsewhere,
+// other types, missing ones, records and elements that occur twice or elsewhere,
 // ids that are the same. Whatever a reader makes of that, the log admits it.
 func TestMutations(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.json*")

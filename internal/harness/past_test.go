@@ -74,7 +74,7 @@ func spoken(s harness.Session) []string {
 }
 
 // TestBeginsCompacted: the summary with which a transcript begins is a message of no human, it
-// goes into every other harness's file, and its own is written as it stood.
+// goes into every other harness's file, and its own is written unchanged.
 func TestBeginsCompacted(t *testing.T) {
 	for name, file := range beginnings {
 		t.Run(name, func(t *testing.T) {

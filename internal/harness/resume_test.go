@@ -100,7 +100,7 @@ func TestMutationsResume(t *testing.T) {
 	}
 }
 
-// TestResumeBoundaries reads files in which records stand between a boundary and its
+// TestResumeBoundaries reads files in which records are between a boundary and its
 // summary, and those of a subagent where the session's own must not look at them.
 func TestResumeBoundaries(t *testing.T) {
 	at := func(minute int, sidechain bool, record string) string {
@@ -180,7 +180,7 @@ func TestResumeBoundaries(t *testing.T) {
 	}
 }
 
-// TestResumeSidechains reads files in which records of subagents stand before those that
+// TestResumeSidechains reads files in which records of subagents come before those that
 // they follow.
 func TestResumeSidechains(t *testing.T) {
 	side := func(second int, uuid, parent string) string {
@@ -265,7 +265,7 @@ func TestWriteByName(t *testing.T) {
 	}
 }
 
-// TestWriteOptions: a session id and a working directory stand in the file.
+// TestWriteOptions: a session id and a working directory are in the file.
 func TestWriteOptions(t *testing.T) {
 	const id, dir = "11111111-2222-4333-8444-555555555555", "/elsewhere"
 	for _, name := range resumable {

@@ -14,7 +14,7 @@ func SubagentOf(s Session) string {
 	return s.Labels[transcript.LabelSessionID]
 }
 
-// subagentsOf is how the harness of a subagent's session tells of subagents; nil if the
+// subagentsOf is how the harness of a subagent's session recognises subagents; nil if the
 // session is none.
 func subagentsOf(s Session) *transcript.Subagents {
 	for _, h := range registry {

@@ -4,7 +4,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// BoundaryOf tells how the harness that wrote a compaction goes on after it: what the
+// BoundaryOf says how the harness that wrote a compaction goes on after it: what the
 // model reads is Blocks, the events that were kept, and what came since.
 func BoundaryOf(c *eventlog.Compaction) Boundary {
 	for _, h := range registry {

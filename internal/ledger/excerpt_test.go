@@ -58,7 +58,7 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// Every excerpt stands in a text as it is written, whole runes only, and all of
+// Every excerpt is in a text as it is written, whole runes only, and all of
 // them keep within the limit.
 func TestExcerptsAreWhatStoodThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

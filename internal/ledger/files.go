@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Files gathers the files that calls read and changed, as far as their arguments
-// tell. The zero value is empty and ready.
+// Files gathers the files that calls read and changed, as far as their arguments show. The
+// zero value is empty and ready.
 type Files struct {
 	at    map[string]int
 	files []file
@@ -22,8 +22,7 @@ type file struct {
 }
 
 // Add takes in a call. An argument whose name ends in path or file names a file,
-// and so do the headers of a patch. The tool's name tells whether it changes what
-// it names.
+// and so do the headers of a patch. The tool's name says whether it changes what it names.
 func (f *Files) Add(tool, arguments string) {
 	f.clock++
 	changes := ChangesFiles(tool)

@@ -1,7 +1,6 @@
 // Package ledger writes down, in few tokens, what was dropped from the context: a line for
-// every tool call, an index of the identifiers in it, and the lines
-// of a result that tell the most. No model takes part, and the same input gives
-// the same bytes.
+// every tool call, an index of its identifiers, and the most informative lines of a result.
+// No model takes part, and the same input gives the same bytes.
 package ledger
 
 import (

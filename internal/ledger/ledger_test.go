@@ -163,7 +163,7 @@ func TestEveryCallIsCountedWhateverTheLimit(t *testing.T) {
 
 // writeFull is the ledger with its newest full lines whole, written plainly.
 func writeFull(calls []ledger.Call, full int) string {
-	var lines []string // of calls that read the same, where the newest stands
+	var lines []string // of calls that read the same, where the newest is
 	member := map[int]int{}
 	for i, c := range calls {
 		newest := i

@@ -22,7 +22,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What is listed stands in the body, not in what is shown, and fits.
+// What is listed is in the body, not in what is shown, and fits.
 func TestNamesKeepToTheBody(t *testing.T) {
 	count := func(s string) uint64 { return uint64(len(s)+3) / 4 }
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,10 +14,9 @@ const (
 	outlineScan = 256 << 10
 )
 
-// Outline picks the lines of body that tell the most within limit tokens, in
-// their order: those with the most names in the fewest bytes that no picked line
-// holds already. count is the gauge. The result is empty if nothing is worth a
-// line.
+// Outline picks the most informative lines of body within limit tokens, in their order:
+// those with the most names in the fewest bytes that no picked line holds already. count is
+// the gauge. The result is empty if nothing is worth a line.
 func Outline(body string, limit uint64, count func(string) uint64) string {
 	lines := outlineLines(cutLine(body, outlineScan))
 	slices.SortStableFunc(lines, func(a, b outlined) int {

@@ -27,7 +27,7 @@ func TestOutline(t *testing.T) {
 			"name_a name_b name_c name_d name_e name_f\nname_g", 5, "name_g",
 		},
 		"nearly full is full": {
-			// 36 tokens of 40; the next line has no room, so the one behind is not tried.
+			// 36 tokens of 40; the next line has no room, so the one after is not tried.
 			strings.Repeat("name_a ", 19) + "name_b\nname_c name_d\nname_e", 40, strings.Repeat("name_a ", 19) + "name_b",
 		},
 		"no line twice":              {"name_a\nname_a\nname_a", 100, "name_a"},

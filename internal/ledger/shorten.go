@@ -13,13 +13,13 @@ const (
 	// The same for a line in detail.
 	detailArgumentBytes = 1200
 	detailBytes         = 1600
-	// cutMark stands where something was cut off.
+	// cutMark is where something was cut off.
 	cutMark = "…"
 )
 
 // Shorten writes a call's arguments in one short line, as the model wrote them
 // but for whitespace between tokens: the members of a JSON object in their order,
-// long values cut; anything else as it stands, cut.
+// long values cut; anything else unchanged, cut.
 func Shorten(arguments string) string { return shorten(arguments, argumentBytes, allBytes) }
 
 // Detail is Shorten with more room, for the newest calls.

@@ -34,7 +34,7 @@ type Head struct {
 type HeadChange struct {
 	Turns     uint32 // after the event
 	LastGroup string // after the event
-	// Closed are the ids of the calls that are no longer open: answered, made again, or
+	// Closed are the ids of the calls that are no longer open: answered, repeated, or
 	// forgotten. They were open before the event.
 	Closed []string
 	// Opened are the calls that the event makes, in order.
@@ -57,14 +57,14 @@ func (h Head) Clone() Head {
 	return h
 }
 
-// Admit gives the events their Seq and Turn and returns the head behind them, or
+// Admit gives the events their Seq and Turn and returns the head after them, or
 // an *InvalidError that names the first field at fault; then nothing is admitted.
 // The events must hold no duplicates: PreparedBatch sorts those out first. The
 // slice is not changed; the admitted events are returned in a new one.
 //
-// The rules: a message has a role and at least one block; tool calls stand in
+// The rules: a message has a role and at least one block; tool calls are in
 // assistant messages, and results in tool or user messages; a tool message holds
-// results alone; a result answers an open call that stands before it; a call_id
+// results alone; a result answers an open call that comes before it; a call_id
 // may be used again once it is answered, or in a later message, but not twice
 // within one message or group; a message makes at most MaxOpenCalls calls; text
 // is UTF-8.
@@ -135,7 +135,7 @@ func (h *Head) openCall(m *Message, call ToolCall, seq Seq, c *HeadChange) *Inva
 	if at >= 0 {
 		o := h.OpenCalls[at]
 		if o.Seq == seq || (o.GroupID != "" && o.GroupID == m.GroupID) {
-			return &InvalidError{"tool_call.call_id", fmt.Sprintf("%q stands twice in one message", call.CallID)}
+			return &InvalidError{"tool_call.call_id", fmt.Sprintf("%q is used twice in one message", call.CallID)}
 		}
 		// The earlier call was interrupted: nothing can answer it any more.
 		h.closeCall(at, c)

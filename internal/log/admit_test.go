@@ -63,11 +63,11 @@ func TestAdmit(t *testing.T) {
 		},
 		{
 			name: "a call_id stands twice in a message", events: []eventlog.Event{message(assistant, "", call("a"), call("a"))},
-			field: "events[0].message.blocks[1].tool_call.call_id", reason: `"a" stands twice`,
+			field: "events[0].message.blocks[1].tool_call.call_id", reason: `"a" is used twice`,
 		},
 		{
 			name: "a call_id stands twice in a group", events: []eventlog.Event{message(assistant, "g", call("a")), message(assistant, "g", call("a"))},
-			field: "events[1].message.blocks[0].tool_call.call_id", reason: `"a" stands twice`,
+			field: "events[1].message.blocks[0].tool_call.call_id", reason: `"a" is used twice`,
 		},
 		{
 			name: "a result before its call", events: []eventlog.Event{message(tool, "", result("a")), message(assistant, "", call("a"))},
@@ -231,7 +231,7 @@ func TestOldestOpenCallsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestChangesAreSmall has a batch make calls that nothing answers: each event tells its own
+// TestChangesAreSmall has a batch make calls that nothing answers: each event has its own
 // call and the one that is forgotten for it, however many are open.
 func TestChangesAreSmall(t *testing.T) {
 	const n = 10 * eventlog.MaxOpenCalls
@@ -257,7 +257,7 @@ func TestChangesAreSmall(t *testing.T) {
 	}
 }
 
-// oracle decides on events with the whole history at hand, one call at a time.
+// oracle decides on events with the whole history available, one call at a time.
 type oracle struct {
 	calls []oracleCall // every call ever made
 	group string

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// WrappedArguments names the one member of the object that stands for arguments that
-// are no JSON object where only an object may stand. Its value is their text, as a string.
+// WrappedArguments names the one member of the object that replaces arguments that are not
+// a JSON object where only an object is allowed. Its value is their text, as a string.
 const WrappedArguments = "raw_arguments"
 
 // deepest is how deeply JSON may be nested that is carried as JSON. Whoever reads a
-// message has to read what stands around it too, and encoding/json, for one, gives up
+// message has to read what is around it too, and encoding/json, for one, gives up
 // at ten thousand.
 const deepest = 9000
 
-// IsJSON reports whether text may stand in a message as JSON.
+// IsJSON reports whether text may be in a message as JSON.
 func IsJSON(text string) bool {
 	return utf8.ValidString(text) && json.Valid([]byte(text)) && depth(text) <= deepest
 }
 
-// IsJSONObject reports whether text may stand in a message as a JSON object.
+// IsJSONObject reports whether text may be in a message as a JSON object.
 func IsJSONObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && IsJSON(text)
 }

@@ -24,8 +24,8 @@ type Thinking struct {
 	EncryptedContent string
 }
 
-// Sealed reports whether the provider can tell that the block was changed: it is
-// signed, redacted or encrypted.
+// Sealed reports whether the provider can detect a change of the block: it is signed,
+// redacted or encrypted.
 func (t Thinking) Sealed() bool {
 	return t.Signature != "" || t.RedactedData != "" || t.EncryptedContent != ""
 }
@@ -50,7 +50,7 @@ type ToolResult struct {
 // Media is an image, a document or other binary content.
 type Media struct {
 	MIMEType string
-	Data     string // raw bytes; empty if the content is behind URI
+	Data     string // raw bytes; empty if the content is at URI
 	URI      string
 	// Tokens is what the provider charges for it, as the runtime said; 0 if it
 	// did not.

@@ -1,5 +1,5 @@
 // Package log is the canonical event log: what happened in a session, in the
-// order it happened, for ever as it was appended.
+// order it happened, forever as it was appended.
 //
 // Import it as eventlog; the name shadows the standard library's log, which
 // this module does not use.

@@ -6,7 +6,7 @@ import (
 )
 
 // text is a field that must be UTF-8: what is not cannot be shown to a model or
-// sent over the wire, so it is refused before it is in the log for ever.
+// sent over the wire, so it is refused before it is in the log forever.
 type text struct{ field, value string }
 
 func validateTexts(texts ...text) *InvalidError {
@@ -97,16 +97,16 @@ func validateMessage(m *Message) *InvalidError {
 	return nil
 }
 
-// validateRole checks that a block may stand in a message of the role.
+// validateRole checks that a block may be in a message of the role.
 func validateRole(r Role, b Block) *InvalidError {
 	switch b.(type) {
 	case ToolCall:
 		if r != RoleAssistant {
-			return &InvalidError{"tool_call", "tool calls stand in assistant messages"}
+			return &InvalidError{"tool_call", "tool calls belong in assistant messages"}
 		}
 	case ToolResult:
 		if r != RoleTool && r != RoleUser {
-			return &InvalidError{"tool_result", "tool results stand in tool or user messages"}
+			return &InvalidError{"tool_result", "tool results belong in tool or user messages"}
 		}
 	default:
 		if r == RoleTool {
@@ -158,14 +158,14 @@ func validateCompaction(c *Compaction) *InvalidError {
 	return nil
 }
 
-// validate refuses what would have no effect, so that a decision that stands does what
-// it says.
+// validate refuses what would have no effect, so that a decision in effect does what it
+// says.
 func (d *Decision) validate(summary bool) *InvalidError {
 	switch {
 	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
-		return &InvalidError{"undoes_seq", "stands alone: what takes a compaction back decides nothing else"}
+		return &InvalidError{"undoes_seq", "must be the only field: reverting a compaction decides nothing else"}
 	case d.Undoes == 0 && d.Through == 0 && len(d.Masked) == 0:
-		return &InvalidError{"through_seq", "must be set where nothing is masked and nothing is taken back"}
+		return &InvalidError{"through_seq", "must be set where nothing is masked and nothing is reverted"}
 	case (d.Through == 0) != (d.DigestTokens == 0):
 		return &InvalidError{"digest_tokens", "must be set where groups left, and only there"}
 	case d.Through == 0 && len(d.Kept) > 0:

@@ -34,7 +34,7 @@ func members(object string, yield func(name string, value json.RawMessage)) {
 	}
 }
 
-// compacted is JSON without space between its tokens; anything else as it stands,
+// compacted is JSON without space between its tokens; anything else unchanged,
 // but for the space around it.
 func compacted(text string) string {
 	var out bytes.Buffer

@@ -101,8 +101,8 @@ func firstHuman(g *reduce.Group) eventlog.Seq {
 
 func keptLast(o projection.Options) int {
 	if o.Name == projection.CustomExpression {
-		// What it decided stays so where a run took the groups behind; checkVerdicts
-		// knows what it decides anew.
+		// What it decided stays so where a run took the groups after; checkVerdicts
+		// knows what it decides again.
 		return 0
 	}
 	byDefault := map[string]int{projection.CleanToolRepair: 2, projection.SquashFailed: 2, projection.SummaryPrefix: 8}
@@ -112,7 +112,7 @@ func keptLast(o projection.Options) int {
 	return int(o.KeepLast)
 }
 
-// checkPairs checks that the results behind each message answer its calls, in their
+// checkPairs checks that the results after each message answer its calls, in their
 // order, and that there are no others.
 func checkPairs(t fataler, v reduce.View) {
 	var open []string
@@ -156,7 +156,7 @@ func checkStep(t fataler, o projection.Options, r request) {
 	}
 }
 
-// checkRedacted checks that what stands in the place of a body says where that is.
+// checkRedacted checks that what is in the place of a body says where that is.
 func checkRedacted(t fataler, v reduce.View, i int) {
 	for _, e := range v.Edits(i) {
 		b := v.Group(i).Messages[e.Message].Blocks[e.Block]

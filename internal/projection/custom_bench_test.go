@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// BenchmarkCustom applies expressions to a session of 2,000 groups as it stands at a
+// BenchmarkCustom applies expressions to a session of 2,000 groups as it is at a
 // further request: the policy has seen it before and decided.
 func BenchmarkCustom(b *testing.B) {
 	const groups = 2000

@@ -10,7 +10,7 @@ import (
 // example is a block of docs/projections.md that is a part of a script.
 var example = regexp.MustCompile("(?s)\n```([a-z_]+/[a-z_]+\\.txt)\n(.*?)\n```\n")
 
-// TestExamplesOfTheDocs holds that the examples are what the policies do.
+// TestExamplesOfTheDocs checks that the examples are what the policies do.
 func TestExamplesOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/projections.md")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Failed reports whether the result of a call says that the call failed: it is
 // marked as an error; or its text is one JSON object whose own status says so; or
 // its text begins as errors do. What else the text mentions does not count: a log
-// tells of failures and is none. A call without a result has not failed.
+// is about failures and is none. A call without a result has not failed.
 func Failed(c *reduce.Call) bool {
 	if c.Interrupted {
 		return false

@@ -76,7 +76,7 @@ func checkRepairs(t fataler, o projection.Options, r request) {
 		for _, later := range r.groups {
 			for j := range later.Calls {
 				d := &later.Calls[j]
-				// The file stands at the end of the arguments that are drawn.
+				// The file is at the end of the arguments that are drawn.
 				file := func(c *reduce.Call) string { _, file, _ := strings.Cut(c.Arguments, "path"); return file }
 				if d.Name == c.Name && file(d) == file(c) && !d.Interrupted && !projection.Failed(d) && later.First > c.Seq {
 					return true
@@ -179,8 +179,8 @@ func TestSummaryPrefix(t *testing.T) {
 	})
 }
 
-// checkStaysAway checks that what left stays away, unless late events changed what is
-// there or reduction has decided anew.
+// checkStaysAway checks that what was dropped stays away, unless late events changed what is
+// there or reduction has decided again.
 func checkStaysAway(t fataler, before *request, now request) {
 	if before == nil || len(before.groups) == 0 || !reflect.DeepEqual(before.reduced, now.reduced) {
 		return

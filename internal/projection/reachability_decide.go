@@ -50,7 +50,7 @@ func (c *collection) decide(turns uint32) {
 }
 
 // batchGoes reports whether what nothing refers to goes now. What goes changes the prefix
-// from there on, which the provider then reads anew; one rewrite for many costs no more
+// from there on, which the provider then reads again; one rewrite for many costs no more
 // than one for each.
 func (c *collection) batchGoes(frees uint64, turns uint32) bool {
 	return frees >= c.clearAtLeast || turns-min(turns, c.before.BatchTurn) >= c.clearEvery

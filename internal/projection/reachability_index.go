@@ -10,9 +10,9 @@ import (
 )
 
 // nameIndex knows which results hold which names. It is filled as groups come and
-// forgets those that left the view, so that an answer takes time by what is new and
-// by what the roots name, not by what was ever said. It holds nothing that the groups
-// do not give again.
+// forgets those that were dropped, so that an answer takes time by what is new and by what
+// the roots name, not by what was ever said. It holds nothing that the groups do not give
+// again.
 type nameIndex struct {
 	ids     map[string]int32
 	names   []string
@@ -41,15 +41,15 @@ type heldResult struct {
 	names          []int32 // those in its body, none twice
 	failed, writes bool
 	// opaque is set where the content holds something other than text, of which nobody
-	// can tell whether it is referred to; sealed where that is a provider's own block.
+	// can say whether it is referred to; sealed where that is a provider's own block.
 	opaque, sealed bool
-	// pointer is what stands in its place; made when first needed.
+	// pointer is what is in its place; made when first needed.
 	pointer *reduce.Prepared
 
 	// What follows is of the pass in which it was set.
 
-	seen uint32 // in which it stood in the view
-	pass uint32 // in which it may leave, and so be reached
+	seen uint32 // in which it was in the view
+	pass uint32 // in which it may be dropped, and so be reached
 	// reached is the pass in which a root named it, by which name, and whether that
 	// brings it back where it was redacted.
 	reached uint32

@@ -57,7 +57,7 @@ var nameClasses = func() (c [256]uint8) {
 	for _, b := range "./:#-@~" {
 		c[b] = joinByte
 	}
-	// Latin, Greek and Cyrillic letters may stand in names; other scripts are written
+	// Latin, Greek and Cyrillic letters may be in names; other scripts are written
 	// without spaces around them.
 	for b := firstLetter; b <= lastLetter; b++ {
 		c[b] = wordByte

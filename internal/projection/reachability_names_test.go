@@ -88,7 +88,7 @@ func TestPhrase(t *testing.T) {
 }
 
 // FuzzNames: whatever a text, its names are parts of it, and are found again where
-// they stand alone.
+// they are alone.
 func FuzzNames(f *testing.F) {
 	for _, s := range []string{"src/a.go:12 issue 2 owner/repo#7", `{"ids":["abc","d\"e"]}`, "ÜÄé/ß.go\xc3", "> `quoted`", "a::b::c://x"} {
 		f.Add(s)

@@ -90,7 +90,7 @@ func isName(s string) bool {
 
 const longestName = 300 // bytes
 
-// isPath tells a path from words with a stroke between them, such as and/or.
+// isPath distinguishes a path from words with a slash between them, such as and/or.
 func isPath(s string, w shape) bool {
 	return w.slashes >= 2 || s[0] == '/' || s[0] == '~' || s[0] == '@' || strings.HasPrefix(s, "../") ||
 		w.extension > 0 || w.underscores > 0 || w.digits > 0 || w.mixed || w.dashes > 0 || len(s) >= 12

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// inLoop reports whether no user has said anything behind group i.
+// inLoop reports whether no user has said anything after group i.
 func inLoop(v reduce.View, i int) bool {
 	for ; i < v.Len(); i++ {
 		if v.Group(i).Kind == reduce.KindUser {
@@ -19,7 +19,7 @@ func inLoop(v reduce.View, i int) bool {
 	return true
 }
 
-// thoughtBefore reports whether the loop that group i stands in holds sealed reasoning
+// thoughtBefore reports whether the loop that group i is in holds sealed reasoning
 // before it that text of a user would cut off.
 func thoughtBefore(v reduce.View, i int) bool {
 	for i--; i >= 0 && v.Group(i).Kind != reduce.KindUser; i-- {
@@ -50,7 +50,7 @@ func mayChange(v reduce.View, i int) bool {
 }
 
 // checkSeals checks a view under a policy, got, against the one it was given by the rules
-// of the providers: nothing of an assistant message changed, and what left or was
+// of the providers: nothing of an assistant message changed, and what was dropped or was
 // answered otherwise may.
 func checkSeals(t fataler, o projection.Options, v, got reduce.View) {
 	at := map[*reduce.Group]int{}

@@ -90,7 +90,7 @@ func checkAccepted(t *testing.T, model string, seals []eventlog.Thinking, accept
 	})
 }
 
-// lastTurn are the messages behind the newest text of a user.
+// lastTurn are the messages after the newest text of a user.
 func lastTurn(all []reducetest.Shown) []reducetest.Shown {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Role == eventlog.RoleUser {
@@ -128,7 +128,7 @@ func TestAnthropicAccepts(t *testing.T) {
 	})
 }
 
-// TestOpenAIAccepts: reasoning comes back with the items behind it, and these with it.
+// TestOpenAIAccepts: reasoning comes back with the items after it, and these with it.
 func TestOpenAIAccepts(t *testing.T) {
 	checkAccepted(t, "gpt-x", []eventlog.Thinking{{EncryptedContent: "e"}}, checkAsSaid)
 }

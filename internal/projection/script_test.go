@@ -16,7 +16,7 @@ import (
 )
 
 // TestScripts runs the conversations in testdata, in a folder for each policy
-// (-rewrite writes their output anew). The commands:
+// (-rewrite writes their output again). The commands:
 //
 //	append      events in the notation of reducetest.ParseEvents
 //	policy      a policy in the notation of parsePolicy

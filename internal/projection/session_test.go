@@ -17,7 +17,7 @@ type session struct {
 	head   eventlog.Head
 	events []eventlog.Event
 	conv   *reduce.Conversation
-	// reduced and shown are the states behind the last request.
+	// reduced and shown are the states after the last request.
 	reduced reduce.State
 	shown   projection.State
 	last    *request

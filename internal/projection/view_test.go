@@ -87,7 +87,9 @@ func TestObserve(t *testing.T) {
 		"nothing done": {func(*reduce.Editor) bool { return true }, observed{
 			kept: eventlog.Ranges{{From: 1, To: 3}, {From: 5, To: 7}},
 		}},
-		"one of two results stubbed": {func(e *reduce.Editor) bool { return e.Replace(1, &all[1].Calls[1], reduce.Stubbed, "ctx:3.1", "retention", "old") }, observed{
+		"one of two results stubbed": {func(e *reduce.Editor) bool {
+			return e.Replace(1, &all[1].Calls[1], reduce.Stubbed, "ctx:3.1", "retention", "old")
+		}, observed{
 			kept: eventlog.Ranges{{From: 1, To: 2}, {From: 5, To: 7}}, redacted: eventlog.Ranges{{From: 3, To: 3}},
 			pointers: []projection.Pointer{{Seq: 3, Block: 1, Kind: reduce.Stubbed, Reducer: "retention", Reason: "old", Reclaimed: 98}},
 			tokens:   98, chars: 193,
@@ -128,7 +130,7 @@ func TestObserve(t *testing.T) {
 }
 
 // An event can answer calls of several groups, or answer and say something else:
-// it stands in one list only.
+// it is in one list only.
 func TestObserveEventInSeveralGroups(t *testing.T) {
 	conv := conversation(
 		say(eventlog.RoleUser, text(body)),

@@ -13,7 +13,7 @@ import (
 )
 
 // Whether a cut pays depends on what a summary would take. It is asked once for each
-// state of the log, so that a summary that arrives behind a run waits for the next
+// state of the log, so that a summary that arrives after a run waits for the next
 // event.
 func TestASummaryThatArrivesRewritesNothingByItself(t *testing.T) {
 	for _, payback := range []uint32{4, 10, 20} {

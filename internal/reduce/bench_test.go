@@ -64,7 +64,7 @@ func BenchmarkPipeline(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%d/warm", events), func(b *testing.B) {
 			b.ReportAllocs()
-			const steps = 200 // turns that are reduced one by one, behind the others
+			const steps = 200 // turns that are reduced one by one, after the others
 			var conv *reduce.Conversation
 			var state reduce.State
 			next := len(log)

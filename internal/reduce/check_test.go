@@ -18,7 +18,7 @@ type fataler interface {
 }
 
 // checkGroups holds the groups of a conversation against the log: every block
-// stands in exactly one of them as it was said, and results behind their calls.
+// is in exactly one of them as it was said, and results after their calls.
 func checkGroups(t fataler, r *record, conv *reduce.Conversation) {
 	seen := map[place]bool{}
 	var tokens uint64
@@ -84,7 +84,7 @@ func sameBlock(logged, rendered eventlog.Block) bool {
 	return reflect.DeepEqual(logged, rendered)
 }
 
-// checkPairs checks that each call of the group has one result, right behind the
+// checkPairs checks that each call of the group has one result, right after the
 // assistant's message, in the order of the calls, and that no other result is there.
 func checkPairs(t fataler, r *record, g *reduce.Group) {
 	at := 0
@@ -217,7 +217,7 @@ func checkEdit(t fataler, g *reduce.Group, e reduce.Edit) {
 			t.Fatalf("a text of event %d was clipped (sealed %v): %s", b.Seq, g.Sealed, e.Reason)
 		}
 	}
-	// The note of a cut stands between lines of the body, which may hold pointers
+	// The note of a cut is between lines of the body, which may hold pointers
 	// of its own: one of those in the text must be the right one.
 	for _, found := range strings.Split(e.Text, "ResolvePointer ")[1:] {
 		name, _, _ := strings.Cut(found, "]")

@@ -42,7 +42,7 @@ func (s *session) shows(t *testing.T, first eventlog.Seq) bool {
 
 const twoTurns = "assistant: @80 work\nassistant: @80 more work"
 
-// What stands at the front while no human has spoken is no part of what a compaction lets
+// What is at the front while no human has spoken is no part of what a compaction lets
 // leave, and stays when a human takes its place there.
 func TestWhatStandsOutlivesACompaction(t *testing.T) {
 	s := newSession()
@@ -56,7 +56,7 @@ func TestWhatStandsOutlivesACompaction(t *testing.T) {
 	}
 }
 
-// What a human says after a compaction stays, also as a late part of a group that left,
+// What a human says after a compaction stays, also as a late part of a dropped group,
 // and beside a later compaction that keeps it.
 func TestWhatIsSaidAfterACompactionStays(t *testing.T) {
 	s := newSession()

@@ -124,7 +124,7 @@ func genCompaction(b budget.Budget) *rapid.Generator[reduce.Ask] {
 }
 
 // A session is compacted by callers and taken back, and others look at it by policies,
-// budgets and states of their own: what left by a caller's decision is shown to nobody
+// budgets and states of their own: what was dropped by a caller's decision is shown to nobody
 // until that is taken back.
 func TestCompactionsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

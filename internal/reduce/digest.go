@@ -152,7 +152,7 @@ func (d *digests) proseLimit(b budget.Budget) uint64 {
 	return limit
 }
 
-// most is the largest size of a digest and of what is kept beside it, in tokens,
+// most is the largest size of a digest and of what is kept next to it, in tokens,
 // without the summary.
 func (d *digests) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}

@@ -55,8 +55,8 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 	}
 }
 
-// textAlone reports whether a result is text and nothing else: of images one
-// cannot tell from the body whether they are the same.
+// textAlone reports whether a result is text and nothing else: images cannot be compared by
+// the body.
 func textAlone(m *Message) bool {
 	content := m.Blocks[0].Block.(eventlog.ToolResult).Content
 	return !slices.ContainsFunc(content, func(b eventlog.Block) bool {

@@ -183,7 +183,7 @@ func TestEditorRefuses(t *testing.T) {
 	checkView(t, log, conv, full)
 }
 
-// TestDrop: what stands in the place of a group that left names its calls, and says
+// TestDrop: what is in the place of a dropped group names its calls, and says
 // how they ended.
 func TestDrop(t *testing.T) {
 	_, conv := conversation(t, `
@@ -232,7 +232,7 @@ func keeping(v reduce.View, i int) map[*reduce.Group]bool {
 	return map[*reduce.Group]bool{v.Group(i): true}
 }
 
-// checkCounts counts what is shown anew.
+// checkCounts counts what is shown again.
 func checkCounts(t fataler, v reduce.View) {
 	var sum uint64
 	for _, m := range reducetest.Show(v) {
@@ -309,7 +309,7 @@ func draw(t *rapid.T, e *reduce.Editor) bool {
 	}
 }
 
-// checkOrder checks that the view's groups stand in the order of the log.
+// checkOrder checks that the view's groups are in the order of the log.
 func checkOrder(t fataler, groups []*reduce.Group, v reduce.View) {
 	at := 0
 	for _, g := range v.Groups() {

@@ -10,10 +10,10 @@ func CutText(gauge budget.Accountant, text string, limit, head, tail uint64, poi
 	return cutter{gauge, head, tail}.cut(text, gauge.Text(text), limit, pointer)
 }
 
-// TextsKept is how many texts a conversation keeps that stand in a block's place.
+// TextsKept is how many texts a conversation keeps that are in a block's place.
 func TextsKept(c *Conversation) int { return len(c.texts.made) }
 
-// RewrittenTokens is what a provider reads anew if after takes the place of before.
+// RewrittenTokens is what a provider reads again if after takes the place of before.
 func RewrittenTokens(before, after View) uint64 { return rewrittenTokens(before, after) }
 
 // ClipFor is the limit that a state sets on a result.

@@ -69,7 +69,7 @@ func manyGlobs() map[string]reduce.Retention {
 }
 
 // TestToolsAreDecidedOnOnce: how often a pipeline runs over however many results, the globs
-// are asked about each tool once, and anew where the policy is another.
+// are asked about each tool once, and again where the policy is another.
 func TestToolsAreDecidedOnOnce(t *testing.T) {
 	conv := reduce.NewConversation(gauge)
 	for _, e := range longSession(400) {

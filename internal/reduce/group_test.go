@@ -148,7 +148,7 @@ func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.B
 	return reducetest.Bytes(r.View)
 }
 
-// TestTextsLeave: what was written for results that left does not stay in memory.
+// TestTextsLeave: what was written for dropped results does not stay in memory.
 func TestTextsLeave(t *testing.T) {
 	policy := reduce.DefaultPolicy()
 	policy.Cache.PaybackTurns = 0

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
-// checkHumans holds that what a human said first and last is there as it was said, or
+// checkHumans checks that what a human said first and last is there as it was said, or
 // clipped where docs/policies.md has it clipped.
 func checkHumans(t fataler, r *record, p *reduce.Pipeline, conv *reduce.Conversation, b budget.Budget, before reduce.State, now reduce.Result) {
 	v := now.View
@@ -68,7 +68,7 @@ func checkHumans(t fataler, r *record, p *reduce.Pipeline, conv *reduce.Conversa
 	}
 }
 
-// stoodAfter reports whether an event after another was to stand in its place.
+// stoodAfter reports whether an event after another was to be in its place.
 func (r *record) stoodAfter(name string, seq eventlog.Seq) bool {
 	return slices.ContainsFunc(r.events[seq:], func(e eventlog.Event) bool {
 		return e.Injected() && e.Labels[eventlog.LabelStanding] == name
@@ -104,9 +104,9 @@ func groupAt(v reduce.View, seq eventlog.Seq) (int, bool) {
 	return 0, false
 }
 
-// checkStanding holds that of what the runtime put in to stand the newest of each name is
+// checkStanding checks that of the runtime's standing messages the newest of each name is
 // there, unless not even the newest turn had room, or a caller's compaction let it leave
-// that a newer one stood for then.
+// that a newer one replaced then.
 func checkStanding(t fataler, r *record, conv *reduce.Conversation, now reduce.Result) {
 	v := now.View
 	if now.State.CollapsedFor == 0 && now.State.CollapsedThrough > 0 {

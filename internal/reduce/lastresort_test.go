@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocsNameTheLastResort holds that docs/policies.md lists its steps, by name and in order.
+// TestDocsNameTheLastResort checks that docs/policies.md lists its steps, by name and in order.
 func TestDocsNameTheLastResort(t *testing.T) {
 	page, err := os.ReadFile("../../docs/policies.md")
 	if err != nil {

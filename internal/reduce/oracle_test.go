@@ -66,7 +66,7 @@ func (r *record) append(events ...eventlog.Event) ([]eventlog.Event, error) {
 	return admitted, nil
 }
 
-// block is a block as it stands in the log.
+// block is a block as it is in the log.
 func (r *record) block(p place) eventlog.Block {
 	return r.events[p.seq-1].Body.(*eventlog.Message).Blocks[p.block]
 }

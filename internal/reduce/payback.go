@@ -14,7 +14,7 @@ const (
 )
 
 // pays reports whether freed tokens pay, at the cached price and within so many turns, for
-// those that the provider must read anew.
+// those that the provider must read again.
 func pays(freed, rewritten uint64, turns uint32) bool {
 	return freed*cachedPrice*uint64(turns) >= rewritten*(writePrice-cachedPrice)
 }
@@ -46,7 +46,7 @@ func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, s
 }
 
 // rewrittenTokens is the size of the first group that differs and of all after it: the
-// provider has to read them anew. Both views hold the same groups.
+// provider has to read them again. Both views hold the same groups.
 func rewrittenTokens(before, after View) uint64 {
 	for i := range after.items {
 		if after.items[i].tokens == before.items[i].tokens {
@@ -67,8 +67,8 @@ const digestPart = 3
 
 // cutPays reports whether a cut down to goal that nothing forces should go now: the view
 // has passed the fraction of the target from which that is considered, and what is dropped
-// pays for the digest and the tail that the provider must read anew. What the digest will
-// take is estimated: writing one every turn to find out would cost more than it tells.
+// pays for the digest and the tail that the provider must read again. What the digest will
+// take is estimated: writing one every turn to find out would cost too much.
 func (r *run) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
@@ -89,7 +89,7 @@ func (r *run) cutPays(now Result, goal uint64) bool {
 	return pays(freed, rewritten, c.CutPaybackTurns)
 }
 
-// eventTimes tells from the log alone how long a session was idle.
+// eventTimes derives from the log alone how long a session was idle.
 type eventTimes struct{ call, newest time.Time }
 
 func (t *eventTimes) observe(e eventlog.Event) {

@@ -8,7 +8,7 @@ import (
 )
 
 // cutsOf replays a long session and returns the sizes, before each cut that took the
-// run further, of what everything behind the last cut had come to.
+// run further, of what everything after the last cut had come to.
 func cutsOf(t *testing.T, policy reduce.Policy, target uint64) (sizes []uint64) {
 	t.Helper()
 	s := newSession()

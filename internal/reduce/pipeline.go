@@ -115,7 +115,7 @@ func (p *Pipeline) Resume(s State) View {
 	return v
 }
 
-// Current is the view that a state gives, be it over the target or not. The error is an
+// Current is the view that a state gives, whether over the target or not. The error is an
 // *OverBudgetError where a strict policy refuses the target, or that of Until's context.
 func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (View, error) {
 	_, now, err := p.start(b, s, ask)
@@ -227,7 +227,7 @@ func (p *Pipeline) evict(s State) State {
 // cut takes what the budget forces, and what a goal asks for that is to be reached by a
 // strategy: it brings the view, or the tier that is over its cap, down to the fraction
 // that a forced cut leaves, so that the next is many turns away. The prefix is written
-// anew in any case, so everything that is due goes with it. Where it is not the target
+// again in any case, so everything that is due goes with it. Where it is not the target
 // that is exceeded and hardly anything can be done, nothing is: rewriting the prefix for
 // that every turn would cost more.
 func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Result {

@@ -53,7 +53,7 @@ type Clipping struct {
 	HeadTokens, TailTokens uint64
 }
 
-// Thinking says for how many turns reasoning stays. Nil is for ever.
+// Thinking says for how many turns reasoning stays. Nil is forever.
 type Thinking struct{ KeepTurns *uint32 }
 
 // Window limits the dialogue. Zero limits are none beside the target.

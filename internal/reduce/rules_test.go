@@ -76,7 +76,7 @@ func TestClipFor(t *testing.T) {
 	})
 }
 
-// TestRewrittenTokens compares what a batch makes the provider read anew with the
+// TestRewrittenTokens compares what a batch makes the provider read again with the
 // messages of the groups from the first one on that shows something else.
 func TestRewrittenTokens(t *testing.T) {
 	_, conv := conversation(t, edited)

@@ -16,16 +16,16 @@ import (
 )
 
 // TestScripts runs the conversations in testdata (-rewrite writes their output
-// anew). The commands:
+// again). The commands:
 //
 //	append      events in the notation of reducetest.ParseEvents
 //	policy      a policy in the notation of parsePolicy
 //	budget      target=N and caps of tiers, in tokens
 //	reduce      an assembly from the state so far; prints the view.
-//	            reserved=N stands beside it; steps prints what those reducers say
+//	            reserved=N is next to it; steps prints what those reducers say
 //	            that touched something; brief prints the totals alone
 //	show        event=N, or digest: a message of the last view in full
-//	state       the state behind the last assembly
+//	state       the state after the last assembly
 //	forget      start from the state of a session that was never reduced
 //	new         start another session; policy and budget stay
 //

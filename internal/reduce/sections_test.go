@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// mark is a word that stands in one kind of section only.
+// mark is a word that is in one kind of section only.
 func mark(kind string) string { return "marked_" + kind + "_9f3b" }
 
 // marked is a session whose digest has every section, each with a mark of its own.

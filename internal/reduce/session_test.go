@@ -203,7 +203,7 @@ func checkSticky(t fataler, before, now step) {
 		}
 	}
 	for _, g := range before.groups {
-		// So can a caller's compaction, whose summary stands in the record of every run.
+		// So can a caller's compaction, whose summary is in the record of every run.
 		if _, here := at[g]; here && !was[g] && !digest && before.decided == now.decided && g.Kind == reduce.KindTurn {
 			t.Fatalf("the group at %d left the view and came back: %+v\nfrom\n%s\nto %+v\n%s", g.First, before.result.State, linesOf(old), now.result.State, linesOf(fresh))
 		}
@@ -217,14 +217,14 @@ func sameDecisions(a, b reduce.State) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// logChanges tells what late events changed of what was there: the first event of
+// logChanges says what late events changed of what was there: the first event of
 // the first group that they joined, and whether the digest has to change for them.
 func logChanges(before, now step) (first eventlog.Seq, digest bool) {
 	first = math.MaxUint64
 	for i, g := range before.groups {
 		if now.groups[i] != g {
 			first = min(first, g.First)
-			// It tells of the group, or stands behind the anchor that the group became.
+			// It is about the group, or comes after the anchor that the group became.
 			digest = digest || g.First <= before.result.State.CollapsedThrough || now.groups[i].Anchor != g.Anchor
 		}
 	}

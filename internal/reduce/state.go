@@ -21,7 +21,7 @@ type State struct {
 	// CollapsedThrough is the event up to which groups are dropped from the view.
 	CollapsedThrough eventlog.Seq
 	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
-	// collapsed run and the user messages kept beside it.
+	// collapsed run and the user messages kept next to it.
 	CollapsedFor uint64
 	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
 	Summary string

@@ -9,7 +9,7 @@ import (
 )
 
 // Summary is a text that replaces the front of a conversation. It is written
-// beside the requests; a pipeline only chooses among those that it is given.
+// in the background; a pipeline only chooses among those that it is given.
 type Summary struct {
 	ID string
 	// Through is the last event that it covers: every group that begins up to it.

@@ -83,8 +83,8 @@ func checkSpan(t *rapid.T, s *session, p reduce.Policy, r reduce.Result, span re
 	}
 }
 
-// checkQuotation checks that a quoted summary covers no more than what left, goes
-// only forward, and cannot be told from anything but a quotation.
+// checkQuotation checks that a quoted summary covers no more than what was dropped, goes
+// only forward, and cannot be taken for anything but a quotation.
 func (s *session) checkQuotation(t fataler, r reduce.Result) {
 	find := func(id string, is bool) reduce.Summary {
 		i := slices.IndexFunc(s.summaries, func(x reduce.Summary) bool { return x.ID == id })

@@ -121,7 +121,7 @@ func anthropicInput(c *content, i int, block eventlog.Block) {
 	}
 }
 
-// anthropicAssistant makes the items of an assistant's message. The calls stand last,
+// anthropicAssistant makes the items of an assistant's message. The calls come last,
 // as nothing but results may follow a call.
 func anthropicAssistant(c *content) {
 	var calls []item
@@ -177,7 +177,7 @@ func anthropicThinking(c *content, i int, t eventlog.Thinking) {
 }
 
 // printable reports whether redacted data is the text that Anthropic sends rather than
-// the bytes that the text stands for.
+// the bytes that the text encodes.
 func printable(data string) bool {
 	return strings.Trim(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_.:") == ""
 }

@@ -7,7 +7,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// The types of Anthropic's own blocks that may stand in a user's message, in a result,
+// The types of Anthropic's own blocks that may be in a user's message, in a result,
 // in a failed result and in an assistant's message.
 var (
 	anthropicUserTypes      = set("text", "image", "document", "search_result", "container_upload")
@@ -26,7 +26,7 @@ func set(all ...string) map[string]bool {
 	return out
 }
 
-// anthropicHead is what tells where a block of Anthropic's may stand.
+// anthropicHead is what says where a block of Anthropic's may be.
 type anthropicHead struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -44,7 +44,7 @@ func readAnthropic(raw string) anthropicHead {
 }
 
 // anthropicNativeItem carries a provider's block as it came where it is Anthropic's and
-// of a type that may stand here, or describes it. Of a signature of Google's and of a
+// of a type that may be here, or describes it. Of a signature of Google's and of a
 // text that says nothing it makes no item.
 func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
 	if _, ok := bareSignature(b); ok {
@@ -86,7 +86,7 @@ func soundSource(raw json.RawMessage) bool {
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use
-// of a server tool and its result stand together or not at all.
+// of a server tool and its result are together or not at all.
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
 	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] {
@@ -96,7 +96,7 @@ func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[
 }
 
 // anthropicPairs are the indices of the blocks that use a server tool and have their
-// result behind them, and of these results.
+// result after them, and of these results.
 func anthropicPairs(blocks []eventlog.Block) map[int]bool {
 	open := map[string]int{}
 	var pairs map[int]bool

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// mappedPrefix begins the call ids that stand for others.
+	// mappedPrefix begins the call ids that replace others.
 	mappedPrefix = "ctx_"
 	mappedDigits = 24
 	// longestCallID is the shortest of the providers' limits, which is that of OpenAI's
@@ -21,7 +21,7 @@ const (
 // WireCallID is the id that a tool call and its result have in the providers'
 // formats. An id that every provider takes (letters, digits, "_" and "-", at most 40
 // of them) stays; any other gives way to "ctx_" and 24 hex digits of its SHA-256.
-// The number tells calls apart that have one id: the first, 0, may keep it.
+// The number distinguishes calls that have one id: the first, 0, may keep it.
 func WireCallID(id string, number uint32) string {
 	if number == 0 && plainCallID(id) {
 		return id
@@ -30,7 +30,7 @@ func WireCallID(id string, number uint32) string {
 	return mappedPrefix + hex.EncodeToString(sum[:])[:mappedDigits]
 }
 
-// MappedCallID reports whether an id may be one that stands for another.
+// MappedCallID reports whether an id may replace another.
 func MappedCallID(id string) bool {
 	return len(id) == len(mappedPrefix)+mappedDigits && strings.HasPrefix(id, mappedPrefix) &&
 		strings.Trim(id[len(mappedPrefix):], "0123456789abcdef") == ""
@@ -55,7 +55,7 @@ const nameDigits = 8
 
 // wireName is a tool's name where a provider takes only some bytes, at most so many of
 // them: the name itself, or else with "_" for what is not taken, cut, and "_" and digits
-// of its SHA-256 behind it.
+// of its SHA-256 after it.
 func wireName(name string, longest int, taken func(i int, c byte) bool) string {
 	fits := name != "" && len(name) <= longest
 	for i := 0; fits && i < len(name); i++ {

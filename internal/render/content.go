@@ -50,8 +50,7 @@ func (c *content) converted(i int, kind ConversionKind, what string) {
 	c.conversions = append(c.conversions, Conversion{Seq: at.Seq, Block: at.Index, Kind: kind, What: what})
 }
 
-// describe notes that a text stands for block i, or for a part of it, and returns the
-// text.
+// describe notes that a text replaces block i, or for a part of it, and returns the text.
 func (c *content) describe(i int, what string) string {
 	c.converted(i, Described, what)
 	return description(what, c.message.place(i))
@@ -164,7 +163,7 @@ func nativeKind(b eventlog.ProviderBlock) string {
 	return strings.TrimSpace(brief(b.Provider) + " block")
 }
 
-// foreign is the text that stands for a provider's block that the format does not carry:
+// foreign is the text that replaces a provider's block that the format does not carry:
 // what the block says, if it is a text with something beside it, or else what it is.
 func (c *content) foreign(i int, b eventlog.ProviderBlock) string {
 	var said struct {

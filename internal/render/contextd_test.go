@@ -186,7 +186,7 @@ func (r blockJSON) same(block eventlog.Block) bool {
 	return false
 }
 
-// What encoding/json reads back is what was written, and it stands on one line.
+// What encoding/json reads back is what was written, and it is on one line.
 func TestAppendJSONReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := message(rapid.SampledFrom([]eventlog.Role{eventlog.RoleSystem, eventlog.RoleUser, eventlog.RoleAssistant, eventlog.RoleTool}).Draw(t, "role"),

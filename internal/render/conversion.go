@@ -23,21 +23,21 @@ type ConversionKind uint8
 
 // The kinds of conversion.
 const (
-	// Described: a text that says what it was, with a pointer, stands in its place.
+	// Described: a text that says what it was, with a pointer, is in its place.
 	Described ConversionKind = iota + 1
-	// LeftOut: nothing stands in its place, such as another provider's reasoning or
+	// LeftOut: nothing is in its place, such as another provider's reasoning or
 	// empty text.
 	LeftOut
 	// Renamed: a call id or tool name that the provider does not take has another.
 	Renamed
-	// Moved: it stands in another place or under another role than in the log.
+	// Moved: it is in another place or under another role than in the log.
 	Moved
-	// Wrapped: it stands inside a value of the provider's form, such as arguments that
+	// Wrapped: it is inside a value of the provider's form, such as arguments that
 	// are no JSON object.
 	Wrapped
 )
 
-// nothing is what a message becomes of which nothing is left to say: what tells so, or
+// nothing is what a message becomes of which nothing is left to say: what says so, or
 // nothing at all.
 func nothing(m Message, conversions []Conversion) []Fragment {
 	if len(conversions) == 0 {
@@ -46,8 +46,8 @@ func nothing(m Message, conversions []Conversion) []Fragment {
 	return []Fragment{{Message: m, Conversions: conversions}}
 }
 
-// settled takes away the fragments with nothing to say. What they tell is told with the
-// next, or where there is none with the one before.
+// settled takes away the fragments with nothing to say. What they report is reported with
+// the next, or where there is none with the one before.
 func settled(fragments []Fragment) []Fragment {
 	hollow := func(f Fragment) bool { return f.JSON == nil }
 	if !slices.ContainsFunc(fragments, hollow) {
@@ -69,7 +69,7 @@ func settled(fragments []Fragment) []Fragment {
 	return out
 }
 
-// besides is what a fragment told and what it tells once it is made anew.
+// besides is what a fragment reported and what it reports once it is rebuilt.
 func besides(told, now []Conversion) []Conversion {
 	out := slices.Clone(told)
 	for _, c := range now {
@@ -80,8 +80,8 @@ func besides(told, now []Conversion) []Conversion {
 	return out
 }
 
-// description is the text that stands for a block that a format does not carry. It is
-// short: it stands for what may itself be a few words.
+// description is the text that replaces a block that a format does not carry. It is
+// short: it replaces what may itself be a few words.
 func description(what string, at Place) string {
 	if at.Seq == 0 {
 		return "[" + what + "]"

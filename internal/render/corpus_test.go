@@ -25,7 +25,7 @@ const corpusDir = "../../../shared/corpus"
 func corpusSessions(t *testing.T, use func(name string, c *reduce.Conversation)) {
 	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
 	if err != nil {
-		t.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+		t.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	var index []struct{ File string }
 	if err := json.Unmarshal(raw, &index); err != nil {
@@ -64,7 +64,7 @@ func corpusSessions(t *testing.T, use func(name string, c *reduce.Conversation))
 const mostPrefixes = 3
 
 // TestCorpusRendersForProviders renders every real session in full, at every seventh
-// group or at as many sevenths as are allowed, and at the end, and holds it to the
+// group or at as many sevenths as are allowed, and at the end, and checks it against the
 // providers' rules.
 func TestCorpusRendersForProviders(t *testing.T) {
 	checked := map[string]int{}
@@ -110,7 +110,7 @@ func TestCorpusRendersForProviders(t *testing.T) {
 	}
 }
 
-// checkCarried holds that the arguments of calls stand in the fragments as they came,
+// checkCarried checks that the arguments of calls are in the fragments as they came,
 // but for whitespace, and that a provider's own seals do, where something follows them. It
 // returns how many of these there are.
 func checkCarried(t *testing.T, name string, f *render.Format, m render.Message, fragments []render.Fragment) (seals int) {

@@ -18,7 +18,7 @@ type Format struct {
 	// API's enum in lower case, without FORMAT_; empty for contextd's own.
 	Name string
 	// Fragments are what one message becomes. Where nothing of it can be said, there is
-	// none, or one without JSON that tells why. The
+	// none, or one without JSON that says why. The
 	// fragments may share the message's strings, and belong to the caller.
 	Fragments func(m Message) []Fragment
 	// Join makes the provider's messages of the fragments of a whole context, in order.
@@ -47,23 +47,22 @@ type Fragment struct {
 	// Speaker is the provider's role; fragments of one speaker may be joined.
 	Speaker string
 	// JSON is a whole message, or the items of one's content, separated by commas; nil if
-	// the fragment only tells of conversions.
+	// the fragment only is about conversions.
 	JSON []byte
 	// Elsewhere is JSON for a place where the format does not take this speaker, such
-	// as a system prompt behind the first turn.
+	// as a system prompt after the first turn.
 	Elsewhere []byte
-	// ID is the provider's id of what JSON is, where it has one. Elsewhere stands for it
+	// ID is the provider's id of what JSON is, where it has one. Elsewhere replaces it
 	// where another has the id already.
 	ID string
-	// Conversions tell what could not be carried as it was.
+	// Conversions say what could not be carried as it was.
 	Conversions []Conversion
 }
 
 // Encoded is one message as the provider takes it.
 type Encoded struct {
 	// Message is what it was made of: the blocks, events and tokens of all its parts.
-	// Its origin and cause are those of the first part that does not stand as in the
-	// log.
+	// Its origin and cause are those of the first part that is not as in the log.
 	Message
 	// JSON is the message's canonical bytes, on one line.
 	JSON []byte
@@ -73,7 +72,7 @@ type Encoded struct {
 	// Passing is set where a part of it, at its end, is a reminder or an injection,
 	// which will not be there next time.
 	Passing bool
-	// Lasting is how many items of its content stand before the first that is passing.
+	// Lasting is how many items of its content come before the first that is passing.
 	Lasting     int
 	Conversions []Conversion
 }
@@ -118,7 +117,7 @@ func lasting(run []Fragment) int {
 	return n
 }
 
-// items counts the JSON values that stand in a list, separated by commas.
+// items counts the JSON values that are in a list, separated by commas.
 func items(list []byte) int {
 	if len(list) == 0 {
 		return 0
@@ -148,7 +147,7 @@ func items(list []byte) int {
 func (f *Fragment) passing() bool { return f.Origin == Reminder || f.Origin == Injected }
 
 // runs makes one message of each run of fragments of one speaker. It gives open the
-// first fragment, and puts the others' JSON behind it, with a comma between, before
+// first fragment, and puts the others' JSON after it, with a comma between, before
 // what it returned as the end.
 func runs(fragments []Fragment, open func(speaker string) (head, tail string)) []Encoded {
 	var out []Encoded

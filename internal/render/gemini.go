@@ -52,8 +52,8 @@ func geminiJoin(fragments []Fragment) []Encoded {
 	})...)
 }
 
-// mediaLast puts the media of results, which stand elsewhere, behind the last of the
-// responses that stand together: nothing may part these.
+// mediaLast puts the media of results, which are elsewhere, after the last of the
+// responses that follow each other: nothing may part these.
 func mediaLast(fragments []Fragment) []Fragment {
 	out := make([]Fragment, 0, len(fragments))
 	var media []Fragment

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// unsigned stands for the signature of a call that has none. Gemini 3 refuses the calls
+// unsigned replaces the signature of a call that has none. Gemini 3 refuses the calls
 // of the current turn without one, and documents this for calls that it did not make.
 const unsigned = "skip_thought_signature_validator"
 
@@ -77,7 +77,7 @@ func (t *modelTurn) sign(i int, signature string) {
 	t.signature, t.signed = signature, i
 }
 
-// think carries Gemini's own reasoning, which may stand without a signature.
+// think carries Gemini's own reasoning, which may come without a signature.
 func (t *modelTurn) think(i int, b eventlog.Thinking) {
 	if provider.OfBlock(b, t.message.Model) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
 		t.converted(i, LeftOut, reasoningOf(b, t.message.Model))
@@ -130,7 +130,7 @@ func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
 }
 
 // signatureBytes reports whether a signature is base64, of either alphabet, with all of
-// its padding or none, and no bits behind its last byte: the SDK reads no other.
+// its padding or none, and no bits after its last byte: the SDK reads no other.
 func signatureBytes(s string) bool {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
 	encoding := base64.RawStdEncoding
@@ -142,7 +142,7 @@ func signatureBytes(s string) bool {
 }
 
 // geminiNatives are the parts of Gemini's own that are carried: one of them to a part,
-// with what may stand beside it.
+// with what may be next to it.
 var (
 	geminiNatives = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
 	geminiBeside  = set("thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")

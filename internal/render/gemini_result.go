@@ -68,7 +68,7 @@ func named(fragments []Fragment) []Fragment {
 	return out
 }
 
-// geminiOutput is the text of a result, and the media behind it, to which the text
+// geminiOutput is the text of a result, and the media after it, to which the text
 // refers.
 func geminiOutput(c *content, i int, r eventlog.ToolResult) (string, [][]byte) {
 	var texts []string

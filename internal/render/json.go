@@ -6,7 +6,7 @@ import (
 
 // appendString appends s as a JSON string, escaped minimally: the quotation mark,
 // the reverse solidus and control characters, with the short form where JSON has
-// one. Everything else stands as UTF-8; bytes that are no UTF-8 become U+FFFD.
+// one. Everything else is as UTF-8; bytes that are no UTF-8 become U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

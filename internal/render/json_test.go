@@ -75,7 +75,7 @@ func TestAppendStringRoundTrip(t *testing.T) {
 func TestAppendRaw(t *testing.T) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	for raw, want := range map[string]string{
-		// What stands as it is.
+		// What is as it is.
 		``: ``, `1.0`: `1.0`, `1e400`: `1e400`, `-0`: `-0`, `1E+2`: `1E+2`,
 		`9223372036854775808`:         `9223372036854775808`,
 		`0.1000000000000000055511151`: `0.1000000000000000055511151`,

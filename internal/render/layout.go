@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// DigestMessage is the message that stands for the groups that left the view.
+// DigestMessage is the message that replaces the dropped groups.
 // It is the user's in role only: its text says that it is data.
 func DigestMessage(d reduce.Digest) Message {
 	return Message{
@@ -53,7 +53,7 @@ func GroupMessages(v reduce.View, i int) []Message {
 			r.Cause = edit.Reducer
 			switch edit.Kind {
 			case reduce.Omitted:
-				continue // what remains stands as it was said
+				continue // what remains is as it was said
 			case reduce.Stubbed:
 				r.Origin = Stubbed
 			case reduce.Clipped:
@@ -82,7 +82,7 @@ func repeatsOf(g *reduce.Group) map[string]uint32 {
 	return repeats
 }
 
-// droppedMessages is the message that names the calls of a group that left, if it
+// droppedMessages is the message that names the calls of a dropped group, if it
 // made any. It is the user's in role only, as that of the digest.
 func droppedMessages(v reduce.View, i int, d *reduce.Dropped) []Message {
 	if d.Text == "" {

@@ -121,8 +121,12 @@ func TestGroupMessagesUnderEdits(t *testing.T) {
 		group, message int
 		want           render.Message
 	}{
-		"stub": {func(e *reduce.Editor) bool { return e.Replace(1, call, reduce.Stubbed, "[gone: ctx:3.0]", "retention", "old") }, 1, 1, stub},
-		"clip": {func(e *reduce.Editor) bool { return e.Replace(1, call, reduce.Clipped, "[gone: ctx:3.0]", "clipping", "large") }, 1, 1, clip},
+		"stub": {func(e *reduce.Editor) bool {
+			return e.Replace(1, call, reduce.Stubbed, "[gone: ctx:3.0]", "retention", "old")
+		}, 1, 1, stub},
+		"clip": {func(e *reduce.Editor) bool {
+			return e.Replace(1, call, reduce.Clipped, "[gone: ctx:3.0]", "clipping", "large")
+		}, 1, 1, clip},
 		"omit": {func(e *reduce.Editor) bool { return e.OmitThinking(1, "thinking", "old") }, 1, 0, render.Message{
 			Role: eventlog.RoleAssistant, Origin: render.Verbatim, Seqs: []eventlog.Seq{2}, Cause: "thinking",
 			Blocks: []eventlog.Block{
@@ -161,7 +165,7 @@ func TestGroupMessagesUnderEdits(t *testing.T) {
 	}
 }
 
-// Each block says where it stands in the log, also behind one that is left out, and a
+// Each block says where it is in the log, also after one that is left out, and a
 // call id that was used before how often.
 func TestGroupMessagesSayWhereFrom(t *testing.T) {
 	first := say(eventlog.RoleAssistant, eventlog.ToolCall{CallID: "c1", Name: "read"})
@@ -218,7 +222,7 @@ func TestInjectionMessage(t *testing.T) {
 	}})
 }
 
-// reminder is a reminder of a turn; a ttl of 0 is for ever.
+// reminder is a reminder of a turn; a ttl of 0 is forever.
 func reminder(seq eventlog.Seq, turn uint32, ttl int, key string) reduce.Reminder {
 	r := &eventlog.Reminder{Body: fmt.Sprint(seq), DedupeKey: key}
 	if ttl > 0 {

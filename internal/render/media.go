@@ -9,9 +9,9 @@ import (
 )
 
 // mediaType is what a block of media is, by what it begins with, by what the runtime
-// called it, or by how its address ends; empty if nothing tells, or if it is not what it
-// is called. What an image begins with goes before its name, since providers refuse one
-// under a wrong name, and bytes that are none, at every request from then on.
+// called it, or by how its address ends; empty if nothing says, or if it is not what it is
+// called. What an image begins with goes before its name, since providers refuse one under
+// a wrong name, and bytes that are none, at every request from then on.
 func mediaType(m eventlog.Media) string {
 	for _, magic := range magics {
 		if strings.HasPrefix(m.Data, magic.begins) {

@@ -12,7 +12,7 @@ import (
 
 // TestMediaThatIsNone: bytes that are not what they are called go to no provider, which
 // would refuse every request with them. A text says what they were and where they are, in
-// messages and in results, and the conversion is told.
+// messages and in results, and the conversion is reported.
 func TestMediaThatIsNone(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	native := func(provider, form, mime, data string) eventlog.Block {

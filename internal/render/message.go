@@ -20,7 +20,7 @@ const (
 type Message struct {
 	Role   eventlog.Role
 	Blocks []eventlog.Block
-	// Places are where the blocks stand in the log, one for each block; nil for what is
+	// Places are where the blocks are in the log, one for each block; nil for what is
 	// not from the log, and zero for a block that is not.
 	Places []Place
 	// Model is the model that wrote an assistant message, as far as it is known.
@@ -31,7 +31,7 @@ type Message struct {
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
 	Tokens uint64
-	// Digest is set on what stands for the run that left.
+	// Digest is set on what replaces the dropped run.
 	Digest bool
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
@@ -43,7 +43,7 @@ type Place struct {
 	Index int
 }
 
-// place is where block i stands in the log.
+// place is where block i is in the log.
 func (m *Message) place(i int) Place {
 	if i < len(m.Places) {
 		return m.Places[i]

@@ -27,9 +27,9 @@ type openAIParts struct {
 	message *Message
 	// text and image are the kinds of parts that the API has for them.
 	text string
-	// media appends a part for a block, or tells that the API has none.
+	// media appends a part for a block, or reports that the API has none.
 	media func(dst []byte, b eventlog.Media) ([]byte, bool)
-	// native appends a provider block as it came, or tells that it has no place here.
+	// native appends a provider block unchanged, or reports that it is not allowed here.
 	native func(dst []byte, json string) ([]byte, bool)
 
 	dst   []byte
@@ -161,8 +161,8 @@ func (p *openAIParts) content(dst []byte) []byte {
 var openAIImages = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 // openAIImage appends the URL of an image that OpenAI takes: that of its bytes, or its
-// own. An address that tells no type is taken to be an image's, as in OpenAI's own parts
-// it has none.
+// own. An address without a type is taken to be an image's, as in OpenAI's own parts it has
+// none.
 func openAIImage(dst []byte, b eventlog.Media) ([]byte, bool) {
 	switch kind := mediaType(b); {
 	case b.Data != "" && openAIImages[kind]:
@@ -184,7 +184,7 @@ func appendDataURL(dst []byte, mime, data string) []byte {
 }
 
 // openAISystem reports how many of the fragments are the system prompt: the leading
-// system messages that stand there for good.
+// system messages that are there for good.
 func openAISystem(fragments []Fragment) int {
 	n := 0
 	for n < len(fragments) && fragments[n].Role == eventlog.RoleSystem && !fragments[n].passing() {

@@ -16,7 +16,7 @@ var openAIChat = Format{
 // The speakers of fragments that Join does not leave where they are.
 const (
 	chatTool = "tool"
-	// chatShown are parts of a user message that stands behind the results they belong
+	// chatShown are parts of a user message that comes after the results they belong
 	// to.
 	chatShown = "shown"
 )
@@ -187,8 +187,8 @@ func openAIArguments(arguments string) string {
 	return arguments
 }
 
-// chatJoin puts the leading system messages together, and what results show behind the last
-// of the results that stand together, as nothing may come between a call and a result.
+// chatJoin puts the leading system messages together, and what results show after the last
+// of the results that follow each other, as nothing may come between a call and a result.
 func chatJoin(fragments []Fragment) []Encoded {
 	fragments = settled(fragments)
 	out := make([]Encoded, 0, len(fragments))

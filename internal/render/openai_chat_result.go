@@ -32,7 +32,7 @@ func chatResult(m *Message, i int, r eventlog.ToolResult) []Fragment {
 }
 
 // move takes a part of a result that no message of a tool may hold, and says what it
-// is. Before the first part of a result stands whose it is.
+// is. Before the first part of a result comes whose it is.
 func (p *openAIParts) move(i int, r eventlog.ToolResult, block eventlog.Block) (kind string, ok bool) {
 	var part []byte
 	switch b := block.(type) {
@@ -62,7 +62,7 @@ func (p *openAIParts) move(i int, r eventlog.ToolResult, block eventlog.Block) (
 	return kind, true
 }
 
-// chatResults are the messages of results that stand together: the results, then one
+// chatResults are the messages of results that follow each other: the results, then one
 // message of the user with what they show.
 func chatResults(run []Fragment) []Encoded {
 	out := make([]Encoded, 0, len(run))

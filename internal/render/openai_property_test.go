@@ -73,7 +73,7 @@ func drawContent(t *rapid.T, more ...func(*rapid.T) eventlog.Block) []eventlog.B
 }
 
 // drawTalk draws a conversation as a view lays one out: each assistant message with its
-// results right behind it, in the order of its calls.
+// results right after it, in the order of its calls.
 func drawTalk(t *rapid.T) []render.Message {
 	var out []render.Message
 	made := map[string]uint32{}
@@ -167,7 +167,7 @@ func checkResultsAnswered(t *rapid.T, format string, messages []render.Message, 
 	}
 }
 
-// FuzzOpenAIArguments holds that arguments go out as the string that they were.
+// FuzzOpenAIArguments checks that arguments go out as the string that they were.
 func FuzzOpenAIArguments(f *testing.F) {
 	for _, arguments := range []string{
 		`{"a": 1.0, "b": 1e400, "a": 9223372036854775808}`, `{"s":"\ud800 \u00e9\/"}`, strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000),
@@ -203,7 +203,7 @@ func FuzzOpenAIArguments(f *testing.F) {
 	})
 }
 
-// FuzzOpenAINative holds that a block of OpenAI's own, whatever it is, makes no request that
+// FuzzOpenAINative checks that a block of OpenAI's own, whatever it is, makes no request that
 // the provider would refuse.
 func FuzzOpenAINative(f *testing.F) {
 	for _, block := range drawnBlocks {

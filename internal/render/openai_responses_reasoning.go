@@ -12,7 +12,7 @@ import (
 // reasoningItem is the item of reasoning that OpenAI sealed. The seal holds for the id
 // that the item had, and the provider refuses it under another: so an id is never made
 // up, and an item whose id nobody kept goes without, which the provider takes. The id, or
-// the item as a whole, stands in the block's signature.
+// the item as a whole, is in the block's signature.
 func reasoningItem(model string, b eventlog.Thinking) (item []byte, id string, ok bool) {
 	if provider.OfBlock(b, model) != provider.OpenAI || b.RedactedData != "" {
 		return nil, "", false

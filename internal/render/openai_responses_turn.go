@@ -16,7 +16,7 @@ type responsesTurn struct {
 	loose bool
 
 	out []Fragment
-	// waiting are items of reasoning, which stand only before what they led to.
+	// waiting are items of reasoning, which are only before what they led to.
 	waiting []outputItem
 	// noted are conversions of blocks that are no item.
 	noted []Conversion
@@ -54,7 +54,7 @@ func (t *responsesTurn) note(i int, kind ConversionKind, what string) {
 	t.noted = append(t.noted, t.message.conversion(i, kind, what))
 }
 
-// emit appends an item, behind the reasoning that led to it.
+// emit appends an item, after the reasoning that led to it.
 func (t *responsesTurn) emit(json []byte) {
 	for _, r := range t.waiting {
 		t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: r.json, ID: r.id})

@@ -129,7 +129,7 @@ var conversionNames = map[render.ConversionKind]string{
 	render.Described: "described", render.LeftOut: "left out", render.Renamed: "renamed", render.Moved: "moved", render.Wrapped: "wrapped",
 }
 
-// goldenLines is a conversation's lines, with what was converted behind each.
+// goldenLines is a conversation's lines, with what was converted after each.
 func goldenLines(messages []render.Encoded) string {
 	var out strings.Builder
 	for _, m := range messages {

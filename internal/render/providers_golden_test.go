@@ -66,7 +66,7 @@ func reminding(role eventlog.Role, s string) render.Message {
 	return m
 }
 
-// conversations show each shape of message, and what stands around it.
+// conversations show each shape of message, and what is around it.
 var conversations = []struct {
 	name     string
 	messages []render.Message

@@ -61,7 +61,7 @@ func someContent(t *rapid.T, more ...func(*rapid.T) eventlog.Block) []eventlog.B
 	return out
 }
 
-// someTurn draws an assistant's message with the results of its calls behind it, in
+// someTurn draws an assistant's message with the results of its calls after it, in
 // their order. No two calls of a turn have one id; made counts those of the log.
 func someTurn(t *rapid.T, made map[string]uint32) []render.Message {
 	repeats := map[string]uint32{}
@@ -149,7 +149,7 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 }
 
 // checkAccounts: each message's tokens, blocks and events are counted once, but for
-// those of messages of which nothing is said; what was converted is told even of them.
+// those of messages of which nothing is said; what was converted is reported even of them.
 func checkAccounts(t *rapid.T, f *render.Format, messages []render.Message, got []render.Encoded) {
 	var tokens uint64
 	var seqs, want []eventlog.Seq
@@ -182,7 +182,7 @@ func checkAccounts(t *rapid.T, f *render.Format, messages []render.Message, got 
 	}
 }
 
-// checkSeals: a seal of the provider's own goes out as it is, with something behind it,
+// checkSeals: a seal of the provider's own goes out as it is, with something after it,
 // and no other does.
 func checkSeals(t *rapid.T, f *render.Format, messages []render.Message, got []render.Encoded) {
 	all := string(bytes.Join(linesOf(got), nil))

@@ -18,9 +18,9 @@ func reminderText(text string) string {
 }
 
 // turns parts the fragments of a context into the system prompt, which is the leading run
-// of system messages that stand there for good, and
+// of system messages that are there for good, and
 // the rest, in which system messages are the user's. The rest begins with the user:
-// opening is the JSON of what stands there if it does not.
+// opening is the JSON of what is there if it does not.
 func turns(fragments []Fragment, opening string) (system, rest []Fragment) {
 	n := 0
 	for n < len(fragments) && fragments[n].Role == eventlog.RoleSystem && !fragments[n].passing() {

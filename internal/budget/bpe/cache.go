@@ -1,7 +1,7 @@
 package bpe
 
 // A pieceCache remembers the counts of pieces of up to maxCached bytes. A piece
-// has one place; what stood there before is forgotten. Pieces are held whole, so
+// has one place; what was there before is forgotten. Pieces are held whole, so
 // the cache never answers for another piece, and a count does not depend on what
 // was counted before. It takes 256 KiB and belongs to one goroutine at a time.
 type pieceCache struct {

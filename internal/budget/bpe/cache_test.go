@@ -40,7 +40,7 @@ func TestCacheTellsPiecesApart(t *testing.T) {
 	}
 }
 
-// TestCacheKeyIsThePieceAlone checks that what stands around a piece makes no
+// TestCacheKeyIsThePieceAlone checks that what is around a piece makes no
 // difference.
 func TestCacheKeyIsThePieceAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -32,10 +32,10 @@ const (
 	notSymbol = letter | number | whitespace
 )
 
-// classesText lists the general categories that the patterns tell apart, by
-// ranges of code points, as Unicode 16.0.0 has them: the version that tiktoken's
-// regular expressions are built with. The unicode package follows the toolchain
-// instead, and with it counts would differ between builds. classes_gen.go makes it.
+// classesText lists the general categories that the patterns distinguish, by ranges of code
+// points, as Unicode 16.0.0 has them: the version that tiktoken's regular expressions are
+// built with. The unicode package follows the toolchain instead, and with it counts would
+// differ between builds. classes_gen.go makes it.
 //
 //go:embed classes.txt
 var classesText string

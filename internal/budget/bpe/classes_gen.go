@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Lu and Lt, and Lm and Lo, are never told apart by a split pattern.
+// Lu and Lt, and Lm and Lo, are never distinguished by a split pattern.
 var classOf = map[string]byte{
 	"Lu": 'U', "Lt": 'U',
 	"Ll": 'L',

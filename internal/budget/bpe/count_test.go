@@ -199,7 +199,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCorpusAgreesWithOracle compares on recorded sessions where they are at hand.
+// TestCorpusAgreesWithOracle compares on recorded sessions where they are available.
 func TestCorpusAgreesWithOracle(t *testing.T) {
 	const corpus = "../../../../shared/corpus"
 	if _, err := os.Stat(corpus); err != nil {

@@ -9,7 +9,7 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// noToken stands for the token that two others do not merge into. It is more than
+// noToken replaces the token that two others do not merge into. It is more than
 // every id, as the rank of a merge that never comes.
 const noToken = math.MaxUint32
 
@@ -17,9 +17,9 @@ const noToken = math.MaxUint32
 //
 // It holds one pair for every token, though a token's bytes can be cut into two
 // tokens in more ways. The pieces of a text that make up a token went through the
-// same merges as if its bytes had stood alone, since nothing merged across their
-// ends; so the last of them joined the very two parts that it joins when the
-// token is encoded by itself.
+// same merges as if its bytes had been alone, since nothing merged across their ends; so
+// the last of them joined the very two parts that it joins when the token is encoded by
+// itself.
 type mergeTable struct {
 	byteIDs [256]uint32
 	// bytePairs is indexed by pair; every piece starts as single bytes.

@@ -50,7 +50,7 @@ func eachEncoding(t *testing.T, test func(t *testing.T, enc *Encoding)) {
 	}
 }
 
-// encode returns the ids behind a count, piece by piece, without cache and
+// encode returns the ids after a count, piece by piece, without cache and
 // windows. Pieces must not be longer than a window.
 func encode(enc *Encoding, text string) []int {
 	var ids []int

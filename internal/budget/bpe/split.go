@@ -17,7 +17,7 @@ func skipSymbols(t *classTable, s string, p int) int {
 	return p
 }
 
-// skipNumber is \p{N}{1,3}, where the first is known to stand at p.
+// skipNumber is \p{N}{1,3}, where the first is known to be at p.
 func skipNumber(t *classTable, s string, p int) int {
 	for range 3 {
 		if p == len(s) {
@@ -32,7 +32,7 @@ func skipNumber(t *classTable, s string, p int) int {
 	return p
 }
 
-// skipSpace is \s*[\r\n]+|\s+(?!\S)|\s+ where a whitespace character stands at p:
+// skipSpace is \s*[\r\n]+|\s+(?!\S)|\s+ where a whitespace character is at p:
 // up to the last line break of the run; without one, all of it but for its last
 // character, which stays for the next piece if that has something to begin with.
 func skipSpace(t *classTable, s string, p int) int {

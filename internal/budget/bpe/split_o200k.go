@@ -44,9 +44,9 @@ func splitO200K(t *classTable, s string, p int) int {
 }
 
 // skipWord matches the letters of the first two alternatives where a letter or a
-// mark stands at p. The first wants its last character to be no capital:
+// mark is at p. The first wants its last character to be no capital:
 // lowered says that it matched. It gives capitals back to find one, so that it
-// ends behind the last letter without case, or mark, of the leading run if no
+// ends after the last letter without case, or mark, of the leading run if no
 // small letter follows that run.
 func skipWord(t *classTable, s string, p int) (end int, lowered bool) {
 	for end = p; end < len(s); {

@@ -61,7 +61,7 @@ func TestSplitFollowsPattern(t *testing.T) {
 }
 
 // TestSplitShortStrings tries every string of up to four characters, one of each
-// kind that the patterns tell apart.
+// kind that the patterns distinguish.
 func TestSplitShortStrings(t *testing.T) {
 	kinds := []string{"a", "B", "中", "\u0301", "7", " ", "\t", "\n", "'", "s", "/", "!"}
 	eachEncoding(t, func(t *testing.T, enc *Encoding) {

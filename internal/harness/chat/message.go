@@ -61,7 +61,7 @@ type customCall struct {
 type extra struct {
 	ReturnCode *int            `json:"returncode"`
 	Timestamp  json.RawMessage `json:"timestamp"`
-	// Interrupt is why the agent broke off and told the model so.
+	// Interrupt is the reason that the agent gave the model for an interruption.
 	Interrupt json.RawMessage `json:"interrupt_type"`
 	Response  *struct {
 		Model string `json:"model"`

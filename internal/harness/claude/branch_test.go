@@ -60,7 +60,7 @@ func TestLeft(t *testing.T) {
 		if got := strings.Join(slices.Sorted(maps.Keys(left(events))), " "); got != tc.want {
 			t.Errorf("%s: %q is left", name, got)
 		}
-		// What a runtime appends behind it follows what is there.
+		// What a runtime appends after it follows what is there.
 		events = append(slices.Clone(events), eventlog.Event{ID: "live", Body: &eventlog.Message{
 			Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: "More."}},
 		}})

@@ -17,7 +17,7 @@ var tags = transcript.Tags(
 	"ide_diagnostics", "new-diagnostics", "teammate-message", "agent-message", "cross-session-message", "channel", "tick",
 )
 
-// commandTags are those in which a command of the user's stands.
+// commandTags are those that hold a command of the user.
 var commandTags = transcript.Tags("command-name", "command-message", "command-args")
 
 // beginnings are those of texts that the harness writes without an element.
@@ -51,7 +51,7 @@ func notification(text string) bool {
 
 // injected reports whether no human and no model wrote a record's message: as the record
 // says, or else by its text. local says that commands which ran in the terminal alone are
-// being told of.
+// being reported.
 func (rec *record) injected(blocks []eventlog.Block, local bool) bool {
 	switch {
 	case rec.Message.Model == syntheticModel, rec.IsMeta:
@@ -92,8 +92,8 @@ func written(text string, local bool) bool {
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "<command-name>"); ok && transcript.Inserted(text, commandTags) {
-		// A command of the terminal's is told with its name first, one that asks the model
-		// with its message first. Arguments are the user's words.
+		// A command of the terminal begins with its name, one that asks the model with its
+		// message first. Arguments are the user's words.
 		_, args, _ := strings.Cut(rest, "<command-args>")
 		args, _, _ = strings.Cut(args, "</command-args>")
 		return local || strings.TrimSpace(args) == ""
@@ -101,7 +101,7 @@ func written(text string, local bool) bool {
 	return false
 }
 
-// tells notes whether commands of the terminal's are being told of: from a caveat on, as
+// tells notes whether commands of the terminal are being reported: from a caveat on, as
 // long as nothing else comes.
 func (p *progress) tells(rec *record, text string) {
 	text = strings.TrimSpace(text)

@@ -57,7 +57,7 @@ const (
 )
 
 // TestQueue: what the user says while the agent works is a message where it was given to the
-// model, once, however many records tell of it.
+// model, once, however many records are about it.
 func TestQueue(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lines []string
@@ -103,7 +103,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueBetween: what was sent while the harness compacted stays behind the boundary.
+// TestQueueBetween: what was sent while the harness compacted stays after the boundary.
 func TestQueueBetween(t *testing.T) {
 	lines := []string{
 		user("u", `"Hi."`, ""), boundary("c", "auto"), operation("remove", fix), attached("q", `"Then stop."`, fromHuman),
@@ -117,7 +117,7 @@ func TestQueueBetween(t *testing.T) {
 	harnesstest.RoundTrip(t, suite(nil), []byte(strings.Join(lines, "\n")+"\n"), tr)
 }
 
-// TestQueueReport: what waits at the end of the file is told of.
+// TestQueueReport: what waits at the end of the file is reported.
 func TestQueueReport(t *testing.T) {
 	tr := read(t, user("u", `"Hi."`, ""), operation("enqueue", fix))
 	for _, w := range tr.Warnings {
@@ -128,8 +128,8 @@ func TestQueueReport(t *testing.T) {
 	t.Errorf("no warning among %v", tr.Warnings)
 }
 
-// TestInjected: what the harness wrote is told from what a human wrote, by the record, or
-// else by the text as a whole.
+// TestInjected: what the harness wrote is distinguished from what a human wrote, by the
+// record, or else by the text as a whole.
 func TestInjected(t *testing.T) {
 	const caveat = `"<local-command-caveat>x</local-command-caveat>"`
 	for _, tc := range []struct {

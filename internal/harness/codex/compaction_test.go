@@ -10,7 +10,7 @@ import (
 )
 
 // TestKeptWithoutList: where a compaction has no list of what stays, the user's newest
-// messages do, of what stood in the prompt until then.
+// messages do, of what was in the prompt until then.
 func TestKeptWithoutList(t *testing.T) {
 	asks := func(text string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, text)

@@ -10,7 +10,7 @@ import (
 // output.
 var statusLines = []string{"Exit code: ", "Process exited with code "}
 
-// statusWithin is how much of an output may stand before the exit code.
+// statusWithin is how much of an output may come before the exit code.
 const statusWithin = 400
 
 // exitedWithError reports whether an output says that its command failed. Codex

@@ -44,7 +44,7 @@ func said(tr transcript.Transcript) []string {
 	return all
 }
 
-// TestUserMessage: what the terminal is told that the user said is a message if no item says it.
+// TestUserMessage: what the terminal shows as the user's is a message if no item says it.
 func TestUserMessage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		records []string
@@ -81,7 +81,8 @@ func TestUserMessage(t *testing.T) {
 	}
 }
 
-// TestUserMessageOfPictures: the terminal is told the user's words, not the marks of pictures.
+// TestUserMessageOfPictures: the terminal shows the user's words, not the marks of
+// pictures.
 func TestUserMessageOfPictures(t *testing.T) {
 	for name, content := range map[string]string{
 		"marks":          part("<image name=[Image #1]>") + "," + picture + "," + part("</image>") + "," + part("Fix it."),
@@ -103,8 +104,8 @@ func TestUserMessageOfPictures(t *testing.T) {
 	}
 }
 
-// TestInjected: what the harness wrote is told by the kinds of a message's parts, or else by
-// all of its texts.
+// TestInjected: what the harness wrote is recognised by the kinds of a message's parts, or
+// else by all of its texts.
 func TestInjected(t *testing.T) {
 	kinds := func(all string) string {
 		return `,"internal_chat_message_metadata_passthrough":{"content_item_kinds":[` + all + `]}`
@@ -113,7 +114,7 @@ func TestInjected(t *testing.T) {
 	environment := part("<environment_context>\n  <cwd>/src</cwd>\n</environment_context>")
 	for name, tc := range map[string]struct {
 		content, extra string
-		want           string // the label harness.standing behind the one of harness.injected
+		want           string // the label harness.standing after the one of harness.injected
 	}{
 		"words":                        {part("Fix it."), "", " "},
 		"AGENTS.md":                    {agents, "", "true AGENTS.md"},

@@ -10,7 +10,7 @@ import (
 const longestItemID = 64
 
 // IsReasoningID reports whether an id is OpenAI's for an item of reasoning, which it
-// wants back with what it sealed. It stands as the signature of such a block.
+// wants back with what it sealed. It is the signature of such a block.
 func IsReasoningID(id string) bool {
 	rest, ok := strings.CutPrefix(id, "rs_")
 	return ok && rest != "" && len(id) <= longestItemID && !strings.ContainsFunc(rest, func(r rune) bool {
@@ -18,8 +18,7 @@ func IsReasoningID(id string) bool {
 	})
 }
 
-// MadeUpReasoningID stands where the id of what OpenAI sealed is not known, and is told by
-// it.
+// MadeUpReasoningID replaces an unknown id of what OpenAI sealed, and is recognised by it.
 func MadeUpReasoningID(encrypted string) string {
 	sum := sha256.Sum256([]byte(encrypted))
 	return "rs_" + hex.EncodeToString(sum[:12])

@@ -9,7 +9,7 @@ import (
 )
 
 // chats makes a session of each chat, the oldest first. Chats of subagents come
-// behind the others and know the call that began them.
+// after the others and know the call that began them.
 func (t *table) chats() {
 	var all []*chat
 	seen := map[string]bool{}

@@ -1,7 +1,7 @@
 // Package cursor reads the chats of Cursor: from its database, from an export of
 // the database's rows as JSON, and from the transcripts that its agent writes line
 // by line. docs/harness/cursor.md describes the formats and the mapping. There is
-// no writer: what Cursor resumes from stands on its servers.
+// no writer: what Cursor resumes from is on its servers.
 package cursor
 
 import (
@@ -56,7 +56,7 @@ func detect(p transcript.Probe) bool {
 }
 
 // read reads all chats of a file of JSON. A database is read through openDatabase, since
-// its pages are read where they stand and not in the order in which they come.
+// its pages are read where they are and not in the order in which they come.
 func read(in io.Reader) (transcript.Transcript, error) {
 	buffered := transcript.Ahead(in, 64<<10)
 	begin, err := buffered.Peek(len(sqlite.Magic))

@@ -19,7 +19,7 @@ import (
 
 const database = "testdata/state.vscdb" // testdata/make.py makes it
 
-// read reads a file of JSON, or a database and what it is warned of.
+// read reads a file of JSON, or a database and its warnings.
 func read(ctx context.Context, data []byte) (tr transcript.Transcript, warnings []string, err error) {
 	if !bytes.HasPrefix(data, []byte(sqlite.Magic)) {
 		tr, err = cursor.Harness.Read(bytes.NewReader(data))

@@ -12,7 +12,7 @@ import (
 )
 
 // database is a database of the editor as Read reads it: the rows of its chats as JSON,
-// one a line. Nothing that stands in the database is run.
+// one a line. Nothing that is in the database is run.
 type database struct {
 	line bytes.Buffer
 	next func() (sqlite.Row, error, bool)
@@ -27,7 +27,7 @@ type database struct {
 const databaseTable = "cursorDiskKV"
 
 // openDatabase reads a database of so many bytes, and the write-ahead log beside it
-// unless it is nil. warn is given damage behind the first row, which ends the rows.
+// unless it is nil. warn is given damage after the first row, which ends the rows.
 func openDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) io.ReadCloser {
 	file, err := sqlite.Open(in, size, log)
 	rows := func(yield func(sqlite.Row, error) bool) { yield(sqlite.Row{}, err) }

@@ -127,7 +127,7 @@ func (b *bubble) directory() string {
 	return ""
 }
 
-// text is a string as it stands, or other JSON without spaces; null is nothing.
+// text is a string unchanged, or other JSON without spaces; null is nothing.
 func text(raw json.RawMessage) string {
 	if s, ok := transcript.Text(raw); ok {
 		return s

@@ -36,7 +36,7 @@ func (t *table) readRows(in io.Reader) error {
 	doc := transcript.NewDocument(in, t.out.Warn)
 	for {
 		kind, err := doc.Open()
-		if err == io.EOF { //nolint:errorlint // Open gives it as it is behind the last value
+		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
 			return nil
 		}
 		if err == nil {

@@ -9,12 +9,12 @@ import (
 )
 
 // history collects the messages of a file before they are read, because a line may
-// give a message anew or take messages back.
+// give a message again or take messages back.
 type history struct {
 	out    *transcript.Builder
 	reader *reader
 	items  []item
-	at     map[string]int // where the message of an id stands
+	at     map[string]int // where the message of an id is
 	// lines is how many objects the file has held so far.
 	lines int
 }
@@ -32,7 +32,7 @@ func (h *history) read(in io.Reader) error {
 	doc := transcript.NewDocument(in, h.out.Warn)
 	for {
 		kind, err := doc.Open()
-		if err == io.EOF { //nolint:errorlint // Open gives it as it is behind the last value
+		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
 			return nil
 		}
 		if err == nil && kind == '{' {
@@ -123,7 +123,7 @@ func (h *history) message(raw json.RawMessage, line int) {
 	h.items = append(h.items, item{id: id, raw: raw, line: line})
 }
 
-// rewind takes back the message and all behind it; one that is not there takes back
+// rewind takes back the message and all after it; one that is not there takes back
 // all.
 func (h *history) rewind(id string) {
 	from, ok := h.at[id]

@@ -4,7 +4,7 @@ import "github.com/contextd/contextd/internal/harness/transcript"
 
 // notKept is what the reader leaves out.
 var notKept = []transcript.NotKept{
-	{Entry: "gemini", Field: "toolCalls[].resultDisplay", Reason: "what a tool tells the user: whole files before and after, and the output once more"},
+	{Entry: "gemini", Field: "toolCalls[].resultDisplay", Reason: "what a tool shows the user: whole files before and after, and the output once more"},
 	{Entry: "gemini", Field: "toolCalls[].description", Reason: "a text for the user's eyes"},
 	{Entry: "gemini", Field: "toolCalls[].displayName", Reason: "a text for the user's eyes"},
 	{Entry: "gemini", Field: "toolCalls[].renderOutputAsMarkdown", Reason: "how the user is shown the output"},

@@ -13,7 +13,7 @@ import (
 )
 
 // LineEntries splits a JSON Lines file. What is no JSON is no entry. The kind is
-// the member "type", with "/" and the member "subtype" behind it if there is one.
+// the member "type", with "/" and the member "subtype" after it if there is one.
 func LineEntries(file []byte) ([]Entry, error) {
 	var entries []Entry
 	for line := range bytes.Lines(file) {
@@ -50,7 +50,7 @@ func entryOf(v any) Entry {
 type Comparison struct {
 	// Equal counts the entries that were compared and are equal, by kind.
 	Equal map[string]int
-	// Repeated counts the original entries that stood twice.
+	// Repeated counts the original entries that occur twice.
 	Repeated    int
 	Differences []string
 }

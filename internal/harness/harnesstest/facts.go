@@ -9,18 +9,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Dimensions are what Facts tell of a session. Positions and turns count what was
-// said, called and answered: neither thinking, which some harnesses cannot keep of
-// others, nor system messages. Results stand in the order of their calls. Inputs are
-// compared byte for byte but for whitespace between tokens, and spaces are those that
-// have some.
+// Dimensions are what Facts say about a session. Positions and turns count what was said,
+// called and answered: neither thinking, which some harnesses cannot keep of others, nor
+// system messages. Results are in the order of their calls. Inputs are compared byte for
+// byte but for whitespace between tokens, and spaces are those that have some.
 var Dimensions = []string{
 	"system", "turns", "roles", "text", "calls", "inputs", "spaces", "results", "errors", "thinking", "signatures", "media",
 	"models", "usage", "boundaries", "triggers", "summaries", "kept", "parents",
 }
 
 // Facts are what a transcript says, by dimension, without regard to how a harness
-// splits messages into entries: the parts of one reply stand together.
+// splits messages into entries: the parts of one reply are together.
 type Facts map[string][]string
 
 // FactsOf reads the facts of a transcript's first session, and which calls began
@@ -61,7 +60,7 @@ type factReader struct {
 	// group is the reply that speaks, if one does.
 	group    string
 	speaking bool
-	// counted is the group whose usage stands last.
+	// counted is the group whose usage comes last.
 	counted string
 }
 
@@ -88,12 +87,12 @@ func (r *factReader) event(e eventlog.Event) {
 		slices.Sort(kept)
 		r.add("kept", fmt.Sprint(kept))
 	case *eventlog.Custom:
-		r.usage(e, "") // a count behind the reply
+		r.usage(e, "") // a count after the reply
 	}
 }
 
 // usage takes the last count of a reply that said something: of others some
-// harnesses keep nothing that it could stand with.
+// harnesses keep nothing that it could be with.
 func (r *factReader) usage(e eventlog.Event, group string) {
 	if prompt := e.Labels[transcript.LabelPromptTokens]; prompt == "" || prompt == "0" {
 		return
@@ -192,8 +191,8 @@ func resultText(r eventlog.ToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// regroup puts the parts of a reply together where its first part stands; what
-// stood between them follows.
+// regroup puts the parts of a reply together where its first part is; what
+// was between them follows.
 func regroup(events []eventlog.Event) []eventlog.Event {
 	out := make([]eventlog.Event, 0, len(events))
 	taken := make([]bool, len(events))

@@ -125,7 +125,7 @@ func testGrowth(t *testing.T, h Subject, data []byte, whole transcript.Transcrip
 }
 
 // begins reports whether the whole has the early events first. A compaction at the
-// very end of a file may lack what is written behind it.
+// very end of a file may lack what is written after it.
 func begins(early transcript.Session, whole transcript.Transcript) bool {
 	events := early.Events
 	if _, open := events[len(events)-1].Body.(*eventlog.Compaction); open {

@@ -17,7 +17,7 @@ type Subject struct {
 	// Fixtures are whole files by name. Each must be readable.
 	Fixtures map[string][]byte
 	// Lined says that the harness appends to its files line by line, so that a file
-	// that grew must give the same events with more behind them.
+	// that grew must give the same events with more after them.
 	Lined bool
 	// Entries splits a file into what is compared one by one. Nil is LineEntries with
 	// the member "type" as kind and "uuid" or "id" as id.
@@ -31,7 +31,7 @@ type Subject struct {
 type Entry struct {
 	// Kind is what the harness's NotKept names it by.
 	Kind string
-	// ID tells a repeated entry; empty if it has none.
+	// ID identifies a repeated entry; empty if it has none.
 	ID string
 	// Value is its JSON, decoded with numbers as json.Number.
 	Value any

@@ -7,7 +7,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// whole returns the message that the reader kept as it stood, if the events are
+// whole returns the message that the reader kept unchanged, if the events are
 // one: then what else was made of it says nothing more.
 func whole(events []eventlog.Event) string {
 	for _, e := range events {
@@ -25,7 +25,7 @@ func whole(events []eventlog.Event) string {
 }
 
 // span is how many events from the first one on are one message: parts of what was
-// one in a file, or of one reply. Results stand in the parts of their calls,
+// one in a file, or of one reply. Results are in the parts of their calls,
 // wherever they are.
 func span(events []eventlog.Event, envelopes transcript.Envelopes) int {
 	key := messageID(events[0].ID)
@@ -40,7 +40,7 @@ func span(events []eventlog.Event, envelopes transcript.Envelopes) int {
 				if mine {
 					n = i + 1
 				}
-				continue // it may stand among the parts of a reply
+				continue // it may be among the parts of a reply
 			case b.Role == eventlog.RoleAssistant:
 				if asked || (n > 0 && !mine && (b.GroupID == "" || b.GroupID != group)) {
 					return n

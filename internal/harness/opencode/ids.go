@@ -32,7 +32,7 @@ func makeID(prefix string, at time.Time, order int, seed string) string {
 	return fmt.Sprintf("%s_%012x%s", prefix, n, name(seed))
 }
 
-// idLength is that of the harness's ids behind the prefix: a time and 14 letters.
+// idLength is that of the harness's ids after the prefix: a time and 14 letters.
 const idLength = 12 + 14
 
 // ownID reports whether the id of a message is one of the harness's: only such ids sort by
@@ -47,7 +47,7 @@ func partID(message string, n int) string {
 	return fmt.Sprintf("%s_%04x%s", partPrefix, n, name(message))
 }
 
-// inner are the marks behind a message's id in the ids of its events.
+// inner are the marks after a message's id in the ids of its events.
 var inner = []string{"/part-", "/step-", "/result-", "/empty-message", "/orphan-result", "/misplaced-block"}
 
 // messageID is the id of the message that an event is part of.

@@ -36,8 +36,8 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "compaction":
 			r.compaction(kept, p)
 		default:
-			// A text file's content stands in a text part of its own; a subtask is told
-			// by the call that ran it.
+			// A text file's content is in a text part of its own; a subtask is in the call
+			// that ran it.
 			r.session.Keep(kept, "part-"+p.Type)
 		}
 	}
@@ -73,7 +73,7 @@ func file(mime, url string, native json.RawMessage) eventlog.Block {
 }
 
 // assistant appends each step of the reply, which is one request to the model, and
-// behind it the results of its calls.
+// after it the results of its calls.
 func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 	if len(parts) == 0 {
 		r.session.Keep(entry, "failed-reply")
@@ -181,10 +181,10 @@ const (
 	// labelInterrupted is "true" on a result that a command gave until it was interrupted:
 	// an error for the user, and for the model its output.
 	labelInterrupted = Name + ".interrupted"
-	// labelWithin is "true" on a compaction whose request stands in a message that
+	// labelWithin is "true" on a compaction whose request is in a message that
 	// says something else too.
 	labelWithin = Name + ".within"
-	// systemMark is the key of a text's metadata that tells a system message.
+	// systemMark is the key of a text's metadata that marks a system message.
 	systemMark = "contextd"
 )
 

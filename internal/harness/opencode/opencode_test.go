@@ -39,7 +39,7 @@ func entries(file []byte) ([]harnesstest.Entry, error) {
 		info, _ := message["info"].(map[string]any)
 		role, _ := info["role"].(string)
 		e.Kind = "message/" + role
-		if id, _ := info["id"].(string); id != "REDACTED" { // which stands for many
+		if id, _ := info["id"].(string); id != "REDACTED" { // which replaces many
 			e.ID = id
 		}
 		all = append(all, e)

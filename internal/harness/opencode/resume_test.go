@@ -86,8 +86,9 @@ type info struct {
 	} `json:"time"`
 }
 
-// TestOrder: in the order of the harness, by times and then by ids, messages stand as they
-// were said, whatever their events are called and though their times go back.
+// TestOrder: in the order of the harness, by times and then by ids, messages are in the
+// order in which they were said, whatever their events are called and though their times go
+// back.
 func TestOrder(t *testing.T) {
 	var events []eventlog.Event
 	for i := range 12 {
@@ -118,7 +119,7 @@ func TestNobodyAsked(t *testing.T) {
 	}
 }
 
-// TestUnreadableSummary: the harness is not told to go on without what nobody can read, and
+// TestUnreadableSummary: the harness is not made to go on without what nobody can read, and
 // the compaction comes back.
 func TestUnreadableSummary(t *testing.T) {
 	before := uint64(900)
@@ -169,7 +170,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKeptSaidAgain: OpenCode keeps tails alone, so that what else was kept stands behind
+// TestKeptSaidAgain: OpenCode keeps tails alone, so that what else was kept comes after
 // the compaction once more; and it comes back as it was.
 func TestKeptSaidAgain(t *testing.T) {
 	file, again := written(
@@ -210,7 +211,7 @@ func TestKeptSaidAgain(t *testing.T) {
 }
 
 // prompt orders a file's messages as the harness does, and gives the texts of those that
-// stand behind the last compaction: its request, its summary, and what came then.
+// come after the last compaction: its request, its summary, and what came then.
 func prompt(t *testing.T, file []byte) []string {
 	t.Helper()
 	var session struct {

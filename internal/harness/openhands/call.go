@@ -75,7 +75,7 @@ func (c *conversation) observation(entry transcript.Entry, e *event) {
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 		c.session.Append(entry)
 	case e.Observation == "error":
-		// An error that answers no call is told to the model as the user's message.
+		// An error that answers no call is shown to the model as the user's message.
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 		c.say(entry, eventlog.RoleUser, e.Content)
 	default:

@@ -11,7 +11,7 @@ func suite(fixtures map[string][]byte) harnesstest.Subject {
 	return harnesstest.Subject{Harness: pi.Harness, Fixtures: fixtures, Lined: true, Entries: planted}
 }
 
-// planted splits a file, and has entries whose parent does not stand before them follow the
+// planted splits a file, and has entries whose parent does not come before them follow the
 // entry before, as the page says.
 func planted(file []byte) ([]harnesstest.Entry, error) {
 	entries, err := harnesstest.LineEntries(file)

@@ -32,7 +32,7 @@ type record struct {
 	// FirstKeptIndex counts records from 0, in version 1.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
-	// KeptOf is the writer's: the entry that this one says again behind a compaction.
+	// KeptOf is the writer's: the entry that this one says again after a compaction.
 	KeptOf string `json:"contextdKeptOf"`
 }
 
@@ -88,7 +88,7 @@ type block struct {
 	MIMEType          string          `json:"mimeType"`
 }
 
-// thinking keeps a signature as it stands. With OpenAI's models it is the whole
+// thinking keeps a signature unchanged. With OpenAI's models it is the whole
 // reasoning item, of which the provider wants back the encrypted content and the id.
 func (b *block) thinking() eventlog.Thinking {
 	var item struct {

@@ -31,7 +31,7 @@ func written(t *testing.T, events ...eventlog.Event) (file string, again transcr
 	return out.String(), again
 }
 
-// TestSummaryIsTold: what stands for a compaction is what pi says of it.
+// TestSummaryIsTold: what replaces a compaction is what pi says of it.
 func TestSummaryIsTold(t *testing.T) {
 	_, again := written(t, text(eventlog.RoleUser, "a", "Go"), eventlog.Event{ID: "b", Body: &eventlog.Compaction{Summary: "Gone."}})
 	c, ok := again.Sessions[0].Events[1].Body.(*eventlog.Compaction)
@@ -48,7 +48,7 @@ func TestSummaryIsTold(t *testing.T) {
 	}
 }
 
-// TestUnreadableSummary: pi is not told to go on without what nobody can read, and the
+// TestUnreadableSummary: pi is not made to go on without what nobody can read, and the
 // compaction comes back.
 func TestUnreadableSummary(t *testing.T) {
 	before, after := uint64(900), uint64(90)
@@ -72,7 +72,7 @@ func TestUnreadableSummary(t *testing.T) {
 	}
 }
 
-// TestParents: every parent that is written stands before, as pi goes from one to the next
+// TestParents: every parent that is written comes before, as pi goes from one to the next
 // until there is none.
 func TestParents(t *testing.T) {
 	const file = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/src"}
@@ -107,7 +107,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestKeptSaidAgain: pi keeps tails alone, so that what else was kept stands behind the
+// TestKeptSaidAgain: pi keeps tails alone, so that what else was kept comes after the
 // compaction once more; and it comes back as it was.
 func TestKeptSaidAgain(t *testing.T) {
 	said := []eventlog.Event{
@@ -181,7 +181,7 @@ func TestKeptSaidAgainOld(t *testing.T) {
 }
 
 // prompt goes through a file as pi does: from the last entry to the root, the newest
-// summary, what it kept, what is behind it.
+// summary, what it kept, what is after it.
 func prompt(t *testing.T, file string) []string {
 	t.Helper()
 	type entry struct {

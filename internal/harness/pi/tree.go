@@ -26,7 +26,7 @@ type line struct {
 const maxBranches = 32
 
 // plant finds the parents. In version 1 each record follows the one before it. A
-// parent must stand before its children, so that there are no cycles: one that does
+// parent must come before its children, so that there are no cycles: one that does
 // not, or that is not in the file, is reported, and the record follows the one
 // before it.
 func (r *reader) plant() {
@@ -44,7 +44,7 @@ func (r *reader) plant() {
 		known := id != "" && id != redacted
 		switch parent, stated := l.parentID(); {
 		case known && repeated && bytes.Equal(r.lines[twin].rec.ParentID, l.rec.ParentID):
-			// An id used twice: the second one stands behind the first.
+			// An id used twice: the second one comes after the first.
 			l.parent = twin
 		case !stated || parent == redacted:
 		case parent == "":
@@ -117,7 +117,7 @@ func (r *reader) leaf() int {
 	return -1
 }
 
-// labelEntries says where in the file the entries stand that only a branch has:
+// labelEntries says where in the file the entries are that only a branch has:
 // runs of positions, such as "4-6,9-9".
 const labelEntries = Name + ".entries"
 

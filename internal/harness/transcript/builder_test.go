@@ -280,7 +280,7 @@ func TestBuilderFinish(t *testing.T) {
 
 // TestBuilderAdmits: whatever a reader appends, the log admits what comes out, in
 // batches of any size, and nothing is lost: every call and result is an event's or
-// stands in a custom event.
+// is in a custom event.
 func TestBuilderAdmits(t *testing.T) {
 	ids := rapid.SampledFrom([]string{"", "x", "y", "x#2", "REDACTED", "a\x00b"})
 	block := rapid.Custom(func(t *rapid.T) eventlog.Block {

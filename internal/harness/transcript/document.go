@@ -36,7 +36,7 @@ func (d *Document) StartingAt(line int) *Document {
 
 // Open reads the beginning of the next value and returns '{' or '[' if it is an
 // object or a list; any other value it reads whole and returns its kind. io.EOF
-// comes behind the last value.
+// comes after the last value.
 func (d *Document) Open() (byte, error) {
 	t, err := d.dec.ReadToken()
 	if err != nil {
@@ -61,7 +61,7 @@ func (d *Document) Key() (string, error) {
 	return t.String(), nil
 }
 
-// Value reads a whole value as it stands and the line it begins in. The bytes are
+// Value reads a whole value unchanged and the line it begins in. The bytes are
 // the caller's, and valid UTF-8.
 func (d *Document) Value() (json.RawMessage, int, error) {
 	value, err := d.dec.ReadValue()
@@ -99,8 +99,8 @@ func (d *Document) failed(err error) error {
 	return fmt.Errorf("line %d: %w", d.Line(), err)
 }
 
-// Settle tells damage of the input, such as that it was cut off, from a failure to
-// read it: it warns of the first and returns nil, and returns the second.
+// Settle distinguishes damage of the input, such as truncation, from a failure to read it:
+// it warns of the first and returns nil, and returns the second.
 func (d *Document) Settle(err error) error {
 	switch {
 	case err == nil:

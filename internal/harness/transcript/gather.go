@@ -8,8 +8,8 @@ import (
 )
 
 // Gather returns a session as writers of other harnesses take it best: the parts of
-// a reply stand together, where the first of them did, what stood between them
-// behind them, and a reply's usage on the reply itself. No part passes a boundary.
+// a reply are together, where the first of them was, what was between them after them, and
+// a reply's usage on the reply itself. No part passes a boundary.
 func Gather(s Session) Session {
 	order := make([]eventlog.Event, 0, len(s.Events))
 	taken := make([]bool, len(s.Events))
@@ -50,7 +50,7 @@ func parts(events []eventlog.Event, i int) []int {
 	return all
 }
 
-// withUsage puts on the last event of a reply that has none what a count behind it
+// withUsage puts on the last event of a reply that has none what a count after it
 // says.
 func withUsage(s Session) Session {
 	behind := func(e eventlog.Event) bool {

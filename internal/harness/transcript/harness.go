@@ -46,7 +46,7 @@ type Boundary struct {
 	Last bool
 }
 
-// Branches tells which messages a harness went on without.
+// Branches says which messages a harness dropped.
 type Branches struct {
 	// Left are those among the events, by id.
 	Left func([]eventlog.Event) map[string]bool
@@ -54,12 +54,12 @@ type Branches struct {
 	Follows func(eventlog.Event) bool
 }
 
-// Subagents tells transcripts of subagents, and what began them.
+// Subagents recognises transcripts of subagents, and what began them.
 type Subagents struct {
 	// Is reports whether a session is a subagent's.
 	Is func(Session) bool
-	// Prompt is what a call tells the subagent that it begins, which is the subagent's first
-	// message; "" if it begins none.
+	// Prompt is the prompt of the subagent that a call begins, which is its first message;
+	// "" if it begins none.
 	Prompt func(eventlog.ToolCall) string
 }
 

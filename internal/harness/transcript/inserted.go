@@ -34,7 +34,7 @@ func Elements(text string, names map[string]bool) (found []string, ok bool) {
 	return found, len(found) > 0
 }
 
-// cutElement cuts the element off that the text begins with. Behind its name there may be
+// cutElement cuts the element off that the text begins with. After its name there may be
 // attributes, or a second word that ends it too.
 func cutElement(text string, names map[string]bool) (name, rest string, ok bool) {
 	if text[0] != '<' {

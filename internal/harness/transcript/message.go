@@ -6,7 +6,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ReserveCallID gives the id under which a tool call will stand in the session,
+// ReserveCallID gives the id under which a tool call will be in the session,
 // for formats that hold a call and its result as one and reuse ids: the reader
 // writes the id into both. The call must be appended before its result.
 func (s *SessionBuilder) ReserveCallID(original string) string {

@@ -7,7 +7,7 @@ import (
 )
 
 // ReplyUsage returns the usage labels of each assistant message's event, by its
-// position: the last ones of its reply, or those of the first custom event behind
+// position: the last ones of its reply, or those of the first custom event after
 // the reply that has some, as harnesses write them that count after the fact.
 func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 	usage := map[int]map[string]string{}

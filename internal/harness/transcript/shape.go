@@ -12,7 +12,7 @@ import (
 // place in it.
 type ShapeError struct {
 	Pointer string // RFC 6901; empty for the value itself
-	Kind    string // what stands there
+	Kind    string // what is there
 }
 
 func (e *ShapeError) Error() string {

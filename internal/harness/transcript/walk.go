@@ -8,7 +8,7 @@ import (
 
 // ReadObject reads a file that is one JSON object. Each element of the list named
 // is given to element as it is read, and every other member to field. A file that
-// is cut off or damaged is read up to there and warned of. The bytes given are the
+// is truncated or damaged is read up to there with a warning. The bytes given are the
 // callee's.
 func ReadObject(r io.Reader, warn Warn, list string,
 	field func(name string, value json.RawMessage, line int), element func(value json.RawMessage, line int),
@@ -47,8 +47,8 @@ func (d *Document) object(list string, field func(string, json.RawMessage, int),
 	return d.Close()
 }
 
-// List reads a list and gives element each of its elements. Another value in its
-// place is read and warned of, and ok is false; null is no list and no warning.
+// List reads a list and gives element each of its elements. Another value in its place is
+// read with a warning, and ok is false; null is no list and no warning.
 func (d *Document) List(element func(value json.RawMessage, line int)) (ok bool, err error) {
 	if kind := d.dec.PeekKind(); kind != '[' {
 		value, line, err := d.Value()

@@ -102,7 +102,7 @@ func Compile(source string) (*Program, error) {
 	return &Program{watched, plain}, nil
 }
 
-// firstOf is the error that stands first in the expression.
+// firstOf is the error that comes first in the expression.
 func firstOf(issues *cel.Issues) error {
 	var first *common.Error
 	for _, e := range issues.Errors() {

@@ -26,7 +26,7 @@ import (
 // at is the time since an Epoch. Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
 // and "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
 // in a tool message "ID BODY", or "ID! BODY" for a result marked as an error. A text
-// is written as it stands, with \n for a line end, or as "@N WORD" for N lines with
+// is written unchanged, with \n for a line end, or as "@N WORD" for N lines with
 // WORD, or "*N TEXT" for N times the text, spaced.
 func ParseEvents(input string, firstID int) ([]eventlog.Event, error) {
 	var events []eventlog.Event

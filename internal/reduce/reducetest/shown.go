@@ -80,13 +80,13 @@ func (s Shown) Tokens(gauge budget.Accountant) uint64 {
 	return n
 }
 
-// Bytes stands for what would be sent.
+// Bytes represents what would be sent.
 func (s Shown) Bytes() string { return fmt.Sprintf("%v %#v", s.Role, s.Blocks) }
 
-// Bytes stand for what would be sent of a view.
+// Bytes represent what would be sent of a view.
 func Bytes(v reduce.View) []string { return BytesOf(Show(v)) }
 
-// BytesOf stand for what would be sent of messages.
+// BytesOf represent what would be sent of messages.
 func BytesOf(all []Shown) []string {
 	out := make([]string, len(all))
 	for i := range all {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shape is which members a block has and where it may stand.
+// shape is which members a block has and where it may be.
 type shape struct {
 	required, optional []string
 	places             string
@@ -139,7 +139,7 @@ func (c *anthropicCheck) result(line int, where string, o object, t *anthropicTu
 	}
 }
 
-// mark holds a cache breakpoint: the longer-lived ones stand first.
+// mark holds a cache breakpoint: the longer-lived ones come first.
 func (c *anthropicCheck) mark(line int, where string, raw json.RawMessage) {
 	c.marks++
 	o := c.object(line, where+".cache_control", raw, []string{"type"}, []string{"ttl"})

@@ -17,12 +17,12 @@
 //	role           a message is the user's or the assistant's
 //	alternation    the user begins, and the two take turns
 //	content        a message has blocks
-//	place          each type of block stands where the API takes it
+//	place          each type of block is where the API takes it
 //	text           no text is empty or whitespace
-//	calls last     nothing but calls stands behind a tool_use
-//	results first  nothing stands before a tool_result but others
+//	calls last     nothing but calls comes after a tool_use
+//	results first  nothing comes before a tool_result but others
 //	pairs          a message with calls is followed by their results, in their order, and
-//	               results stand nowhere else
+//	               results are nowhere else
 //	id             ids of calls are letters, digits, "_" and "-", each used once; those of
 //	               server tools have their prefix
 //	name           names of tools are 1 to 128 letters, digits, "_" and "-"
@@ -30,7 +30,7 @@
 //	failure        a failed result has content, which is text
 //	thinking       reasoning has its signature or data, and something follows it
 //	server tools   the use of a server tool has its result in the same message
-//	source         media are of the types that the API takes, or behind HTTPS
+//	source         media are of the types that the API takes, or by HTTPS
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
 //	size           32 MB in all, 5 MB of base64 for an image, 100000 messages
@@ -48,16 +48,16 @@
 //	place            each kind of part stands with the role that may say it
 //	text             a text is not empty, unless it carries a signature
 //	thought          thoughts are the model's texts, and something follows them
-//	responses first  nothing stands before a functionResponse but others
+//	responses first  nothing comes before a functionResponse but others
 //	pairs            a content with calls is followed by as many responses, of the same ids
-//	                 and names, in their order, and responses stand nowhere else
+//	                 and names, in their order, and responses are nowhere else
 //	id               no two calls have one id
 //	name             names are 1 to 64 letters, digits, "_", ".", ":" and "-", and begin
 //	                 with a letter or "_"
 //	input            the args of a call are an object
 //	signature        the first call of a content has a signature; signatures are base64, and
 //	                 the model's
-//	source           media are of the types that the models read, inline, behind HTTPS or in
+//	source           media are of the types that the models read, inline, by HTTPS or in
 //	                 Cloud Storage
 //	size             20 MB in all
 //
@@ -69,7 +69,7 @@
 //	         content, and an assistant says something or calls something
 //	value    a part is of a type that its role may have, and choices are of those there are
 //	media    media are of the types that the API takes, on the web or inline, files named
-//	pairs    behind calls stand their results, before anything else, and nowhere else
+//	pairs    after calls stand their results, before anything else, and nowhere else
 //	call id  ids have 1 to 40 characters, and each call has its own
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
 //
@@ -78,7 +78,7 @@
 // names, for input items (ids of calls may have 64 characters), and:
 //
 //	id         an item's id begins as its kind's do, and no other item has it
-//	reasoning  reasoning is sealed, and behind it stands what the model did next
+//	reasoning  reasoning is sealed, and after it stands what the model did next
 //
 // The reference requires an id of every item of reasoning. The API takes those without, as
 // Codex sends them, and refuses a seal under an id that is not its own: so an id is not

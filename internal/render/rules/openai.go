@@ -106,7 +106,7 @@ func (c *calls) answer(r *report, line int, id string) {
 	c.open = slices.Delete(c.open, at, at+1)
 }
 
-// closed holds that nothing waits for a result any more.
+// closed checks that nothing waits for a result any more.
 func (c *calls) closed(r *report, line int) {
 	if len(c.open) > 0 {
 		r.add(line, "pairs", "no result for %s", strings.Join(c.open, ", "))

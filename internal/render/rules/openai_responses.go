@@ -21,7 +21,7 @@ type responses struct {
 	*report
 	calls *calls
 	ids   map[string]bool
-	// reasons is set behind an item of reasoning.
+	// reasons is set after an item of reasoning.
 	reasons bool
 }
 
@@ -64,7 +64,7 @@ func (c *responses) item(line int, raw []byte) {
 	}
 }
 
-// follows holds that what comes after reasoning is what the model did next.
+// follows checks that what comes after reasoning is what the model did next.
 func (c *responses) follows(line int, next string) {
 	if c.reasons {
 		switch {
@@ -189,7 +189,7 @@ func (c *responses) file(line int, where string, part json.RawMessage) {
 }
 
 // reasoning holds an item of reasoning. Its id is required by the reference; the API
-// takes an item whose seal tells enough, and refuses one under another id.
+// takes an item whose seal is enough, and refuses one under another id.
 func (c *responses) reasoning(line int, raw []byte) {
 	o := c.object(line, "item", raw, []string{"type", "summary", "encrypted_content"}, []string{"id", "content", "status"})
 	c.id(line, o["id"], "rs_")

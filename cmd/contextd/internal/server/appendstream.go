@@ -35,7 +35,7 @@ type inFlight struct {
 
 // AppendEventStream appends batches as they come, many of them on their way to
 // the disk at once. Answers go out in order; the first error ends the stream
-// after the answers before it, and nothing behind it was appended.
+// after the answers before it, and nothing after it was appended.
 func (s *Server) AppendEventStream(stream appendStream) error {
 	p := &pipeline{
 		server: s,

@@ -118,7 +118,7 @@ func orNone(arguments string) string {
 	return arguments
 }
 
-// asMembers is how arguments stand in a format that carries JSON; encoding/json is the
+// asMembers is how arguments appear in a format that carries JSON; encoding/json is the
 // oracle of what is JSON.
 func asMembers(t *testing.T, format contextdv1.Format, arguments string) string {
 	t.Helper()
@@ -132,7 +132,7 @@ func asMembers(t *testing.T, format contextdv1.Format, arguments string) string 
 	}
 	asText := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(strings.TrimSuffix(quoted.String(), "\n"))
 	if strings.Contains(arguments, `\u202`) {
-		asText = "" // which of them was written cannot be told
+		asText = "" // which of them was written is not known
 	}
 	switch {
 	case format == contextdv1.Format_FORMAT_UNSPECIFIED && arguments == "":
@@ -150,7 +150,7 @@ func asMembers(t *testing.T, format contextdv1.Format, arguments string) string 
 	}
 }
 
-// TestMalformedArgumentsDownstream: whatever stands as arguments, every policy and every
+// TestMalformedArgumentsDownstream: whatever the arguments are, every policy and every
 // harness takes it, and a harness's transcript gives it back.
 func TestMalformedArgumentsDownstream(t *testing.T) {
 	policies := []*contextdv1.ProjectionPolicy{

@@ -46,8 +46,8 @@ func sessionOf(t *testing.T, a *api, id string) *contextdv1.Session {
 	return resp.GetSession()
 }
 
-// TestChainHead holds that a witness is told the same value however it asks, and
-// nothing by a store that has none.
+// TestChainHead checks that a witness gets the same value however it asks, and nothing from
+// a store that has none.
 func TestChainHead(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		store := open(t)
@@ -102,7 +102,7 @@ func renderAgain(t *testing.T, a *api, id, projection string) (*contextdv1.Repla
 	}
 }
 
-// TestRenderProjection holds that what was sent can be had again, byte for byte, by
+// TestRenderProjection checks that what was sent can be had again, byte for byte, by
 // its name, and the newest without one.
 func TestRenderProjection(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {

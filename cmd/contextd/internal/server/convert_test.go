@@ -28,7 +28,7 @@ func (a *api) convert(t *testing.T, data []byte, parts ...*contextdv1.ConvertTra
 	}
 	for _, part := range parts {
 		if err := stream.Send(part); err != nil {
-			break // Recv tells why
+			break // Recv says why
 		}
 	}
 	if err := stream.CloseSend(); err != nil {

@@ -12,7 +12,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// CountTokens tells the size of a text or a message, and of tools beside them.
+// CountTokens returns the size of a text or a message, and of tools with them.
 func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
 	name := req.GetTokenizer()
 	if name != "" && !slices.Contains(budget.Tokenizers(), name) {

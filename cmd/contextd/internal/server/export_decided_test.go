@@ -9,8 +9,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestExportOfDecisions: a file holds the compactions of callers that stand, and none that
-// was taken back; as compacted it is what a context shows.
+// TestExportOfDecisions: a file holds the callers' compactions in effect, and none that was
+// reverted; as compacted it is what a context shows.
 func TestExportOfDecisions(t *testing.T) {
 	a := serve(t, memlog.New())
 	if _, err := a.importInto(t, "s", longTranscript(12)); err != nil {

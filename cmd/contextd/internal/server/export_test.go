@@ -21,7 +21,7 @@ import (
 )
 
 // export asks for a session and holds the parts to the contract: pieces of at most
-// 31 KiB, and one report, behind them.
+// 31 KiB, and one report, after them.
 func (a *api) export(t *testing.T, req *contextdv1.ExportTranscriptRequest) ([]byte, *contextdv1.ExportReport, error) {
 	t.Helper()
 	stream, err := a.transcripts.ExportTranscript(t.Context(), req)

@@ -114,7 +114,7 @@ func TestDeltaInEveryFormat(t *testing.T) {
 	})
 }
 
-// A reminder stands last, so that what is said next takes its place.
+// A reminder comes last, so that what is said next replaces it.
 func TestHaveBrokenByAReminder(t *testing.T) {
 	a := serve(t, stores["memory"](t))
 	a.append(t, "s", conversation()...)
@@ -151,7 +151,7 @@ func TestHaveThatNobodySent(t *testing.T) {
 }
 
 // Marks are at most four, ascending, never on what is gone the next time, and do not
-// move back while the prefix stands.
+// move back while the prefix is unchanged.
 func TestCacheBreakpoints(t *testing.T) {
 	a := serve(t, stores["memory"](t))
 	before := []uint32{0}
@@ -188,7 +188,7 @@ func TestCacheBreakpoints(t *testing.T) {
 	}
 }
 
-// checkMark holds that a mark with an item stands right before the injection.
+// checkMark checks that a mark with an item is right before the injection.
 func checkMark(t *testing.T, m *contextdv1.RenderedMessage, mark *contextdv1.CacheBreakpoint) {
 	t.Helper()
 	var body struct{ Content []map[string]json.RawMessage }

@@ -10,7 +10,7 @@ import (
 // so.
 type gatedStore struct {
 	eventlog.Store
-	// admitted is told of every append that has its place.
+	// admitted is notified of every append that has its place.
 	admitted chan string
 	// sync lets one Wait return for every value, with that error.
 	sync chan error

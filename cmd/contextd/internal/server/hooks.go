@@ -72,7 +72,7 @@ func (c *compactions) ServeHooks(stream hookStream) error {
 
 func (c *compactions) logLost(ctx context.Context, s *lifecycle.Subscriber) {
 	if n := s.Lost(); n > 0 {
-		c.server.logger.WarnContext(ctx, "a runtime was not told of all compactions because it was too slow", "lost", n)
+		c.server.logger.WarnContext(ctx, "a runtime missed reports of compactions because it was too slow", "lost", n)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// keyed is a request with everything in it that its key stands for.
+// keyed is a request with everything that its key covers.
 func keyed() *contextdv1.AssembleContextRequest {
 	return &contextdv1.AssembleContextRequest{
 		SessionId: "s", AsOfSeq: proto.Uint64(4), IdempotencyKey: "k", Format: contextdv1.Format_FORMAT_ANTHROPIC,
@@ -84,8 +84,8 @@ func TestAKeyStandsForOneRequest(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsDecidedOn: a field that is added to the request is either part of what
-// a key stands for or is named here.
+// TestEveryFieldIsDecidedOn: a field that is added to the request is either part of what a
+// key covers or is named here.
 func TestEveryFieldIsDecidedOn(t *testing.T) {
 	left := map[protoreflect.Name]bool{"session_id": true, "idempotency_key": true, "have": true, "brief": true, "preview": true, "known": true}
 	part := map[protoreflect.Name]bool{"as_of_seq": true, "budget": true, "policy": true, "format": true, "injections": true}

@@ -23,8 +23,8 @@ const (
 	labelUntimed = "harness.untimed"
 )
 
-// partLabels are the labels of a session that is imported into id; warn is told what is
-// left out.
+// partLabels are the labels of a session that is imported into id; warn gets what is left
+// out.
 func partLabels(id string, part harness.Session, warn func(string)) map[string]string {
 	if part.Suffix == "" {
 		return part.Labels

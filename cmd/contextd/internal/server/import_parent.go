@@ -13,8 +13,8 @@ import (
 )
 
 // parentOf finds the session that began a subagent whose transcript is a file of its own,
-// and adds the call to the labels. Ids tell: the file lies below a folder of the name of
-// its parent's session, as the harness lays it out. "" if there is none.
+// and adds the call to the labels. Ids identify it: the file is below a folder of the name
+// of its parent's session, as the harness lays it out. "" if there is none.
 func (s *Server) parentOf(ctx context.Context, id string, part harness.Session, labels map[string]string) (string, map[string]string, error) {
 	began := harness.SubagentOf(part)
 	above := id

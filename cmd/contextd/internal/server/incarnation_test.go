@@ -158,7 +158,7 @@ func (s *swappingStore) Session(ctx context.Context, id string) (eventlog.Sessio
 
 // TestNoMixtures: a session that is replaced by one of its name in the middle of a call
 // gives an answer of the old one, of the new one, or none; nothing panics, and nothing
-// derived from the old one is kept beside the new one.
+// derived from the old one is kept next to the new one.
 func TestNoMixtures(t *testing.T) {
 	ctx := context.Background()
 	budgetOf := &contextdv1.Budget{MaxTokens: 9000, SafetyMargin: proto.Float64(0)}

@@ -13,7 +13,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// errNoPull is told to workers that have nothing to wait for.
+// errNoPull is for workers that have nothing to wait for.
 var errNoPull = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "no summarizer of type pull is configured"}
 
 // LeaseSummaryTasks sends tasks as they come up. One that the worker does not

@@ -21,7 +21,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// stopped is a server whose clock stands still: times tell nothing apart.
+// stopped is a server whose clock is stopped: times distinguish nothing.
 func stopped(o *server.Options) {
 	models, err := budget.NewModels()
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *api) life(t *testing.T, about string) []proto.Message {
 
 // TestNothingOutlivesASession: a session that has the id of one that was deleted is
 // answered like one that nobody had before, though the ids of events and calls, the keys
-// and the time are the same, but for what tells the one from the other.
+// and the time are the same, except what distinguishes the one from the other.
 func TestNothingOutlivesASession(t *testing.T) {
 	ignoreChain := protocmp.IgnoreFields(&contextdv1.ReadEventsResponse{}, "chain_head")
 	ignoreHead := protocmp.IgnoreFields(&contextdv1.Session{}, "chain_head", "incarnation")

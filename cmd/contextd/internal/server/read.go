@@ -50,7 +50,7 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 	}
 }
 
-// followEnd tells a follower that was cut off by a shutdown so.
+// followEnd reports a shutdown to a follower that it cuts off.
 func followEnd(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errDrained) {
 		return apierr.ErrDraining

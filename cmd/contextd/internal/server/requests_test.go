@@ -27,8 +27,8 @@ func event(e *contextdv1.Event) func(context.Context, *api) error {
 	return appending(&contextdv1.AppendEventsRequest{Events: []*contextdv1.Event{e}})
 }
 
-// raw appends events in which PLACEHOLDER stands for text that is not UTF-8,
-// which the generated client refuses to send.
+// raw appends events in which PLACEHOLDER is replaced by text that is not UTF-8, which the
+// generated client refuses to send.
 func raw(events ...*contextdv1.Event) func(context.Context, *api) error {
 	return func(ctx context.Context, a *api) error {
 		b, err := proto.Marshal(&contextdv1.AppendEventsRequest{SessionId: "s", Events: events})

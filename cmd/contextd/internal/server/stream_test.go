@@ -101,7 +101,7 @@ func TestStreamPipelines(t *testing.T) {
 }
 
 // TestStreamEndsAtTheFirstError answers what came before, and appends nothing of
-// what came behind.
+// what came after.
 func TestStreamEndsAtTheFirstError(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		a := serve(t, open(t))

@@ -72,8 +72,8 @@ func TestWatchLifecycle(t *testing.T) {
 	}
 }
 
-// TestASlowWatcherIsToldWhatItMissed: what it got and what it is told that it lost
-// is everything.
+// TestASlowWatcherIsToldWhatItMissed: what it got and the count of what it lost is
+// everything.
 func TestASlowWatcherIsToldWhatItMissed(t *testing.T) {
 	a, bus := serveBus(t, lifecycle.BusOptions{Backlog: 4})
 	stream := a.watch(t.Context(), t, "s")

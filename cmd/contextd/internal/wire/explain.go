@@ -5,7 +5,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// ExplanationToProto converts what is told of a recorded call.
+// ExplanationToProto converts the explanation of a recorded call.
 func ExplanationToProto(e assemble.Explanation) *contextdv1.ExplainCallResponse {
 	out := &contextdv1.ExplainCallResponse{Call: CallToProto(e.Call), Seen: e.Seen}
 	if e.Projection != nil {

@@ -1,5 +1,5 @@
 // Package sqlite reads the rows of a plain table out of a database file of SQLite. It
-// runs nothing that stands in the file: no SQL, no views, no expressions. Its work and
+// runs nothing that is in the file: no SQL, no views, no expressions. Its work and
 // memory are bounded by the size of the file, whatever the file says: each page is
 // visited once at most, and the values that are given have no more bytes than the file.
 //
@@ -58,8 +58,8 @@ type File struct {
 	visited []uint64
 }
 
-// Open reads the header of a database of so many bytes. log is what stands in the file
-// with -wal behind its name, or nil; changes that are committed there are read.
+// Open reads the header of a database of so many bytes. log is what is in the file
+// with -wal after its name, or nil; changes that are committed there are read.
 func Open(in io.ReaderAt, size int64, log io.ReaderAt) (*File, error) {
 	f := &File{in: in}
 	header := make([]byte, 100)

@@ -262,7 +262,7 @@ func TestEndsWithItsContext(t *testing.T) {
 func TestLongValue(t *testing.T) {
 	data := bytes.Clone(read(t, "testdata/page-512.plain.db"))
 	leaf := pageOf(t, data, 512, 13)
-	const size = 39 + 132106*508 // of the row: 39 bytes of it stand on its page
+	const size = 39 + 132106*508 // of the row: 39 bytes of it are on its page
 	row := append(varint(size), 1, 6, 13+2*10)
 	row = append(append(row, varint(12+2*(sqlite.MaxValue+1))...), "bubbleId:x"...)
 	binary.BigEndian.PutUint16(data[leaf+3:], 1)

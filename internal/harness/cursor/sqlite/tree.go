@@ -32,7 +32,7 @@ func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(
 	}
 	at := 0
 	if number == 1 {
-		at = 100 // behind the header of the file
+		at = 100 // after the header of the file
 	}
 	kind, head := page[at], 8
 	if kind == interiorPage {
@@ -101,8 +101,8 @@ func (f *File) leafRow(ctx context.Context, cell []byte) (*payload, int, error) 
 	return row, n + m + need, nil
 }
 
-// local is how much of a row of the size stands on the page itself, and whether the rest
-// stands on others.
+// local is how much of a row of the size is on the page itself, and whether the rest
+// is on others.
 func (f *File) local(size uint64) (int, bool) {
 	most := f.usable - 35
 	if size <= uint64(most) {

@@ -43,7 +43,7 @@ func (e textEncoding) utf8(raw []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// bytes is the value as text; a blob as it stands.
+// bytes is the value as text; a blob unchanged.
 func (c column) bytes(e textEncoding) []byte {
 	switch {
 	case c.kind == 7:

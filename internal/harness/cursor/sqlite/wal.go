@@ -8,7 +8,7 @@ import (
 	"maps"
 )
 
-// writeAheadLog is where pages stand that were changed and are not in the database yet.
+// writeAheadLog is where pages are that were changed and are not in the database yet.
 type writeAheadLog struct {
 	in io.ReaderAt
 	at map[uint32]int64 // offsets by page
@@ -20,7 +20,7 @@ const (
 	logMagic    = 0x377f0682 // one more where checksums are of big-endian words
 )
 
-// readLog reads up to the last transaction that is there whole. What is behind it is the
+// readLog reads up to the last transaction that is there whole. What is after it is the
 // rest of older ones, or one that was not committed; a log that is not sound from its
 // header on has none, as SQLite has it.
 func readLog(in io.ReaderAt, pageSize int) (writeAheadLog, error) {

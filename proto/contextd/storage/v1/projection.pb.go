@@ -363,7 +363,7 @@ func (x *Projection) GetPrevious() string {
 }
 
 // The decisions that the next projection under a fingerprint starts from. The fingerprint
-// and the event that they were taken at stand in the key.
+// and the event that they were taken at are in the key.
 type Decisions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
@@ -427,7 +427,7 @@ func (x *Decisions) GetProjection() *ProjectionState {
 	return nil
 }
 
-// An entry of an index: the projection that was made last at an event for what stands in
+// An entry of an index: the projection that was made last at an event for what is in
 // the key.
 type ProjectionEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
