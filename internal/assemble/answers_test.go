@@ -67,12 +67,12 @@ func TestEstimate(t *testing.T) {
 	defer closeStore(t, store)
 	engine := newEngine(t, store)
 	push(t, store, "s", opening()...)
-	if _, ok, err := engine.Estimate(context.Background(), "s"); ok || err != nil {
+	if _, ok, err := engine.Estimate(context.Background(), "s", 0, nil); ok || err != nil {
 		t.Errorf("an estimate before the first assembly: %v, %v", ok, err)
 	}
 	made := mustAssemble(t, engine, request())
 	push(t, store, "s", turn(1)...)
-	got, ok, err := engine.Estimate(context.Background(), "s")
+	got, ok, err := engine.Estimate(context.Background(), "s", 0, nil)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

@@ -155,14 +155,52 @@ func TestEstimateFaults(t *testing.T) {
 	push(t, store, "s", turn(1)...)
 	for _, method := range []string{"Session", "Read"} {
 		store.method = method
-		if _, _, err := engine.Estimate(context.Background(), "s"); !errors.Is(err, errFault) {
+		if _, _, err := engine.Estimate(context.Background(), "s", 0, nil); !errors.Is(err, errFault) {
 			t.Errorf("%s: error is %v", method, err)
 		}
 	}
 	store.method = ""
-	got, ok, err := engine.Estimate(context.Background(), "s")
+	got, ok, err := engine.Estimate(context.Background(), "s", 0, nil)
 	if next := mustAssemble(t, engine, request()); err != nil || !ok || got.Projected != next.Budget.Projected {
 		t.Errorf("estimated %+v, %v, %v; assembled %+v", got, ok, err, next.Budget)
+	}
+}
+
+// TestEstimateReadsNothingAtHand: an estimate with the events that were just appended asks
+// the store for nothing, and says what one that reads them says.
+func TestEstimateReadsNothingAtHand(t *testing.T) {
+	ctx := context.Background()
+	store := &faulty{Store: memlog.New()}
+	defer closeStore(t, store)
+	engine := newEngine(t, store)
+	push(t, store, "s", opening()...)
+	made := mustAssemble(t, engine, request())
+	push(t, store, "s", turn(1)...)
+	session, err := store.Session(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var appended []eventlog.Event
+	for e, err := range store.Read(ctx, "s", made.AsOf+1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended = append(appended, e)
+	}
+	for _, method := range []string{"Session", "Read"} {
+		store.method = method
+		if _, ok, err := engine.Estimate(ctx, "s", session.Incarnation, appended); !ok || err != nil {
+			t.Errorf("%s was asked for: %v, %v", method, ok, err)
+		}
+		if _, _, err := engine.Estimate(ctx, "s", session.Incarnation+1, appended); method == "Session" && !errors.Is(err, errFault) {
+			t.Errorf("events of another session were taken: %v", err)
+		}
+	}
+	got, _, _ := engine.Estimate(ctx, "s", session.Incarnation, appended)
+	store.method = ""
+	fresh := newEngine(t, store)
+	if next := mustAssemble(t, fresh, request()); got.Projected != next.Budget.Projected || got.Raw != next.Budget.Raw {
+		t.Errorf("estimated %+v; assembled %+v", got, next.Budget)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -27,11 +29,13 @@ func reportOf(b budget.Budget, used, raw uint64, tiers map[budget.Tier]uint64) B
 	}
 }
 
-// Estimate says how the budget of the last assembly would be used with the
-// events appended since, none of them reduced. It waits for nothing: it answers false
-// while somebody else uses the session, and where more than the newest events would have
-// to be read, as before the first assembly since the daemon started.
-func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, bool, error) {
+// Estimate says how the budget of the last assembly would be used with the events appended
+// since, none of them reduced. appended are events that were just appended to an incarnation
+// of the session, with their Seq and Turn, oldest first; the session keeps references to
+// them. It waits for nothing, and reads nothing that it is given: it answers false while
+// somebody else uses the session, and where more than the newest events would have to be
+// read, as before the first assembly since the daemon started.
+func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Incarnation, appended []eventlog.Event) (BudgetReport, bool, error) {
 	s, release, ok := e.sessions.tryAcquire(sessionID)
 	if !ok {
 		return BudgetReport{}, false, nil
@@ -46,18 +50,46 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string) (BudgetReport, 
 	if err != nil {
 		return BudgetReport{}, false, err
 	}
-	if ready, err := s.atHand(ctx, e.store, gauge, r.Projection); err != nil || !ready {
-		return BudgetReport{}, false, err
-	}
-	conv, err := s.shown(ctx, e.store, gauge, nil, r.Projection)
-	if err != nil {
-		return BudgetReport{}, false, err
-	}
-	if s.report == nil {
-		return BudgetReport{}, false, nil // it was of another session that had the id
+	conv, ok := s.grown(gauge, r.Projection, of, appended)
+	if !ok {
+		if ready, err := s.atHand(ctx, e.store, gauge, r.Projection); err != nil || !ready {
+			return BudgetReport{}, false, err
+		}
+		if conv, err = s.shown(ctx, e.store, gauge, nil, r.Projection); err != nil {
+			return BudgetReport{}, false, err
+		}
+		if s.report == nil {
+			return BudgetReport{}, false, nil // it was of another session that had the id
+		}
 	}
 	used := r.Tokens + conv.Tokens() - min(last.raw, conv.Tokens())
 	return reportOf(r.Budget, used, conv.Tokens(), nil), true, nil
+}
+
+// grown is the session's conversation with events that were just appended to the incarnation;
+// ok is false where they do not follow it, or are too many to add without asking for memory.
+func (s *session) grown(gauge budget.Accountant, policy projection.Options, of eventlog.Incarnation, appended []eventlog.Event) (conv *reduce.Conversation, ok bool) {
+	if policy.Name == projection.HarnessView || of != s.of || len(appended) == 0 {
+		return nil, false
+	}
+	if conv, ok = s.convs.get(conversationKey(gauge, policy)); !ok || conv.Head() < appended[0].Seq-1 {
+		return nil, false
+	}
+	appended = appended[min(int(conv.Head()+1-appended[0].Seq), len(appended)):]
+	size := uint64(0)
+	for i := range appended {
+		if appended[i].Seq != conv.Head()+1+eventlog.Seq(i) {
+			return nil, false
+		}
+		size += eventlog.Size(appended[i])
+	}
+	if conversationFactor*size >= leastWork {
+		return nil, false
+	}
+	for i := range appended {
+		conv.Append(appended[i])
+	}
+	return conv, true
 }
 
 // Forget drops what is held of a session in memory; call it when the session was

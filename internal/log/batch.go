@@ -33,6 +33,8 @@ type Receipt struct {
 	// place of the first one.
 	Duplicate bool
 	Tokens    TokenCounts
+	// Turn is the event's; 0 for a duplicate.
+	Turn uint32
 }
 
 // Commit is an append that has its place in the log but may not be durable yet.
@@ -162,13 +164,13 @@ func (p PreparedBatch) Admit(h Head, lookup func(index int) (Known, bool, error)
 			return Admission{}, err.in("events[%d]", i)
 		}
 		a.Fresh = append(a.Fresh, FreshEvent{Event: e, Digest: p.digests[i], Index: i, Change: change})
-		a.Receipts[i] = Receipt{Seq: e.Seq, EventID: e.ID, Tokens: e.Tokens}
+		a.Receipts[i] = Receipt{Seq: e.Seq, EventID: e.ID, Tokens: e.Tokens, Turn: e.Turn}
 	}
 	a.Newest = max(a.Newest, a.Head.Seq)
 	for i, e := range p.events {
 		if a.Receipts[i].Seq == 0 {
 			r := a.Receipts[firstAt[e.ID]]
-			r.Duplicate = true
+			r.Duplicate, r.Turn = true, 0
 			a.Receipts[i] = r
 		}
 	}

@@ -20,6 +20,13 @@ var idempotencyCases = []testCase{
 		h.same("receipts", again, first)
 		h.same("session", h.session("s"), before)
 	}},
+	{name: "a receipt has the turn of a new event", run: func(h *harness) {
+		var turns []uint32
+		for _, r := range h.append("s", Say("a"), Call("b", "c"), Answer("d", "c"), Call("e", "f"), Say("a")) {
+			turns = append(turns, r.Turn)
+		}
+		h.same("turns", turns, []uint32{0, 1, 1, 2, 0})
+	}},
 	{name: "the envelope takes no part", run: func(h *harness) {
 		h.append("s", Say("a"))
 		e := Say("a")

@@ -8,7 +8,7 @@ import (
 )
 
 // patient is a store with many writers as its callers use it: a call that lost against
-// another writer is made again.
+// another writer is repeated.
 type patient struct{ eventlog.Store }
 
 // attempts is how often a call is made: an artifact that may not be replaced conflicts for

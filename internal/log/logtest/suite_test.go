@@ -52,7 +52,7 @@ func (s *contested) PutArtifacts(ctx context.Context, id string, all ...eventlog
 // one writer.
 func TestManyWriters(t *testing.T) { Run(t, newContested) }
 
-// outcome is a test that tells how it ended.
+// outcome is a test that keeps how it ended.
 type outcome struct {
 	trial
 	skipped atomic.Bool

@@ -28,7 +28,10 @@ type pendingAppend struct {
 	sessionID string
 	commit    eventlog.Commit
 	admitted  time.Time
-	sizes     []uint64 // of the events, in bytes
+	// of is the incarnation that the batch went to; 0 if it makes the session.
+	of     eventlog.Incarnation
+	events []eventlog.Event // as they were given to the store
+	sizes  []uint64         // of the events, in bytes
 }
 
 // admit checks and completes a batch and gives it its place in the log.
@@ -93,7 +96,7 @@ func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pend
 // admitKnown fills the events in. checkRoom is false where they were held against the
 // session's limits before, as a part of more.
 func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch, checkRoom bool) (pendingAppend, error) {
-	total, err := s.limits.checkBatch(b.Events)
+	sizes, total, err := s.limits.checkBatch(b.Events)
 	if err != nil {
 		return pendingAppend{}, err
 	}
@@ -108,8 +111,8 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 			return pendingAppend{}, err
 		}
 	}
-	p := pendingAppend{sessionID: id, admitted: s.clock(), sizes: make([]uint64, len(b.Events))}
-	if err := s.complete(b.Events, known.settings.tokenizer, p); err != nil {
+	p := pendingAppend{sessionID: id, admitted: s.clock(), of: known.session.Incarnation, events: b.Events, sizes: sizes}
+	if err := s.complete(b.Events, known.settings.tokenizer, p.admitted); err != nil {
 		return pendingAppend{}, err
 	}
 	b.Time = p.admitted
@@ -125,22 +128,22 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	return p, err
 }
 
-// complete gives the events what only the edge can give, and measures them.
-func (s *Server) complete(events []eventlog.Event, tokenizer string, p pendingAppend) error {
+// complete gives the events what only the edge can give. Their tokens are stored with them,
+// so they are counted before the append and not while the disk syncs.
+func (s *Server) complete(events []eventlog.Event, tokenizer string, admitted time.Time) error {
 	gauge, err := s.gauges(tokenizer)
 	if err != nil {
 		return err
 	}
 	for i := range events {
 		e := &events[i]
-		p.sizes[i] = eventlog.Size(*e)
 		if e.ID == "" {
 			if e.ID, err = s.newID(); err != nil {
 				return fmt.Errorf("make an event_id: %w", err)
 			}
 		}
 		if e.Time.IsZero() {
-			e.Time = p.admitted
+			e.Time = admitted
 		}
 		e.Tokens = gauge.CountEvent(*e)
 	}
@@ -154,7 +157,8 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		return nil, err
 	}
 	out := &contextdv1.AppendEventsResponse{Receipts: make([]*contextdv1.EventReceipt, len(receipts))}
-	fresh, bytes := 0, uint64(0)
+	var fresh []eventlog.Event
+	bytes := uint64(0)
 	for i, r := range receipts {
 		out.Receipts[i] = &contextdv1.EventReceipt{
 			Seq: uint64(r.Seq), EventId: r.EventID, Duplicate: r.Duplicate, Tokens: uint32(r.Tokens.Total()),
@@ -162,35 +166,37 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		if r.Duplicate {
 			continue
 		}
-		if fresh == 0 {
+		if len(fresh) == 0 {
 			out.FirstSeq = uint64(r.Seq)
 		}
 		out.LastSeq = uint64(r.Seq)
-		fresh++
+		e := p.events[i]
+		e.Seq, e.Turn, e.Time = r.Seq, r.Turn, e.Time.UTC().Round(0)
+		fresh = append(fresh, e)
 		bytes += p.sizes[i]
 	}
-	s.meter.Appended(ctx, s.clock().Sub(p.admitted), fresh, bytes)
+	s.meter.Appended(ctx, s.clock().Sub(p.admitted), len(fresh), bytes)
 	out.Mark = s.markOf(ctx, p.sessionID)
-	out.Budget = s.estimate(ctx, p.sessionID)
+	out.Budget = s.estimate(ctx, p, fresh)
 	return out, nil
 }
 
 // estimate is the budget after an append; nil if nothing is known. The events are
 // durable and the client must learn it, so nothing here may fail the call: a client
 // that repeated it would have its events twice.
-func (s *Server) estimate(ctx context.Context, id string) (out *contextdv1.BudgetReport) {
+func (s *Server) estimate(ctx context.Context, p pendingAppend, fresh []eventlog.Event) (out *contextdv1.BudgetReport) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.logger.ErrorContext(ctx, "no budget estimate", "session_id", id, "panic", v, "stack", string(debug.Stack()))
+			s.logger.ErrorContext(ctx, "no budget estimate", "session_id", p.sessionID, "panic", v, "stack", string(debug.Stack()))
 			out = nil
 		}
 	}()
-	report, ok, err := s.engine.Estimate(ctx, id)
+	report, ok, err := s.engine.Estimate(ctx, p.sessionID, p.of, fresh)
 	var missing *eventlog.NotFoundError
 	switch {
 	case errors.As(err, &missing) || ctx.Err() != nil: // the session was deleted since, or nobody waits
 	case err != nil:
-		s.logger.WarnContext(ctx, "no budget estimate", "session_id", id, "error", err)
+		s.logger.WarnContext(ctx, "no budget estimate", "session_id", p.sessionID, "error", err)
 	case ok:
 		return wire.BudgetReportToProto(report)
 	}

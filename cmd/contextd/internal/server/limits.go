@@ -80,23 +80,25 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// checkBatch holds a batch against the limits and returns its size.
-func (l Limits) checkBatch(events []eventlog.Event) (uint64, error) {
+// checkBatch holds a batch against the limits and returns the size of each event, and of
+// all.
+func (l Limits) checkBatch(events []eventlog.Event) (sizes []uint64, total uint64, err error) {
 	if err := l.checkCount(len(events)); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	var total uint64
+	sizes = make([]uint64, len(events))
 	for i, e := range events {
 		size := eventlog.Size(e)
 		if err := l.checkEvent(fmt.Sprintf("events[%d]", i), size); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
+		sizes[i] = size
 		total += size
 	}
 	if total > l.MaxBatchBytes {
-		return 0, &apierr.LimitError{Field: "events", Setting: "max_batch_bytes", Limit: l.MaxBatchBytes, Actual: total, Unit: "bytes"}
+		return nil, 0, &apierr.LimitError{Field: "events", Setting: "max_batch_bytes", Limit: l.MaxBatchBytes, Actual: total, Unit: "bytes"}
 	}
-	return total, nil
+	return sizes, total, nil
 }
 
 func (l Limits) checkCount(events int) error {
