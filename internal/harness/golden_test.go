@@ -83,15 +83,26 @@ func dump(tr harness.Transcript) string {
 			fmt.Fprintf(&b, " of call %s", s.ParentCallID)
 		}
 		fmt.Fprintf(&b, " %s\n", labels(s.Labels))
+		besides(&b, s, "")
 		for _, e := range s.Events {
 			at := "-"
 			if !e.Time.IsZero() {
 				at = e.Time.Format("15:04:05.999")
 			}
 			fmt.Fprintf(&b, "%s %s %s%s\n", e.ID, at, body(e.Body), labels(e.Labels))
+			besides(&b, s, e.ID)
 		}
 	}
 	return b.String()
+}
+
+// besides writes what is kept with an event, or with the session.
+func besides(b *strings.Builder, s harness.Session, event string) {
+	for _, e := range s.Envelopes {
+		if e.Event == event {
+			fmt.Fprintf(b, "    besides %s%s\n", strings.TrimPrefix(e.Part+" ", " "), e.Difference)
+		}
+	}
 }
 
 func labels(m map[string]string) string {

@@ -22,6 +22,8 @@ type (
 	Transcript = transcript.Transcript
 	// Session is one conversation of a transcript.
 	Session = transcript.Session
+	// Envelope is what an entry of a file says besides its conversation.
+	Envelope = transcript.Envelope
 	// Warning is something in the file that could not be read as it stood.
 	Warning = transcript.Warning
 	// FormatError says that the input is in no format, or not in the one named.

@@ -73,7 +73,7 @@ func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value
 	case queuedRemoval:
 		return transcript.Object("type", operationType, "operation", removed, "timestamp", stamp(event.Time))
 	}
-	return e.message(event, m, m.Blocks, "")
+	return e.message(event, m, m.Blocks, event.Labels[labelParent])
 }
 
 // message makes the record of a message with the blocks, which may be a part of

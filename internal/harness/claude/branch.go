@@ -8,10 +8,16 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// labelParent is, on a message, the uuid of the record that it follows; empty where it begins
+// a chain.
+const labelParent = "claude.parent"
+
 // follows reports whether an event says which other it follows, as those do that were read
 // from the harness's own files.
 func follows(e eventlog.Event) bool {
-	if _, ok := e.Labels[transcript.EntryLabel(Name)]; ok {
+	_, now := e.Labels[labelParent]
+	_, once := e.Labels[transcript.EntryLabel(Name)]
+	if now || once {
 		return true
 	}
 	c, ok := e.Body.(*eventlog.Custom)
@@ -69,7 +75,9 @@ func (t *tree) read(around transcript.Envelopes) {
 			}
 			uuid := repeated.ReplaceAllString(e.ID, "")
 			parent := t.newest
-			if d, ok := around.Entries[e.ID]; ok {
+			if label, ok := e.Labels[labelParent]; ok {
+				parent, t.named = label, t.named || label != ""
+			} else if d, ok := around.Entries[e.ID]; ok {
 				parent = t.parentIn(d)
 			}
 			t.parents[uuid], t.event[uuid], t.newest = parent, e.ID, uuid
@@ -94,7 +102,8 @@ func (t *tree) record(raw string) {
 	}
 }
 
-// parentIn is the parent that a difference names, or the message before where the record had
+// parentIn is the parent that the difference names which builds before there was labelParent
+// kept, or the message before where the record had
 // no member for one; a record whose parent is null begins a chain.
 func (t *tree) parentIn(difference string) string {
 	var d struct {

@@ -166,7 +166,8 @@ func (r *reader) between(session *transcript.SessionBuilder, n int) {
 
 // native is the record without what is not kept, and with a parent that is.
 func (r *reader) native(rec *record, line []byte) []byte {
-	parent, moved := r.parents.kept(rec.ParentUUID)
+	parent := r.parents.kept(rec.ParentUUID)
+	moved := parent != rec.ParentUUID
 	if !moved && len(rec.ToolUseResult) == 0 {
 		return line
 	}
@@ -174,8 +175,10 @@ func (r *reader) native(rec *record, line []byte) []byte {
 		switch {
 		case withoutMembers[name]:
 			return nil
+		case name == "parentUuid" && moved && parent == "":
+			return []byte("null")
 		case name == "parentUuid" && moved:
-			return parent
+			return []byte(transcript.Quote(parent))
 		}
 		return value
 	})
@@ -235,6 +238,12 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 // append makes the event, and keeps with it what its record says besides. It returns the
 // event's id, or "" if it made none.
 func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
+	if parent, ok := r.follows(rec, entry.Native); ok {
+		if entry.Labels == nil {
+			entry.Labels = map[string]string{}
+		}
+		entry.Labels[labelParent] = transcript.Clean(parent)
+	}
 	n := session.Len()
 	id := session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 		around := envelopeOf(session.Labels())
@@ -245,6 +254,16 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 		seen[rec.UUID] = id
 	}
 	return id
+}
+
+// follows is the uuid of what a record follows, as far as it is kept; ok is false if the record
+// does not say.
+func (r *reader) follows(rec *record, native []byte) (parent string, ok bool) {
+	if parent = r.parents.kept(rec.ParentUUID); parent == "" {
+		_, ok = transcript.MemberOf(native, "parentUuid")
+		return "", ok
+	}
+	return parent, len(parent) <= transcript.MaxLabelValue
 }
 
 // begin takes from a session's first record what most of its records repeat.

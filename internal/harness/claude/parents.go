@@ -51,19 +51,13 @@ func (p *parents) preserve(uuid string, line int) {
 	}
 }
 
-// kept returns the nearest ancestor that is kept, as JSON, if the parent is not.
-func (p *parents) kept(parent string) (json []byte, moved bool) {
+// kept returns the parent, or its nearest ancestor that is kept if it is not.
+func (p *parents) kept(parent string) string {
 	at := parent
 	for n := 0; p.gone[at] && n <= len(p.gone); n++ {
 		at = p.of[at]
 	}
-	if at == parent {
-		return nil, false
-	}
-	if at == "" {
-		return []byte("null"), true
-	}
-	return []byte(transcript.Quote(at)), true
+	return at
 }
 
 // chain returns the uuids from head to tail, or nil if tail does not descend from

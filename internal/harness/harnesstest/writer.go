@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,7 +85,10 @@ func plain(tr transcript.Transcript) []transcript.Session {
 			}
 			events = append(events, e)
 		}
-		s.Events = events
+		s.Events, s.Envelopes = events, slices.Clone(s.Envelopes)
+		for i := range s.Envelopes {
+			s.Envelopes[i].Event = ids[s.Envelopes[i].Event]
+		}
 		all = append(all, s)
 	}
 	return all

@@ -16,8 +16,10 @@ type pending struct {
 	reply   json.RawMessage // nil if there is none
 }
 
-// summaryID stands for the reply in a compaction's envelopes.
-func summaryID(event string) string { return event + "/summary" }
+// summaryPart is the reply in a compaction's envelopes.
+const summaryPart = "summary"
+
+func summaryID(event string) string { return event + "/" + summaryPart }
 
 func (r *reader) compaction(entry transcript.Entry, p *part) {
 	r.flush()
@@ -143,6 +145,6 @@ func (r *reader) flush() {
 	}
 	if p.reply != nil {
 		base := r.render.reply(&event, p.body)
-		r.session.EnvelopeOf(summaryID(event.ID), event.Time, transcript.Difference(base, p.reply, notKeptOfModel...))
+		r.session.EnvelopeOf(n, summaryPart, transcript.Difference(base, p.reply, notKeptOfModel...))
 	}
 }

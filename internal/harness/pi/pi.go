@@ -107,7 +107,7 @@ func (r *reader) branches(main *branch) {
 			continue
 		}
 		b := newBranch(r.out, "branch-"+strconv.Itoa(n))
-		b.session.CopyLabels(main.session)
+		b.session.CopyHeader(main.session)
 		all, own := r.path(i)
 		for _, j := range all {
 			b.add(r.lines[j])

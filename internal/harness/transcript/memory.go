@@ -37,6 +37,7 @@ const (
 	eventCost     = 1 << 10
 	blockCost     = 256
 	labelCost     = 64
+	envelopeCost  = 128
 	// step is how much an account takes at once.
 	step = 256 << 10
 )

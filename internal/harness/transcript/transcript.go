@@ -38,6 +38,9 @@ type Session struct {
 	// are the log's to give. Head.Admit accepts them in batches of any size.
 	Events []eventlog.Event
 	Labels map[string]string
+	// Envelopes are what the file says besides. A session without them is written as one of
+	// another harness.
+	Envelopes []Envelope
 }
 
 // Sidechain reports whether the session is a subagent's, begun by the main one of its

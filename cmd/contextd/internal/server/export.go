@@ -30,7 +30,11 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	if err != nil {
 		return err
 	}
-	held, err := s.work.Take(stream.Context(), exportFactor*session.LogBytes)
+	besides, err := harness.EnvelopeBytes(stream.Context(), s.store, session.ID)
+	if err != nil {
+		return err
+	}
+	held, err := s.work.Take(stream.Context(), exportFactor*(session.LogBytes+besides))
 	if err != nil {
 		return err
 	}

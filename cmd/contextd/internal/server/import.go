@@ -149,7 +149,7 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 			}
 			return err
 		}
-		if err := s.importSession(ctx, target, begin, part.Events, out); err != nil {
+		if err := s.importSession(ctx, target, begin, part, out); err != nil {
 			return nil, err
 		}
 	}
@@ -181,8 +181,9 @@ func (s *Server) checkImport(ctx context.Context, id string, part harness.Sessio
 			return err
 		}
 	}
+	besides := envelopesOf(part)
 	for _, e := range part.Events {
-		if err := s.limits.checkEvent("data", eventlog.Size(e)); err != nil {
+		if err := s.limits.checkEvent("data", sizeWith(e, besides)); err != nil {
 			return err
 		}
 	}
@@ -226,7 +227,7 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 
 // importSession has the session begun if there is none and appends the events in
 // batches within the limits.
-func (s *Server) importSession(ctx context.Context, id string, begin func() error, events []eventlog.Event, out *contextdv1.ImportTranscriptResponse) error {
+func (s *Server) importSession(ctx context.Context, id string, begin func() error, part harness.Session, out *contextdv1.ImportTranscriptResponse) error {
 	known, err := s.settingsOf(ctx, id)
 	if err != nil {
 		return err
@@ -240,9 +241,10 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		}
 	}
 	// All batches go to one incarnation: another would begin in the middle.
-	of := known.session.Incarnation
-	for len(events) > 0 {
-		n := s.limits.batchOf(events)
+	of, besides := known.session.Incarnation, envelopesOf(part)
+	envelopes := besides[""]
+	for events := part.Events; len(events) > 0; {
+		n := s.limits.batchOf(events, besides)
 		batch := make([]eventlog.Event, n)
 		for i := range batch {
 			batch[i] = untimed(events[i])
@@ -256,7 +258,10 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		if err != nil {
 			return err
 		}
+		seqs := make(map[string]eventlog.Seq, n)
 		for i, receipt := range answer.GetReceipts() {
+			seqs[receipt.GetEventId()] = eventlog.Seq(receipt.GetSeq())
+			envelopes = append(envelopes, besides[receipt.GetEventId()]...)
 			if receipt.GetDuplicate() {
 				continue
 			}
@@ -265,8 +270,32 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 				out.Compactions++
 			}
 		}
+		// They have a place once the events do. An import that ends between the two is whole
+		// once it is repeated.
+		if err := harness.PutEnvelopes(ctx, s.store, id, of, envelopes, seqs, known.session.Head > 0); err != nil {
+			return fmt.Errorf("import into session %q: %w", id, err)
+		}
+		envelopes = nil
 	}
 	return nil
+}
+
+// envelopesOf are the envelopes of a part by their events; those of the session are under "".
+func envelopesOf(part harness.Session) map[string][]harness.Envelope {
+	all := make(map[string][]harness.Envelope, len(part.Envelopes))
+	for _, e := range part.Envelopes {
+		all[e.Event] = append(all[e.Event], e)
+	}
+	return all
+}
+
+// sizeWith is the size of an event with its envelopes.
+func sizeWith(e eventlog.Event, besides map[string][]harness.Envelope) uint64 {
+	n := eventlog.Size(e)
+	for _, one := range besides[e.ID] {
+		n += uint64(len(one.Difference))
+	}
+	return n
 }
 
 // importBatchBytes keeps batches of an import small enough to leave room for
@@ -274,10 +303,10 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 const importBatchBytes = 1 << 20
 
 // batchOf is how many of the events go into the next batch: at least one.
-func (l Limits) batchOf(events []eventlog.Event) int {
+func (l Limits) batchOf(events []eventlog.Event, besides map[string][]harness.Envelope) int {
 	var total uint64
 	for i, e := range events {
-		total += eventlog.Size(e)
+		total += sizeWith(e, besides)
 		if i > 0 && (total > min(l.MaxBatchBytes, importBatchBytes) || uint64(i) == l.MaxBatchEvents) {
 			return i
 		}

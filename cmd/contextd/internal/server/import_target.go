@@ -23,7 +23,7 @@ func (s *Server) checkTarget(ctx context.Context, id string, part harness.Sessio
 			return err
 		}
 	}
-	return s.checkImportRoom(ctx, session, part.Events)
+	return s.checkImportRoom(ctx, session, part)
 }
 
 // checkSame refuses a part that is not what the session holds, at whatever length. The
@@ -51,14 +51,22 @@ func otherSession(id, reason string) error {
 	return &eventlog.InvalidError{Field: "header.session_id", Reason: "must be another: " + id + " " + reason}
 }
 
-// checkImportRoom holds what would be appended against the limits of a session. Which
-// events are there already is looked up only where it matters.
-func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, events []eventlog.Event) error {
+// checkImportRoom holds what would be appended against the limits of a session, in which
+// envelopes count too. Which events are there already is looked up only where it matters.
+func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part harness.Session) error {
+	events, besides := part.Events, envelopesOf(part)
+	if session.Head > 0 {
+		stored, err := harness.EnvelopeBytes(ctx, s.store, session.ID)
+		if err != nil {
+			return err
+		}
+		session.LogBytes += stored
+	}
 	room := func(known map[string]bool) error {
 		n, bytes := 0, uint64(0)
 		for i := range events {
 			if !known[events[i].ID] {
-				n, bytes = n+1, bytes+eventlog.Size(events[i])
+				n, bytes = n+1, bytes+sizeWith(events[i], besides)
 			}
 		}
 		return s.limits.checkRoom(session, n, bytes)

@@ -703,6 +703,89 @@ func (x *SummaryTask) GetTrigger() string {
 	return ""
 }
 
+// What an entry of a transcript says besides the events that were made of it. The first of
+// these stands in the key; 0: the entry is about the session as a whole.
+type TranscriptEnvelope struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The harness whose writer reads the difference.
+	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
+	// Which of several entries of the event it is. Empty: the first.
+	Part string `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
+	// What the writer needs to make the entry of its events, as the harness writes it down.
+	Difference []byte `protobuf:"bytes,4,opt,name=difference,proto3" json:"difference,omitempty"`
+	// Whether the difference goes on in the next message of the entry.
+	Continues     bool `protobuf:"varint,5,opt,name=continues,proto3" json:"continues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TranscriptEnvelope) Reset() {
+	*x = TranscriptEnvelope{}
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TranscriptEnvelope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TranscriptEnvelope) ProtoMessage() {}
+
+func (x *TranscriptEnvelope) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TranscriptEnvelope.ProtoReflect.Descriptor instead.
+func (*TranscriptEnvelope) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_artifact_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TranscriptEnvelope) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TranscriptEnvelope) GetHarness() string {
+	if x != nil {
+		return x.Harness
+	}
+	return ""
+}
+
+func (x *TranscriptEnvelope) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *TranscriptEnvelope) GetDifference() []byte {
+	if x != nil {
+		return x.Difference
+	}
+	return nil
+}
+
+func (x *TranscriptEnvelope) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
+}
+
 var File_contextd_storage_v1_artifact_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_artifact_proto_rawDesc = "" +
@@ -775,7 +858,15 @@ const file_contextd_storage_v1_artifact_proto_rawDesc = "" +
 	"\x10max_input_tokens\x18\v \x01(\x04R\x0emaxInputTokens\x12*\n" +
 	"\x11max_output_tokens\x18\f \x01(\x04R\x0fmaxOutputTokens\x12\x1c\n" +
 	"\ttokenizer\x18\r \x01(\tR\ttokenizer\x12\x18\n" +
-	"\atrigger\x18\x0e \x01(\tR\atrigger*\x97\x01\n" +
+	"\atrigger\x18\x0e \x01(\tR\atrigger\"\x9a\x01\n" +
+	"\x12TranscriptEnvelope\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
+	"\aharness\x18\x02 \x01(\tR\aharness\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\tR\x04part\x12\x1e\n" +
+	"\n" +
+	"difference\x18\x04 \x01(\fR\n" +
+	"difference\x12\x1c\n" +
+	"\tcontinues\x18\x05 \x01(\bR\tcontinues*\x97\x01\n" +
 	"\x11SummaryTaskStatus\x12#\n" +
 	"\x1fSUMMARY_TASK_STATUS_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bSUMMARY_TASK_STATUS_PENDING\x10\x01\x12\x1e\n" +
@@ -795,13 +886,14 @@ func file_contextd_storage_v1_artifact_proto_rawDescGZIP() []byte {
 }
 
 var file_contextd_storage_v1_artifact_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_contextd_storage_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_contextd_storage_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_contextd_storage_v1_artifact_proto_goTypes = []any{
-	(SummaryTaskStatus)(0), // 0: contextd.storage.v1.SummaryTaskStatus
-	(*ModelCall)(nil),      // 1: contextd.storage.v1.ModelCall
-	(*Calibration)(nil),    // 2: contextd.storage.v1.Calibration
-	(*Summary)(nil),        // 3: contextd.storage.v1.Summary
-	(*SummaryTask)(nil),    // 4: contextd.storage.v1.SummaryTask
+	(SummaryTaskStatus)(0),     // 0: contextd.storage.v1.SummaryTaskStatus
+	(*ModelCall)(nil),          // 1: contextd.storage.v1.ModelCall
+	(*Calibration)(nil),        // 2: contextd.storage.v1.Calibration
+	(*Summary)(nil),            // 3: contextd.storage.v1.Summary
+	(*SummaryTask)(nil),        // 4: contextd.storage.v1.SummaryTask
+	(*TranscriptEnvelope)(nil), // 5: contextd.storage.v1.TranscriptEnvelope
 }
 var file_contextd_storage_v1_artifact_proto_depIdxs = []int32{
 	2, // 0: contextd.storage.v1.ModelCall.calibration:type_name -> contextd.storage.v1.Calibration
@@ -824,7 +916,7 @@ func file_contextd_storage_v1_artifact_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_artifact_proto_rawDesc), len(file_contextd_storage_v1_artifact_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
