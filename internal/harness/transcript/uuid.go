@@ -16,3 +16,13 @@ func UUID(parts ...string) string {
 
 // IsUUID reports whether an id has the form of one.
 func IsUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
+
+// SessionID makes an id for a session that has none, from the ids of its events.
+func SessionID(s Session) string {
+	parts := make([]string, 0, len(s.Events)+1)
+	parts = append(parts, "session")
+	for _, e := range s.Events {
+		parts = append(parts, e.ID)
+	}
+	return UUID(parts...)
+}
