@@ -229,7 +229,7 @@ func build(s *session, p projected, req Request, record projection.Record) (*Con
 
 // checkPolicy refuses options that make no policy.
 func checkPolicy(p Policy) error {
-	_, err := projection.New(p.Projection)
+	_, err := p.Projection.Compile()
 	var wrong *projection.OptionsError
 	if errors.As(err, &wrong) {
 		return &eventlog.InvalidError{Field: "policy.projection." + wrong.Field, Reason: wrong.Reason}

@@ -19,6 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -77,7 +78,7 @@ func each[T any](t *rapid.T, r *replicas, ask func(eventlog.Store, *assemble.Eng
 			continue
 		}
 		// Empty lists and none are the same, and a daemon does not say what another did.
-		if diff := cmp.Diff(first, other, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(assemble.Context{}, "Expired")); diff != "" {
+		if diff := cmp.Diff(first, other, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(assemble.Context{}, "Expired"), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 			t.Fatalf("daemon %d answers otherwise (-0 +%d):\n%s", i, i, diff)
 		}
 	}
@@ -140,7 +141,7 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 	if err != nil || !replay.Same {
 		t.Fatalf("replayed: %v, %s", err, replay.Difference)
 	}
-	if diff := cmp.Diff(replay.Recorded, replay.Replayed, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(replay.Recorded, replay.Replayed, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 		t.Fatalf("replayed otherwise:\n%s", diff)
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -86,7 +88,7 @@ func TestInjectionsChangeNoDecision(t *testing.T) {
 			}
 			record := got[0].Projection
 			record.Injected = 0
-			if diff := cmp.Diff(got[1].Projection, record); diff != "" {
+			if diff := cmp.Diff(got[1].Projection, record, cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 				t.Fatalf("turn %d: %d injections changed a decision:\n%s", i, len(injected), diff)
 			}
 			if diff := cmp.Diff(got[1].Cache, got[0].Cache); diff != "" {

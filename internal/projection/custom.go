@@ -14,18 +14,9 @@ const customClipTokens = 400
 // custom goes by an expression over each group. What it did to a group stays done: it
 // is recorded in the state, and a later verdict can only do more.
 type custom struct {
-	program  *expression.Program
 	options  Options
 	keepLast int
 	known    *customFacts
-}
-
-func newCustom(o Options) (Policy, error) {
-	program, err := expression.Compiled(o.Expression)
-	if err != nil {
-		return nil, &OptionsError{"expression", err.Error()}
-	}
-	return custom{program: program, options: o, keepLast: o.keepLast(defaultKeepLast), known: &customFacts{}}, nil
 }
 
 func (c custom) Apply(v reduce.View, turns uint32, before State) Applied {
@@ -172,7 +163,7 @@ func (r *customRun) verdict(i int) expression.Verdict {
 	if r.turns > g.Turn {
 		now.Age = r.turns - g.Turn
 	}
-	verdict, err := r.program.Evaluate(r.known.of(g), now)
+	verdict, err := r.options.program.Evaluate(r.known.of(g), now)
 	if err != nil {
 		if r.failed++; r.failed == 1 {
 			r.firstFailed = g.First

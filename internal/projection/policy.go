@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection/expression"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -59,6 +60,8 @@ type Options struct {
 	WriteBarrierRefs    []string `json:",omitempty"`
 	// Expression is that of custom.
 	Expression string `json:",omitempty"`
+
+	program *expression.Program // Expression, once it is compiled
 }
 
 // PolicyName is the policy's; Raw if none is named.
@@ -121,32 +124,48 @@ type OptionsError struct{ Field, Reason string }
 
 func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + e.Reason }
 
-// New returns the policy that the options choose, or an *OptionsError.
-func New(o Options) (Policy, error) {
-	p, err := newPolicy(o)
-	if err == nil && o.RawFallback {
-		p = rawFallback{p}
+// Compile checks the options and compiles what is to be compiled of them, for New. It
+// returns an *OptionsError.
+func (o Options) Compile() (Options, error) {
+	switch o.PolicyName() {
+	case Raw, HarnessView, CleanToolRepair, SquashFailed, SummaryPrefix, ReachabilityGC:
+	case CustomExpression:
+		if o.program != nil {
+			return o, nil
+		}
+		var err error
+		if o.program, err = expression.Compile(o.Expression); err != nil {
+			return o, &OptionsError{"expression", err.Error()}
+		}
+	default:
+		return o, &OptionsError{"policy", fmt.Sprintf("%q is no projection policy", o.Name)}
 	}
-	return p, err
+	return o, nil
 }
 
-func newPolicy(o Options) (Policy, error) {
-	switch o.PolicyName() {
-	case Raw, HarnessView:
-		return raw{}, nil
-	case CleanToolRepair:
-		return &cleanToolRepair{options: o}, nil
-	case SquashFailed:
-		return &squashFailedCalls{options: o}, nil
-	case SummaryPrefix:
-		return &summaryPrefix{options: o}, nil
-	case ReachabilityGC:
-		return newReachability(o), nil
-	case CustomExpression:
-		return newCustom(o)
-	default:
-		return nil, &OptionsError{"policy", fmt.Sprintf("%q is no projection policy", o.Name)}
+// New returns the policy that the options choose, or an *OptionsError.
+func New(o Options) (Policy, error) {
+	o, err := o.Compile()
+	if err != nil {
+		return nil, err
 	}
+	var p Policy = raw{}
+	switch o.PolicyName() {
+	case CleanToolRepair:
+		p = &cleanToolRepair{options: o}
+	case SquashFailed:
+		p = &squashFailedCalls{options: o}
+	case SummaryPrefix:
+		p = &summaryPrefix{options: o}
+	case ReachabilityGC:
+		p = newReachability(o)
+	case CustomExpression:
+		p = custom{options: o, keepLast: o.keepLast(defaultKeepLast), known: &customFacts{}}
+	}
+	if o.RawFallback {
+		p = rawFallback{p}
+	}
+	return p, nil
 }
 
 // raw shows everything.

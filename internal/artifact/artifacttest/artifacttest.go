@@ -35,7 +35,9 @@ func fill(v reflect.Value, path string) {
 			return
 		}
 		for i := range v.NumField() {
-			fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+			if f := v.Type().Field(i); f.IsExported() { // nothing else is stored
+				fill(v.Field(i), path+"."+f.Name)
+			}
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -157,29 +157,6 @@ func TestWatchedAndNot(t *testing.T) {
 	})
 }
 
-func TestCompiledKeepsPrograms(t *testing.T) {
-	a, err := expression.Compiled("age < 1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := expression.Compiled("age < 1"); err != nil || a != b {
-		t.Errorf("compiled again: %v", err)
-	}
-	for i := range 200 {
-		if _, err := expression.Compiled(fmt.Sprintf("age < %d", i+2)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b, err := expression.Compiled("age < 1"); err != nil || a == b {
-		t.Errorf("kept for ever: %v", err)
-	}
-	_, first := expression.Compiled("age <")
-	_, again := expression.Compiled("age <")
-	if first == nil || first.Error() != again.Error() {
-		t.Errorf("%v, then %v", first, again)
-	}
-}
-
 func FuzzCompile(f *testing.F) {
 	for _, s := range []string{`age < 3`, `tools.exists(t, t == "a") ? "stub" : "keep"`, `labels.a`, `"drop"`, `[1, 2`, `tools.map(t, t + t)[0]`, "age <\n\n'x'"} {
 		f.Add(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/policy"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -80,7 +80,7 @@ func (c *client) preview(cmd *cobra.Command, api api, session string, settings *
 	if err != nil {
 		return err
 	}
-	p.Name = wire.DefaultPolicyName
+	p.Name = policy.DefaultName
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	stream, err := api.AssembleContext(ctx, &contextdv1.AssembleContextRequest{SessionId: session, Budget: b, Policy: p, Preview: true})

@@ -12,7 +12,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -69,7 +69,7 @@ type Config struct {
 	MaxStreams uint64
 	// CacheSessions is how many sessions stay in memory between assemblies.
 	CacheSessions uint64
-	Limits        server.Limits
+	Limits        limit.Limits
 
 	// DefaultPolicy names the policy that applies where nobody names one.
 	DefaultPolicy string
@@ -104,7 +104,7 @@ func Default() Config {
 		MaxStreams:      1024,
 		MaxCalls:        1024,
 		CacheSessions:   64,
-		Limits:          server.DefaultLimits(),
+		Limits:          limit.Default(),
 		DefaultPolicy:   "default",
 		HookTimeout:     5 * time.Second,
 		HookOnTimeout:   "allow",

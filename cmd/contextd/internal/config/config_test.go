@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/policy"
 )
 
 // other has, for every setting, a value that is not its default.
@@ -205,7 +206,7 @@ models:
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := set.Resolve(nil, nil)
+	p, err := set.Resolve(policy.Overlay{}, policy.Overlay{})
 	if err != nil {
 		t.Fatal(err)
 	}

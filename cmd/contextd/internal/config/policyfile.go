@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/policy"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -51,7 +52,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	}
 	out := c.checkEach(nodes)
 	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {
-		if _, err := wire.NewPolicies(out.Policies, c.DefaultPolicy, c.summarizerNames()); err != nil {
+		if _, err := policySet(out.Policies, c.DefaultPolicy, c.summarizerNames()); err != nil {
 			return out, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -88,12 +89,23 @@ func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[str
 func (c *Config) checkSingle(node yaml.Node) PolicyFile {
 	p, err := parsePolicyNode(node)
 	if err == nil {
-		var none wire.Policies
-		if none, err = wire.NewPolicies(nil, "", c.summarizerNames()); err == nil {
-			_, err = none.Resolve(nil, p)
-		}
+		err = c.check(p)
 	}
-	return policyFile(wire.DefaultPolicyName, map[string]*contextdv1.Policy{wire.DefaultPolicyName: p}, map[string]error{wire.DefaultPolicyName: err})
+	return policyFile(policy.DefaultName, map[string]*contextdv1.Policy{policy.DefaultName: p}, map[string]error{policy.DefaultName: err})
+}
+
+// check lays a policy over the built-in one.
+func (c *Config) check(p *contextdv1.Policy) error {
+	none, err := policySet(nil, "", c.summarizerNames())
+	if err != nil {
+		return err
+	}
+	overlay, err := wire.PolicyToDomain(p, "policy")
+	if err != nil {
+		return err
+	}
+	_, err = none.Resolve(policy.Overlay{}, overlay)
+	return err
 }
 
 // checkEach validates each policy by itself, so that every error is found.
@@ -104,7 +116,7 @@ func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 		if err != nil {
 			err = fmt.Errorf("policies[%q]: %w", name, err)
 		} else {
-			_, err = wire.NewPolicies(map[string]*contextdv1.Policy{name: p}, "", c.summarizerNames())
+			_, err = policySet(map[string]*contextdv1.Policy{name: p}, "", c.summarizerNames())
 		}
 		policies[name], errs[name] = p, err
 	}

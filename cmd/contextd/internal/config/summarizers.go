@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -58,8 +58,8 @@ func (c *Config) AllSummarizers() map[string]Summarizer {
 	return all
 }
 
-func (c *Config) summarizerNames() wire.Summarizers {
-	return wire.Summarizers{Names: slices.Sorted(maps.Keys(c.AllSummarizers())), Default: c.DefaultSummarizer}
+func (c *Config) summarizerNames() policy.Summarizers {
+	return policy.Summarizers{Names: slices.Sorted(maps.Keys(c.AllSummarizers())), Default: c.DefaultSummarizer}
 }
 
 // validateSummarizers names the first invalid key. What a backend refuses, building it

@@ -2,10 +2,13 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/policy"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -75,8 +78,19 @@ func (c *Config) Validate() error {
 }
 
 // PolicySet returns the named policies.
-func (c *Config) PolicySet() (wire.Policies, error) {
-	return wire.NewPolicies(c.Policies, c.DefaultPolicy, c.summarizerNames())
+func (c *Config) PolicySet() (policy.Set, error) {
+	return policySet(c.Policies, c.DefaultPolicy, c.summarizerNames())
+}
+
+func policySet(named map[string]*contextdv1.Policy, fallback string, summarizers policy.Summarizers) (policy.Set, error) {
+	overlays := make(map[string]policy.Overlay, len(named))
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		var err error
+		if overlays[name], err = wire.PolicyToDomain(named[name], fmt.Sprintf("policies[%q]", name)); err != nil {
+			return policy.Set{}, err
+		}
+	}
+	return policy.NewSet(overlays, fallback, summarizers)
 }
 
 // Registry returns the models.

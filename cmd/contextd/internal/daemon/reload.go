@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/policy"
 )
 
 // reloader takes over what may change while the daemon runs: the named policies and
@@ -16,7 +16,7 @@ type reloader struct {
 	signals <-chan os.Signal
 	// current is what the daemon was built from, with the policies in force.
 	current config.Config
-	apply   func(wire.Policies)
+	apply   func(policy.Set)
 	logger  *slog.Logger
 }
 

@@ -39,7 +39,7 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 	if err := s.refuseDraining(); err != nil {
 		return pendingAppend{}, err
 	}
-	if err := s.limits.checkCount(len(req.GetEvents())); err != nil {
+	if err := s.limits.CheckCount(len(req.GetEvents())); err != nil {
 		return pendingAppend{}, err
 	}
 	events, err := wire.EventsToDomain(req.GetEvents())
@@ -96,12 +96,12 @@ func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pend
 // admitKnown fills the events in. checkRoom is false where they were held against the
 // session's limits before, as a part of more.
 func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch, checkRoom bool) (pendingAppend, error) {
-	sizes, total, err := s.limits.checkBatch(b.Events)
+	sizes, total, err := s.limits.CheckBatch(b.Events)
 	if err != nil {
 		return pendingAppend{}, err
 	}
 	if checkRoom {
-		if err := s.limits.checkRoom(known.session, len(b.Events), total); err != nil {
+		if err := s.limits.CheckRoom(known.session, len(b.Events), total); err != nil {
 			return pendingAppend{}, err
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	if err != nil {
 		return err
 	}
-	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
+	policy, err := s.policy(session.policy, req.GetPolicy())
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 		return err
 	}
 	defer forPolicy.Release()
-	policy, err := s.policies.Load().Resolve(nil, req.GetPolicy())
+	policy, err := s.policy(nil, req.GetPolicy())
 	if err != nil {
 		return err
 	}

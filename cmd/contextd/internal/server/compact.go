@@ -29,7 +29,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if err != nil {
 		return nil, err
 	}
-	policy, err := c.server.policies.Load().Resolve(session.policy, req.GetPolicy())
+	policy, err := c.server.policy(session.policy, req.GetPolicy())
 	if err != nil {
 		return nil, err
 	}

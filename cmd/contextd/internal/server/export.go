@@ -23,7 +23,7 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	if err := checkExport(req); err != nil {
 		return err
 	}
-	if err := s.limits.checkPolicy(req.GetPolicy(), req.GetBudget()); err != nil {
+	if err := s.limits.CheckPolicy(req.GetPolicy(), req.GetBudget()); err != nil {
 		return err
 	}
 	session, err := s.store.Session(stream.Context(), req.GetSessionId())

@@ -29,7 +29,7 @@ func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTr
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.policies.Load().Resolve(session.policy, req.GetPolicy())
+	policy, err := s.policy(session.policy, req.GetPolicy())
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
@@ -81,7 +82,7 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 		Gauges: gauges.Open,
 		Models: models,
 		Budget: &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
-		Limits: server.DefaultLimits(),
+		Limits: limit.Default(),
 		Clock:  clock.now,
 		NewID:  func() (string, error) { return fmt.Sprintf("id-%d", ids.Add(1)), nil },
 		Logger: logger,

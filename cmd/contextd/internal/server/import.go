@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -183,7 +184,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part harness.Sessio
 	}
 	besides := envelopesOf(part)
 	for _, e := range part.Events {
-		if err := s.limits.checkEvent("data", sizeWith(e, besides)); err != nil {
+		if err := s.limits.CheckEvent("data", sizeWith(e, besides)); err != nil {
 			return err
 		}
 	}
@@ -244,7 +245,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 	of, besides := known.session.Incarnation, envelopesOf(part)
 	envelopes := besides[""]
 	for events := part.Events; len(events) > 0; {
-		n := s.limits.batchOf(events, besides)
+		n := batchOf(s.limits, events, besides)
 		batch := make([]eventlog.Event, n)
 		for i := range batch {
 			batch[i] = untimed(events[i])
@@ -303,7 +304,7 @@ func sizeWith(e eventlog.Event, besides map[string][]harness.Envelope) uint64 {
 const importBatchBytes = 1 << 20
 
 // batchOf is how many of the events go into the next batch: at least one.
-func (l Limits) batchOf(events []eventlog.Event, besides map[string][]harness.Envelope) int {
+func batchOf(l limit.Limits, events []eventlog.Event, besides map[string][]harness.Envelope) int {
 	var total uint64
 	for i, e := range events {
 		total += sizeWith(e, besides)

@@ -69,7 +69,7 @@ func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, 
 				n, bytes = n+1, bytes+sizeWith(events[i], besides)
 			}
 		}
-		return s.limits.checkRoom(session, n, bytes)
+		return s.limits.CheckRoom(session, n, bytes)
 	}
 	if err := room(nil); err == nil || session.Head == 0 {
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/compaction"
@@ -17,6 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/pull"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -40,10 +41,10 @@ type Options struct {
 	// Gauges opens the accountant of a tokenizer, or says that there is none.
 	Gauges   func(tokenizer string) (budget.Accountant, error)
 	Models   budget.Models
-	Policies wire.Policies
+	Policies policy.Set
 	// Budget applies where neither request nor session brings one.
 	Budget *contextdv1.Budget
-	Limits Limits
+	Limits limit.Limits
 	// Work is what calls take for what they read from logs and make of it.
 	Work *memory.Budget
 	// PolicyWork is what they take before that for large policies.
@@ -73,9 +74,9 @@ type Server struct {
 	engine   *assemble.Engine
 	gauges   func(string) (budget.Accountant, error)
 	models   budget.Models
-	policies atomic.Pointer[wire.Policies]
+	policies atomic.Pointer[policy.Set]
 	budget   *contextdv1.Budget
-	limits   Limits
+	limits   limit.Limits
 	work     *memory.Budget
 	policing *memory.Budget
 	imports  *harness.Memory
@@ -132,7 +133,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 
 // SetPolicies puts other named policies in the place of those so far. A call that has
 // begun keeps those that it began with. It may be called from any goroutine.
-func (s *Server) SetPolicies(p wire.Policies) { s.policies.Store(&p) }
+func (s *Server) SetPolicies(p policy.Set) { s.policies.Store(&p) }
 
 // Register adds the services to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) {

@@ -29,7 +29,7 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 		return nil, err
 	}
 	defer forPolicy.Release()
-	if _, err := s.policies.Load().Resolve(nil, req.GetPolicy()); err != nil {
+	if _, err := s.policy(nil, req.GetPolicy()); err != nil {
 		return nil, err
 	}
 	w := wire.Settings{Policy: req.GetPolicy(), Budget: req.GetBudget()}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -119,7 +120,7 @@ func TestForks(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := func(change func(l *server.Limits)) option {
+	limits := func(change func(l *limit.Limits)) option {
 		return func(o *server.Options) { change(&o.Limits) }
 	}
 	one := []*contextdv1.Event{user("12345678")}
@@ -130,32 +131,32 @@ func TestLimits(t *testing.T) {
 		field      string
 	}{
 		"events of a batch": {
-			limits(func(l *server.Limits) { l.MaxBatchEvents = 2 }),
+			limits(func(l *limit.Limits) { l.MaxBatchEvents = 2 }),
 			try("s", user("1"), user("2")), try("s", user("1"), user("2"), user("3")), "events",
 		},
 		"bytes of an event": {
-			limits(func(l *server.Limits) { l.MaxEventBytes = 10 }),
+			limits(func(l *limit.Limits) { l.MaxEventBytes = 10 }),
 			try("s", user("1234567890")), try("s", user("1"), user(strings.Repeat("x", 11+64<<10))), "events[1]",
 		},
 		"bytes of a batch": {
-			limits(func(l *server.Limits) { l.MaxEventBytes, l.MaxBatchBytes = 1000, 1000 }),
+			limits(func(l *limit.Limits) { l.MaxEventBytes, l.MaxBatchBytes = 1000, 1000 }),
 			try("s", user(strings.Repeat("x", 900))), try("s", user(strings.Repeat("x", 600)), user(strings.Repeat("x", 600))), "events",
 		},
 		"events of a session": {
-			limits(func(l *server.Limits) { l.MaxSessionEvents = 3 }),
+			limits(func(l *limit.Limits) { l.MaxSessionEvents = 3 }),
 			try("s", user("1"), user("2")), try("s", user("3"), user("4")), "session_id",
 		},
 		"bytes of a session": {
-			limits(func(l *server.Limits) { l.MaxSessionBytes = 100 }),
+			limits(func(l *limit.Limits) { l.MaxSessionBytes = 100 }),
 			try("s", user(strings.Repeat("x", 60))), try("s", user(strings.Repeat("x", 60))), "session_id",
 		},
-		"sessions, by appending": {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), try("t", one...), "session_id"},
-		"sessions, by creating":  {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), create("t"), "session_id"},
-		"sessions, by forking":   {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), fork("s", "t"), "session_id"},
-		"bytes of an import":     {limits(func(l *server.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
-		"an event of an import":  {limits(func(l *server.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
-		"sessions, by an import": {limits(func(l *server.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
-		"events, by an import":   {limits(func(l *server.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
+		"sessions, by appending": {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), try("t", one...), "session_id"},
+		"sessions, by creating":  {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), create("t"), "session_id"},
+		"sessions, by forking":   {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), fork("s", "t"), "session_id"},
+		"bytes of an import":     {limits(func(l *limit.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
+		"an event of an import":  {limits(func(l *limit.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
+		"sessions, by an import": {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
+		"events, by an import":   {limits(func(l *limit.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,68 +3,77 @@ package wire
 import (
 	"math"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// overlay lays a policy over a base: each part that is present takes the whole
-// place of the same part. Errors name the field from the policy on.
-func (p Policies) overlay(base assemble.Policy, m *contextdv1.Policy) (assemble.Policy, error) {
-	out := base
-	r, d := &out.Reduction, reduce.DefaultPolicy()
+// PolicyToDomain converts what a message says of a policy; nil says nothing. Errors name
+// the field, which is under at.
+func PolicyToDomain(m *contextdv1.Policy, at string) (policy.Overlay, error) {
+	out, err := overlay(m)
+	if err != nil {
+		return policy.Overlay{}, Under(at, err)
+	}
+	return out, nil
+}
+
+func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
+	d := reduce.DefaultPolicy()
+	out.Name = m.GetName()
 	if t := m.GetToolResults(); t != nil {
 		converted, err := toolResults(t, d.ToolResults)
 		if err != nil {
-			return assemble.Policy{}, Under("tool_results", err)
+			return out, Under("tool_results", err)
 		}
-		r.ToolResults = converted
+		out.ToolResults = &converted
 	}
 	if m.GetDuplicates() != nil {
-		r.Duplicates = m.GetDuplicates().GetEnabled()
+		enabled := m.GetDuplicates().GetEnabled()
+		out.Duplicates = &enabled
 	}
 	if c := m.GetClipping(); c != nil {
-		r.Clipping = reduce.Clipping{
+		out.Clipping = &reduce.Clipping{
 			MaxTokens:  uint64(c.GetMaxTokens()),
 			HeadTokens: uint64(c.GetHeadTokens()),
 			TailTokens: uint64(c.GetTailTokens()),
 		}
 	}
 	if t := m.GetThinking(); t != nil {
-		r.Thinking = reduce.Thinking{}
+		out.Thinking = &reduce.Thinking{}
 		if t.KeepTurns != nil {
 			keep := withOwn(t.GetKeepTurns())
-			r.Thinking.KeepTurns = &keep
+			out.Thinking.KeepTurns = &keep
 		}
 	}
 	if w := m.GetWindow(); w != nil {
-		r.Window = reduce.Window{
+		out.Window = &reduce.Window{
 			MaxTurns:     w.GetMaxTurns(),
 			MaxTokens:    uint64(w.GetMaxTokens()),
 			StrictAnchor: w.GetStrictAnchor(),
 		}
 	}
 	if s := m.GetSummarization(); s != nil {
-		r.Collapse = collapse(s, d.Collapse)
-		converted, err := p.summaries(s)
-		if err != nil {
-			return assemble.Policy{}, Under("summarization", err)
+		converted := collapse(s, d.Collapse)
+		out.Collapse, out.Summaries = &converted, summaries(s)
+		if err := CheckInstructions(s.GetInstructions(), s.GetInstructionsMode()); err != nil {
+			return out, Under("summarization", err)
 		}
-		out.Summaries = converted
 	}
 	if c := m.GetCache(); c != nil {
-		r.Cache = cache(c, d.Cache)
+		converted := cache(c, d.Cache)
+		out.Cache = &converted
 	}
 	if pp := m.GetProjection(); pp != nil {
 		options, err := projectionPolicy(pp)
 		if err != nil {
-			return assemble.Policy{}, Under("projection", err)
+			return out, Under("projection", err)
 		}
-		out.Projection, out.Reason = options, pp.GetReason()
+		out.Projection, out.Reason = &options, pp.GetReason()
 	}
 	return out, nil
 }
@@ -134,20 +143,13 @@ func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 }
 
 // summaries says how summaries are made.
-func (p Policies) summaries(s *contextdv1.Summarization) (assemble.SummaryPolicy, error) {
-	out := assemble.SummaryPolicy{
-		Summarizer:     p.summarizers.Default,
+func summaries(s *contextdv1.Summarization) *assemble.SummaryPolicy {
+	return &assemble.SummaryPolicy{
+		Summarizer:     s.GetSummarizer(),
 		Instructions:   InstructionsToDomain(s.GetInstructions(), s.GetInstructionsMode()),
 		MaxInputTokens: uint64(s.GetMaxInputTokens()),
 		Wait:           s.GetWait().AsDuration(),
 	}
-	if name := s.GetSummarizer(); name != "" {
-		if !slices.Contains(p.summarizers.Names, name) {
-			return out, invalid("summarizer", "%q is not a summarizer of the daemon's configuration; it knows %s", name, strings.Join(p.summarizers.Names, ", "))
-		}
-		out.Summarizer = name
-	}
-	return out, CheckInstructions(s.GetInstructions(), s.GetInstructionsMode())
 }
 
 // CheckInstructions refuses to replace the default instructions by nothing.

@@ -2,18 +2,22 @@ package wire_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -138,13 +142,13 @@ func TestOverlay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := wire.Policies{}.Resolve(nil, test.policy)
+			got, err := resolve(policy.Set{}, nil, test.policy)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := base
 			test.want(&want)
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 				t.Errorf("policy (-want +got):\n%s", diff)
 			}
 		})
@@ -164,10 +168,35 @@ func TestRefusedPolicies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := wire.Policies{}.Resolve(nil, test.policy)
+			_, err := resolve(policy.Set{}, nil, test.policy)
 			checkField(t, err, test.field)
 		})
 	}
+}
+
+// policies are named policies, and resolve what a request comes to, as configuration and
+// server have it.
+func policies(named map[string]*contextdv1.Policy, fallback string) (policy.Set, error) {
+	overlays := map[string]policy.Overlay{}
+	for name, m := range named {
+		var err error
+		if overlays[name], err = wire.PolicyToDomain(m, fmt.Sprintf("policies[%q]", name)); err != nil {
+			return policy.Set{}, err
+		}
+	}
+	return policy.NewSet(overlays, fallback, policy.Summarizers{})
+}
+
+func resolve(set policy.Set, session, request *contextdv1.Policy) (assemble.Policy, error) {
+	below, err := wire.PolicyToDomain(session, "policy")
+	if err != nil {
+		return assemble.Policy{}, err
+	}
+	above, err := wire.PolicyToDomain(request, "policy")
+	if err != nil {
+		return assemble.Policy{}, err
+	}
+	return set.Resolve(below, above)
 }
 
 func checkField(t *testing.T, err error, field string) {
@@ -178,10 +207,10 @@ func checkField(t *testing.T, err error, field string) {
 }
 
 func TestNamedPolicies(t *testing.T) {
-	set, err := wire.NewPolicies(map[string]*contextdv1.Policy{
+	set, err := policies(map[string]*contextdv1.Policy{
 		"lean": {ToolResults: &contextdv1.ToolResultRetention{Default: turns(1)}},
 		"none": {Duplicates: &contextdv1.DuplicateResults{}, Thinking: &contextdv1.ThinkingRetention{}},
-	}, "lean", wire.Summarizers{})
+	}, "lean")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +238,7 @@ func TestNamedPolicies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := set.Resolve(test.session, test.request)
+			got, err := resolve(set, test.session, test.request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +262,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := wire.NewPolicies(test.named, test.fallback, wire.Summarizers{})
+			_, err := policies(test.named, test.fallback)
 			checkField(t, err, test.field)
 		})
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +9,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// projectionPolicy converts a projection policy and holds each field to what the policy
-// makes of it: one that it would not look at is refused, because whoever set it meant
-// something. Errors name the field.
+// projectionPolicy converts a projection policy. A field that the policy would not look at
+// is refused, because whoever set it meant something. Errors name the field.
 func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error) {
 	o := projection.Options{
 		Name:                p.GetPolicy(),
@@ -45,12 +43,7 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 			return projection.Options{}, invalid(fmt.Sprintf("write_barrier_refs[%d]", i), "must hold more than white space")
 		}
 	}
-	_, err := projection.New(o)
-	var wrong *projection.OptionsError
-	if errors.As(err, &wrong) {
-		return projection.Options{}, invalid(wrong.Field, "%s", wrong.Reason)
-	}
-	return o, err
+	return o, nil
 }
 
 // projectionField is a field that one policy looks at.

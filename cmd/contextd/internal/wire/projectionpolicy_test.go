@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -42,11 +43,11 @@ func TestProjectionPolicies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
+			got, err := resolve(policy.Set{}, nil, &contextdv1.Policy{Projection: test.policy})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got.Projection); diff != "" {
+			if diff := cmp.Diff(test.want, got.Projection, cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 				t.Errorf("options (-want +got):\n%s", diff)
 			}
 		})
@@ -81,7 +82,7 @@ func TestEveryProjectionFieldIsHeld(t *testing.T) {
 		default:
 			r.Set(f, nonZero[f.Kind().String()])
 		}
-		_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: m})
+		_, err := resolve(policy.Set{}, nil, &contextdv1.Policy{Projection: m})
 		if anyPolicy[name] {
 			if err != nil {
 				t.Errorf("%s is refused: %v", name, err)
@@ -94,7 +95,7 @@ func TestEveryProjectionFieldIsHeld(t *testing.T) {
 
 func TestBatchSizeOfReachabilityGCIsTakenOver(t *testing.T) {
 	want := uint32(7)
-	got, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc", ClearAtLeastTokens: &want}})
+	got, err := resolve(policy.Set{}, nil, &contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "reachability_gc", ClearAtLeastTokens: &want}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestRefusedProjectionPolicies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := wire.Policies{}.Resolve(nil, &contextdv1.Policy{Projection: test.policy})
+			_, err := resolve(policy.Set{}, nil, &contextdv1.Policy{Projection: test.policy})
 			checkField(t, err, "policy.projection."+test.field)
 			if err != nil && !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("%v; want %s", err, test.reason)

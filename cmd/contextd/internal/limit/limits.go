@@ -1,14 +1,13 @@
-package server
+// Package limit bounds what clients may ask for.
+package limit
 
 import (
-	"context"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/memory"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -38,8 +37,8 @@ type Limits struct {
 	StreamWindow uint64
 }
 
-// DefaultLimits are the limits of a sidecar.
-func DefaultLimits() Limits {
+// Default are the limits of a sidecar.
+func Default() Limits {
 	return Limits{
 		MaxEventBytes:    16 << 20,
 		MaxBatchEvents:   10_000,
@@ -80,16 +79,16 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// checkBatch holds a batch against the limits and returns the size of each event, and of
+// CheckBatch holds a batch against the limits and returns the size of each event, and of
 // all.
-func (l Limits) checkBatch(events []eventlog.Event) (sizes []uint64, total uint64, err error) {
-	if err := l.checkCount(len(events)); err != nil {
+func (l Limits) CheckBatch(events []eventlog.Event) (sizes []uint64, total uint64, err error) {
+	if err := l.CheckCount(len(events)); err != nil {
 		return nil, 0, err
 	}
 	sizes = make([]uint64, len(events))
 	for i, e := range events {
 		size := eventlog.Size(e)
-		if err := l.checkEvent(fmt.Sprintf("events[%d]", i), size); err != nil {
+		if err := l.CheckEvent(fmt.Sprintf("events[%d]", i), size); err != nil {
 			return nil, 0, err
 		}
 		sizes[i] = size
@@ -101,7 +100,8 @@ func (l Limits) checkBatch(events []eventlog.Event) (sizes []uint64, total uint6
 	return sizes, total, nil
 }
 
-func (l Limits) checkCount(events int) error {
+// CheckCount holds the number of a batch's events against the limit.
+func (l Limits) CheckCount(events int) error {
 	if uint64(events) > l.MaxBatchEvents {
 		return &apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: l.MaxBatchEvents, Actual: uint64(events), Unit: "events"}
 	}
@@ -111,59 +111,25 @@ func (l Limits) checkCount(events int) error {
 // envelopeBytes is what an event may have beside its content.
 const envelopeBytes = 64 << 10
 
-// checkEvent holds an event's size against the limit; field names it.
-func (l Limits) checkEvent(field string, size uint64) error {
+// CheckEvent holds an event's size against the limit; field names it.
+func (l Limits) CheckEvent(field string, size uint64) error {
 	if size <= l.MaxEventBytes+envelopeBytes {
 		return nil
 	}
 	return &apierr.LimitError{Field: field, Setting: "max_event_bytes", Limit: l.MaxEventBytes, Actual: size, Unit: "bytes"}
 }
 
-// checkPolicy holds a policy and a budget against the limit.
-func (l Limits) checkPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) error {
+// CheckPolicy holds a policy and a budget against the limit.
+func (l Limits) CheckPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) error {
 	if n := uint64(proto.Size(policy) + proto.Size(b)); n > l.MaxPolicyBytes {
 		return &apierr.LimitError{Field: "policy", Setting: "max_policy_bytes", Limit: l.MaxPolicyBytes, Actual: n, Unit: "bytes"}
 	}
 	return nil
 }
 
-// What is made of a policy, such as its fingerprint, its index and the record, takes
-// several times as much; small ones are not worth counting.
-const (
-	policyFactor = 12
-	smallPolicy  = 32 << 10
-)
-
-// takePolicy holds a request's policy and budget against the limit, and takes memory for
-// them and for those of the session, if one is named, before anybody decodes them.
-func (s *Server) takePolicy(ctx context.Context, session string, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
-	if err := s.limits.checkPolicy(policy, b); err != nil {
-		return nil, err
-	}
-	n := uint64(proto.Size(policy))
-	if session != "" {
-		// Whoever needs the session asks for it again, and learns why it is not there.
-		if found, err := s.store.Session(ctx, session); err == nil {
-			n += uint64(len(found.Settings))
-		}
-	}
-	if n <= smallPolicy {
-		return nil, nil
-	}
-	return s.policing.Take(ctx, policyFactor*n)
-}
-
-// takeSettings takes memory for decoding a session's settings.
-func (s *Server) takeSettings(ctx context.Context, session eventlog.Session) (*memory.Grant, error) {
-	if len(session.Settings) <= smallPolicy {
-		return nil, nil
-	}
-	return s.policing.Take(ctx, settingsFactor*uint64(len(session.Settings)))
-}
-
-// checkRoom holds a session with so many more events and bytes against the
+// CheckRoom holds a session with so many more events and bytes against the
 // limits.
-func (l Limits) checkRoom(s eventlog.Session, events int, bytes uint64) error {
+func (l Limits) CheckRoom(s eventlog.Session, events int, bytes uint64) error {
 	if n := uint64(s.Head) + uint64(events); l.MaxSessionEvents > 0 && n > l.MaxSessionEvents {
 		return &apierr.LimitError{Field: "session_id", Setting: "max_session_events", Limit: l.MaxSessionEvents, Actual: n, Unit: "events in the session"}
 	}

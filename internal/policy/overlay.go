@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Overlay is what somebody says of a policy. Each part that is there takes the whole place
+// of the same part below it. The zero value says nothing.
+type Overlay struct {
+	// Name is that of the policy which takes the place of everything below; empty is none.
+	Name        string
+	ToolResults *reduce.ToolResults
+	Duplicates  *bool
+	Clipping    *reduce.Clipping
+	Thinking    *reduce.Thinking
+	Window      *reduce.Window
+	Collapse    *reduce.Collapse
+	Summaries   *assemble.SummaryPolicy
+	Cache       *reduce.Cache
+	Projection  *projection.Options
+	// Reason is the caller's own, for the Projection.
+	Reason string
+}
+
+// lay lays an overlay over a policy. Errors name the field, which is under at.
+func (s Set) lay(base assemble.Policy, o Overlay, at string) (assemble.Policy, error) {
+	r := &base.Reduction
+	setIf(&r.ToolResults, o.ToolResults)
+	setIf(&r.Duplicates, o.Duplicates)
+	setIf(&r.Clipping, o.Clipping)
+	setIf(&r.Thinking, o.Thinking)
+	setIf(&r.Window, o.Window)
+	setIf(&r.Collapse, o.Collapse)
+	setIf(&r.Cache, o.Cache)
+	if o.Summaries != nil {
+		base.Summaries = *o.Summaries
+		if by := &base.Summaries.Summarizer; *by == "" {
+			*by = s.summarizers.Default
+		} else if !slices.Contains(s.summarizers.Names, *by) {
+			return base, invalid(at+".summarization.summarizer", "%q is not a summarizer of the daemon's configuration; it knows %s", *by, strings.Join(s.summarizers.Names, ", "))
+		}
+	}
+	if o.Projection == nil {
+		return base, nil
+	}
+	var err error
+	base.Projection, err = o.Projection.Compile()
+	base.Reason = o.Reason
+	var wrong *projection.OptionsError
+	if errors.As(err, &wrong) {
+		return base, invalid(at+".projection."+wrong.Field, "%s", wrong.Reason)
+	}
+	return base, err
+}
+
+func setIf[T any](to, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+func invalid(field, format string, args ...any) error {
+	return &eventlog.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,114 @@
+// Package policy says which policy a context is made by: the daemon's named policies,
+// what a session and what a request say beside them, and the one that comes of it.
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// DefaultName is the policy that always exists. Configuration may give the name another
+// meaning.
+const DefaultName = "default"
+
+// Set is the named policies of a daemon. The zero value knows the built-in one only.
+type Set struct {
+	named       map[string]assemble.Policy
+	fallback    string
+	summarizers Summarizers
+}
+
+// Summarizers are those of the daemon's configuration.
+type Summarizers struct {
+	Names []string
+	// Default is the one that policies use which name none.
+	Default string
+}
+
+// NewSet takes the named policies of the configuration, each of them laid over the
+// built-in one, and the name of the one that applies where nobody names any; empty is
+// DefaultName. Errors are *eventlog.InvalidError and name the field from "policies[name]"
+// or "default_policy" on.
+func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) (Set, error) {
+	out := Set{named: make(map[string]assemble.Policy, len(named)), fallback: fallback, summarizers: summarizers}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		field := fmt.Sprintf("policies[%q]", name)
+		if name == "" {
+			return Set{}, invalid(field, "must have a name")
+		}
+		if named[name].Name != "" {
+			return Set{}, invalid(field+".name", "must be empty: a named policy always lies over the built-in one")
+		}
+		p, err := out.lay(out.builtin(), named[name], field)
+		if err != nil {
+			return Set{}, err
+		}
+		out.named[name] = p
+	}
+	if _, err := out.lookup(fallback); err != nil {
+		return Set{}, invalid("default_policy", "%v", err)
+	}
+	return out, nil
+}
+
+// Resolve lays what a request says over what its session says and over the daemon's
+// policy. The result is checked and compiled. Errors name the field from "policy" on.
+func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
+	base, err := s.lookup(s.fallback)
+	if err != nil {
+		return assemble.Policy{}, err
+	}
+	if request.Name == "" {
+		if base, err = s.over(base, session); err != nil {
+			return assemble.Policy{}, fmt.Errorf("the session's own policy: %w", err)
+		}
+	}
+	return s.over(base, request)
+}
+
+// over lays an overlay over the base, or over the policy that it names.
+func (s Set) over(base assemble.Policy, o Overlay) (assemble.Policy, error) {
+	if o.Name != "" {
+		named, err := s.lookup(o.Name)
+		if err != nil {
+			return assemble.Policy{}, invalid("policy.name", "%v", err)
+		}
+		base = named
+	}
+	return s.lay(base, o, "policy")
+}
+
+func (s Set) lookup(name string) (assemble.Policy, error) {
+	if name == "" {
+		name = DefaultName
+	}
+	if found, ok := s.named[name]; ok {
+		return found, nil
+	}
+	if name == DefaultName {
+		return s.builtin(), nil
+	}
+	return assemble.Policy{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
+}
+
+// Names lists the policies that a request may name.
+func (s Set) Names() []string {
+	names := slices.Collect(maps.Keys(s.named))
+	if _, ok := s.named[DefaultName]; !ok {
+		names = append(names, DefaultName)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s Set) builtin() assemble.Policy {
+	return assemble.Policy{
+		Reduction: reduce.DefaultPolicy(),
+		Summaries: assemble.SummaryPolicy{Summarizer: s.summarizers.Default},
+	}
+}
