@@ -111,9 +111,9 @@ func events(ctx context.Context, store eventlog.Log, id string, from, to eventlo
 	return all, nil
 }
 
-// lastBoundary is the index of the last compaction that says what stands for what left,
+// lastBoundary is the index of the last compaction that says what replaces what was dropped,
 // or -1. One that does not, such as one whose summary never left its provider's
-// servers, is passed over: behind it nobody but the harness can go on. So is a caller's
+// servers, is passed over: after it nobody but the harness can go on. So is a caller's
 // decision, which holds under every policy.
 func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	for i := len(all) - 1; i >= 0; i-- {
@@ -141,10 +141,10 @@ func conversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog
 	return conv, nil
 }
 
-// harnessView reads a log as its harness goes on behind the last boundary: the system
-// prompt, what stands for all that left, what was kept and what came since. What is
+// harnessView reads a log as its harness goes on after the last boundary: the system
+// prompt, what replaces all that was dropped, what was kept and what came since. What is
 // pinned stays too. System messages that the harness injected are no prompt: it writes
-// them anew, or keeps them.
+// them again, or keeps them.
 func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event) (*reduce.Conversation, error) {
 	at, boundary := lastBoundary(all)
 	conv := reduce.NewConversation(gauge)
@@ -178,7 +178,7 @@ func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Ev
 			continue
 		}
 		if !placed && !boundary.Last {
-			// It stands before what was kept, whether or not the first of that is the
+			// It comes before what was kept, whether or not the first of that is the
 			// first of all.
 			conv.AppendBoundary(all[at], e.Seq, boundary.Blocks)
 			placed = true

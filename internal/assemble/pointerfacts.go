@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// describedBlocks keeps what pointers into groups tell of their blocks. Groups never
+// describedBlocks keeps what pointers into groups are about their blocks. Groups never
 // change, so a block is hashed once for all requests.
 type describedBlocks map[*reduce.Group][]PointerFacts
 

@@ -160,8 +160,8 @@ func entriesOf(a eventlog.Artifact) ([]eventlog.Artifact, error) {
 	return r.Entries()
 }
 
-// Projections lists the records of a session, oldest first, behind the one named
-// after. next is empty behind the last.
+// Projections lists the records of a session, oldest first, after the one named
+// after. next is empty after the last.
 func (e *Engine) Projections(ctx context.Context, sessionID, after string, limit int) (records []projection.Record, next string, err error) {
 	var from eventlog.Seq
 	if after != "" {

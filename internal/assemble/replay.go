@@ -32,7 +32,7 @@ func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (pr
 	return in.run()
 }
 
-// Replay computes a recorded projection anew from the log and the recorded state
+// Replay computes a recorded projection again from the log and the recorded state
 // and says whether it gives the same bytes, or where it first differs.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
 	// A session of its own, so that nothing kept in memory can flatter the answer.
@@ -79,7 +79,7 @@ func difference(a, b projection.Record) string {
 	}
 }
 
-// Resolve returns the raw block behind a pointer and the event it stands in.
+// Resolve returns the raw block of a pointer and the event it is in.
 func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error) {
 	seq, block, err := reduce.ParsePointer(pointer)
 	if err != nil {

@@ -47,14 +47,14 @@ type session struct {
 	of, pinned eventlog.Incarnation
 	head       eventlog.Seq
 	logBytes   uint64
-	// indexed says that all records and calls are found by what is kept beside them.
+	// indexed says that all records and calls are found by what is kept next to them.
 	indexed bool
 
 	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
 	encoded recent[map[*reduce.Group]encodedGroup] // by format
 	last    recent[lastProjection]                 // by stream
 	report  *lastReport
-	// described are the blocks behind the pointers of the last answer.
+	// described are the blocks of the pointers of the last answer.
 	described describedBlocks
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
@@ -127,7 +127,7 @@ func (s *session) shrink() {
 	}
 }
 
-// makeRoom lets go of all conversations, before another is read, where they take more
+// makeRoom releases all conversations, before another is read, where they take more
 // than the session's share.
 func (s *session) makeRoom() {
 	if s.held() > s.room/2 {
@@ -157,7 +157,7 @@ const workFactor = 3
 // leastWork is what nobody need wait for.
 const leastWork = 256 << 10
 
-// reserve takes memory for reading the log behind have, and for a context that is made of
+// reserve takes memory for reading the log after have, and for a context that is made of
 // it, unless the request has some: it must not wait for itself.
 func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
 	if s.grant != nil {
@@ -177,7 +177,7 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 	return err
 }
 
-// workFor is about how many bytes reading the log behind have takes.
+// workFor is about how many bytes reading the log after have takes.
 func (s *session) workFor(have, to eventlog.Seq) uint64 {
 	return workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-min(have, to))
 }
@@ -261,10 +261,10 @@ func (s *session) upTo(ctx context.Context, store eventlog.Log, asOf *eventlog.S
 	return *asOf, nil
 }
 
-// look returns the session as it stands, and forgets everything about another that had
-// its id before. For whoever has the session, the first look decides which one it works
-// on: a later one is a *eventlog.NotFoundError where that one is gone. So what was read
-// between two looks is of one session, and what is computed after them is of no mixture.
+// look returns the session's current state, and forgets everything about another that had
+// its id before. For whoever has the session, the first look decides which one it works on:
+// a later one is a *eventlog.NotFoundError where that one is gone. So what was read between
+// two looks is of one session, and what is computed after them is of no mixture.
 func (s *session) look(ctx context.Context, store eventlog.Log) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
 	var gone *eventlog.NotFoundError
@@ -284,8 +284,8 @@ func (s *session) look(ctx context.Context, store eventlog.Log) (eventlog.Sessio
 }
 
 // remember keeps what was recorded, for the next comparison and for estimates. What
-// is in s.last is the newest record of its kind: nothing can stand behind the head,
-// or behind what was the newest before.
+// is in s.last is the newest record of its kind: nothing can come after the head,
+// or after what was the newest before.
 func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
 	if old, ok := s.last.get(r.Stream()); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
 		kept, bytes := bytesOf(messages)

@@ -84,7 +84,7 @@ func checkEvents(t reporter, s harness.Session) {
 			checkJSON(t, at, b.NativeJSON)
 			for _, id := range b.KeptEventIDs {
 				if !ids[id] {
-					t.Errorf("%s keeps %q, which does not stand before it", at, id)
+					t.Errorf("%s keeps %q, which is not before it", at, id)
 				}
 			}
 		case *eventlog.Custom:

@@ -36,7 +36,7 @@ func corpus(tb testing.TB) []corpusEntry {
 	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
 	if err != nil {
-		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+		tb.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	var entries []corpusEntry
 	if err := json.Unmarshal(raw, &entries); err != nil {
@@ -48,7 +48,7 @@ func corpus(tb testing.TB) []corpusEntry {
 func corpusFile(tb testing.TB, name string) []byte {
 	tb.Helper()
 	if _, err := os.Stat(corpusDir); err != nil {
-		tb.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+		tb.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	return harnesstest.CorpusFile(tb, "../..", name)
 }

@@ -24,7 +24,7 @@ type (
 	Session = transcript.Session
 	// Envelope is what an entry of a file says besides its conversation.
 	Envelope = transcript.Envelope
-	// Warning is something in the file that could not be read as it stood.
+	// Warning is something in the file that could not be read unchanged.
 	Warning = transcript.Warning
 	// FormatError says that the input is in no format, or not in the one named.
 	FormatError = transcript.FormatError

@@ -11,7 +11,7 @@ import (
 // labelSummary is "true" on a message that holds the summary of the compaction before it.
 const labelSummary = "harness.summary"
 
-// standingSummary is what such a message tells of, until a newer one does.
+// standingSummary is what such a message is about, until a newer one does.
 const standingSummary = "summary"
 
 // Summarizes reports whether an event is the message that holds the summary of a compaction
@@ -71,7 +71,7 @@ func pastOf(compaction eventlog.Event, blocks []eventlog.Block) eventlog.Event {
 
 // withoutPasts leaves out what withPasts added: the file of every harness has it in the
 // compaction. A later compaction that kept the message has its words in its summary. Where own
-// is false for a session, what stands before the compaction follows it, so that the file of
+// is false for a session, what comes before the compaction follows it, so that the file of
 // another harness begins with it too.
 func withoutPasts(t Transcript, own func(Session) bool) Transcript {
 	t.Sessions = slices.Clone(t.Sessions)

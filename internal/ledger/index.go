@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Index gathers the identifiers of text that leaves the context, in the order in
-// which it stood there. The zero value is empty and ready.
+// Index gathers the identifiers of text that is dropped, in the order in
+// which it was there. The zero value is empty and ready.
 type Index struct {
 	entries map[string]*entry
 	clock   int // texts taken in
@@ -17,7 +17,7 @@ type entry struct {
 	name string
 	uses int // how many texts held it; arguments count more
 	last int // the newest of those texts
-	// around is the text in which the name last stood outside of arguments.
+	// around is the text in which the name last was outside of arguments.
 	around string
 }
 

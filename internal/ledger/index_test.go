@@ -61,7 +61,7 @@ func TestIndexRanks(t *testing.T) {
 	}
 }
 
-// indexOracle ranks by going through all texts anew for every name.
+// indexOracle ranks by going through all texts again for every name.
 func indexOracle(texts []string, weights []int, limit uint64, except string) string {
 	type ranked struct {
 		name string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Artifact is data derived from a log and kept beside it, so that deriving never
+// Artifact is data derived from a log and kept next to it, so that deriving never
 // moves the head.
 type Artifact struct {
 	// Kind, Seq and ID together are its key; artifacts of one kind are ordered by
@@ -24,7 +24,7 @@ type Artifact struct {
 	New bool
 }
 
-// AllOf reports whether each artifact may be kept beside the incarnation.
+// AllOf reports whether each artifact may be kept next to the incarnation.
 func AllOf(all []Artifact, i Incarnation) bool {
 	return !slices.ContainsFunc(all, func(a Artifact) bool { return a.Of != 0 && a.Of != i })
 }

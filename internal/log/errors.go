@@ -53,7 +53,7 @@ func (e *HeadMismatchError) Error() string {
 }
 
 // ConflictError says that another writer of the session came first. Nothing was stored, and
-// the same call may be made again.
+// the same call may be repeated.
 type ConflictError struct {
 	Session string
 	What    string // what was to be written: "artifact k/1/i"

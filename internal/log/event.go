@@ -48,7 +48,7 @@ const (
 	RoleTool
 )
 
-// String returns the role's name as it stands in rendered messages.
+// String returns the role's name as it is in rendered messages.
 func (r Role) String() string {
 	switch r {
 	case RoleSystem:
@@ -116,7 +116,7 @@ type Compaction struct {
 	KeptEventIDs []string
 	Mode         string
 	Strategy     string
-	// NativeJSON is the harness's own marker, as it stood.
+	// NativeJSON is the harness's own marker, unchanged.
 	NativeJSON string
 	// Decision is what a caller decided for the session; nil in a harness's boundary.
 	Decision *Decision
@@ -125,9 +125,9 @@ type Compaction struct {
 // Decision says what contexts show less of from an event on because a caller asked for
 // it. It is complete: what earlier compactions of the session decided is a part of it.
 type Decision struct {
-	// Through is the event up to which groups left; 0 if none did.
+	// Through is the event up to which groups were dropped; 0 if none were.
 	Through Seq
-	// DigestTokens is the size whose shares limit what stands for them.
+	// DigestTokens is the size whose shares limit what replaces them.
 	DigestTokens uint64
 	// Kept are the first events of groups up to Through that stay, ascending.
 	Kept []Seq
@@ -143,7 +143,7 @@ type Decision struct {
 	Undoes Seq
 }
 
-// Custom is an event that is kept for ever and never rendered.
+// Custom is an event that is kept forever and never rendered.
 type Custom struct {
 	Type string
 	JSON string
@@ -174,7 +174,7 @@ const (
 	// LabelInjected is "true" on a message that no human and no model wrote: the runtime
 	// put it in.
 	LabelInjected = "harness.injected"
-	// LabelStanding names what an injected message tells of, such as "AGENTS.md" or
+	// LabelStanding names what an injected message is about, such as "AGENTS.md" or
 	// "environment": it holds until a newer one of the same name. An injected message
 	// without it is a notification.
 	LabelStanding = "harness.standing"

@@ -25,8 +25,8 @@ type Session struct {
 	// parent may have been deleted since.
 	ParentID string
 	ForkSeq  Seq
-	// Incarnation tells the session from others that had its id before, or will have
-	// it later. The store gives it.
+	// Incarnation distinguishes the session from others that had its id before, or will
+	// have it later. The store sets it.
 	Incarnation Incarnation
 	// Damaged says that the store cannot read the session whole. ListSessions lists such a
 	// session with what is known of it; every other method answers with a *CorruptError.

@@ -42,11 +42,11 @@ type Log interface {
 	// works, and stops after the first error: that of ctx comes at the next event.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 	// ChainHead returns the hash over the durable events up to seq, each chained to
-	// the one before, as the store has them: whoever kept it elsewhere can tell later
-	// that none of them was changed, dropped or added. A fork has its parent's as far
-	// as it shares the log and goes on from it. What is hashed is a store's own
-	// encoding, so stores do not agree on it. It is nil for seq 0, and for a store without
-	// Chain. *NotFoundError where there is no such event.
+	// the one before, as the store has them: whoever kept it elsewhere can prove later that
+	// none of them was changed, dropped or added. A fork has its parent's as far as it
+	// shares the log and goes on from it. What is hashed is a store's own encoding, so
+	// stores do not agree on it. It is nil for seq 0, and for a store without Chain.
+	// *NotFoundError where there is no such event.
 	ChainHead(ctx context.Context, id string, seq Seq) ([]byte, error)
 	// WaitPast returns the durable head soon after it is greater than seq, whoever
 	// appended. *NotFoundError if the session does not exist or goes away meanwhile.

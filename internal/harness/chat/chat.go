@@ -40,7 +40,7 @@ func detect(p transcript.Probe) bool {
 
 type reader struct {
 	out *transcript.Builder
-	// loose is the session of messages that stand in the file without a container.
+	// loose is the session of messages that are in the file without a container.
 	loose    *conversation
 	sessions int
 }

@@ -75,7 +75,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	return nil
 }
 
-// byAgent reports whether the agent told the model something in the user's name, which
+// byAgent reports whether the agent wrote to the model in the user's name, which
 // mini-swe-agent does where it cannot run what the model asked for.
 func (m *message) byAgent() bool {
 	if m.Extra == nil {

@@ -64,7 +64,7 @@ func stamp(at time.Time) transcript.Optional {
 	return transcript.Optional(at.Format(timeLayout))
 }
 
-// of makes the record that a whole message stands in.
+// of makes the record that a whole message is in.
 func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	switch event.Labels[labelQueued] {
 	case queuedAttachment:
@@ -95,7 +95,7 @@ func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []
 	return e.record(kind, parent, "isMeta", meta, "message", body, "uuid", event.ID, "timestamp", stamp(event.Time))
 }
 
-// carried is what of a record stands in the progress record that carries it.
+// carried is what of a record is in the progress record that carries it.
 func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 	if !e.progress {
 		return record
@@ -109,7 +109,7 @@ func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 	})
 }
 
-// summary makes the record that stands behind a boundary.
+// summary makes the record that comes after a boundary.
 func (e *envelope) summary(event *eventlog.Event, text string) jsontext.Value {
 	return e.record("user", event.ID, "message", transcript.Object("role", "user", "content", text),
 		"isVisibleInTranscriptOnly", true, "isCompactSummary", true,

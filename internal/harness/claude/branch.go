@@ -62,7 +62,7 @@ type tree struct {
 	named bool
 }
 
-// repeated is what tells events apart whose records had one uuid.
+// repeated is what distinguishes events whose records had one uuid.
 var repeated = regexp.MustCompile(`#\d+$`)
 
 func (t *tree) read(around transcript.Envelopes) {
@@ -161,7 +161,7 @@ func (t *tree) operations(on map[string]bool) {
 	}
 }
 
-// beside adds what stands beside the chain and belongs to it.
+// beside adds what is next to the chain and belongs to it.
 func (t *tree) beside(on map[string]bool) {
 	replies, calls := map[string]bool{}, map[string]bool{}
 	for i := range t.all {

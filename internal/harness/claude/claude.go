@@ -58,7 +58,7 @@ type reader struct {
 	unknown  map[string]bool
 }
 
-// progress is how far one session was read. Records of several may stand in turns.
+// progress is how far one session was read. Records of several may be in turns.
 type progress struct {
 	// begun is set once the first record was read.
 	begun bool
@@ -68,7 +68,7 @@ type progress struct {
 	pending *boundary
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
-	// local is set while commands that ran in the terminal alone are told of.
+	// local is set while commands that ran only in the terminal are reported.
 	local bool
 }
 
@@ -118,7 +118,7 @@ func (r *reader) record(line transcript.Record) {
 	if entry.ID == "" {
 		entry.ID = transcript.PositionID(line)
 	}
-	// What a boundary kept stands before it, and what comes is not known yet.
+	// What a boundary kept comes before it, and what comes is not known yet.
 	defer r.parents.note(r.chains.key(&rec), &rec, line.Line)
 	switch {
 	case rec.Notes != nil && rec.Notes.Interrupted:
@@ -156,7 +156,7 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	r.between(to, n)
 }
 
-// between marks the event at the position, if there is one, where it stands between a
+// between marks the event at the position, if there is one, where it is between a
 // boundary and its summary.
 func (r *reader) between(session *transcript.SessionBuilder, n int) {
 	if r.of(session).pending != nil && session.Len() > n {
@@ -193,14 +193,14 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 	events := r.of(session).events
 	if _, again := events[rec.UUID]; !again {
-		r.flush(session) // what is written again may stand before the summary
+		r.flush(session) // what is written again may come before the summary
 	}
 	if rec.UUID != "" && events[rec.UUID] == "" {
 		events[rec.UUID] = "" // even if it makes no event
 	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
-		// The harness tells the user that a request failed; no model wrote it.
+		// The harness reports to the user that a request failed; no model wrote it.
 		session.Custom(entry, "api-error")
 		return
 	}
@@ -279,7 +279,7 @@ func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
 	session.Label(labelUserType, rec.UserType)
 }
 
-// role tells a user's message from one that brings results alone.
+// role distinguishes a user's message from one with only results.
 func role(kind string, blocks []eventlog.Block) eventlog.Role {
 	if kind == "assistant" {
 		return eventlog.RoleAssistant

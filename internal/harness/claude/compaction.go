@@ -6,7 +6,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelBetween is "true" on records that stand between a boundary and its summary:
+// labelBetween is "true" on records that are between a boundary and its summary:
 // they are events before the compaction.
 const labelBetween = "claude.between"
 
@@ -17,13 +17,13 @@ const (
 	unreadSubtype   = "contextd_boundary"
 )
 
-// boundary is a compaction on its way to the session that it stands in.
+// boundary is a compaction on its way to the session that it is in.
 type boundary struct {
 	entry transcript.Entry
 	body  *eventlog.Compaction
 	// kept lists the events of the session that it kept, once all before it are known.
 	kept func() []string
-	// since are events that stand before it and that the harness gave to the model behind it.
+	// since are events that come before it and that the harness gave to the model after it.
 	since []string
 	// summary is the record that holds the summary.
 	summary []byte

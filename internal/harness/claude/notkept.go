@@ -5,7 +5,7 @@ import "github.com/contextd/contextd/internal/harness/transcript"
 // notKept is everything in Claude Code's files that a session does not keep.
 var notKept = []transcript.NotKept{
 	{Entry: "progress", Reason: "what the terminal showed while hooks, commands and subagents ran; a subagent's messages in it are kept as its session"},
-	{Entry: "file-history-snapshot", Reason: "names copies of files that lie beside the transcripts, for undoing edits"},
+	{Entry: "file-history-snapshot", Reason: "names copies of files next to the transcripts, for undoing edits"},
 	{Entry: "*", Field: "toolUseResult", Reason: "repeats the result in another form, for the terminal; the model does not see it"},
 }
 

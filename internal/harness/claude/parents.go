@@ -5,13 +5,13 @@ import (
 )
 
 // parents knows what each record follows, to find what the records that are not
-// kept stood behind, and chains that do not hold.
+// kept came after, and chains that do not hold.
 type parents struct {
 	of   map[string]string // parent by uuid; "" begins a chain
 	line map[string]int
 	gone map[string]bool // uuids of records that are not kept
-	// within is of, for each session: where the records of one stand among those of
-	// another is not kept.
+	// within is `of` for each session: where the records of one are among those of another is
+	// not kept.
 	within map[string]map[string]string
 	// preserved are the lines of the boundaries that kept records, by the uuids of these.
 	preserved map[string]int
@@ -111,10 +111,10 @@ func (p *parents) report(warn transcript.Warn) {
 		warn(lost.first, "%d records that a compaction kept are not in the file", lost.count)
 	}
 	if dangling.count > 0 {
-		warn(dangling.first, "%d records follow a record that is not in the file; they stay where they stand", dangling.count)
+		warn(dangling.first, "%d records follow a record that is not in the file; they stay in place", dangling.count)
 	}
 	if cyclic.count > 0 {
-		warn(cyclic.first, "%d records follow each other in a circle; they stay where they stand", cyclic.count)
+		warn(cyclic.first, "%d records follow each other in a circle; they stay in place", cyclic.count)
 	}
 }
 

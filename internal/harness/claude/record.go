@@ -63,13 +63,13 @@ func (o *origin) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// notes stand in records that contextd wrote of sessions which were not the
+// notes are in records that contextd wrote of sessions which were not the
 // harness's own: what the API would refuse in them, as it was.
 type notes struct {
-	// Calls are the ids of tool calls, by the ids that stand in their place.
+	// Calls are the ids of tool calls, by the ids that are in their place.
 	Calls map[string]string `json:"calls,omitempty"`
 	// Wrapped are the ids (those of the record) of calls whose arguments are no
-	// object and stand in one as text.
+	// object and are in one as text.
 	Wrapped []string `json:"wrapped,omitempty"`
 	// Spaced are arguments with whitespace between their tokens, by the ids of calls.
 	Spaced map[string]string `json:"spaced,omitempty"`

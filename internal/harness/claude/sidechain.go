@@ -12,7 +12,7 @@ func isSubagent(s transcript.Session) bool {
 	return own(s) && s.Labels[labelSidechain] == "true"
 }
 
-// prompt is what a call tells the subagent that it begins; "" if it begins none.
+// prompt is the prompt of the subagent that a call begins; "" if it begins none.
 func prompt(c eventlog.ToolCall) string {
 	if c.Name != "Task" && c.Name != "Agent" {
 		return ""
@@ -43,7 +43,7 @@ func (c *sidechains) init(out *transcript.Builder) {
 	}
 }
 
-// key tells the session of a record from others; "" is the main one.
+// key identifies the session of a record; "" is the main one.
 func (c *sidechains) key(rec *record) string {
 	if !rec.IsSidechain {
 		return ""

@@ -29,7 +29,7 @@ type line struct {
 }
 
 // write writes the first session as Claude Code's, and subagents' sessions as its
-// sidechains. What was read from Claude Code is written as it stood, but for
+// sidechains. What was read from Claude Code is written unchanged, but for
 // NotKept.
 func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	out := &writer{o: o, lost: transcript.Tally{}, agents: map[string]string{}}
@@ -97,7 +97,7 @@ func agentOf(s transcript.Session) string {
 }
 
 // inOrder merges the sessions' records by time, each in its own order. From the first
-// sidechain on they begin in their order, whatever their times: a record that stands before
+// sidechain on they begin in their order, whatever their times: a record that comes before
 // the one it follows is the first of a sidechain for the reader.
 func inOrder(queues [][]line, first int) func(func(line) bool) {
 	return func(yield func(line) bool) {

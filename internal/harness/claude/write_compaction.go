@@ -50,7 +50,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 }
 
 // boundary writes a compaction of contextd's or of another harness: the marker, and
-// the record that holds the summary. Behind a marker without a summary the harness would
+// the record that holds the summary. After a marker without a summary the harness would
 // have nothing of the session left; it does not know the other, and goes on as before.
 func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	event := *e

@@ -16,8 +16,8 @@ import (
 // acceptable are the ids of calls that the API takes.
 var acceptable = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// foreign writes a message that no record of the harness stands behind: a reply's
-// blocks one a record, as the harness writes them.
+// foreign writes a message that was not read from a record of the harness: a reply's blocks
+// one a record, as the harness writes them.
 func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	if m.Role == eventlog.RoleSystem {
 		s.lost["system messages"]++

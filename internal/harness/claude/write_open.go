@@ -5,13 +5,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// interruptedText stands in the place of a result that the log does not have.
+// interruptedText is in the place of a result that the log does not have.
 const interruptedText = "[contextd: this call was interrupted; the log holds no result for it]"
 
 // interrupt writes results for the calls of the reply before that have none, as soon as the
-// session goes on behind it: the harness leaves such a call out. The reader passes them
+// session goes on after it: the harness leaves such a call out. The reader passes them
 // over. The harness gives a result of its own to calls that a session ends in, and what it
-// wrote itself stays as it stood.
+// wrote itself stays unchanged.
 func (s *sessionWriter) interrupt(e *eventlog.Event, m *eventlog.Message) {
 	if own(s.session) {
 		return
@@ -32,7 +32,7 @@ func (s *sessionWriter) interrupt(e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// close writes the results that are still missing where the event is to stand.
+// close writes the results that are still missing where the event is to be.
 func (s *sessionWriter) close(e *eventlog.Event) {
 	for n, id := range s.open {
 		s.interrupted(e, n, id)

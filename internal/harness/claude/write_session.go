@@ -17,13 +17,13 @@ type sessionWriter struct {
 	envelopes transcript.Envelopes
 	main      bool
 	lines     []line
-	// between are records that stand between a boundary and its summary.
+	// between are records that are between a boundary and its summary.
 	between [][]byte
 	// held are messages whose record is in a custom event.
 	held map[string]bool
 	// uuids are the records of each event.
 	uuids map[string][]string
-	// place is where in lines a record stands.
+	// place is where in lines a record is.
 	place map[string]int
 	// open are the calls of the newest reply, of the group, that have no result.
 	open     []string
@@ -82,7 +82,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	s.write(e.ID, raw)
 }
 
-// flushBetween writes what a boundary was expected behind, and none came.
+// flushBetween writes what a boundary was expected after, and none came.
 func (s *sessionWriter) flushBetween() {
 	for _, raw := range s.between {
 		s.write("", raw)
@@ -90,7 +90,7 @@ func (s *sessionWriter) flushBetween() {
 	s.between = nil
 }
 
-// write takes a record as it is to stand in the file.
+// write takes a record as it is to be in the file.
 func (s *sessionWriter) write(event string, raw []byte) {
 	if id := s.session.Labels[transcript.LabelSessionID]; id != s.around.sessionID && raw[0] == '{' {
 		raw = transcript.Rewrite(raw, func(name string, value []byte) []byte {

@@ -1,5 +1,5 @@
 // Package codex reads and writes the rollouts of Codex CLI: JSON Lines of response
-// items and what stands between them. docs/harness/codex.md describes the format
+// items and what is between them. docs/harness/codex.md describes the format
 // and the mapping.
 package codex
 
@@ -46,7 +46,7 @@ type reader struct {
 	meter meter
 	// items are the ids of events by what their items say, for compactions to name.
 	items map[string]string
-	// asked are the user's messages that stand in the prompt.
+	// asked are the user's messages that are in the prompt.
 	asked []asked
 	heard heard
 }
@@ -149,8 +149,8 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 	return nil
 }
 
-// event reads what the terminal was told. Nearly all of it says again what the
-// response items say.
+// event reads what the terminal showed. Nearly all of it says again what the response items
+// say.
 func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	var e eventMessage
 	if err := transcript.Decode(payload, &e); err != nil {

@@ -165,7 +165,7 @@ func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	return b, true
 }
 
-// key tells items apart by what they say; empty for one that nothing can name.
+// key distinguishes items by what they say; empty for one that nothing can name.
 func (it *item) key() string {
 	switch {
 	case it.Type == "message":

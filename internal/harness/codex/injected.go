@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// standing are what the harness tells of in the user's name or the developer's until it tells
-// of it anew, by the elements that it stands in.
+// standing are the names of what the harness writes in the user's or the developer's name
+// and that is valid until the next one, by their elements.
 var standing = map[string]string{
 	"environment_context": "environment", "user_instructions": "user_instructions", "permissions": "permissions",
 	"INSTRUCTIONS": agentsFile, "collaboration_mode": "collaboration_mode", "model_switch": "model",
@@ -17,7 +17,7 @@ var standing = map[string]string{
 	"apps_context": "app", "personality_spec": "personality", "multi_agent_instructions": "agents",
 }
 
-// passing are the elements of what it tells once.
+// passing are the elements of what it writes once.
 var passing = transcript.Tags(
 	"turn_aborted", "user_shell_command", "skill", "subagent_notification", "hook_prompt", "agent_message",
 	"goal_context", "context_window", "realtime_conversation",
@@ -54,7 +54,7 @@ func (c *contentKinds) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// injected reports whether the harness wrote all parts of a message, and what it tells of.
+// injected reports whether the harness wrote all parts of a message, and what it is about.
 func (it *item) injected() (tells []string, ok bool) {
 	texts := textsOf(it.Content)
 	for _, text := range texts {
@@ -85,7 +85,7 @@ func (it *item) pictures() bool {
 	})
 }
 
-// insertedText reports whether the harness wrote a text, and what it tells of.
+// insertedText reports whether the harness wrote a text, and what it is about.
 func insertedText(text string) (tells []string, ok bool) {
 	text = strings.TrimSpace(text)
 	if rest, agents := strings.CutPrefix(text, agentsHead); agents {

@@ -48,7 +48,7 @@ func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bo
 	case m.behind(*i.Total):
 		used = i.Total.minus(m.total)
 		m.total = *i.Total
-	default: // the count began anew
+	default: // the count began again
 		used = *i.Total
 		if i.Last != nil {
 			used = *i.Last
@@ -59,7 +59,7 @@ func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bo
 	return transcript.Usage{Prompt: used.Input, CacheRead: used.Cached, CacheWrite: used.CacheWrite, Output: used.Output}.Labels(), true
 }
 
-// behind reports whether the total can have grown into t.
+// after reports whether the total can have grown into t.
 func (m *meter) behind(t counts) bool {
 	return t.Input >= m.total.Input && t.Cached >= m.total.Cached && t.CacheWrite >= m.total.CacheWrite && t.Output >= m.total.Output
 }

@@ -3,15 +3,15 @@ package codex
 import "github.com/contextd/contextd/internal/harness/transcript"
 
 const (
-	repeatsItem = "tells the terminal what a response item says"
-	writtenAnew = "repeats a message for the terminal; written anew from it"
+	repeatsItem = "shows in the terminal what a response item says"
+	rebuilt     = "repeats a message for the terminal; rebuilt from it"
 )
 
 // notKept is everything in Codex's rollouts that a session does not keep. The kinds
 // are the type of the record and of its payload.
 var notKept = []transcript.NotKept{
-	{Entry: "event_msg/user_message", Reason: writtenAnew},
-	{Entry: "event_msg/agent_message", Reason: writtenAnew},
+	{Entry: "event_msg/user_message", Reason: rebuilt},
+	{Entry: "event_msg/agent_message", Reason: rebuilt},
 	{Entry: "event_msg/agent_reasoning*", Reason: repeatsItem},
 	{Entry: "event_msg/exec_command_*", Reason: repeatsItem},
 	{Entry: "event_msg/patch_apply_*", Reason: repeatsItem},

@@ -11,7 +11,7 @@ type record struct {
 	Notes     *notes          `json:"contextd"`
 }
 
-// notes stand in records that contextd wrote of sessions which were not the
+// notes are in records that contextd wrote of sessions which were not the
 // harness's own: what it has no place for.
 type notes struct {
 	// IsError says whether a result is of a failure, where its text says otherwise.
@@ -22,8 +22,8 @@ type notes struct {
 // compactedType is the type of the record of a compaction.
 const compactedType = "compacted"
 
-// contextCompacted is the type of the event that tells the terminal of a compaction. With
-// notes it is a boundary of another maker's that has no summary.
+// contextCompacted is the type of the event that shows a compaction in the terminal. With
+// notes it is a boundary of another maker without a summary.
 const contextCompacted = "context_compacted"
 
 // boundary reports whether the record is one of a compaction.

@@ -9,14 +9,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// userMessage is the type of the event that tells the terminal what the user said. It repeats
-// an item; where there is none, it is all that the file has of the user's words.
+// userMessage is the type of the event that shows in the terminal what the user said. It
+// repeats an item; where there is none, it is all that the file has of the user's words.
 const userMessage = "user_message"
 
 // heard is what the user said since the model spoke last.
 type heard struct {
 	items []string
-	// events are the ids of messages that were read from what the terminal was told.
+	// events are the ids of messages that were read from what the terminal showed.
 	events map[string]string
 }
 
@@ -29,7 +29,7 @@ func (h *heard) item(text string) { h.items = append(h.items, compared(text)) }
 // other had to replace.
 func compared(text string) string { return strings.TrimSpace(transcript.Clean(text)) }
 
-// said reports whether an item says what the terminal is told. Around the words there may be
+// said reports whether an item says what the terminal shows. Around the words there may be
 // more in either of the two: the names of files and pictures.
 func (h *heard) said(text string) bool {
 	for _, item := range h.items {
@@ -53,8 +53,8 @@ func (h *heard) before(blocks []eventlog.Block) string {
 	return h.events[compared(t.Text)]
 }
 
-// userMessage reads what the user said from what the terminal was told, and reports whether no
-// item said it.
+// userMessage reads what the user said from what the terminal showed, and reports whether
+// no item said it.
 func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	said, _ := transcript.Text(e.Message)
 	text := compared(said)
@@ -78,7 +78,7 @@ func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	return true
 }
 
-// told makes the record that tells the terminal what was said.
+// told makes the record that shows in the terminal what was said.
 func (e *envelope) told(event *eventlog.Event, kind, said string) jsontext.Value {
 	return e.record(event.Time, "event_msg", transcript.Object("type", kind, "message", said))
 }

@@ -28,7 +28,7 @@ type writer struct {
 	held map[string]bool
 	// items are the payloads that each event became, for compactions to repeat.
 	items map[string][]jsontext.Value
-	// lines are where these stand.
+	// lines are where these are.
 	lines map[string][]int
 	usage map[int]map[string]string
 	at    time.Time
@@ -41,14 +41,14 @@ type state struct {
 	begun bool
 	// model is that of the last turn_context.
 	model string
-	// reply is the group whose items stand last in the file; empty if something else
+	// reply is the group whose items come last in the file; empty if something else
 	// does.
 	reply string
 	total counts
 }
 
 // write writes the first session as a rollout: Codex keeps each session in a file
-// of its own. What was read from Codex is written as it stood, but for NotKept.
+// of its own. What was read from Codex is written unchanged, but for NotKept.
 func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	if len(t.Sessions) == 0 {
 		t.Sessions = []transcript.Session{{}}
@@ -89,7 +89,7 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	return out
 }
 
-// order is that of the file: the parts of a reply stand together, where the first
+// order is that of the file: the parts of a reply are together, where the first
 // of them does, unless the harness wrote them otherwise itself.
 func (w *writer) order() []int {
 	events := w.session.Events

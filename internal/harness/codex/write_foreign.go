@@ -26,7 +26,7 @@ func (w *writer) meta(instructions string) {
 	w.write(w.around.meta(&eventlog.Event{Time: w.time()}, instructions, "originator", "contextd", "source", "cli", "git", git))
 }
 
-// foreign writes a message that no record of the harness stands behind, as the items
+// foreign writes a message that was not read from a record of the harness, as the items
 // that the harness would have made of it.
 func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	if m.Role == eventlog.RoleSystem && !w.state.begun && len(m.Blocks) == 1 {
@@ -67,7 +67,7 @@ type foreignItem struct {
 	notes   *notes
 }
 
-// itemsOf splits a message: texts and images that stand together are one item.
+// itemsOf splits a message: texts and images that follow each other are one item.
 func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 	var items []foreignItem
 	var said []eventlog.Block
@@ -149,7 +149,7 @@ func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
 		"sandbox_policy", transcript.Object("type", "read-only"), "model", m.Model, "summary", "auto")))
 }
 
-// count writes the running total behind the last part of a reply.
+// count writes the running total after the last part of a reply.
 func (w *writer) count(i int, m *eventlog.Message) {
 	if m.Role != eventlog.RoleAssistant {
 		return
@@ -186,8 +186,8 @@ func (c counts) json() jsontext.Value {
 		"output_tokens", c.Output, "reasoning_output_tokens", 0, "total_tokens", c.Input+c.Output)
 }
 
-// announce writes the record of a message, and what the terminal is told of it: the
-// harness lists and shows only sessions that it can tell of.
+// announce writes the record of a message, and its event for the terminal: the harness
+// lists and shows only sessions that have one.
 func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) {
 	said := textOfBlocks(m.Blocks)
 	if m.Role == eventlog.RoleUser {
@@ -212,7 +212,7 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 	}
 }
 
-// compaction writes a boundary: the harness's own as it stood, and of another maker
+// compaction writes a boundary: the harness's own unchanged, and of another maker
 // the messages that stayed and the summary.
 func (w *writer) compaction(c *eventlog.Compaction) {
 	w.state.reply = ""
@@ -238,9 +238,9 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 	w.write(v)
 }
 
-// unread writes a boundary of which nothing can stand for what left: as what the terminal
-// is told of one, which the harness does not act on. A list without a summary would take
-// the session from the model.
+// unread writes a boundary of which nothing can replace what was dropped: as the terminal's
+// event of one, which the harness ignores. A list without a summary would take the session
+// from the model.
 func (w *writer) unread(c *eventlog.Compaction) {
 	v := w.around.record(w.time(), "event_msg", transcript.Object("type", contextCompacted))
 	n := notesOf(c)

@@ -59,7 +59,7 @@ func (t *table) line(raw json.RawMessage, line int) {
 	t.agent.session.Append(entry)
 }
 
-// tags are the elements that Cursor writes in the user's name; the user's own words stand in
+// tags are the elements that Cursor writes in the user's name; the user's own words are in
 // another.
 var tags = transcript.Tags(
 	"user_info", "git_status", "rules", "agent_skills", "project_layout", "additional_data", "system_reminder",

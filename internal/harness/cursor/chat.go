@@ -20,7 +20,7 @@ func (t *table) chats() {
 			continue
 		}
 		if seen[r.key] {
-			t.out.Warn(r.line, "the chat %.100s stands twice; the first one was read", r.key)
+			t.out.Warn(r.line, "the chat %.100s occurs twice; the first one was read", r.key)
 			continue
 		}
 		seen[r.key] = true

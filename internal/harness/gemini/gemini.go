@@ -1,6 +1,6 @@
 // Package gemini reads the chat files of Gemini CLI: one JSON object with a list
-// of messages, or the same as lines that change what stands before them; results
-// stand inside their calls. docs/harness/gemini.md describes the format and the
+// of messages, or the same as lines that change what comes before them; results
+// are inside their calls. docs/harness/gemini.md describes the format and the
 // mapping, and why there is no writer.
 package gemini
 
@@ -143,10 +143,10 @@ func (r *reader) message(raw json.RawMessage, line int) {
 // tags are the elements that the harness writes in the user's name.
 var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-reminder")
 
-// snapshot is what stands for the messages that a compression replaced.
+// snapshot is what replaces the messages that a compression replaced.
 const snapshot = "state_snapshot"
 
-// goesOn is what it tells the model where that stopped for no reason.
+// goesOn is what it writes to the model where that stopped for no reason.
 const goesOn = "System: Please continue."
 
 // injectedLabels are those of a message of the user's that the harness wrote all of; nil if it

@@ -18,7 +18,7 @@ func Corpus(t testing.TB, root, format string) map[string][]byte {
 	dir := filepath.Join(root, "..", "shared", "corpus")
 	raw, err := os.ReadFile(filepath.Join(dir, "index.json"))
 	if err != nil {
-		t.Skipf("SKIPPED: the corpus of real sessions is not beside the repository: %v", err)
+		t.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	var index []struct{ File, Format string }
 	if err := json.Unmarshal(raw, &index); err != nil {

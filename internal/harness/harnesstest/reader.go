@@ -45,7 +45,7 @@ func Admitted(t testing.TB, tr transcript.Transcript) {
 			if c, ok := e.Body.(*eventlog.Compaction); ok {
 				for _, id := range c.KeptEventIDs {
 					if !ids[id] {
-						t.Errorf("compaction %q keeps %q, which does not stand before it", e.ID, id)
+						t.Errorf("compaction %q keeps %q, which is not before it", e.ID, id)
 					}
 				}
 			}

@@ -96,7 +96,7 @@ var triggers = map[eventlog.CompactionTrigger]string{
 	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
 }
 
-// told takes what contextd wrote of a compaction.
+// ours takes what contextd wrote of a compaction.
 func (r *reader) told(c *eventlog.Compaction, m *compactionMetadata) {
 	if m == nil {
 		return

@@ -15,7 +15,7 @@ import (
 // Name of the harness.
 const Name = "opencode"
 
-// redacted stands in place of ids that a redaction pass took out.
+// redacted is in place of ids that a redaction pass took out.
 const redacted = "REDACTED"
 
 // Harness is OpenCode.

@@ -71,7 +71,7 @@ type part struct {
 }
 
 // partMetadata is what a provider wants back with a part. Members of other kinds
-// stand beside the providers' and are read as nothing.
+// are next to the providers' and are read as nothing.
 type partMetadata struct {
 	Signature        string
 	ItemID           string // of what OpenAI sealed
@@ -90,7 +90,7 @@ type compactionMetadata struct {
 	PreTokens  *uint64 `json:"preTokens"`
 	PostTokens *uint64 `json:"postTokens"`
 	// Kept names the messages that were kept where they are not a tail, and Again those
-	// that say them again behind the compaction.
+	// that say them again after the compaction.
 	Kept  []string `json:"kept"`
 	Again []string `json:"again"`
 }
@@ -173,7 +173,7 @@ func (s *state) exit() string {
 	return strconv.Itoa(s.Metadata.Exit)
 }
 
-// metadata is what a tool tells the user; most of it is not read.
+// metadata is what a tool shows the user; most of it is not read.
 type metadata struct {
 	Exit      int
 	SessionID string // where a subagent ran

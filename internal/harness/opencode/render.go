@@ -25,7 +25,7 @@ type renderer struct {
 	last     time.Time // of the message before
 	warn     func(format string, args ...any)
 	id       func(e *eventlog.Event) string
-	// placed, if not nil, is told which message an event's content stands in.
+	// placed, if not nil, is called with the message that an event's content is in.
 	placed func(event, message string)
 }
 
@@ -79,7 +79,7 @@ func (p *parts) add(kind string, members ...any) jsontext.Value {
 	return v
 }
 
-// raw adds a part as it stood, at its place if it is known.
+// raw adds a part unchanged, at its place if it is known.
 func (p *parts) raw(json string, at int) {
 	if at < 1 || at > len(p.list) {
 		at = len(p.list) + 1
@@ -117,7 +117,7 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 	return messageOf(info, p.list...)
 }
 
-// partNumber is the position in the id of a part that was kept as it stood.
+// partNumber is the position in the id of a part that was kept unchanged.
 func partNumber(event string) int {
 	_, n, _ := strings.Cut(event, "/part-")
 	i, err := strconv.Atoi(n)
@@ -159,7 +159,7 @@ func (r *renderer) user(p *parts, events []eventlog.Event) jsontext.Value {
 				default:
 					p.add("text", "text", b.Text)
 				}
-			case eventlog.ToolResult: // stands in the part of its call
+			case eventlog.ToolResult: // is in the part of its call
 			default:
 				r.other(p, b)
 			}

@@ -40,10 +40,10 @@ type writer struct {
 	envelopes transcript.Envelopes
 	results   map[string]result
 	ids       map[string]string // event id without its parts: message id
-	owner     map[string]string // event id: the message that its content stands in
+	owner     map[string]string // event id: the message that its content is in
 	sent      []string          // those messages, in order
 	said      map[string]jsontext.Value
-	compacted int // how many of them stand before the last compaction
+	compacted int // how many of them come before the last compaction
 	last      time.Time
 }
 

@@ -10,7 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// own tells a compaction that was read from a file: from a request, or from a lone
+// own recognises a compaction that was read from a file: from a request, or from a lone
 // reply.
 func own(c *eventlog.Compaction) (request, reply bool) {
 	raw := []byte(c.NativeJSON)
@@ -66,7 +66,7 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	var named, again []string
 	if kept.more {
 		named = kept.messages
-		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // it stands before these
+		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // it comes before these
 		for range named {
 			again = append(again, w.newID(e, "again"))
 		}
@@ -114,7 +114,7 @@ func (w *writer) kept(c *eventlog.Compaction) keptSet {
 	return k
 }
 
-// sayAgain has messages stand behind a compaction once more, under other ids, as the
+// sayAgain has messages come after a compaction once more, under other ids, as the
 // harness knows no other way to keep what is no tail. at is the compaction's time.
 func (w *writer) sayAgain(messages, ids []string, at int64) {
 	for i, message := range messages[:min(len(messages), len(ids))] {

@@ -64,7 +64,7 @@ func (w *writer) message(events []eventlog.Event) {
 	}
 }
 
-// behind has what is not the harness's own stand behind a message that is.
+// after has what is not the harness's own come after a message that is.
 func (w *writer) behind(events []eventlog.Event) {
 	for i := range events {
 		if at := events[i].Time; !at.IsZero() && !at.Before(w.foreign.last) {

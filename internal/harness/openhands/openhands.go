@@ -99,7 +99,7 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 		switch e.Source {
 		case "user":
 			c.say(entry, eventlog.RoleUser, args.Content)
-		case "environment": // told in the user's name
+		case "environment": // in the user's name
 			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 			c.say(entry, eventlog.RoleUser, args.Content)
 		default:

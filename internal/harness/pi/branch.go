@@ -65,7 +65,7 @@ func (b *branch) add(l *line) {
 	b.render.wrote(l.rec.ID, l.entry.Time)
 }
 
-// kept reports whether the events hold the entry as it stood.
+// kept reports whether the events hold the entry unchanged.
 func kept(events []eventlog.Event) bool {
 	for _, e := range events {
 		switch e.Body.(type) {
@@ -111,7 +111,7 @@ func (b *branch) append(entry transcript.Entry) {
 	}
 }
 
-// branchSummary is what the model is told of a branch that the user came back from.
+// branchSummary describes to the model a branch that the user came back from.
 func (b *branch) branchSummary(entry transcript.Entry, rec *record) {
 	if rec.Summary == "" {
 		b.session.Record(entry, rec.Type)

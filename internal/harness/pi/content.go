@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// onLine takes line breaks between tokens out of arguments, which stand on a line
+// onLine takes line breaks between tokens out of arguments, which are on a line
 // of the file; spaces stay.
 func onLine(arguments string) string {
 	if strings.ContainsAny(arguments, "\n\r") {
@@ -72,7 +72,7 @@ func thoughtSignature(b eventlog.ProviderBlock) (string, bool) {
 
 func (r *renderer) media(m eventlog.Media) jsontext.Value {
 	if m.Data == "" {
-		r.warning("media behind a URI, which pi cannot hold, is named in a text")
+		r.warning("media with a URI, which pi cannot hold, is named in a text")
 		return transcript.Object("type", "text", "text", "["+m.MIMEType+" "+m.URI+"]")
 	}
 	return transcript.Object("type", "image", "data", base64.StdEncoding.EncodeToString([]byte(m.Data)), "mimeType", m.MIMEType)

@@ -142,7 +142,7 @@ func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
 	return blocks, nil
 }
 
-// arguments are those of the file, with the spaces that stand between tokens.
+// arguments are those of the file, with the spaces that are between tokens.
 func arguments(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"

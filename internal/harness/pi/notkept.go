@@ -4,7 +4,7 @@ import "github.com/contextd/contextd/internal/harness/transcript"
 
 // notKept is what a session file written again may lack.
 var notKept = []transcript.NotKept{
-	{Entry: "message", Field: "message.details", Reason: "what the tool tells the user: diffs and outputs once more; kept up to 1 KiB, where extensions have their state"},
+	{Entry: "message", Field: "message.details", Reason: "what the tool shows the user: diffs and outputs once more; kept up to 1 KiB, where extensions have their state"},
 	{Entry: "message", Field: "message.content[].partialJson", Reason: "left over from streaming; the arguments say the same"},
 }
 

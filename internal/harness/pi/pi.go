@@ -16,7 +16,7 @@ import (
 const Name = "pi"
 
 const (
-	// redacted stands in place of ids that a redaction pass took out.
+	// redacted is in place of ids that a redaction pass took out.
 	redacted    = "REDACTED"
 	sessionType = "session"
 )

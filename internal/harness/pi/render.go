@@ -19,7 +19,7 @@ const version = 3
 const systemType = "contextd.system"
 
 // compactionType is that of the entries that hold compactions whose summary cannot be
-// read: behind one of its own pi would go on without what the summary stands for.
+// read: after one of its own pi would go on without what the summary replaces.
 const compactionType = "contextd.compaction"
 
 // renderer makes entries of events. It goes through a branch in order, since an

@@ -53,7 +53,7 @@ func (r *reader) plant() {
 			if at, ok := byID[parent]; ok {
 				l.parent = at
 			} else {
-				r.out.Warn(l.entry.Line, "parent %q does not stand before it; it follows the entry before", parent)
+				r.out.Warn(l.entry.Line, "parent %q is not before it; it follows the previous entry", parent)
 				r.replant(l)
 			}
 		}

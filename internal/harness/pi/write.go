@@ -10,9 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write writes a transcript as a session file. Branches that it was read with stand
-// where they stood; conversations of subagents, which pi keeps none of, are left
-// out with a warning.
+// write writes a transcript as a session file. Branches that it was read with are where
+// they were; conversations of subagents, which pi keeps none of, are left out with a
+// warning.
 func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	w := &fileWriter{written: map[string]bool{}}
 	var main transcript.Session
@@ -45,8 +45,8 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	return w.report.Finish(out, file.Bytes())
 }
 
-// merge puts a branch's entries where they stood, behind so many entries that were
-// added; the last entry stays the last.
+// merge puts a branch's entries where they were, after so many entries that were added; the
+// last entry stays the last.
 func merge(entries, own []json.RawMessage, where string, added int) []json.RawMessage {
 	at := positions(where, len(own))
 	out := make([]json.RawMessage, 0, len(entries)+len(own))
@@ -62,7 +62,7 @@ func merge(entries, own []json.RawMessage, where string, added int) []json.RawMe
 
 type fileWriter struct {
 	report transcript.WriteReport
-	// written are the ids of the events that stand in the file, of all sessions.
+	// written are the ids of the events that are in the file, of all sessions.
 	written map[string]bool
 	old     bool // the file is of version 1, where compactions name lines
 }
@@ -92,7 +92,7 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 }
 
 // versioned is a new entry for the file: in version 1 entries have no ids, and one without
-// a parent would begin anew for the reader.
+// a parent would begin again for the reader.
 func (w *fileWriter) versioned(raw []byte) json.RawMessage {
 	if !w.old {
 		return raw
@@ -113,7 +113,7 @@ func (w *fileWriter) amend(base []byte, difference string) json.RawMessage {
 	return raw
 }
 
-// fitting reports whether a custom event's JSON can stand in a file as an entry.
+// fitting reports whether a custom event's JSON can be in a file as an entry.
 func fitting(raw string) bool {
 	_, ok := transcript.MemberOf([]byte(raw), "type")
 	return ok && transcript.Valid([]byte(raw))
@@ -144,7 +144,7 @@ func replaced(s transcript.Session) map[string]string {
 	return all
 }
 
-// cutType tells pi's own custom events.
+// cutType recognises pi's own custom events.
 func cutType(kind string) (rest string, mine bool) {
 	return strings.CutPrefix(strings.TrimPrefix(kind, "harness."), Name+".")
 }

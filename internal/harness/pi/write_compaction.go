@@ -98,7 +98,7 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
 	return k
 }
 
-// sayAgain has the entries of events stand behind a compaction once more, as pi knows no
+// sayAgain has the entries of events come after a compaction once more, as pi knows no
 // other way to keep what is no tail.
 func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	w.again = len(w.sent)
@@ -141,8 +141,8 @@ func (w *sessionWriter) put(key string, raw json.RawMessage) {
 	w.entries = append(w.entries, raw)
 }
 
-// saidAgain reports whether pi's own compaction keeps nothing, and what it names stands
-// behind it once more.
+// saidAgain reports whether pi's own compaction keeps nothing, and what it names is
+// repeated after it.
 func saidAgain(native string) bool {
 	id, named := transcript.MemberOf([]byte(native), "id")
 	first, _ := transcript.MemberOf([]byte(native), "firstKeptEntryId")

@@ -22,7 +22,7 @@ type sessionWriter struct {
 	parts   map[string][]string
 	entries []json.RawMessage
 	shared  int // how many entries of it are in the file already
-	// said are the entries of sent, and again how many of these stood before the last
+	// said are the entries of sent, and again how many of these came before the last
 	// compaction that has what it kept said again.
 	said  map[string]json.RawMessage
 	again int
@@ -62,8 +62,8 @@ func (w *sessionWriter) next(events []eventlog.Event) int {
 	return 1
 }
 
-// reply writes the parts of a reply as one entry, and behind it the results that
-// stand among them.
+// reply writes the parts of a reply as one entry, and after it the results that
+// are among them.
 func (w *sessionWriter) reply(events []eventlog.Event, group string) int {
 	var parts, between []eventlog.Event
 	last := 0

@@ -180,8 +180,8 @@ func TestBuilder(t *testing.T) {
 				"c/misplaced-block h.misplaced-block",
 			},
 			warnings: []string{
-				`line 1: tool call "x" stands in a user message; kept as a custom event`,
-				`line 2: tool result "x" stands in a assistant message; kept as a custom event`,
+				`line 1: tool call "x" is in a user message; kept as a custom event`,
+				`line 2: tool result "x" is in a assistant message; kept as a custom event`,
 				"line 3: tool message holds text besides results; kept as a custom event",
 			},
 		},

@@ -197,7 +197,7 @@ func kinds(elements []node) []string {
 	return all
 }
 
-// textWindow is how much of a string must stand in the other for it to be looked for.
+// textWindow is how much of a string must be in the other for it to be looked for.
 const textWindow = 64
 
 func (d *difference) texts(base, native jsontext.Value) (equal, ok bool) {

@@ -10,22 +10,22 @@ import (
 )
 
 // Envelope is what an entry of a file says besides its conversation, so that a writer gives
-// the same entry again. What writers make of events is thereby part of what was stored: it
-// may grow, and must not change.
+// the same entry again. What writers make of events is therefore part of what was stored:
+// it may grow, and must not change.
 type Envelope struct {
 	// Harness is the one whose writer reads the difference.
 	Harness string
 	// Event is the id of the first of the entry's events; empty if the entry is about the
 	// session as a whole.
 	Event string
-	// Part tells entries of one event apart; empty for the first.
+	// Part distinguishes entries of one event; empty for the first.
 	Part string
 	// Difference leads from what the writer makes of the events alone to the entry.
 	Difference string
 }
 
-// CustomType is the type of custom events that hold an entry of a harness as it
-// stood, because a harness that resumes needs it or because it is small.
+// CustomType is the type of custom events that hold an entry of a harness unchanged,
+// because a harness that resumes needs it or because it is small.
 func CustomType(harness, kind string) string { return "harness." + harness + "." + kind }
 
 // Since returns the events that were appended from the position n on. They are the
@@ -84,7 +84,7 @@ func (s *SessionBuilder) envelope(e Envelope, difference []byte) {
 type Envelopes struct {
 	// Session is that of the session as a whole; empty if there is none.
 	Session string
-	// Entries are by the id of the first event, and that of a part with the part behind it.
+	// Entries are by the id of the first event, and that of a part with the part after it.
 	Entries map[string]string
 	harness string
 }

@@ -82,7 +82,7 @@ func WithFilesChanged(labels map[string]string, files []string) map[string]strin
 // ids. Of calls that share an id the oldest is answered first.
 type OpenEdits map[string][][]string
 
-// Call takes note of a call, be it an editor's or not.
+// Call takes note of a call, whether an editor's or not.
 func (o OpenEdits) Call(id string, files []string) { o[id] = append(o[id], files) }
 
 // Result are the files of the call that a result answers.

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// session makes events of words: u a user's, c a count behind a reply, k a boundary,
+// session makes events of words: u a user's, c a count after a reply, k a boundary,
 // and everything else an assistant's part of the reply with the word's first letter;
-// a number behind a colon is its usage.
+// a number after a colon is its usage.
 func session(words string) transcript.Session {
 	var s transcript.Session
 	for _, word := range strings.Fields(words) {

@@ -117,7 +117,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOneIDManyTimes: many entries with one id are told apart without comparing each with
+// TestOneIDManyTimes: many entries with one id are distinguished without comparing each with
 // all others.
 func TestOneIDManyTimes(t *testing.T) {
 	b := transcript.NewBuilder("h", nil)

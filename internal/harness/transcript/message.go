@@ -26,14 +26,14 @@ func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) (id string)
 		switch c := block.(type) {
 		case eventlog.ToolCall:
 			if m.Role != eventlog.RoleAssistant {
-				s.builder.Warn(e.Line, "tool call %q stands in a %s message; kept as a custom event", c.CallID, m.Role)
+				s.builder.Warn(e.Line, "tool call %q is in a %s message; kept as a custom event", c.CallID, m.Role)
 				misplaced = true
 				continue
 			}
 			blocks = append(blocks, s.call(e, m, c, event))
 		case eventlog.ToolResult:
 			if m.Role != eventlog.RoleTool && m.Role != eventlog.RoleUser {
-				s.builder.Warn(e.Line, "tool result %q stands in a %s message; kept as a custom event", c.CallID, m.Role)
+				s.builder.Warn(e.Line, "tool result %q is in a %s message; kept as a custom event", c.CallID, m.Role)
 				misplaced = true
 				continue
 			}

@@ -6,7 +6,7 @@ import "strings"
 // Each harness has a table of them, which is all that a file written again may
 // lack.
 type NotKept struct {
-	// Entry is the kind of entry that it stands in; "*" for every kind, and a "*" at
+	// Entry is the kind of entry that it is in; "*" for every kind, and a "*" at
 	// the end for every kind with that beginning.
 	Entry string
 	// Field is the path of the member, such as "message.usage"; "[]" goes into every

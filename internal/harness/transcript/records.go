@@ -31,8 +31,8 @@ func PositionID(r Record) string {
 type Warn func(line int, format string, args ...any)
 
 // ReadLines calls record for every JSON value of a JSON Lines file, in order. A
-// line may hold several values; each is reported. What is not JSON is warned of
-// and skipped, a last line that was cut off included.
+// line may hold several values; each is reported. What is not JSON gives a warning and is
+// skipped, including a truncated last line.
 func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	in, account := Ahead(r, 64<<10), accountOf(r)
 	var long []byte

@@ -27,9 +27,9 @@ type Transcript struct {
 
 // Session is one conversation of a transcript.
 type Session struct {
-	// Suffix tells the sessions of one file apart: empty for the main one,
-	// "sidechain-1" and so on for conversations of subagents, "2" and so on where
-	// a file holds several independent ones.
+	// Suffix distinguishes the sessions of one file: empty for the main one, "sidechain-1"
+	// and so on for conversations of subagents, "2" and so on where a file holds several
+	// independent ones.
 	Suffix string
 	// ParentCallID is the tool call of the main session that began a sidechain;
 	// empty if it is not one, or if the file does not say.
@@ -59,7 +59,7 @@ func Texts(blocks []eventlog.Block) (texts []string) {
 	return texts
 }
 
-// Warning is something in the file that could not be read as it stood.
+// Warning is something in the file that could not be read unchanged.
 type Warning struct {
 	// Line counts from 1; 0 if the warning concerns the file as a whole.
 	Line    int
@@ -74,15 +74,15 @@ func (w Warning) String() string {
 	return fmt.Sprintf("line %d: %s", w.Line, w.Message)
 }
 
-// Labels that readers set. Usage labels stand on assistant messages; where one
+// Labels that readers set. Usage labels are on assistant messages; where one
 // reply is several events, the last event that has them counts for the reply.
 const (
 	// LabelInjected is "true" on messages that the harness put in, rather than the
 	// user or the model.
 	LabelInjected = eventlog.LabelInjected
-	// LabelStanding names what an injected message tells of until a newer one does.
+	// LabelStanding names what an injected message is about until a newer one does.
 	LabelStanding = eventlog.LabelStanding
-	// LabelReplaced is "true" on messages that stand in no entry of their own: a compaction
+	// LabelReplaced is "true" on messages that are in no entry of their own: a compaction
 	// lists them as what is left of a conversation that the file does not have.
 	LabelReplaced = "harness.replaced"
 	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
@@ -109,7 +109,7 @@ const (
 	LabelVersion = "harness.version"
 	// LabelGitBranch is the branch that was checked out then.
 	LabelGitBranch = "harness.git_branch"
-	// LabelFilesChanged stands on the event that says that files were changed, and
+	// LabelFilesChanged is on the event that says that files were changed, and
 	// holds their paths, one a line.
 	LabelFilesChanged = "harness.files_changed"
 )

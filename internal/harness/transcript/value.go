@@ -275,7 +275,7 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 	return encode(out)
 }
 
-// MemberOf returns the value of an object's member as it stands, and false if there
+// MemberOf returns the value of an object's member unchanged, and false if there
 // is none.
 func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)

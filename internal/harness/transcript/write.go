@@ -21,7 +21,7 @@ type WriteOptions struct {
 	// SessionID is the id that the file gives its main session. Empty: the one that
 	// the transcript's labels hold, or one made from its events.
 	SessionID string
-	// WorkingDirectory stands where no label says one. Empty: "/".
+	// WorkingDirectory is where no label says one. Empty: "/".
 	WorkingDirectory string
 }
 
@@ -74,8 +74,8 @@ func (r *WriteReport) Finish(out io.Writer, file []byte) (WriteReport, error) {
 	return *r, nil
 }
 
-// HeldBy tells a custom event that holds a whole entry of the harness, of which the event with
-// the id returned is a part.
+// HeldBy recognises a custom event that holds a whole entry of the harness, of which the
+// event with the id returned is a part.
 func HeldBy(harness string, e *eventlog.Event) (id string, ok bool) {
 	c, ok := e.Body.(*eventlog.Custom)
 	if !ok {

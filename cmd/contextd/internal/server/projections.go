@@ -121,7 +121,7 @@ func (s *Server) projection(ctx context.Context, sessionID string, r projection.
 	return wire.ProjectionToProto(r, facts), nil
 }
 
-// ResolvePointer gives back the raw body behind a pointer.
+// ResolvePointer gives back the raw body of a pointer.
 func (s *Server) ResolvePointer(ctx context.Context, req *contextdv1.ResolvePointerRequest) (*contextdv1.ResolvePointerResponse, error) {
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err

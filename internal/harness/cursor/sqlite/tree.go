@@ -49,7 +49,7 @@ func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(
 	for i := range cells {
 		cell := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
 		if cell < pointers+2*cells || cell >= f.usable {
-			return false, damaged("a row of page %d does not stand where rows do", number)
+			return false, damaged("a row of page %d is not where rows are", number)
 		}
 		rest := page[cell:f.usable]
 		var more bool

@@ -704,7 +704,7 @@ func (x *SummaryTask) GetTrigger() string {
 }
 
 // What an entry of a transcript says besides the events that were made of it. The first of
-// these stands in the key; 0: the entry is about the session as a whole.
+// these is in the key; 0: the entry is about the session as a whole.
 type TranscriptEnvelope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
