@@ -39,7 +39,7 @@ func TestWithout(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := transcript.Without([]byte(tt.in), fields...)
-		if string(transcript.Compact(got)) != transcript.Compact([]byte(tt.want)) {
+		if transcript.Compact(got) != transcript.Compact([]byte(tt.want)) {
 			t.Errorf("%s without them is %s, want %s", tt.in, got, tt.want)
 		}
 		if d := transcript.Difference([]byte(tt.want), []byte(tt.in), fields...); d != nil {
