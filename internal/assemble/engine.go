@@ -29,7 +29,7 @@ type Options struct {
 	CacheBytes uint64
 	// Work is what reading logs takes memory from; nil is as much as it needs.
 	Work *memory.Budget
-	// Observer, if not nil, is told of every assembly.
+	// Observer, if not nil, observes every assembly.
 	Observer Observer
 }
 
@@ -264,7 +264,7 @@ func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
 }
 
 // nextID names the next projection of the log at an event: "p", the event and a number
-// that tells projections at the same event apart. It has four digits, and four more where
+// that distinguishes projections at the same event. It has four digits, and four more where
 // those are used up, so that a newer id sorts after an older one.
 func (e *Engine) nextID(ctx context.Context, sessionID string, asOf eventlog.Seq) (string, error) {
 	q := eventlog.ArtifactQuery{Kind: recordKind, From: asOf, To: max(asOf, 1), Reverse: true}

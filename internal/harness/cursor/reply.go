@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// reply appends a part of a reply and, if it is a tool's, the result behind it. A
-// reply ends where another model call begins: at a text or thought behind a tool,
+// reply appends a part of a reply and, if it is a tool's, the result after it. A
+// reply ends where another model call begins: at a text or thought after a tool,
 // or at a tool of another call.
 func (c *chat) reply(entry transcript.Entry, b *bubble) {
 	call := ""

@@ -42,7 +42,7 @@ func (b *Builder) Warn(line int, format string, args ...any) {
 	b.t.Warnings = append(b.t.Warnings, Warning{Line: line, Message: message})
 }
 
-// What is warned of is for people to read; a file may have a fault in every line.
+// Warnings are for people to read; a file may have a fault in every line.
 const (
 	maxWarnings     = 1000
 	maxWarningBytes = 256 << 10
@@ -109,7 +109,7 @@ type Entry struct {
 	Time   time.Time
 	Labels map[string]string
 	Body   eventlog.Body
-	// Native is the entry's JSON as it stood. What the log would refuse is kept as
+	// Native is the entry's JSON, unchanged. What the log would refuse is kept as
 	// a custom event that holds it.
 	Native []byte
 }
@@ -154,7 +154,7 @@ func (s *SessionBuilder) ParentCall() string { return s.session.ParentCallID }
 func (s *SessionBuilder) Len() int { return len(s.session.Events) }
 
 // Append makes an event of the entry. What the log would refuse is changed so
-// that it does not, and every such change is counted or warned of: repeated
+// that it does not, and every such change is counted or gives a warning: repeated
 // entries are dropped, repeated ids renamed, results without a call and messages
 // without content kept as custom events. It returns the id of the event, or "" if
 // the entry was dropped or kept as a custom event instead.
@@ -186,7 +186,7 @@ func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlo
 	id := s.Append(e)
 	events := s.Since(n)
 	if id == "" || len(events) != 1 {
-		return id // it was dropped, or a custom event has the entry as it stood
+		return id // it was dropped, or a custom event has the entry, unchanged
 	}
 	if m, ok := events[0].Body.(*eventlog.Message); ok {
 		s.Envelope(n, Told(Difference(base(&events[0], m), e.Native)))
@@ -281,7 +281,7 @@ func (s *SessionBuilder) eventID(e Entry) (string, bool) {
 // entryID is what came under an id of an entry.
 type entryID struct {
 	contents map[[sha256.Size]byte]bool // digests of them
-	used     int                        // the last number that tells events with the id apart
+	used     int                        // the last number that distinguishes events with the id
 }
 
 // Labels returns the labels so far, to be read only.

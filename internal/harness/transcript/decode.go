@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lenient takes what harnesses write: names that stand twice, of which the last
+// lenient takes what harnesses write: names that appear twice, of which the last
 // counts, and strings that are not UTF-8, which are replaced.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
@@ -32,7 +32,7 @@ func Malformed(err error) bool {
 }
 
 // ParseTime reads a time in RFC 3339, with or without a zone (then it is UTC). The
-// zero time stands for one that is absent or written otherwise.
+// zero time is for one that is absent or written otherwise.
 func ParseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {

@@ -56,7 +56,7 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 
 // admitEvents has events appended to the session that has the id, or makes it. Where
 // the session is deleted meanwhile, or somebody else makes it first, what was found out
-// of it is found out anew.
+// of it is found out again.
 func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch, mark *contextdv1.LogMark) (pendingAppend, error) {
 	for {
 		known, err := s.settingsOf(ctx, id)

@@ -93,7 +93,7 @@ type transcriptWriter struct {
 	piece []byte
 }
 
-// writeTranscript sends a transcript as a harness keeps it, and the report behind it, with
+// writeTranscript sends a transcript as a harness keeps it, and the report after it, with
 // the warnings that there were before.
 func (w *transcriptWriter) writeTranscript(t harness.Transcript, name string, warnings []string, o harness.WriteOptions) error {
 	report, err := harness.Write(w, t, name, o)
@@ -129,7 +129,7 @@ func (w *transcriptWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// finish sends the rest of the file, and the report behind it.
+// finish sends the rest of the file, and the report after it.
 func (w *transcriptWriter) finish(report *contextdv1.ExportReport) error {
 	if len(w.piece) > 0 {
 		if err := w.send(w.piece, nil); err != nil {

@@ -46,7 +46,7 @@ func eachStore(t *testing.T, test func(t *testing.T, open func(t *testing.T) eve
 	}
 }
 
-// api is a server behind a real gRPC connection.
+// api is a server and a real gRPC connection.
 type api struct {
 	contextdv1.ContextServiceClient
 	transcripts contextdv1.TranscriptServiceClient

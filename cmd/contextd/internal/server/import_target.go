@@ -27,7 +27,7 @@ func (s *Server) checkTarget(ctx context.Context, id string, part harness.Sessio
 }
 
 // checkSame refuses a part that is not what the session holds, at whatever length. The
-// harness's id of the session tells; where one of the two has none, the first event does.
+// harness's id of the session decides; where one of the two has none, the first event does.
 func (s *Server) checkSame(ctx context.Context, session eventlog.Session, part harness.Session) error {
 	have, want := session.Labels[transcript.LabelSessionID], part.Labels[transcript.LabelSessionID]
 	if have != "" && want != "" {

@@ -23,7 +23,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Meter is told what the services did. All methods may be called from any
+// Meter counts what the services did. All methods may be called from any
 // goroutine and must not block.
 type Meter interface {
 	// Appended counts a batch that is durable: since its admission, its new events

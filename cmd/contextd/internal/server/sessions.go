@@ -59,7 +59,7 @@ func (s *Server) create(ctx context.Context, session eventlog.Session) (eventlog
 	return out, err
 }
 
-// GetSession tells what a session is.
+// GetSession describes a session.
 func (s *Server) GetSession(ctx context.Context, req *contextdv1.GetSessionRequest) (*contextdv1.GetSessionResponse, error) {
 	session, err := s.store.Session(ctx, req.GetSessionId())
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	memory.UntilSent(ctx, held)
 	out := &contextdv1.ListSessionsResponse{}
 	for size, bytes, step := pageSize(req.GetPageSize()), 0, listStep; ; {
-		// One more than is wanted tells whether there is a next page.
+		// One more than is wanted shows whether there is a next page.
 		some := min(size-len(out.GetSessions()), step)
 		sessions, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: some + 1, Labels: req.GetLabels()})
 		if err != nil {
@@ -185,7 +185,7 @@ func pageSize(asked uint32) int {
 	return int(asked)
 }
 
-// A page token is opaque to clients: the key behind which the page starts.
+// A page token is opaque to clients: the key after which the page starts.
 func encodePageToken(after string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(after))
 }

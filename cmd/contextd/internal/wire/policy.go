@@ -160,7 +160,7 @@ func CheckInstructions(text, mode string) error {
 	return nil
 }
 
-// InstructionsToDomain converts what a summarizer is told.
+// InstructionsToDomain converts the instructions for a summarizer.
 func InstructionsToDomain(text, mode string) prompt.Instructions {
 	return prompt.Instructions{Text: text, Mode: prompt.Mode(mode)}
 }
