@@ -241,7 +241,7 @@ type AssembleContextRequest struct {
 	// projection again, even if the log has grown. It is the same request if as_of_seq,
 	// budget, policy, format and injections are equal; any other with the key is refused
 	// as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known, brief and preview may
-	// differ. Keys of the newest 256 projections are known. Empty: every request is a new
+	// differ. A key is known as long as its session is. Empty: every request is a new
 	// one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Omit from the answer what grows with the session though nothing is new: the
