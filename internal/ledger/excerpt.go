@@ -16,7 +16,7 @@ const aroundMost = 70
 // the model's and the tools': whoever shows it must set it off as data, and count that.
 func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64) string {
 	var picked []string
-	held := map[string]bool{}
+	held, shown := newHolder(except), map[string]bool{}
 	var used, bytes uint64
 	for _, r := range x.ranking() {
 		// Few tokens are shorter than two bytes, so no more can fit.
@@ -24,7 +24,7 @@ func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64)
 			break
 		}
 		bytes += uint64(len(r.name)) + 1
-		if r.around == "" || held[r.name] || strings.Contains(except, r.name) {
+		if r.around == "" || shown[r.name] || held.holds(r.name) {
 			continue
 		}
 		cost := count(r.around + "\n")
@@ -34,7 +34,7 @@ func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64)
 		used += cost
 		picked = append(picked, r.around)
 		Identifiers(r.around, func(start, end int) bool {
-			held[r.around[start:end]] = true
+			shown[r.around[start:end]] = true
 			return true
 		})
 	}

@@ -10,7 +10,8 @@ import (
 // which it was there. The zero value is empty and ready.
 type Index struct {
 	entries map[string]*entry
-	clock   int // texts taken in
+	clock   int      // texts taken in
+	order   []ranked // nil where a text came in since
 }
 
 type entry struct {
@@ -37,6 +38,7 @@ func (x *Index) add(text string, weight int) {
 		x.entries = map[string]*entry{}
 	}
 	x.clock++
+	x.order = nil
 	Identifiers(text, func(start, end int) bool {
 		name := text[start:end]
 		e := x.entries[name]
@@ -70,6 +72,9 @@ func (x *Index) ranking() []ranked {
 		scale    = 1 << 20
 		nameCost = 20 // bytes that a name costs beside its own
 	)
+	if x.order != nil {
+		return x.order
+	}
 	all := make([]ranked, 0, len(x.entries))
 	for _, e := range x.entries {
 		age := min((x.clock-e.last)/halfLife, 20)
@@ -79,7 +84,39 @@ func (x *Index) ranking() []ranked {
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.last, a.last), cmp.Compare(a.name, b.name))
 	})
+	x.order = all
 	return all
+}
+
+// holder knows which names a text holds. It rules most others out by the windows of four
+// bytes that the text has, without reading the text again.
+type holder struct {
+	text    string
+	windows [1 << 10]uint64 // a set of hashes of 16 bits
+}
+
+func newHolder(text string) *holder {
+	h := &holder{text: text}
+	for i := 0; i+4 <= len(text); i++ {
+		n := window(text[i:])
+		h.windows[n>>6] |= 1 << (n & 63)
+	}
+	return h
+}
+
+// window hashes the first four bytes.
+func window(s string) uint16 {
+	n := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	return uint16(n * 0x9E3779B1 >> 16)
+}
+
+func (h *holder) holds(name string) bool {
+	for i := 0; i+4 <= len(name); i++ {
+		if n := window(name[i:]); h.windows[n>>6]&(1<<(n&63)) == 0 {
+			return false
+		}
+	}
+	return strings.Contains(h.text, name)
 }
 
 // likelihood is how likely a name is to be used again by its form alone, in
@@ -111,11 +148,12 @@ func (x *Index) Write(limit uint64, except string, count func(string) uint64) st
 	// Few tokens are shorter than two bytes, so this many names cannot fit.
 	var names []string
 	var bytes uint64
+	held := newHolder(except)
 	for _, r := range x.ranking() {
 		if bytes/8 > limit {
 			break
 		}
-		if strings.Contains(except, r.name) {
+		if held.holds(r.name) {
 			continue
 		}
 		names = append(names, r.name)

@@ -134,3 +134,23 @@ func TestIndexAgainstCountingAnew(t *testing.T) {
 		}
 	})
 }
+
+// What a text holds is left out, and nothing else.
+func TestIndexLeavesOutWhatIsHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var x ledger.Index
+		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[ab]{1,3}/[ab]{1,3}\.go`), 1, 20).Draw(t, "names") {
+			x.AddText(name)
+		}
+		except := rapid.StringMatching(`([ab/]{0,5}(\.go)?){0,6}`).Draw(t, "except")
+		var want []string
+		for _, name := range strings.Fields(x.Write(1<<40, "", func(string) uint64 { return 1 })) {
+			if !strings.Contains(except, name) {
+				want = append(want, name)
+			}
+		}
+		if got := strings.Fields(x.Write(1<<40, except, func(string) uint64 { return 1 })); !slices.Equal(got, want) {
+			t.Fatalf("%q leaves %q, want %q", except, got, want)
+		}
+	})
+}
