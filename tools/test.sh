@@ -21,6 +21,9 @@ done)
 with_properties=$(tools/property-packages.sh "$@")
 others=$(comm -23 <(echo "$packages") <(echo "$with_properties"))
 
+# go test shows the reason of a skipped test with -v only.
+[ -d ../shared/corpus ] || echo "SKIPPED: tests over recorded sessions: ../shared/corpus is not next to the repository"
+
 failed=""
 step() {
   local of=$1

@@ -39,7 +39,7 @@ func BenchmarkImport(b *testing.B) {
 	b.Run("generated", func(b *testing.B) { compare(b, generate(b, sessions, int64(mib)<<20)) })
 	b.Run("recorded", func(b *testing.B) {
 		if _, err := os.Stat(corpus); err != nil {
-			b.Skipf("no recorded sessions: %v", err)
+			b.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 		}
 		compare(b, recorded(b))
 	})

@@ -61,7 +61,7 @@ func TestAttack(t *testing.T) {
 	if inFull() {
 		size = attackSize{clients: 100, bytes: 15 << 20, session: 27 << 20}
 	} else if testing.Short() {
-		t.Skip("SKIPPED: -short")
+		t.Skip("SKIPPED: -short leaves out attacks on the daemon, which take minutes")
 	}
 	binary := build(t)
 	for _, a := range memoryAttacks {

@@ -77,10 +77,10 @@ var attacks = map[string]attack{
 // attack is a quarter of its size unless all is run in full.
 func TestImportsWithinMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED: what a process takes is read from /proc")
+		t.Skip("SKIPPED: no /proc to read the memory of a process from; this needs Linux")
 	}
 	if testing.Short() {
-		t.Skip("SKIPPED: long")
+		t.Skip("SKIPPED: -short leaves out imports that attack the daemon, which take minutes")
 	}
 	const limit = 512 << 20
 	binary, dir := build(t), t.TempDir()

@@ -21,7 +21,7 @@ func (p *process) peak(t testing.TB) uint64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("SKIPPED: there is no /proc to read the memory of a process from")
+		t.Skip("SKIPPED: no /proc to read the memory of a process from; this needs Linux")
 	}
 	if err != nil {
 		t.Fatal(err)

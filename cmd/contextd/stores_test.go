@@ -40,7 +40,7 @@ func TestStores(t *testing.T) {
 // TestFillStore makes a data directory by testdata/stores/fill/fill.txtar.
 func TestFillStore(t *testing.T) {
 	if *fillStore == "" {
-		t.Skip("without -fill-store=NAME the directories stay as they are")
+		t.Skip("SKIPPED: no -fill-store=NAME given; the data directories stay as they are")
 	}
 	to := filepath.Join(stores, *fillStore)
 	if _, err := os.Stat(to); err == nil {

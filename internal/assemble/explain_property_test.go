@@ -247,7 +247,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 			}
 		}
 		if sent == nil {
-			t.Skip("nothing was assembled")
+			t.Skip("DISCARDED: the draw has no assembly, so there is no call to explain")
 		}
 		if _, err := engine.RecordCall(context.Background(), assemble.Call{SessionID: "s", ProjectionID: sent.Projection.ID}); err != nil {
 			t.Fatal(err)

@@ -203,7 +203,7 @@ func TestOpen(t *testing.T) {
 func TestCorpusAgreesWithOracle(t *testing.T) {
 	const corpus = "../../../../shared/corpus"
 	if _, err := os.Stat(corpus); err != nil {
-		t.Skipf("no recorded sessions beside the repository: %v", err)
+		t.Skipf("SKIPPED: the corpus of real sessions is not next to the repository: %v", err)
 	}
 	const sample, perFile = 12, 15_000
 	var files []string

@@ -102,7 +102,7 @@ func (m *machine) append(t *rapid.T) {
 // repeat appends events of the past, to the same session or another.
 func (m *machine) repeat(t *rapid.T) {
 	if len(m.appended) == 0 {
-		t.Skip("nothing was appended")
+		t.Skip("DISCARDED: nothing was appended that could be repeated")
 	}
 	b := eventlog.Batch{Time: m.now(), Events: rapid.SliceOfN(rapid.SampledFrom(m.appended), 1, 3).Draw(t, "events")}
 	m.submit(t, names.Draw(t, "session"), b)
@@ -207,7 +207,7 @@ func (m *machine) list(t *rapid.T) {
 
 func (m *machine) reopen(t *rapid.T) {
 	if m.o.reopen == nil {
-		t.Skip("the store is not durable")
+		t.Skip("DISCARDED: the store is not durable, so it cannot be reopened")
 	}
 	m.real = m.o.reopen(m.outer, m.real)
 }

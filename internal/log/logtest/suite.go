@@ -103,9 +103,9 @@ func (c testCase) hold(t testing.TB, open Opener, o options) {
 	t.Helper()
 	switch {
 	case c.durable && o.reopen == nil:
-		t.Skip("the store is not durable")
+		t.Skip("SKIPPED: Run was given no way to reopen the store: it is not durable")
 	case c.medium && o.holds == nil:
-		t.Skip("the store has no medium to look into")
+		t.Skip("SKIPPED: Run was given no medium to search for what was deleted")
 	}
 	h := &harness{TB: t, s: open(t), o: o, closes: !c.closes}
 	if !h.s.Capabilities().OneWriter && c.needs != needsOne {
@@ -117,7 +117,7 @@ func (c testCase) hold(t testing.TB, open Opener, o options) {
 		return
 	}
 	if h.refutes(c) {
-		t.Skipf("the store does not state %s", c.needs.name)
+		t.Skipf("SKIPPED: the store does not state the capability %s, and the case fails as expected", c.needs.name)
 	}
 	t.Errorf("the case passes, although the store does not state %s", c.needs.name)
 }

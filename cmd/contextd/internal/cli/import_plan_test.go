@@ -67,7 +67,7 @@ func FuzzTreeID(f *testing.F) {
 	f.Add("-x/\xff@")
 	f.Fuzz(func(t *testing.T, rel string) {
 		if !filepath.IsLocal(rel) || filepath.Clean(rel) != rel || rel == "." {
-			t.Skip("no walk gives it")
+			return // no walk of a folder gives it
 		}
 		if id := treeID(rel); !idPattern.MatchString(id) || len(id) > longestID {
 			t.Errorf("%q has the id %q", rel, id)
