@@ -36,7 +36,7 @@ type Options struct {
 // Observer watches assemblies, for traces and metrics.
 type Observer interface {
 	// Assembly is called before an assembly; the function it returns is called
-	// behind it, with the context or the error.
+	// after it, with the context or the error.
 	Assembly(ctx context.Context, sessionID string) (context.Context, func(*Context, error))
 }
 

@@ -6,7 +6,6 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -142,14 +141,14 @@ type explainer struct {
 	summary *summarize.Summary // the one in force; nil if there was none
 	sent    sentBytes
 
-	places    map[place]shownBlock
+	places    map[eventlog.Place]shownBlock
 	causes    []collapse
 	sightings []Sighting
 }
 
 // explain returns whether the text was sent, and where it is.
 func (x *explainer) explain(ctx context.Context, messages []Message) (bool, []Sighting, error) {
-	if x.pointer != nil && x.pointer.seq > x.head {
+	if x.pointer != nil && x.pointer.Seq > x.head {
 		return false, nil, x.missing()
 	}
 	var err error
@@ -180,11 +179,3 @@ func (x *explainer) add(s Sighting) {
 		x.sightings = append(x.sightings, s)
 	}
 }
-
-// place is a block of the log.
-type place struct {
-	seq   eventlog.Seq
-	block int
-}
-
-func (p place) pointer() string { return reduce.Pointer(p.seq, p.block) }

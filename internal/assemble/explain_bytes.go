@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -17,7 +18,7 @@ type sentBytes struct {
 	// at leads from an event to the messages that are of it.
 	at map[eventlog.Seq][]int
 	// left and described are the blocks that the format left out, or put a text for.
-	left, described map[place]bool
+	left, described map[eventlog.Place]bool
 }
 
 // sentText is one message: its events, and the texts in it.
@@ -27,7 +28,7 @@ type sentText struct {
 }
 
 func readSent(messages []Message) sentBytes {
-	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq][]int{}, map[place]bool{}, map[place]bool{}}
+	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq][]int{}, map[eventlog.Place]bool{}, map[eventlog.Place]bool{}}
 	for i := range messages {
 		m := &messages[i]
 		s.all[i] = sentText{m.Seqs, readable(m.JSON)}
@@ -35,7 +36,7 @@ func readSent(messages []Message) sentBytes {
 			s.at[seq] = append(s.at[seq], i)
 		}
 		for _, c := range m.Conversions {
-			switch at := (place{c.Seq, c.Block}); c.Kind {
+			switch at := (eventlog.Place{Seq: c.Seq, Block: c.Block}); c.Kind {
 			case render.LeftOut:
 				s.left[at] = true
 			case render.Described:
@@ -61,13 +62,13 @@ func (m *sentText) holds(text string) bool {
 }
 
 // gone reports whether the format left a block out, and nothing of it can be read.
-func (s *sentBytes) gone(at place, b eventlog.Block) bool {
-	if len(s.at[at.seq]) == 0 {
+func (s *sentBytes) gone(at eventlog.Place, b eventlog.Block) bool {
+	if len(s.at[at.Seq]) == 0 {
 		return true
 	}
 	return s.left[at] && !slices.ContainsFunc(textsOf(b, asSent), func(t string) bool {
 		t = strings.TrimSpace(t)
-		return t != "" && s.of(at.seq, t)
+		return t != "" && s.of(at.Seq, t)
 	})
 }
 
@@ -152,7 +153,7 @@ func (x *explainer) formatted() {
 		if len(m.seqs) == 0 || seen[0] || !m.holds(x.text) || slices.ContainsFunc(m.seqs, func(seq eventlog.Seq) bool { return seen[seq] }) {
 			continue
 		}
-		own := Sighting{Seq: m.seqs[0], Shown: ShownVerbatim, Seen: true, Reason: addedText, Pointer: place{m.seqs[0], 0}.pointer()}
+		own := Sighting{Seq: m.seqs[0], Shown: ShownVerbatim, Seen: true, Reason: addedText, Pointer: reduce.Pointer(m.seqs[0], 0)}
 		at, found := slices.BinarySearchFunc(x.sightings, own, func(a, b Sighting) int {
 			return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Block, b.Block))
 		})

@@ -25,14 +25,14 @@ type shownBlock struct {
 
 // lookUp finds what became of every block that was said up to the call.
 func (x *explainer) lookUp() {
-	x.places = map[place]shownBlock{}
+	x.places = map[eventlog.Place]shownBlock{}
 	for _, g := range x.conv.Groups() {
 		if x.result.View.Ended() != nil {
 			return
 		}
 		for m := range g.Messages {
 			for _, b := range g.Messages[m].Blocks {
-				x.places[place{b.Seq, b.Index}] = shownBlock{group: g}
+				x.places[eventlog.Place{Seq: b.Seq, Block: b.Index}] = shownBlock{group: g}
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (x *explainer) lookUp() {
 				if shown.edit == nil || shown.edit.Kind != reduce.Omitted {
 					shown.sent, sent = sent[:1:1], sent[1:]
 				}
-				x.places[place{block.Seq, block.Index}] = shown
+				x.places[eventlog.Place{Seq: block.Seq, Block: block.Index}] = shown
 			}
 		}
 		x.lookUpInterrupted(v.Group(i))
@@ -65,7 +65,7 @@ func (x *explainer) lookUp() {
 func (x *explainer) lookUpDropped(g *reduce.Group, d *reduce.Dropped) {
 	for m := range g.Messages {
 		for _, b := range g.Messages[m].Blocks {
-			x.places[place{b.Seq, b.Index}] = shownBlock{group: g, dropped: d}
+			x.places[eventlog.Place{Seq: b.Seq, Block: b.Index}] = shownBlock{group: g, dropped: d}
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 		for m := range g.Messages {
 			for _, b := range g.Messages[m].Blocks {
 				if c, ok := b.Block.(eventlog.ToolCall); ok && c.CallID == call.ID {
-					at := place{b.Seq, b.Index}
+					at := eventlog.Place{Seq: b.Seq, Block: b.Index}
 					shown := x.places[at]
 					shown.sent = append(shown.sent, g.Messages[call.Result].Blocks[0].Block)
 					x.places[at] = shown
@@ -96,7 +96,7 @@ func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 	from, to := eventlog.Seq(1), x.head
 	if x.pointer != nil {
-		from, to = x.pointer.seq, x.pointer.seq
+		from, to = x.pointer.Seq, x.pointer.Seq
 	}
 	for event, err := range x.engine.store.Read(ctx, x.sessionID, from, to) {
 		if err != nil {
@@ -107,10 +107,10 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 		}
 		blocks := blocksOf(event)
 		if x.pointer != nil {
-			if x.pointer.block >= len(blocks) {
+			if x.pointer.Block >= len(blocks) {
 				return false, x.missing()
 			}
-			_, seen := x.block(event, x.pointer.block, blocks[x.pointer.block])
+			_, seen := x.block(event, x.pointer.Block, blocks[x.pointer.Block])
 			return seen, nil
 		}
 		_, message := event.Body.(*eventlog.Message)
@@ -140,7 +140,7 @@ func blocksOf(e eventlog.Event) []eventlog.Block {
 // block adds a block of an event if it holds what is looked for, and returns whether it
 // did and whether that was sent.
 func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
-	at := place{e.Seq, index}
+	at := eventlog.Place{Seq: e.Seq, Block: index}
 	shown, said := x.places[at]
 	whole := shown.here && shown.edit == nil
 	gone := whole && x.sent.gone(at, b)
@@ -151,9 +151,9 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	if !held && !seen {
 		return false, false
 	}
-	s := Sighting{Seq: at.seq, Block: at.block, Seen: seen, Pointer: at.pointer()}
+	s := Sighting{Seq: at.Seq, Block: at.Block, Seen: seen, Pointer: reduce.Pointer(at.Seq, at.Block)}
 	switch {
-	case at.seq > x.record.AsOf:
+	case at.Seq > x.record.AsOf:
 		s.Shown, s.Reason = ShownLater, x.tooLate()
 	case !said:
 		s.Shown, s.Reason = ShownOmitted, x.unsaid(e)

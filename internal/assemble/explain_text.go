@@ -13,12 +13,12 @@ import (
 // search is what is looked for: a text, or the block that a pointer names.
 type search struct {
 	text    string
-	pointer *place // nil for a text
+	pointer *eventlog.Place // nil for a text
 }
 
 func newSearch(text string) search {
 	if seq, block, err := reduce.ParsePointer(text); err == nil {
-		return search{text, &place{seq, block}}
+		return search{text, &eventlog.Place{Seq: seq, Block: block}}
 	}
 	return search{text: text}
 }
@@ -28,21 +28,21 @@ func (q search) held(b eventlog.Block) bool { return q.in(textsOf(b, asLogged)) 
 
 // readIn reports whether the text can be read in one of the blocks of a place as the format
 // sent it. Reasoning is there whole or not at all.
-func (q search) readIn(sent *sentBytes, at place, blocks []eventlog.Block) bool {
+func (q search) readIn(sent *sentBytes, at eventlog.Place, blocks []eventlog.Block) bool {
 	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
 		if !q.in(textsOf(b, asSent)) {
 			return false
 		}
 		switch b := b.(type) {
 		case eventlog.Thinking:
-			return sent.of(at.seq, b.Text)
+			return sent.of(at.Seq, b.Text)
 		case eventlog.ToolResult:
 			if reduce.BodyText(b) == reduce.InterruptedText { // of no event: contextd made it up
 				return sent.anywhere(q.text)
 			}
-			return sent.of(at.seq, q.text)
+			return sent.of(at.Seq, q.text)
 		default:
-			return sent.of(at.seq, q.text)
+			return sent.of(at.Seq, q.text)
 		}
 	})
 }

@@ -76,12 +76,12 @@ func factsOf(p projection.Pointer, b eventlog.Block) PointerFacts {
 type PointerReader struct {
 	engine    *Engine
 	sessionID string
-	known     map[place]PointerFacts
+	known     map[eventlog.Place]PointerFacts
 }
 
 // PointerReader returns a reader for pointers of a session.
 func (e *Engine) PointerReader(sessionID string) *PointerReader {
-	return &PointerReader{e, sessionID, map[place]PointerFacts{}}
+	return &PointerReader{e, sessionID, map[eventlog.Place]PointerFacts{}}
 }
 
 // Read completes pointers; those to nothing in the log are left out.
@@ -89,7 +89,7 @@ func (r *PointerReader) Read(ctx context.Context, pointers []projection.Pointer)
 	var event eventlog.Event
 	out := make([]PointerFacts, 0, len(pointers))
 	for _, p := range pointers {
-		f, ok := r.known[place{p.Seq, p.Block}]
+		f, ok := r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}]
 		if !ok {
 			if event.Seq != p.Seq {
 				var err error
@@ -108,7 +108,7 @@ func (r *PointerReader) Read(ctx context.Context, pointers []projection.Pointer)
 					return nil, err
 				}
 			}
-			r.known[place{p.Seq, p.Block}] = f
+			r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
 		}
 		f.Pointer = p
 		out = append(out, f)

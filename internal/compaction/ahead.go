@@ -11,10 +11,11 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Assemble assembles a context and reports what it led to. Where the context is over its
-// budget it waits for a summary first, if the policy allows that; where the next cut is
-// worth one, it has that made. summarizing is the last event of the span of the session
-// that is being made or asked about, which may be one proposed earlier, or 0 if none is.
+// Assemble assembles a context and notifies watchers of what changed. Where the context is
+// over its budget it waits for a summary first, if the policy allows that; where the next
+// cut is worth a summary, it starts one in the background. summarizing is the last event of
+// the summary in progress for the session, started now or by an earlier call; 0 if there is
+// none.
 func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *assemble.Context, summarizing eventlog.Seq, err error) {
 	if req.Policy.Summaries.Wait > 0 {
 		if err := c.await(ctx, req); err != nil {

@@ -65,9 +65,9 @@ type Request struct {
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode    string
 	Trigger eventlog.CompactionTrigger
-	// Told are the caller's instructions for a summarizer, in addition to the
+	// Instructions are the caller's own for a summarizer, in addition to the
 	// policy's.
-	Told prompt.Instructions
+	Instructions prompt.Instructions
 }
 
 // The outcomes of a compaction that was no error.
@@ -138,7 +138,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 
 // check refuses what would have no effect.
 func (r Request) check() error {
-	given := r.Told.Text != ""
+	given := r.Instructions.Text != ""
 	switch {
 	case r.Summary != "" && r.Strategy != "" && r.Strategy != reduce.Summarize:
 		return &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("has no place in a compaction by %s", r.Strategy)}
@@ -193,7 +193,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan,
 		c.Logger.Warn("projection of a compaction not recorded", "session_id", r.SessionID, "error", done.Unrecorded)
 	}
 	out.Outcome, out.Done, out.Before, out.Short = Compacted, done, done.Before, done.Short
-	if r.Told.Text != "" && summary == nil {
+	if r.Instructions.Text != "" && summary == nil {
 		out.Detail = cmp.Or(out.Detail, "no model was asked, so the instructions were not used")
 	}
 	c.tell(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{

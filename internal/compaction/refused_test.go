@@ -63,9 +63,9 @@ func TestFieldsThatWouldHaveNoEffectAreRefused(t *testing.T) {
 	}{
 		"a summary to mask by":          {"summary", func(r *compaction.Request) { r.Strategy, r.Summary = reduce.Mask, "text" }},
 		"a summary to drop by":          {"summary", func(r *compaction.Request) { r.Strategy, r.Summary = reduce.Drop, "text" }},
-		"instructions to mask by":       {"instructions", func(r *compaction.Request) { r.Strategy, r.Told.Text = reduce.Mask, "text" }},
-		"instructions to drop by":       {"instructions", func(r *compaction.Request) { r.Strategy, r.Told.Text = reduce.Drop, "text" }},
-		"instructions beside a summary": {"instructions", func(r *compaction.Request) { r.Summary, r.Told.Text = "text", "text" }},
+		"instructions to mask by":       {"instructions", func(r *compaction.Request) { r.Strategy, r.Instructions.Text = reduce.Mask, "text" }},
+		"instructions to drop by":       {"instructions", func(r *compaction.Request) { r.Strategy, r.Instructions.Text = reduce.Drop, "text" }},
+		"instructions beside a summary": {"instructions", func(r *compaction.Request) { r.Summary, r.Instructions.Text = "text", "text" }},
 		"a summary of a harness's view": {"summary", func(r *compaction.Request) {
 			r.Summary, r.Request.Policy.Projection.Name = "text", projection.HarnessView
 		}},

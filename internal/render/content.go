@@ -47,7 +47,7 @@ func (c *content) add(kind itemKind, block int, json []byte) {
 // converted notes that block i was not carried as it was.
 func (c *content) converted(i int, kind ConversionKind, what string) {
 	at := c.message.place(i)
-	c.conversions = append(c.conversions, Conversion{Seq: at.Seq, Block: at.Index, Kind: kind, What: what})
+	c.conversions = append(c.conversions, Conversion{Seq: at.Seq, Block: at.Block, Kind: kind, What: what})
 }
 
 // describe notes that a text replaces block i, or for a part of it, and returns the text.

@@ -82,9 +82,9 @@ func besides(told, now []Conversion) []Conversion {
 
 // description is the text that replaces a block that a format does not carry. It is
 // short: it replaces what may itself be a few words.
-func description(what string, at Place) string {
+func description(what string, at eventlog.Place) string {
 	if at.Seq == 0 {
 		return "[" + what + "]"
 	}
-	return fmt.Sprintf("[%s; ResolvePointer %s]", what, reduce.Pointer(at.Seq, at.Index))
+	return fmt.Sprintf("[%s; ResolvePointer %s]", what, reduce.Pointer(at.Seq, at.Block))
 }

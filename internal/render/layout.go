@@ -40,10 +40,10 @@ func GroupMessages(v reduce.View, i int) []Message {
 		msg := &g.Messages[m]
 		r := Message{
 			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model, Repeats: repeats,
-			Blocks: make([]eventlog.Block, 0, len(msg.Blocks)), Places: make([]Place, 0, len(msg.Blocks)),
+			Blocks: make([]eventlog.Block, 0, len(msg.Blocks)), Places: make([]eventlog.Place, 0, len(msg.Blocks)),
 		}
 		for b, block := range msg.Blocks {
-			place := Place{block.Seq, block.Index}
+			place := eventlog.Place{Seq: block.Seq, Block: block.Index}
 			edit, ok := v.Edit(i, m, b)
 			if !ok {
 				r.Blocks, r.Places = append(r.Blocks, block.Block), append(r.Places, place)

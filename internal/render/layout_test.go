@@ -181,7 +181,7 @@ func TestGroupMessagesSayWhereFrom(t *testing.T) {
 	if m := render.GroupMessages(v, 0)[0]; m.Repeats != nil {
 		t.Errorf("the first call counts as repeated: %v", m.Repeats)
 	}
-	for i, want := range [][]render.Place{{{Seq: 3, Index: 1}, {Seq: 3, Index: 2}}, {{Seq: 4}}} {
+	for i, want := range [][]eventlog.Place{{{Seq: 3, Block: 1}, {Seq: 3, Block: 2}}, {{Seq: 4}}} {
 		m := render.GroupMessages(v, 1)[i]
 		if !slices.Equal(m.Places, want) || m.Repeats["c1"] != 1 {
 			t.Errorf("message %d: places %v, repeats %v", i, m.Places, m.Repeats)

@@ -22,7 +22,7 @@ type Message struct {
 	Blocks []eventlog.Block
 	// Places are where the blocks are in the log, one for each block; nil for what is
 	// not from the log, and zero for a block that is not.
-	Places []Place
+	Places []eventlog.Place
 	// Model is the model that wrote an assistant message, as far as it is known.
 	Model string
 	// Repeats are the call ids of the group that the log has used before, and how often.
@@ -37,18 +37,12 @@ type Message struct {
 	Cause string
 }
 
-// Place is a block of the log.
-type Place struct {
-	Seq   eventlog.Seq
-	Index int
-}
-
 // place is where block i is in the log.
-func (m *Message) place(i int) Place {
+func (m *Message) place(i int) eventlog.Place {
 	if i < len(m.Places) {
 		return m.Places[i]
 	}
-	return Place{}
+	return eventlog.Place{}
 }
 
 // callID is the id of a call in the providers' formats.

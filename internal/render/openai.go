@@ -46,7 +46,7 @@ func (p *openAIParts) note(i int, kind ConversionKind, what string) {
 
 func (m *Message) conversion(i int, kind ConversionKind, what string) Conversion {
 	at := m.place(i)
-	return Conversion{Seq: at.Seq, Block: at.Index, Kind: kind, What: what}
+	return Conversion{Seq: at.Seq, Block: at.Block, Kind: kind, What: what}
 }
 
 // add appends a part that is of block i of the message.

@@ -81,7 +81,7 @@ func drawTalk(t *rapid.T) []render.Message {
 		seq := eventlog.Seq(len(out) + 1)
 		m.Origin, m.Seqs, m.Tokens = render.Verbatim, []eventlog.Seq{seq}, 7
 		for i := range m.Blocks {
-			m.Places = append(m.Places, render.Place{Seq: seq, Index: i})
+			m.Places = append(m.Places, eventlog.Place{Seq: seq, Block: i})
 		}
 		out = append(out, m)
 	}

@@ -125,6 +125,6 @@ func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
 // madeUpID is an id for an item that has to have one and came without.
 func madeUpID(prefix string, m *Message, i int, json string) string {
 	at := m.place(i)
-	sum := sha256.Sum256([]byte(strconv.FormatUint(uint64(at.Seq), 10) + "." + strconv.Itoa(at.Index) + "\x00" + json))
+	sum := sha256.Sum256([]byte(strconv.FormatUint(uint64(at.Seq), 10) + "." + strconv.Itoa(at.Block) + "\x00" + json))
 	return prefix + hex.EncodeToString(sum[:])[:mappedDigits]
 }

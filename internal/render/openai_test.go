@@ -19,7 +19,7 @@ func openAITalk(all ...*eventlog.Message) []render.Message {
 		seq := eventlog.Seq(i + 1)
 		out[i] = render.Message{Role: m.Role, Model: m.Model, Blocks: m.Blocks, Origin: render.Verbatim, Seqs: []eventlog.Seq{seq}, Tokens: 10}
 		for b := range m.Blocks {
-			out[i].Places = append(out[i].Places, render.Place{Seq: seq, Index: b})
+			out[i].Places = append(out[i].Places, eventlog.Place{Seq: seq, Block: b})
 		}
 	}
 	return out

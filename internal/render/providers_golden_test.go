@@ -27,7 +27,7 @@ func by(model string, blocks ...eventlog.Block) render.Message {
 func placed(seq eventlog.Seq, m render.Message) render.Message {
 	m.Seqs = []eventlog.Seq{seq}
 	for i := range m.Blocks {
-		m.Places = append(m.Places, render.Place{Seq: seq, Index: i})
+		m.Places = append(m.Places, eventlog.Place{Seq: seq, Block: i})
 	}
 	return m
 }

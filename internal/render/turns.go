@@ -35,7 +35,7 @@ func turns(fragments []Fragment, opening string) (system, rest []Fragment) {
 		if f.Role == eventlog.RoleSystem {
 			at := f.place(0)
 			f.Speaker, f.JSON = speakerUser, f.Elsewhere
-			f.Conversions = append(slices.Clone(f.Conversions), Conversion{Seq: at.Seq, Block: at.Index, Kind: Moved, What: "system message"})
+			f.Conversions = append(slices.Clone(f.Conversions), Conversion{Seq: at.Seq, Block: at.Block, Kind: Moved, What: "system message"})
 		}
 		rest = append(rest, f)
 	}

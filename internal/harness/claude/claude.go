@@ -221,7 +221,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		entry.Labels = rec.Message.Usage.labels()
 	}
 	at := r.of(session)
-	at.tells(rec, said(blocks))
+	at.noteCommands(rec, said(blocks))
 	if m.Role != eventlog.RoleTool && rec.injected(blocks, at.local) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}

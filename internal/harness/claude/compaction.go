@@ -144,6 +144,6 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {
 		around := envelopeOf(session.Labels())
 		base := around.summary(&events[0], p.body.Summary)
-		session.Envelope(n, transcript.Told(transcript.Difference(base, p.summary)))
+		session.Envelope(n, transcript.Present(transcript.Difference(base, p.summary)))
 	}
 }

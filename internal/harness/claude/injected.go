@@ -101,9 +101,9 @@ func written(text string, local bool) bool {
 	return false
 }
 
-// tells notes whether commands of the terminal are being reported: from a caveat on, as
+// noteCommands notes whether commands of the terminal are being reported: from a caveat on, as
 // long as nothing else comes.
-func (p *progress) tells(rec *record, text string) {
+func (p *progress) noteCommands(rec *record, text string) {
 	text = strings.TrimSpace(text)
 	switch {
 	case rec.IsMeta && (strings.HasPrefix(text, "<local-command-caveat>") || strings.HasPrefix(text, beginnings[0])):

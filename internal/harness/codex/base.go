@@ -52,7 +52,7 @@ func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Val
 		return e.meta(event, textOfBlocks(m.Blocks))
 	}
 	if kind == userMessage {
-		return e.told(event, userMessage, textOfBlocks(m.Blocks))
+		return e.shownInTerminal(event, userMessage, textOfBlocks(m.Blocks))
 	}
 	payload := itemOf(m.Role, m.Blocks, kind)
 	if _, named := transcript.MemberOf(payload, "id"); !named {

@@ -78,8 +78,8 @@ func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	return true
 }
 
-// told makes the record that shows in the terminal what was said.
-func (e *envelope) told(event *eventlog.Event, kind, said string) jsontext.Value {
+// shownInTerminal makes the record that shows in the terminal what was said.
+func (e *envelope) shownInTerminal(event *eventlog.Event, kind, said string) jsontext.Value {
 	return e.record(event.Time, "event_msg", transcript.Object("type", kind, "message", said))
 }
 

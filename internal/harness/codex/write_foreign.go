@@ -198,7 +198,7 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 		return
 	}
 	tell := func(kind string) {
-		w.write(w.around.told(&eventlog.Event{Time: w.time()}, kind, said))
+		w.write(w.around.shownInTerminal(&eventlog.Event{Time: w.time()}, kind, said))
 	}
 	switch {
 	case m.Role == eventlog.RoleAssistant:

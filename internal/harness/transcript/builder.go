@@ -189,13 +189,13 @@ func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlo
 		return id // it was dropped, or a custom event has the entry, unchanged
 	}
 	if m, ok := events[0].Body.(*eventlog.Message); ok {
-		s.Envelope(n, Told(Difference(base(&events[0], m), e.Native)))
+		s.Envelope(n, Present(Difference(base(&events[0], m), e.Native)))
 	}
 	return id
 }
 
-// Told is a difference that is never empty: that it is there says that an entry was read.
-func Told(difference []byte) []byte {
+// Present is a difference that is never empty: its presence says that an entry was read.
+func Present(difference []byte) []byte {
 	if difference != nil {
 		return difference
 	}

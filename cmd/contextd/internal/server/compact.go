@@ -33,12 +33,12 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if err != nil {
 		return nil, err
 	}
-	told := wire.InstructionsToDomain(req.GetInstructions(), req.GetInstructionsMode())
-	if told.Text != "" {
-		policy.Summaries.Instructions = told
+	instructions := wire.InstructionsToDomain(req.GetInstructions(), req.GetInstructionsMode())
+	if instructions.Text != "" {
+		policy.Summaries.Instructions = instructions
 	}
 	r := compaction.Request{
-		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()), Told: told,
+		Mode: req.GetMode(), Trigger: wire.TriggerToDomain(req.GetTrigger()), Instructions: instructions,
 		Compaction: assemble.Compaction{
 			SessionID: req.GetSessionId(),
 			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, req.GetBudget(), nil, render.NameContextd), Policy: policy},

@@ -74,7 +74,7 @@ func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, b
 			continue
 		}
 		for j, b := range m.Blocks {
-			if t, ok := b.(eventlog.Text); ok && (j >= len(m.Places) || m.Places[j] == render.Place{}) {
+			if t, ok := b.(eventlog.Text); ok && (j >= len(m.Places) || m.Places[j] == eventlog.Place{}) {
 				texts = append(texts, t.Text)
 			}
 		}
