@@ -130,11 +130,8 @@ func (o Options) Compile() (Options, error) {
 	switch o.PolicyName() {
 	case Raw, HarnessView, CleanToolRepair, SquashFailed, SummaryPrefix, ReachabilityGC:
 	case CustomExpression:
-		if o.program != nil {
-			return o, nil
-		}
 		var err error
-		if o.program, err = expression.Compile(o.Expression); err != nil {
+		if o.program, err = expression.Compiled(o.Expression); err != nil {
 			return o, &OptionsError{"expression", err.Error()}
 		}
 	default:
@@ -158,7 +155,7 @@ func New(o Options) (Policy, error) {
 	case SummaryPrefix:
 		p = &summaryPrefix{options: o}
 	case ReachabilityGC:
-		p = newReachability(o)
+		p = newReachability(o, newNameIndex())
 	case CustomExpression:
 		p = custom{options: o, keepLast: o.keepLast(defaultKeepLast), known: &customFacts{}}
 	}

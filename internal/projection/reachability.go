@@ -36,10 +36,10 @@ type reachability struct {
 	index        *nameIndex
 }
 
-func newReachability(o Options) *reachability {
+func newReachability(o Options, index *nameIndex) *reachability {
 	p := &reachability{
 		options: o, window: defaultRootWindow, minChars: defaultMinChars,
-		clearAtLeast: defaultClearAtLeast, clearEvery: defaultClearEvery, index: newNameIndex(),
+		clearAtLeast: defaultClearAtLeast, clearEvery: defaultClearEvery, index: index,
 	}
 	if o.RootWindow != nil {
 		p.window = int(*o.RootWindow)
@@ -57,9 +57,7 @@ func newReachability(o Options) *reachability {
 // options differ in no more than what Lasting omits. It shares what was gathered
 // from the session.
 func (p *reachability) WithRoots(o Options) Policy {
-	q := newReachability(o)
-	q.index = p.index
-	return q
+	return newReachability(o, p.index)
 }
 
 // Lasting are the options without what may change from request to request: the

@@ -95,8 +95,8 @@ func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
 	last := len(runs) - 1
-	if n := sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }); d.ask.Goal > 0 && n < last {
-		last = n
+	if d.ask.Goal > 0 {
+		last = min(last, sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }))
 	}
 	best := d.try(runs[last], size, text)
 	for ; !d.sparesIn(best.View) && size < d.start.State.CollapsedFor; best = d.try(runs[last], size, text) {

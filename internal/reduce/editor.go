@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -124,10 +125,7 @@ func (e *Editor) putAmong(it *item, edit Edit) bool {
 	}
 	edits = append(edits, edit)
 	slices.SortFunc(edits, func(a, b Edit) int {
-		if a.Message != b.Message {
-			return a.Message - b.Message
-		}
-		return a.Block - b.Block
+		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
 	})
 	it.edits = edits
 	it.tokens -= now - edit.Tokens

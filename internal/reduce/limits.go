@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"slices"
-
 	"github.com/contextd/contextd/internal/budget"
 )
 
@@ -83,5 +81,11 @@ func (p *Pipeline) systemLevel(limit uint64) uint64 {
 }
 
 func (p *Pipeline) systemPrompt() []*Group {
-	return slices.DeleteFunc(slices.Clone(p.conv.groups), func(g *Group) bool { return !g.isSystemPrompt() })
+	var out []*Group
+	for _, g := range p.conv.groups {
+		if g.isSystemPrompt() {
+			out = append(out, g)
+		}
+	}
+	return out
 }

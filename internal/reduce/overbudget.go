@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -65,15 +66,7 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	if d, _ := v.Digest(); d.Tokens > 0 {
 		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, d.Tokens})
 	}
-	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int {
-		switch {
-		case a.Tokens > b.Tokens:
-			return -1
-		case a.Tokens < b.Tokens:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return parts
 }
 

@@ -123,10 +123,5 @@ func anthropicPairs(blocks []eventlog.Block) map[int]bool {
 
 // serverID reports whether an id has the form of those that Anthropic gives.
 func serverID(id string) bool {
-	for i := range len(id) {
-		if !wordByte(i, id[i]) {
-			return false
-		}
-	}
-	return strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
+	return allOf(id, wordByte) && (strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_"))
 }

@@ -37,12 +37,13 @@ func MappedCallID(id string) bool {
 }
 
 func plainCallID(id string) bool {
-	if id == "" || len(id) > longestCallID {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+	return id != "" && len(id) <= longestCallID && allOf(id, wordByte)
+}
+
+// allOf reports whether every byte of s is taken.
+func allOf(s string, taken func(i int, c byte) bool) bool {
+	for i := range len(s) {
+		if !taken(i, s[i]) {
 			return false
 		}
 	}
@@ -57,11 +58,7 @@ const nameDigits = 8
 // them: the name itself, or else with "_" for what is not taken, cut, and "_" and digits
 // of its SHA-256 after it.
 func wireName(name string, longest int, taken func(i int, c byte) bool) string {
-	fits := name != "" && len(name) <= longest
-	for i := 0; fits && i < len(name); i++ {
-		fits = taken(i, name[i])
-	}
-	if fits {
+	if name != "" && len(name) <= longest && allOf(name, taken) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -52,15 +52,7 @@ const longestItemID = 64
 // itemID reports whether an id is one of the provider's for an item of a kind, whose ids
 // begin alike.
 func itemID(id, begins string) bool {
-	if !strings.HasPrefix(id, begins) || len(id) == len(begins) || len(id) > longestItemID {
-		return false
-	}
-	for i := range len(id) {
-		if !wordByte(i, id[i]) {
-			return false
-		}
-	}
-	return true
+	return strings.HasPrefix(id, begins) && len(id) > len(begins) && len(id) <= longestItemID && allOf(id, wordByte)
 }
 
 // wholeReasoning reports whether a signature is a sealed item of reasoning as the
