@@ -112,11 +112,11 @@ attack: ## Hold the program to its pod's memory while clients do their worst, in
 nightly: attack ## Run what takes long: attacks, kills under load, properties with new seeds, every fuzz target (FUZZTIME=30s)
 	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
-	go test -count=1 -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
+	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) fuzz
 
 FUZZTIME ?= 30s
-CHECKS   ?= 2000
+CHECKS   ?= 500
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (PKG=packages)

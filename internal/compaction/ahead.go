@@ -29,7 +29,7 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 		c.News.publish(req.SessionID, lifecycle.ReminderExpired, lifecycle.AttributeReminder, reminder)
 	}
 	if done := made.Collapsed; done != nil {
-		c.tell(req.SessionID, lifecycle.ModeAuto, eventlog.TriggerBudgetPressure, *done, lifecycle.Terms{Strategy: string(done.Strategy)})
+		c.report(req.SessionID, lifecycle.ModeAuto, eventlog.TriggerBudgetPressure, *done, lifecycle.Terms{Strategy: string(done.Strategy)})
 	}
 	if made.Proposed != nil {
 		summarizing = c.propose(*made.Proposed, made.Pressure)

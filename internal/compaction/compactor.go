@@ -196,7 +196,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan,
 	if r.Instructions.Text != "" && summary == nil {
 		out.Detail = cmp.Or(out.Detail, "no model was asked, so the instructions were not used")
 	}
-	c.tell(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{
+	c.report(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{
 		Strategy: string(r.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens,
 	})
 	return out, nil
@@ -221,7 +221,7 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) 
 }
 
 // report publishes a compaction that was done and calls the runtime's hooks.
-func (c *Compactor) tell(sessionID, mode string, trigger eventlog.CompactionTrigger, done assemble.Collapsed, terms lifecycle.Terms) {
+func (c *Compactor) report(sessionID, mode string, trigger eventlog.CompactionTrigger, done assemble.Collapsed, terms lifecycle.Terms) {
 	summaryID, text := "", ""
 	if done.Summary != nil {
 		summaryID, text = done.Summary.ID, done.Summary.Text

@@ -2,6 +2,7 @@ package compaction_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,7 +65,8 @@ func TestAnAssemblyWaitsOnlyAsLongAsItMay(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, &model{answer: c.answer})
+				m := &model{answer: c.answer}
+				w := start(t, m)
 				w.serve(block) // nothing is made ahead of need
 				w.open(1)
 				for i := 1; i < long; i++ {
@@ -73,7 +75,7 @@ func TestAnAssemblyWaitsOnlyAsLongAsItMay(t *testing.T) {
 					got := w.wait(c.wait)
 					took := time.Since(start)
 					if got.Projection.After.CollapsedThrough == 0 {
-						if took != 0 {
+						if took != 0 || m.spans() != 0 {
 							t.Fatalf("turn %d: waited %s although nothing had to leave", i, took)
 						}
 						continue
@@ -81,8 +83,14 @@ func TestAnAssemblyWaitsOnlyAsLongAsItMay(t *testing.T) {
 					if took != c.took {
 						t.Errorf("the cut took %s, want %s", took, c.took)
 					}
+					if spans := m.spans(); (c.wait > 0) != (spans == 1) {
+						t.Errorf("%d summaries were asked for", spans)
+					}
 					if c.uses != (got.Projection.After.Summary != "") || c.uses != strings.Contains(shown(got), "> The modules of events") {
 						t.Errorf("the cut uses summary %q:\n%s", got.Projection.After.Summary, shown(got))
+					}
+					if !strings.Contains(shown(got), "Earlier tool calls") {
+						t.Errorf("the digest names no calls:\n%s", shown(got))
 					}
 					replay, err := w.engine.Replay(t.Context(), "s", got.Projection.ID)
 					if err != nil || !replay.Same {
@@ -150,16 +158,20 @@ func TestOneSummaryForAllWhoWait(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		var spans []summarize.Request
-		for _, r := range m.asked() {
-			if r.Chunk == 0 {
-				spans = append(spans, r)
-			}
-		}
-		if len(spans) != 1 {
-			t.Errorf("%d spans were summarised for one cut", len(spans))
+		if spans := m.spans(); spans != 1 {
+			t.Errorf("%d spans were summarised for one cut", spans)
 		}
 	})
+}
+
+// spans is how many spans the model was asked to summarise.
+func (m *model) spans() (n int) {
+	for _, r := range m.asked() {
+		if r.Chunk == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Who gives up the request ends the wait with it.
@@ -187,6 +199,10 @@ func TestAPreviewWaits(t *testing.T) {
 	preview, err := w.ask(t.Context(), req)
 	if err != nil || preview.Projection.After.Summary == "" {
 		t.Fatalf("%v: the preview has no summary", err)
+	}
+	var missing *eventlog.NotFoundError
+	if id, err := w.engine.Newest(t.Context(), "s"); !errors.As(err, &missing) {
+		t.Errorf("the preview was recorded as %q (%v)", id, err)
 	}
 	if got := w.wait(time.Hour); got.PrefixHash != preview.PrefixHash {
 		t.Error("the request shows something else than its preview")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -57,15 +58,18 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	if target.lastPut.Load() != before {
 		return nil, nil
 	}
+	for _, a := range all {
+		if !a.New {
+			continue
+		}
+		if err := s.vacant(sl.id, target, a); err != nil {
+			return nil, err
+		}
+	}
 	own := target.own()
 	batch := s.db.NewBatch()
 	put := target.puts
 	for _, a := range all {
-		if a.New {
-			if err := s.vacant(sl.id, target, a); err != nil {
-				return nil, err
-			}
-		}
 		put++
 		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
 			return nil, err
@@ -85,14 +89,16 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 // stage adds a put to the batch, and takes the version that it replaces out unless a fork
 // may still show it.
 func (s *Store) stage(batch *pebble.Batch, own link, frozen, put uint64, a eventlog.Artifact) error {
-	replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
-	switch {
-	case errors.Is(err, errNoVersion):
-	case err != nil:
-		return err
-	case replaced > frozen:
-		if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
+	if !a.New { // one that is new replaces nothing
+		replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
+		switch {
+		case errors.Is(err, errNoVersion):
+		case err != nil:
 			return err
+		case replaced > frozen:
+			if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
+				return err
+			}
 		}
 	}
 	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put)

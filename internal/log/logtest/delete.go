@@ -193,8 +193,8 @@ var deleteCases = []testCase{
 		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 2, ID: "i", Value: []byte(secret)}))
 		h.fork("s", 1, "u")
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
-		h.same("deleted", h.o.holds(h.TB, h.s, secret), false)
-		h.same("kept", h.o.holds(h.TB, h.s, kept), true)
+		h.same("deleted", h.o.holds(h.TB, bare(h.s), secret), false)
+		h.same("kept", h.o.holds(h.TB, bare(h.s), kept), true)
 	}},
 	{name: "what is not there cannot be deleted", run: func(h *harness) {
 		h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))

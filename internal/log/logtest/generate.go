@@ -3,8 +3,9 @@ package logtest
 import (
 	"time"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // GenText draws texts: short and long, plain and with what breaks careless

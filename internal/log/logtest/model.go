@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"pgregory.net/rapid"
 )
 
 // RunModel does the same random operations on a store and on memlog and compares
@@ -23,7 +24,7 @@ func RunModel(t *testing.T, open Opener, opts ...Option) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &machine{
 			T: rt, outer: t, ctx: t.Context(), o: o,
-			model: memlog.New(), real: open(t), heads: map[string]eventlog.Head{},
+			model: memlog.New(), real: calm(open(t)), heads: map[string]eventlog.Head{},
 		}
 		defer func() {
 			if err := m.real.Close(); err != nil {
@@ -209,7 +210,7 @@ func (m *machine) reopen(t *rapid.T) {
 	if m.o.reopen == nil {
 		t.Skip("DISCARDED: the store is not durable, so it cannot be reopened")
 	}
-	m.real = m.o.reopen(m.outer, m.real)
+	m.real = calm(m.o.reopen(m.outer, bare(m.real)))
 }
 
 func (m *machine) compareAll() {
@@ -227,7 +228,7 @@ func (m *machine) compareAll() {
 			})
 			err = errors.Join(err, artifactErr)
 		}
-		if v, ok := m.real.(verifier); ok {
+		if v, ok := bare(m.real).(verifier); ok {
 			err = errors.Join(err, v.Verify(m.ctx, session.ID))
 		}
 		if err != nil {

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Opener makes an empty store. The suite closes it.
@@ -108,8 +109,8 @@ func (c testCase) hold(t testing.TB, open Opener, o options) {
 		t.Skip("SKIPPED: Run was given no medium to search for what was deleted")
 	}
 	h := &harness{TB: t, s: open(t), o: o, closes: !c.closes}
-	if !h.s.Capabilities().OneWriter && c.needs != needsOne {
-		h.s = patient{h.s}
+	if c.needs != needsOne {
+		h.s = calm(h.s)
 	}
 	if c.needs == nil || c.needs.stated(h.s.Capabilities()) {
 		defer h.close()
@@ -165,7 +166,23 @@ func (h *harness) close() {
 }
 
 // reopen goes on with what a restart finds.
-func (h *harness) reopen() { h.s = h.o.reopen(h.TB, h.s) }
+func (h *harness) reopen() { h.s = calm(h.o.reopen(h.TB, bare(h.s))) }
+
+// calm is a store that writes again where another writer came before.
+func calm(s eventlog.Store) eventlog.Store {
+	if s.Capabilities().OneWriter {
+		return s
+	}
+	return patient{s}
+}
+
+// bare is the store that was opened.
+func bare(s eventlog.Store) eventlog.Store {
+	if p, ok := s.(patient); ok {
+		return p.Store
+	}
+	return s
+}
 
 // epoch is when the tests take place.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)

@@ -21,7 +21,7 @@ func newContested(testing.TB) eventlog.Store { return &contested{Store: memlog.N
 func (s *contested) Capabilities() eventlog.Capabilities { return eventlog.Capabilities{} }
 
 func (s *contested) lose(id, what string) error {
-	if healthy := s.Healthy() == nil; !healthy || s.writes.Add(1)%3 != 1 {
+	if lost := s.Healthy() == nil && s.writes.Add(1)%3 == 1; !lost {
 		return nil
 	}
 	return &eventlog.ConflictError{Session: id, What: what}
@@ -51,6 +51,8 @@ func (s *contested) PutArtifacts(ctx context.Context, id string, all ...eventlog
 // TestManyWriters: a store that loses against others passes the suite, but for what needs
 // one writer.
 func TestManyWriters(t *testing.T) { Run(t, newContested) }
+
+func TestModelOfManyWriters(t *testing.T) { RunModel(t, newContested) }
 
 // outcome is a test that keeps how it ended.
 type outcome struct {

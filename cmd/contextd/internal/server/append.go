@@ -157,7 +157,7 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		return nil, err
 	}
 	out := &contextdv1.AppendEventsResponse{Receipts: make([]*contextdv1.EventReceipt, len(receipts))}
-	var fresh []eventlog.Event
+	fresh := make([]eventlog.Event, 0, len(receipts))
 	bytes := uint64(0)
 	for i, r := range receipts {
 		out.Receipts[i] = &contextdv1.EventReceipt{

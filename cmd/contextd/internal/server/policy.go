@@ -13,8 +13,12 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// policy is what the daemon, a session and a request say together; nil says nothing.
+// policy is what the daemon, a session and a request say together; nil says nothing. A
+// request that names a policy replaces the session's, whether that is valid or not.
 func (s *Server) policy(session, request *contextdv1.Policy) (assemble.Policy, error) {
+	if request.GetName() != "" {
+		session = nil
+	}
 	below, err := wire.PolicyToDomain(session, "policy")
 	if err != nil {
 		return assemble.Policy{}, fmt.Errorf("the session's own policy: %w", err)
