@@ -56,7 +56,11 @@ func (c *contextd) offered() []reduce.Summary {
 // summarize makes the summary that a daemon would make in the background.
 func (c *contextd) summarize(conv *reduce.Conversation) {
 	pipeline := reduce.NewPipeline(c.policy, conv, c.offered()...)
-	span, _, ok := pipeline.Propose(c.budget, c.state, reduce.Ask{})
+	now, err := pipeline.Current(c.budget, c.state, reduce.Ask{})
+	if err != nil {
+		return
+	}
+	span, ok := pipeline.Propose(c.budget, now, reduce.Ask{})
 	if !ok {
 		return
 	}

@@ -64,42 +64,35 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 		ctx, done = e.opts.Observer.Assembly(ctx, req.SessionID)
 		defer func() { done(out, err) }()
 	}
-	s, release, err := e.sessions.acquire(ctx, req.SessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	in, earlier, err := e.gather(ctx, s, req)
-	if err != nil {
-		return nil, err
-	}
-	if earlier != nil {
-		out, err = e.repeat(ctx, s, req, *earlier)
-	} else {
-		out, err = e.attempt(ctx, s, in, req)
-	}
-	if err == nil {
-		s.handOver(ctx, out)
+	out, due, err := e.assemble(ctx, req)
+	if due != nil {
+		req.Wait(ctx, *due)
+		req.Wait = nil
+		out, _, err = e.assemble(ctx, req)
 	}
 	return out, err
 }
 
-// Due returns the summary that a context exceeds its budget without; nil if there is none.
-func (e *Engine) Due(ctx context.Context, req Request) (*summarize.Proposal, error) {
+// assemble takes the session's turn and assembles its context; due is set instead where
+// a summary should be waited for first.
+func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *summarize.Proposal, err error) {
 	s, release, err := e.sessions.acquire(ctx, req.SessionID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer release()
 	in, earlier, err := e.gather(ctx, s, req)
-	if err != nil || earlier != nil {
-		return nil, err
+	switch {
+	case err != nil:
+	case earlier != nil:
+		out, err = e.repeat(ctx, s, req, *earlier)
+	default:
+		out, due, err = e.attempt(ctx, s, in, req)
 	}
-	p, due := in.proposal(req)
-	if !due {
-		return nil, nil
+	if out != nil && err == nil {
+		s.handOver(ctx, out)
 	}
-	return p, nil
+	return out, due, err
 }
 
 // gather reads what a request is answered from: everything that decides what its context
@@ -141,17 +134,23 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs
 	return in, nil, err
 }
 
-// attempt answers a request that was not answered before.
-func (e *Engine) attempt(ctx context.Context, s *session, in inputs, req Request) (*Context, error) {
+// attempt answers a request that was not answered before, unless a summary is due that the
+// request waits for.
+func (e *Engine) attempt(ctx context.Context, s *session, in inputs, req Request) (*Context, *summarize.Proposal, error) {
 	p, err := in.run()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if req.Wait != nil {
+		if due := in.due(p, req); due != nil {
+			return nil, due, nil
+		}
 	}
 	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
 	if err == nil && !req.Preview {
 		s.lookAhead(in, p, req, out)
 	}
-	return out, err
+	return out, nil, err
 }
 
 // repeat answers a request whose idempotency key was used before.

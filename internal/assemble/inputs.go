@@ -51,7 +51,8 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 // projected is a reduced conversation laid out as messages.
 type projected struct {
 	conv      *reduce.Conversation
-	result    reduce.Result
+	result    reduce.Result // its view as the projection policy shows it
+	reduced   reduce.View
 	applied   projection.Applied
 	reminders []reduce.Reminder
 }
@@ -78,12 +79,13 @@ func (in inputs) show(result reduce.Result) (projected, error) {
 	if err := in.ctx.Err(); err != nil {
 		return projected{}, err
 	}
+	reduced := result.View
 	result.View = applied.View
 	if applied.Step != nil {
 		result.Steps = append(result.Steps[:len(result.Steps):len(result.Steps)], *applied.Step)
 	}
 	live := render.LiveReminders(in.conv.Reminders(), in.conv.Turns(), result.State.CollapsedThrough)
-	return projected{in.conv, result, applied, live}, nil
+	return projected{in.conv, result, reduced, applied, live}, nil
 }
 
 // pipeline returns the pipeline and what it is asked for. What the reminders take is
@@ -150,9 +152,9 @@ func (p projected) through() eventlog.Seq { return p.result.State.CollapsedThrou
 // standing is what the decisions taken so far show, whether over the budget or not.
 func (in inputs) standing() (projected, error) {
 	pipeline, ask := in.pipeline()
-	view, err := pipeline.Current(in.budget, in.before, ask)
+	now, err := pipeline.Current(in.budget, in.before, ask)
 	if err != nil {
 		return projected{}, err
 	}
-	return in.show(reduce.Result{View: view, State: pipeline.From(in.before)})
+	return in.show(now)
 }

@@ -116,15 +116,24 @@ func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.S
 	return summarize.Load(ctx, e.store, sessionID, 0)
 }
 
-// proposal is the span that is worth a summary now, or nil; due is set where the
-// budget is exceeded without it.
-func (in inputs) proposal(req Request) (p *summarize.Proposal, due bool) {
-	pipeline, ask := in.pipeline()
-	span, due, ok := pipeline.Propose(in.budget, in.before, ask)
-	if !ok {
-		return nil, false
+// due is the summary that a context was cut without; nil if it was not cut, or none is
+// worth making.
+func (in inputs) due(p projected, req Request) *summarize.Proposal {
+	if p.through() == p.result.Start.State.CollapsedThrough {
+		return nil
 	}
-	return in.propose(pipeline, span, req, "threshold"), due
+	return in.proposal(*p.result.Start, req)
+}
+
+// proposal is the summary that is worth making of what is shown; nil if none is.
+func (in inputs) proposal(now reduce.Result, req Request) *summarize.Proposal {
+	in.before = now.State
+	pipeline, ask := in.pipeline()
+	span, ok := pipeline.Propose(in.budget, now, ask)
+	if !ok {
+		return nil
+	}
+	return in.propose(pipeline, span, req, "threshold")
 }
 
 func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Request, trigger string) *summarize.Proposal {
@@ -148,15 +157,13 @@ func (s *session) lookAhead(in inputs, p projected, req Request, out *Context) {
 			out.Expired = append(out.Expired, r.Name())
 		}
 	}
-	if p.through() > in.before.CollapsedThrough {
-		if standing, err := in.standing(); err == nil {
-			collapsed := in.collapsed(standing, p)
+	if start := *p.result.Start; p.through() > start.State.CollapsedThrough {
+		if before, err := in.show(start); err == nil {
+			collapsed := in.collapsed(before, p)
 			out.Collapsed = &collapsed
 		}
 	}
-	next := in
-	next.before = p.result.State
-	if out.Proposed, _ = next.proposal(req); out.Proposed != nil {
+	if out.Proposed = in.proposal(reduce.Result{View: p.reduced, State: p.result.State}, req); out.Proposed != nil {
 		out.Pressure = Pressure{
 			Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
 		}

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ type Request struct {
 	// Digest identifies what is asked for: a key that was used with another is a
 	// *KeyConflictError. Empty where there is no key.
 	Digest []byte
+	// Wait, if not nil, is called with the summary that the budget cuts the context
+	// without, before it is cut. Other assemblies of the session go on meanwhile.
+	Wait func(context.Context, summarize.Proposal)
 	// ask is what a compaction asks for.
 	ask reduce.Ask
 }

@@ -17,9 +17,11 @@ import (
 // the summary in progress for the session, started now or by an earlier call; 0 if there is
 // none.
 func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *assemble.Context, summarizing eventlog.Seq, err error) {
-	if req.Policy.Summaries.Wait > 0 {
-		if err := c.await(ctx, req); err != nil {
-			return nil, 0, err
+	if patience := req.Policy.Summaries.Wait; patience > 0 {
+		req.Wait = func(ctx context.Context, due summarize.Proposal) {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			_, _ = c.Scheduler.Do(ctx, due) // without it the context is cut as it would be at once
 		}
 	}
 	if made, err = c.Engine.Assemble(ctx, req); err != nil {
@@ -35,19 +37,6 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 		summarizing = c.propose(*made.Proposed, made.Pressure)
 	}
 	return made, summarizing, nil
-}
-
-// await waits for the summary that a context is over its budget without, as long as the
-// request allows. Without one the assembly goes on as it would have at once.
-func (c *Compactor) await(ctx context.Context, req assemble.Request) error {
-	due, err := c.Engine.Due(ctx, req)
-	if err != nil || due == nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, req.Policy.Summaries.Wait)
-	defer cancel()
-	_, _ = c.Scheduler.Do(ctx, *due)
-	return nil
 }
 
 // propose has a summary made ahead of need unless a hook objects. Hooks are not asked

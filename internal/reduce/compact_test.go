@@ -54,16 +54,16 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	if err != nil {
 		t.Fatalf("after the compaction: %v", err)
 	}
-	settles := s.state.CollapsedThrough > 0 && after.Tokens() == before.Tokens()
-	if ask.Strategy != reduce.Summarize && after.Tokens() >= before.Tokens() && !settles {
-		t.Fatalf("%s made %d tokens of %d: %+v\nfrom %+v\n%s\nto\n%s", ask.Strategy, after.Tokens(), before.Tokens(), c.Decision, s.state, linesOf(reducetest.Show(before)), linesOf(reducetest.Show(after)))
+	settles := s.state.CollapsedThrough > 0 && after.View.Tokens() == before.View.Tokens()
+	if ask.Strategy != reduce.Summarize && after.View.Tokens() >= before.View.Tokens() && !settles {
+		t.Fatalf("%s made %d tokens of %d: %+v\nfrom %+v\n%s\nto\n%s", ask.Strategy, after.View.Tokens(), before.View.Tokens(), c.Decision, s.state, linesOf(reducetest.Show(before.View)), linesOf(reducetest.Show(after.View)))
 	}
-	s.checkSpared(t, p, ask, before, after)
+	s.checkSpared(t, p, ask, before.View, after.View)
 	if err := s.append(eventlog.Event{ID: fmt.Sprintf("compaction-%d", s.conv.Head()), Body: c}); err != nil {
 		t.Fatalf("the log refuses %+v: %v", c.Decision, err)
 	}
 	now, err := pipeline().Current(b, s.state, ask)
-	if err != nil || !sameView(now, after) {
+	if err != nil || !sameView(now.View, after.View) {
 		t.Fatalf("the view is not as it was decided (%v)", err)
 	}
 	return c

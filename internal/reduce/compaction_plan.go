@@ -139,7 +139,7 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	defer d.reset(d.digests.decided)
 	d.Assume(c)
 	after, err := d.Current(b, s, d.ask)
-	return err == nil && after.Tokens() > d.start.View.Tokens()
+	return err == nil && after.View.Tokens() > d.start.View.Tokens()
 }
 
 // sizeFor is the size that the record of what is dropped is written for: that of the goal where

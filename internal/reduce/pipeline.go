@@ -68,6 +68,8 @@ type Result struct {
 	View  View
 	State State
 	Steps []Step
+	// Start is what the state before the run showed; nil but after Run.
+	Start *Result
 }
 
 func (r *Result) note(s string) {
@@ -115,11 +117,11 @@ func (p *Pipeline) Resume(s State) View {
 	return v
 }
 
-// Current is the view that a state gives, whether over the target or not. The error is an
+// Current is what a state shows, whether over the target or not. The error is an
 // *OverBudgetError where a strict policy refuses the target, or that of Until's context.
-func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (View, error) {
+func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 	_, now, err := p.start(b, s, ask)
-	return now.View, err
+	return now, err
 }
 
 // Run reduces the conversation under b.Target, starting from the state of the
@@ -132,6 +134,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	start := now
 	now = r.batch(now)
 	if share := r.budget.Share(p.policy.Collapse.To); ask.Goal == 0 && r.cutPays(now, share) {
 		now = r.cut(now, share, "", "a cut pays")
@@ -154,6 +157,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if now.State.CollapsedThrough > s.CollapsedThrough {
 		p.conv.texts.forget(now.State.CollapsedThrough)
 	}
+	now.Start = &start
 	return now, nil
 }
 
@@ -165,10 +169,15 @@ type run struct {
 	budget budget.Budget
 }
 
-// start begins a run with what the state shows.
-func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
+func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
 	r := &run{p, ask, b}
 	r.budget.Target -= min(ask.Reserved, b.Target)
+	return r
+}
+
+// start begins a run with what the state shows.
+func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
+	r := p.newRun(b, ask)
 	s, err := r.firstLimits(s, b.Target)
 	if err != nil {
 		return r, Result{}, err

@@ -132,7 +132,12 @@ func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *script) propose() string {
-	span, _, ok := reduce.NewPipeline(s.policy, s.conv, s.summaries...).Propose(s.budget, s.state, reduce.Ask{})
+	pipeline := reduce.NewPipeline(s.policy, s.conv, s.summaries...)
+	now, err := pipeline.Current(s.budget, s.state, reduce.Ask{})
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	span, ok := pipeline.Propose(s.budget, now, reduce.Ask{})
 	if !ok {
 		return "nothing\n"
 	}

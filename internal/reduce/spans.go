@@ -24,18 +24,17 @@ const (
 )
 
 // Propose says what to summarise so that a summary is there when the budget next
-// forces groups out, once the view of a state has passed Collapse.StartAt of the
+// forces groups out, once what is shown now has passed Collapse.StartAt of the
 // target. It looks ahead: the span ends where that cut would have to, with the view
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
-// to do. due is set where the cut is due already.
-func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, ok bool) {
-	r, now, err := p.start(b, s, ask)
+// to do.
+func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
+	r := p.newRun(b, ask)
 	used, policy := now.View.Tokens(), p.policy.Collapse
-	if err != nil || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
-		return Span{}, false, false
+	if policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
+		return Span{}, false
 	}
 	goal := r.budget.Share(policy.To)
-	due = r.over(now) || r.cutPays(now, goal)
 	cut := r.budget.Target
 	if policy.CutFrom > 0 && policy.CutPaybackTurns > 0 {
 		cut = r.budget.Share(policy.CutFrom)
@@ -45,9 +44,9 @@ func (p *Pipeline) Propose(b budget.Budget, s State, ask Ask) (span Span, due, o
 	now = r.free(r.retention, r.apply(r.evict(now.State)), r.demand(used-min(goal, used)))
 	span, ok = r.spanFor(now, goal)
 	if p.ended() != nil {
-		return Span{}, false, false
+		return Span{}, false
 	}
-	return span, due, ok
+	return span, ok
 }
 
 // SpanFor says what to summarise for a compaction that is asked for: what has to go to

@@ -30,9 +30,16 @@ var hostile = []string{
 // summarize adds a summary where the pipeline wants one, and checks what it wants.
 func (s *session) summarize(t *rapid.T, p reduce.Policy, b budget.Budget, r reduce.Result) {
 	pipeline := reduce.NewPipeline(p, s.conv, s.summaries...)
-	span, due, ok := pipeline.Propose(b, s.state, reduce.Ask{})
+	now, err := pipeline.Current(b, s.state, reduce.Ask{})
+	if err != nil || !sameView(now.View, r.View) {
+		t.Fatalf("the state does not show what the run showed (%v)", err)
+	}
+	span, ok := pipeline.Propose(b, now, reduce.Ask{})
+	if after, also := pipeline.Propose(b, r, reduce.Ask{}); after != span || also != ok {
+		t.Fatalf("%+v is proposed of the state and %+v of the run", span, after)
+	}
 	if ok && (p.Collapse.StartAt == 0 || r.View.Tokens() < b.Share(p.Collapse.StartAt)) {
-		t.Fatalf("%+v was proposed at %d of %d tokens (due %v)", span, r.View.Tokens(), b.Target, due)
+		t.Fatalf("%+v was proposed at %d of %d tokens", span, r.View.Tokens(), b.Target)
 	}
 	asked := rapid.Bool().Draw(t, "at once")
 	if asked {
