@@ -32,6 +32,7 @@ func checkTranscript(t reporter, tr harness.Transcript) {
 			t.Errorf("the first session has the suffix %q", s.Suffix)
 		}
 		checkEvents(t, s)
+		checkEnvelopes(t, s)
 		for _, size := range []int{1, 3, 64, len(s.Events)} {
 			if err := admit(s.Events, size); err != nil {
 				t.Errorf("session %q in batches of %d: %v", s.Suffix, size, err)
@@ -93,6 +94,25 @@ func checkEvents(t reporter, s harness.Session) {
 		default:
 			t.Errorf("%s: unexpected body %T", at, b)
 		}
+	}
+}
+
+// checkEnvelopes: an envelope is stored under its event and part, so that no two may have the
+// same, and its event must be one of the session's.
+func checkEnvelopes(t reporter, s harness.Session) {
+	t.Helper()
+	events := map[string]bool{"": true}
+	for _, e := range s.Events {
+		events[e.ID] = true
+	}
+	seen := map[[2]string]bool{}
+	for _, e := range s.Envelopes {
+		key := [2]string{e.Event, e.Part}
+		if seen[key] || !events[e.Event] {
+			t.Errorf("session %q: the envelope of event %q, part %q, occurs twice or has no event", s.Suffix, e.Event, e.Part)
+		}
+		seen[key] = true
+		checkJSON(t, "envelope of "+e.Event, e.Difference)
 	}
 }
 

@@ -53,6 +53,60 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// TestRepeatedMembers gives every object of the golden inputs, and of what is in them, each of
+// its members twice.
+func TestRepeatedMembers(t *testing.T) {
+	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		raw, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for depth := range 4 {
+			var out bytes.Buffer
+			for _, v := range parseAll(raw, strings.HasSuffix(input, "l")) {
+				out.Write(append(twice(t, v, depth), '\n'))
+			}
+			tr, err := harness.Read(&out, filepath.Dir(filepath.Dir(input)))
+			if err != nil {
+				t.Errorf("%s: %v", input, err)
+			}
+			checkTranscript(t, tr)
+		}
+	}
+}
+
+// twice encodes a value with the members of its objects at the depth twice.
+func twice(t *testing.T, v any, depth int) []byte {
+	t.Helper()
+	var parts [][]byte
+	m, isObject := v.(map[string]any)
+	list, isList := v.([]any)
+	switch {
+	case isObject:
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			parts = append(parts, fmt.Appendf(nil, "%q:%s", name, twice(t, m[name], depth-1)))
+		}
+		if depth == 0 {
+			parts = append(parts, parts...)
+		}
+		return append(append([]byte{'{'}, bytes.Join(parts, []byte{','})...), '}')
+	case isList:
+		for _, e := range list {
+			parts = append(parts, twice(t, e, depth))
+		}
+		return append(append([]byte{'['}, bytes.Join(parts, []byte{','})...), ']')
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 func parseAll(raw []byte, lines bool) []any {
 	var all []any
 	dec := json.NewDecoder(bytes.NewReader(raw))

@@ -32,6 +32,7 @@ func detect(p transcript.Probe) bool {
 type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
+	headed  bool // info was read
 	count   int
 	pruned  []pruned
 	// pending is a compaction whose summary is the next reply.
@@ -70,6 +71,11 @@ func (r *reader) field(name string, value json.RawMessage, line int) {
 		r.out.Warn(line, "unexpected shape of the session's info: %v", err)
 		return
 	}
+	if r.headed {
+		r.out.Warn(line, "the session's info occurs again; the first one was read")
+		return
+	}
+	r.headed = true
 	r.session.Label(transcript.LabelSessionID, session.ID)
 	r.session.Label(transcript.LabelVersion, session.Version)
 	r.session.Label(transcript.LabelWorkingDirectory, session.Directory)

@@ -129,6 +129,7 @@ type SessionBuilder struct {
 	calls   map[string]int  // how often each original call id was used
 	callIDs map[string]bool // every final call id given
 	speaks  bool            // it has a message or a compaction
+	headed  bool            // the entry about the session as a whole was read
 	held    map[string]bool // final call ids reserved but not used yet
 }
 

@@ -69,8 +69,13 @@ func (s *SessionBuilder) EnvelopeOf(n int, part string, difference []byte) {
 }
 
 // SessionEnvelope keeps the difference of the entry that is about the session as a
-// whole; nil is none.
-func (s *SessionBuilder) SessionEnvelope(difference []byte) { s.envelope(Envelope{}, difference) }
+// whole; nil is none. Of several entries the first counts.
+func (s *SessionBuilder) SessionEnvelope(difference []byte) {
+	if !s.headed {
+		s.headed = true
+		s.envelope(Envelope{}, difference)
+	}
+}
 
 func (s *SessionBuilder) envelope(e Envelope, difference []byte) {
 	if difference == nil || s.builder.account.Retain(envelopeCost+uint64(len(difference))) != nil {

@@ -130,20 +130,22 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 	for _, w := range t.Warnings {
 		out.Warnings = append(out.Warnings, w.String())
 	}
+	parts := make([]importPart, len(t.Sessions))
 	// Everything is checked before anything is appended.
-	for _, part := range t.Sessions {
-		if err := s.checkImport(ctx, id, part); err != nil {
+	for i, session := range t.Sessions {
+		parts[i] = partOf(session)
+		if err := s.checkImport(ctx, id, parts[i]); err != nil {
 			return nil, err
 		}
 	}
-	for _, part := range t.Sessions {
+	for _, part := range parts {
 		target := partID(id, part.Suffix)
 		if part.Suffix != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is a conversation of its own and went to session %s", part.Suffix, target))
 		}
-		labels := partLabels(id, part, func(warning string) { out.Warnings = append(out.Warnings, warning) })
+		labels := partLabels(id, part.Session, func(warning string) { out.Warnings = append(out.Warnings, warning) })
 		begin := func() error {
-			err := s.beginPart(ctx, id, part, labels)
+			err := s.beginPart(ctx, id, part.Session, labels)
 			var exists *eventlog.ExistsError
 			if errors.As(err, &exists) {
 				return s.checkTarget(ctx, target, part) // another has begun it meanwhile
@@ -172,7 +174,7 @@ func partID(id, suffix string) string {
 // maxSessionID is the API's limit on a session_id.
 const maxSessionID = 256
 
-func (s *Server) checkImport(ctx context.Context, id string, part harness.Session) error {
+func (s *Server) checkImport(ctx context.Context, id string, part importPart) error {
 	target := partID(id, part.Suffix)
 	if len(target) > maxSessionID {
 		return &eventlog.InvalidError{Field: "header.session_id", Reason: fmt.Sprintf("must be short enough for %s to have at most %d characters", target, maxSessionID)}
@@ -182,9 +184,8 @@ func (s *Server) checkImport(ctx context.Context, id string, part harness.Sessio
 			return err
 		}
 	}
-	besides := envelopesOf(part)
 	for _, e := range part.Events {
-		if err := s.limits.CheckEvent("data", sizeWith(e, besides)); err != nil {
+		if err := s.limits.CheckEvent("data", part.size(e)); err != nil {
 			return err
 		}
 	}
@@ -228,7 +229,7 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 
 // importSession has the session begun if there is none and appends the events in
 // batches within the limits.
-func (s *Server) importSession(ctx context.Context, id string, begin func() error, part harness.Session, out *contextdv1.ImportTranscriptResponse) error {
+func (s *Server) importSession(ctx context.Context, id string, begin func() error, part importPart, out *contextdv1.ImportTranscriptResponse) error {
 	known, err := s.settingsOf(ctx, id)
 	if err != nil {
 		return err
@@ -242,10 +243,9 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		}
 	}
 	// All batches go to one incarnation: another would begin in the middle.
-	of, besides := known.session.Incarnation, envelopesOf(part)
-	envelopes := besides[""]
+	of, envelopes := known.session.Incarnation, part.besides[""]
 	for events := part.Events; len(events) > 0; {
-		n := batchOf(s.limits, events, besides)
+		n := part.batch(s.limits, events)
 		batch := make([]eventlog.Event, n)
 		for i := range batch {
 			batch[i] = untimed(events[i])
@@ -262,7 +262,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		seqs := make(map[string]eventlog.Seq, n)
 		for i, receipt := range answer.GetReceipts() {
 			seqs[receipt.GetEventId()] = eventlog.Seq(receipt.GetSeq())
-			envelopes = append(envelopes, besides[receipt.GetEventId()]...)
+			envelopes = append(envelopes, part.besides[receipt.GetEventId()]...)
 			if receipt.GetDuplicate() {
 				continue
 			}
@@ -281,19 +281,27 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 	return nil
 }
 
-// envelopesOf are the envelopes of a part by their events; those of the session are under "".
-func envelopesOf(part harness.Session) map[string][]harness.Envelope {
-	all := make(map[string][]harness.Envelope, len(part.Envelopes))
-	for _, e := range part.Envelopes {
-		all[e.Event] = append(all[e.Event], e)
-	}
-	return all
+// importPart is a session of a transcript with its envelopes by their events; those of the
+// session as a whole are under "".
+type importPart struct {
+	harness.Session
+	besides map[string][]harness.Envelope
 }
 
-// sizeWith is the size of an event with its envelopes.
-func sizeWith(e eventlog.Event, besides map[string][]harness.Envelope) uint64 {
-	n := eventlog.Size(e)
-	for _, one := range besides[e.ID] {
+func partOf(s harness.Session) importPart {
+	p := importPart{s, make(map[string][]harness.Envelope, len(s.Envelopes))}
+	for _, e := range s.Envelopes {
+		p.besides[e.Event] = append(p.besides[e.Event], e)
+	}
+	return p
+}
+
+// size is that of an event with its envelopes.
+func (p importPart) size(e eventlog.Event) uint64 { return eventlog.Size(e) + p.sizeBesides(e.ID) }
+
+// sizeBesides is that of the envelopes of an event, or of the session.
+func (p importPart) sizeBesides(event string) (n uint64) {
+	for _, one := range p.besides[event] {
 		n += uint64(len(one.Difference))
 	}
 	return n
@@ -303,11 +311,11 @@ func sizeWith(e eventlog.Event, besides map[string][]harness.Envelope) uint64 {
 // others.
 const importBatchBytes = 1 << 20
 
-// batchOf is how many of the events go into the next batch: at least one.
-func batchOf(l limit.Limits, events []eventlog.Event, besides map[string][]harness.Envelope) int {
+// batch is how many of the events go into the next batch: at least one.
+func (p importPart) batch(l limit.Limits, events []eventlog.Event) int {
 	var total uint64
 	for i, e := range events {
-		total += sizeWith(e, besides)
+		total += p.size(e)
 		if i > 0 && (total > min(l.MaxBatchBytes, importBatchBytes) || uint64(i) == l.MaxBatchEvents) {
 			return i
 		}

@@ -12,14 +12,14 @@ import (
 
 // checkTarget refuses to import a part into a session that holds something else, or that
 // has no room for it.
-func (s *Server) checkTarget(ctx context.Context, id string, part harness.Session) error {
+func (s *Server) checkTarget(ctx context.Context, id string, part importPart) error {
 	session, err := s.store.Session(ctx, id)
 	var missing *eventlog.NotFoundError
 	if err != nil && !errors.As(err, &missing) {
 		return err
 	}
 	if session.Head > 0 {
-		if err := s.checkSame(ctx, session, part); err != nil {
+		if err := s.checkSame(ctx, session, part.Session); err != nil {
 			return err
 		}
 	}
@@ -53,9 +53,12 @@ func otherSession(id, reason string) error {
 
 // checkImportRoom holds what would be appended against the limits of a session, in which
 // envelopes count too. Which events are there already is looked up only where it matters.
-func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part harness.Session) error {
-	events, besides := part.Events, envelopesOf(part)
+func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part importPart) error {
+	besides := part.sizeBesides("")
 	if session.Head > 0 {
+		besides = 0 // it is stored
+	}
+	if session.Head > 0 && s.limits.MaxSessionBytes > 0 {
 		stored, err := harness.EnvelopeBytes(ctx, s.store, session.ID)
 		if err != nil {
 			return err
@@ -63,10 +66,10 @@ func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, 
 		session.LogBytes += stored
 	}
 	room := func(known map[string]bool) error {
-		n, bytes := 0, uint64(0)
-		for i := range events {
-			if !known[events[i].ID] {
-				n, bytes = n+1, bytes+sizeWith(events[i], besides)
+		n, bytes := 0, besides
+		for _, e := range part.Events {
+			if !known[e.ID] {
+				n, bytes = n+1, bytes+part.size(e)
 			}
 		}
 		return s.limits.CheckRoom(session, n, bytes)

@@ -184,6 +184,40 @@ func TestImportHasRoom(t *testing.T) {
 	}
 }
 
+// TestImportCountsTheSessionsEnvelope: what a file says of the session as a whole takes room.
+func TestImportCountsTheSessionsEnvelope(t *testing.T) {
+	a := serve(t, memlog.New(), func(o *server.Options) { o.Limits.MaxSessionBytes = 4000 })
+	file := func(title string) string {
+		return `{"info":{"id":"ses_1","title":"` + title + `"},"messages":[{"info":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"Hi."}]}]}`
+	}
+	_, err := a.importAs(t, "s", "opencode", file(strings.Repeat("x", 5000)))
+	if st := status.Convert(err); st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "max_session_bytes") {
+		t.Errorf("import of a long title: %v", err)
+	}
+	for range 2 {
+		if _, err := a.importAs(t, "s", "opencode", file(strings.Repeat("x", 2500))); err != nil {
+			t.Errorf("import of a shorter one: %v", err)
+		}
+	}
+}
+
+// TestImportTakesTheFirstInfo: a file may say twice what it says of the session as a whole.
+func TestImportTakesTheFirstInfo(t *testing.T) {
+	a := serve(t, memlog.New())
+	file := `{"info":{"id":"ses_1","title":"a"},"messages":[{"info":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"Hi."}]}],` +
+		`"info":{"id":"ses_2","title":"b","version":"1"}}`
+	got, err := a.importAs(t, "s", "opencode", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if labels := got.GetSession().GetLabels(); labels["harness.session_id"] != "ses_1" || labels["harness.version"] != "" {
+		t.Errorf("labels %v", labels)
+	}
+	if !strings.Contains(strings.Join(got.GetWarnings(), "\n"), "info") {
+		t.Errorf("no warning of it: %q", got.GetWarnings())
+	}
+}
+
 // TestImportLimits: what is over a limit of transcripts names it, and says whether
 // waiting helps.
 func TestImportLimits(t *testing.T) {
