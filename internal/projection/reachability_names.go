@@ -3,10 +3,10 @@ package projection
 import "strings"
 
 // A name is what one message can refer to another by, letter by letter: a path or
-// URL, a::b, #12, a git id, a UUID, name.ext, snake_case, mixedCase, a long number,
-// an issue with its number, and the value of a field that holds an id, a path, a
-// symbol or a reference. It is matched as a whole: src/a.go does not name
-// src/a.gold, nor issue 12 issue 2.
+// URL, a::b, #12, a git id, a UUID, name.ext, snake_case, mixedCase, an abbreviation
+// such as SQLDB, a long number, an issue with its number, and the value of a field that
+// holds an id, a path, a symbol or a reference. It is matched as a whole: src/a.go does
+// not name src/a.gold, nor issue 12 issue 2.
 //
 // eachName calls yield for the names in text, in order, with repeats. Members' names
 // in JSON are structure and no names. What is yielded shares text's memory where it

@@ -4,10 +4,10 @@ import "strings"
 
 // shape is what a word is made of.
 type shape struct {
-	lowers, uppers, digits, underscores, dashes, dots, slashes, scopes int
-	// mixed is set where an upper-case letter follows a lower-case one, or a
-	// lower-case one two upper-case ones; hex where all letters are those of a
-	// hexadecimal number in lower case.
+	lowers, uppers, vowels, digits, underscores, dashes, dots, slashes, scopes int
+	// mixed is set where an upper-case letter follows a lower-case one, or a lower-case one
+	// two upper-case ones, digits between them left out; hex where all letters are those of
+	// a hexadecimal number in lower case.
 	mixed, hex bool
 	// extension is how long the part after the last dot is, if it is like that of a
 	// file; 0 if not.
@@ -16,7 +16,7 @@ type shape struct {
 
 func shapeOf(s string) shape {
 	w := shape{hex: true}
-	var one, two uint8 // the classes of the two bytes before
+	var one, two uint8 // the classes of the two bytes before that are no digits
 	lastDot := -1
 	for i := range len(s) {
 		class := nameClass(s[i])
@@ -27,10 +27,14 @@ func shapeOf(s string) shape {
 			w.hex = w.hex && s[i] <= 'f'
 		case class&upperByte != 0:
 			w.uppers++
+			if strings.IndexByte("AEIOUY", s[i]) >= 0 {
+				w.vowels++
+			}
 			w.mixed = w.mixed || one&lowerByte != 0
 			w.hex = false
 		case class&digitByte != 0:
 			w.digits++
+			continue
 		default:
 			w.hex = false
 			w.punctuation(s, i)
@@ -83,6 +87,8 @@ func isName(s string) bool {
 		return true
 	case w.extension > 0:
 		return true
+	case w.uppers == len(s):
+		return w.uppers >= 5 && w.vowels == 0 // SQLDB; words in capitals are for emphasis
 	default:
 		return w.mixed
 	}
@@ -107,7 +113,7 @@ var structural = func() map[string]bool {
 		role type user assistant system tool text name value true false null none
 		file_path filePath old_string new_string oldString newString replace_all
 		and/or read/write input/output e.g i.e a.m p.m
-		JavaScript TypeScript GitHub`) {
+		JavaScript TypeScript GitHub HTTPS XHTML`) {
 		all[s] = true
 	}
 	return all
