@@ -194,7 +194,7 @@ func checkFractions(b Budget, margin float64) error {
 		return &SpecError{"yellow_at", "must be a fraction of the target, greater than 0 and at most 1"}
 	}
 	if !(b.RedAt >= b.YellowAt && b.RedAt <= 1) {
-		return &SpecError{"red_at", "must be at least yellow_at and at most 1"}
+		return &SpecError{"red_at", fmt.Sprintf("must be at most 1 and not below yellow_at; where they are not given, red_at is %v and yellow_at %v", DefaultRedAt, DefaultYellowAt)}
 	}
 	return nil
 }

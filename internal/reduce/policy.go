@@ -84,7 +84,8 @@ type Collapse struct {
 	StartAt      float64
 }
 
-// Cache says when a rewrite of the prefix that nothing forces is worth it.
+// Cache says when a rewrite of the prefix that nothing forces is worth it. The zero value
+// is never, cuts that pay included.
 type Cache struct {
 	// EvictEveryTurns lets a batch go when so many turns have passed since the
 	// last one.
@@ -98,6 +99,11 @@ type Cache struct {
 	// and within so many turns, for the tail it makes the provider write again.
 	// 0 holds nothing back.
 	PaybackTurns uint32
+}
+
+// cutsEarly reports whether groups may be dropped although nothing forces it.
+func (p Policy) cutsEarly() bool {
+	return p.Cache != Cache{} && p.Collapse.CutFrom > 0 && p.Collapse.CutPaybackTurns > 0
 }
 
 // DefaultPolicy is what a session gets that asks for nothing. docs/policies.md

@@ -36,7 +36,7 @@ func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok 
 	}
 	goal := r.budget.Share(policy.To)
 	cut := r.budget.Target
-	if policy.CutFrom > 0 && policy.CutPaybackTurns > 0 {
+	if p.policy.cutsEarly() {
 		cut = r.budget.Share(policy.CutFrom)
 	}
 	growth := cut - min(used, cut)

@@ -99,11 +99,11 @@ type Budget struct {
 	// Fraction of the rest that is kept free because counts are estimates: at least 0,
 	// below 1. Absent: that of the model's tokenizer. 0: none.
 	SafetyMargin *float64 `protobuf:"fixed64,6,opt,name=safety_margin,json=safetyMargin,proto3,oneof" json:"safety_margin,omitempty"`
-	// Fraction of the target at which the state turns yellow. 0: the default.
+	// Fraction of the target at which the state turns yellow. 0: 0.7.
 	YellowAt float64 `protobuf:"fixed64,7,opt,name=yellow_at,json=yellowAt,proto3" json:"yellow_at,omitempty"`
-	// Fraction of the target at which the state turns red. 0: the default.
+	// Fraction of the target at which the state turns red. 0: 0.9.
 	RedAt float64 `protobuf:"fixed64,8,opt,name=red_at,json=redAt,proto3" json:"red_at,omitempty"`
-	// Most that a tier may take, as a fraction of the target; tiers are
+	// Most that a tier may take, as a fraction of the target, greater than 0; tiers are
 	// tool_results, dialogue, summary and system. A tier that is not named has
 	// no cap of its own.
 	TierCaps map[string]float64 `protobuf:"bytes,9,rep,name=tier_caps,json=tierCaps,proto3" json:"tier_caps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
@@ -318,7 +318,7 @@ var File_contextd_v1_budget_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_budget_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/budget.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\"\xa9\t\n" +
+	"\x18contextd/v1/budget.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\"\xd8\t\n" +
 	"\x06Budget\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12*\n" +
 	"\n" +
@@ -329,14 +329,14 @@ const file_contextd_v1_budget_proto_rawDesc = "" +
 	"\rsafety_margin\x18\x06 \x01(\x01B\x17\xbaH\x14\x12\x12\x11\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\fsafetyMargin\x88\x01\x01\x124\n" +
 	"\tyellow_at\x18\a \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\byellowAt\x12.\n" +
 	"\x06red_at\x18\b \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\x05redAt\x12\x89\x01\n" +
-	"\ttier_caps\x18\t \x03(\v2!.contextd.v1.Budget.TierCapsEntryBI\xbaHF\x9a\x01C\"+r)R\ftool_resultsR\bdialogueR\asummaryR\x06system*\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\btierCaps\x12%\n" +
+	"\ttier_caps\x18\t \x03(\v2!.contextd.v1.Budget.TierCapsEntryBI\xbaHF\x9a\x01C\"+r)R\ftool_resultsR\bdialogueR\asummaryR\x06system*\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?!\x00\x00\x00\x00\x00\x00\x00\x00R\btierCaps\x12%\n" +
 	"\ttokenizer\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\ttokenizer\x1a;\n" +
 	"\rTierCapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\x83\x04\xbaH\xff\x03\x1a\xd8\x02\n" +
-	"\x19max_tokens.holds_reserves\x12Woutput_reserve, injection_reserve and overhead_tokens together must be below max_tokens\x1a\xe1\x01this.max_tokens == 0u || this.output_reserve > 1000000000u || this.injection_reserve > 1000000000u || this.overhead_tokens > 1000000000u || this.output_reserve + this.injection_reserve + this.overhead_tokens < this.max_tokens\x1a\xa1\x01\n" +
-	"\x1ared_at.not_below_yellow_at\x125red_at must not be below yellow_at where both are set\x1aLthis.yellow_at == 0.0 || this.red_at == 0.0 || this.yellow_at <= this.red_atB\x10\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xb2\x04\xbaH\xae\x04\x1a\xd8\x02\n" +
+	"\x19max_tokens.holds_reserves\x12Woutput_reserve, injection_reserve and overhead_tokens together must be below max_tokens\x1a\xe1\x01this.max_tokens == 0u || this.output_reserve > 1000000000u || this.injection_reserve > 1000000000u || this.overhead_tokens > 1000000000u || this.output_reserve + this.injection_reserve + this.overhead_tokens < this.max_tokens\x1a\xd0\x01\n" +
+	"\x1ared_at.not_below_yellow_at\x12Vmust not be below yellow_at; where they are not given, red_at is 0.9 and yellow_at 0.7\x1aZ(this.yellow_at == 0.0 ? 0.7 : this.yellow_at) <= (this.red_at == 0.0 ? 0.9 : this.red_at)B\x10\n" +
 	"\x0e_safety_margin\"\xf8\x02\n" +
 	"\fBudgetReport\x12.\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.contextd.v1.BudgetStateR\x05state\x12#\n" +

@@ -24,7 +24,8 @@ const (
 )
 
 // How a context is reduced. Each part that is present replaces the same part of the
-// named policy as a whole; an absent part is taken from the named policy.
+// named policy as a whole; an absent part is taken from the named policy. A field that
+// the rest of its part leaves without effect is refused.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A policy of the daemon's configuration, at most 128 characters. Empty: the
@@ -231,7 +232,7 @@ type Retention struct {
 	//	*Retention_NeverEvict
 	Keep isRetention_Keep `protobuf_oneof:"keep"`
 	// Results smaller than this many tokens stay whatever their age. 0: no
-	// result is too small.
+	// result is too small. Refused with never_evict.
 	MinTokens     uint32 `protobuf:"varint,4,opt,name=min_tokens,json=minTokens,proto3" json:"min_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,7 +567,9 @@ func (x *DialogueWindow) GetStrictAnchor() bool {
 // of the budget's target.
 type Summarization struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether spans are summarised at all.
+	// Whether spans are summarised at all. Where this is false, CompactSession still goes by
+	// summarizer, max_input_tokens, instructions and instructions_mode, while start_at and
+	// wait are refused.
 	Enabled bool `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// A summarizer of the daemon's configuration. Empty: its default.
 	Summarizer string `protobuf:"bytes,2,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
@@ -718,18 +721,20 @@ type ProjectionPolicy struct {
 	// reachability_gc, custom or harness_view. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Allow dropping groups with a provider's signatures even where the provider would
-	// refuse the rest. An assistant message is never sent in part.
+	// refuse the rest. An assistant message is never sent in part. Refused by the policies
+	// that drop nothing: raw and harness_view.
 	IgnoreProviderSignatures bool `protobuf:"varint,2,opt,name=ignore_provider_signatures,json=ignoreProviderSignatures,proto3" json:"ignore_provider_signatures,omitempty"`
 	// Why the caller chose it, for the record. Empty: not given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Newest groups that the policy does not change. 0: the policy's default.
+	// Newest groups that the policy does not change. 0: the policy's default. Refused by raw
+	// and harness_view.
 	KeepLast uint32 `protobuf:"varint,4,opt,name=keep_last,json=keepLast,proto3" json:"keep_last,omitempty"`
 	// summary_prefix: the caller's own text. Empty: the latest summary.
 	Summary string `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"`
 	// reachability_gc: how many of the newest groups are roots. Absent: the
 	// policy's default. 0: none are.
 	RootWindow *uint32 `protobuf:"varint,6,opt,name=root_window,json=rootWindow,proto3,oneof" json:"root_window,omitempty"`
-	// Bodies of fewer characters are not changed. Absent: the policy's default. 0: none
+	// reachability_gc: bodies of fewer characters are not changed. Absent: the policy's default. 0: none
 	// are too small.
 	MinChars *uint32 `protobuf:"varint,7,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
 	// reachability_gc: texts whose identifiers are roots. Empty: none.
@@ -742,16 +747,17 @@ type ProjectionPolicy struct {
 	PendingToolArgs []string `protobuf:"bytes,11,rep,name=pending_tool_args,json=pendingToolArgs,proto3" json:"pending_tool_args,omitempty"`
 	// reachability_gc: findings still open; likewise.
 	UnresolvedFindings []string `protobuf:"bytes,12,rep,name=unresolved_findings,json=unresolvedFindings,proto3" json:"unresolved_findings,omitempty"`
-	// Redact a body only where a later write shows that it was used.
+	// reachability_gc: redact a body only where a later write shows that it was used.
 	RequireWriteBarrier bool `protobuf:"varint,13,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
-	// References that count as such a write. Empty: those in the log only.
+	// References that count as such a write. Empty: those in the log only. Refused without
+	// require_write_barrier.
 	WriteBarrierRefs []string `protobuf:"bytes,14,rep,name=write_barrier_refs,json=writeBarrierRefs,proto3" json:"write_barrier_refs,omitempty"`
 	// custom: a CEL expression over each atomic group. True or "keep" shows it, false or
 	// "drop" drops it, "stub" and "clip" shorten its results. At most 8192 characters.
 	// Required by custom, empty elsewhere.
 	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
 	// Show the whole reduced context where signatures prevent any of the policy's
-	// changes. False: only what is affected stays.
+	// changes. False: only what is affected stays. Refused by raw and harness_view.
 	RawFallback bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
 	// reachability_gc: the least that a batch redacts, in tokens, unless the last batch
 	// is long ago. Absent: the policy's default. 0: every result is redacted as soon as
@@ -924,8 +930,8 @@ type CacheDiscipline struct {
 	CacheTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=cache_ttl,json=cacheTtl,proto3" json:"cache_ttl,omitempty"`
 	// An eviction that nothing forces is done only when the tokens it frees,
 	// re-read at the cached price, pay within this many turns for the tail that
-	// the provider must write again. 0: only what is forced is evicted. Absent:
-	// the default.
+	// the provider must write again. 0: only what is forced is evicted or cut, and the
+	// other fields are refused. Absent: the default.
 	PaybackTurns  *uint32 `protobuf:"varint,4,opt,name=payback_turns,json=paybackTurns,proto3,oneof" json:"payback_turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

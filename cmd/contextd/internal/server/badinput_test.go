@@ -134,6 +134,8 @@ func badInputs() map[string]badInput {
 		"red below yellow":           {withBudget(&contextdv1.Budget{YellowAt: 0.9, RedAt: 0.1}), codes.InvalidArgument, invalid, "budget.red_at"},
 		"red below the default":      {withBudget(&contextdv1.Budget{RedAt: 0.1}), codes.InvalidArgument, invalid, "budget.red_at"},
 		"a tier that is none":        {withBudget(&contextdv1.Budget{TierCaps: map[string]float64{"soup": 0.5}}), codes.InvalidArgument, invalid, `budget.tier_caps["soup"]`},
+		"yellow above red's default": {withBudget(&contextdv1.Budget{YellowAt: 0.95}), codes.InvalidArgument, invalid, "budget.red_at"},
+		"a cap of nothing":           {withBudget(&contextdv1.Budget{TierCaps: map[string]float64{"dialogue": 0}}), codes.InvalidArgument, invalid, `budget.tier_caps["dialogue"]`},
 		"a tokenizer that is none":   {withBudget(&contextdv1.Budget{Tokenizer: "abacus"}), codes.InvalidArgument, invalid, "budget.tokenizer"},
 		"a budget that nothing fits": {withBudget(&contextdv1.Budget{MaxTokens: 5}), codes.FailedPrecondition, apierr.ReasonBudgetExceeded, ""},
 		"a policy that is none":      {withPolicy(&contextdv1.Policy{Name: "soup"}), codes.InvalidArgument, invalid, "policy.name"},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"strings"
@@ -60,12 +61,15 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 	if s := m.GetSummarization(); s != nil {
 		converted := collapse(s, d.Collapse)
 		out.Collapse, out.Summaries = &converted, summaries(s)
-		if err := CheckInstructions(s.GetInstructions(), s.GetInstructionsMode()); err != nil {
+		if err := checkSummarization(s); err != nil {
 			return out, Under("summarization", err)
 		}
 	}
 	if c := m.GetCache(); c != nil {
-		converted := cache(c, d.Cache)
+		converted, err := cache(c, d.Cache)
+		if err != nil {
+			return out, Under("cache", err)
+		}
 		out.Cache = &converted
 	}
 	if pp := m.GetProjection(); pp != nil {
@@ -78,14 +82,16 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 	return out, nil
 }
 
-func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (reduce.ToolResults, error) {
-	out := reduce.ToolResults{
+func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (out reduce.ToolResults, err error) {
+	out = reduce.ToolResults{
 		Default:       d.Default,
 		EvictErrors:   t.GetEvictErrors(),
 		OutlineTokens: uint64(t.GetOutlineTokens()),
 	}
 	if t.GetDefault() != nil {
-		out.Default = retention(t.GetDefault(), d.Default)
+		if out.Default, err = retention(t.GetDefault(), d.Default); err != nil {
+			return out, Under("default", err)
+		}
 	}
 	for tool, rule := range t.GetByTool() {
 		if _, err := path.Match(tool, ""); err != nil {
@@ -94,13 +100,15 @@ func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (reduc
 		if out.ByTool == nil {
 			out.ByTool = make(map[string]reduce.Retention, len(t.GetByTool()))
 		}
-		out.ByTool[tool] = retention(rule, out.Default)
+		if out.ByTool[tool], err = retention(rule, out.Default); err != nil {
+			return out, Under(fmt.Sprintf("by_tool[%q]", tool), err)
+		}
 	}
 	return out, nil
 }
 
 // retention takes an absent measure from fallback.
-func retention(r *contextdv1.Retention, fallback reduce.Retention) reduce.Retention {
+func retention(r *contextdv1.Retention, fallback reduce.Retention) (reduce.Retention, error) {
 	out := reduce.Retention{MinTokens: uint64(r.GetMinTokens())}
 	switch keep := r.GetKeep().(type) {
 	case *contextdv1.Retention_Turns:
@@ -116,7 +124,10 @@ func retention(r *contextdv1.Retention, fallback reduce.Retention) reduce.Retent
 	default:
 		out.Turns, out.Last, out.Never = fallback.Turns, fallback.Last, fallback.Never
 	}
-	return out
+	if out.Never && out.MinTokens > 0 {
+		return out, invalid("min_tokens", "must be 0 where results are never evicted")
+	}
+	return out, nil
 }
 
 // withOwn turns "turns after its own" into the domain's count, which includes
@@ -152,6 +163,18 @@ func summaries(s *contextdv1.Summarization) *assemble.SummaryPolicy {
 	}
 }
 
+// checkSummarization refuses what has no effect where nothing is summarised ahead of need.
+func checkSummarization(s *contextdv1.Summarization) error {
+	switch {
+	case !s.GetEnabled() && s.GetStartAt() > 0:
+		return invalid("start_at", "must be 0 where enabled is false")
+	case !s.GetEnabled() && s.GetWait().AsDuration() > 0:
+		return invalid("wait", "must be 0 where enabled is false")
+	default:
+		return CheckInstructions(s.GetInstructions(), s.GetInstructionsMode())
+	}
+}
+
 // CheckInstructions refuses to replace the default instructions by nothing.
 func CheckInstructions(text, mode string) error {
 	if prompt.Mode(mode) == prompt.Replace && strings.TrimSpace(text) == "" {
@@ -165,19 +188,24 @@ func InstructionsToDomain(text, mode string) prompt.Instructions {
 	return prompt.Instructions{Text: text, Mode: prompt.Mode(mode)}
 }
 
-func cache(c *contextdv1.CacheDiscipline, d reduce.Cache) reduce.Cache {
-	out := d
-	setIf(&out.EvictEveryTurns, c.GetEvictEveryTurns())
-	setIf(&out.ClearAtLeastTokens, uint64(c.GetClearAtLeastTokens()))
-	setIf(&out.TTL, c.GetCacheTtl().AsDuration())
-	if c.PaybackTurns != nil {
-		out.PaybackTurns = c.GetPaybackTurns()
-		if out.PaybackTurns == 0 {
-			// Nothing pays back within no turns at all.
-			out.EvictEveryTurns, out.ClearAtLeastTokens = 0, 0
+func cache(c *contextdv1.CacheDiscipline, d reduce.Cache) (reduce.Cache, error) {
+	if c.PaybackTurns != nil && c.GetPaybackTurns() == 0 {
+		const reason = "must not be given where payback_turns is 0: only what is forced is evicted"
+		switch {
+		case c.GetEvictEveryTurns() > 0:
+			return d, invalid("evict_every_turns", reason)
+		case c.GetClearAtLeastTokens() > 0:
+			return d, invalid("clear_at_least_tokens", reason)
+		case c.GetCacheTtl() != nil:
+			return d, invalid("cache_ttl", reason)
 		}
+		return reduce.Cache{}, nil
 	}
-	return out
+	setIf(&d.EvictEveryTurns, c.GetEvictEveryTurns())
+	setIf(&d.ClearAtLeastTokens, uint64(c.GetClearAtLeastTokens()))
+	setIf(&d.TTL, c.GetCacheTtl().AsDuration())
+	setIf(&d.PaybackTurns, c.GetPaybackTurns())
+	return d, nil
 }
 
 func setIf[T comparable](dst *T, v T) {

@@ -131,8 +131,7 @@ func TestOverlay(t *testing.T) {
 		"no payback at all": {
 			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0)}},
 			func(p *assemble.Policy) {
-				c := &p.Reduction.Cache
-				c.EvictEveryTurns, c.ClearAtLeastTokens, c.PaybackTurns = 0, 0, 0
+				p.Reduction.Cache = reduce.Cache{}
 			},
 		},
 		"raw, with a reason": {

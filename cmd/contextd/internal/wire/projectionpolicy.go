@@ -31,12 +31,15 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 		Expression:          p.GetExpression(),
 	}
 	for _, f := range projectionFields(p) {
-		if f.set && f.of != o.PolicyName() {
-			return projection.Options{}, invalid(f.name, "must be empty: %s has no use for it, only %s has", o.PolicyName(), f.of)
+		if f.set && !slices.Contains(f.of, o.PolicyName()) {
+			return projection.Options{}, invalid(f.name, "must be empty: %s has no use for it, unlike %s", o.PolicyName(), strings.Join(f.of, ", "))
 		}
 	}
 	if p.GetSummary() != "" && strings.TrimSpace(p.GetSummary()) == "" {
 		return projection.Options{}, invalid("summary", "must hold more than white space")
+	}
+	if len(p.GetWriteBarrierRefs()) > 0 && !p.GetRequireWriteBarrier() {
+		return projection.Options{}, invalid("write_barrier_refs", "must be empty without require_write_barrier")
 	}
 	for i, ref := range p.GetWriteBarrierRefs() {
 		if strings.TrimSpace(ref) == "" {
@@ -46,16 +49,20 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 	return o, nil
 }
 
-// projectionField is a field that one policy looks at.
+// projectionField is a field that only some policies look at.
 type projectionField struct {
 	name string
 	set  bool
-	of   string
+	of   []string
 }
 
 func projectionFields(p *contextdv1.ProjectionPolicy) []projectionField {
-	const prefix, gc = projection.SummaryPrefix, projection.ReachabilityGC
+	gc, prefix := []string{projection.ReachabilityGC}, []string{projection.SummaryPrefix}
+	drop := []string{projection.CleanToolRepair, projection.SquashFailed, projection.SummaryPrefix, projection.ReachabilityGC, projection.CustomExpression}
 	return []projectionField{
+		{"keep_last", p.GetKeepLast() > 0, drop},
+		{"ignore_provider_signatures", p.GetIgnoreProviderSignatures(), drop},
+		{"raw_fallback", p.GetRawFallback(), drop},
 		{"summary", p.GetSummary() != "", prefix},
 		{"root_window", p.RootWindow != nil, gc},
 		{"min_chars", p.MinChars != nil, gc},
@@ -67,6 +74,6 @@ func projectionFields(p *contextdv1.ProjectionPolicy) []projectionField {
 		{"unresolved_findings", len(p.GetUnresolvedFindings()) > 0, gc},
 		{"require_write_barrier", p.GetRequireWriteBarrier(), gc},
 		{"write_barrier_refs", len(p.GetWriteBarrierRefs()) > 0, gc},
-		{"expression", p.GetExpression() != "", projection.CustomExpression},
+		{"expression", p.GetExpression() != "", []string{projection.CustomExpression}},
 	}
 }

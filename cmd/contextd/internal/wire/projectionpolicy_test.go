@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/projection"
@@ -51,45 +50,6 @@ func TestProjectionPolicies(t *testing.T) {
 				t.Errorf("options (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// nonZero has a value that is not the default for each kind of field.
-var nonZero = map[string]protoreflect.Value{
-	"bool":   protoreflect.ValueOfBool(true),
-	"string": protoreflect.ValueOfString("x"),
-	"uint32": protoreflect.ValueOfUint32(1),
-}
-
-// TestEveryProjectionFieldIsHeld sets each field of the message that belongs to one
-// policy where that policy is not chosen.
-func TestEveryProjectionFieldIsHeld(t *testing.T) {
-	anyPolicy := map[string]bool{"policy": true, "reason": true, "keep_last": true, "ignore_provider_signatures": true, "raw_fallback": true}
-	fields := (&contextdv1.ProjectionPolicy{}).ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		name := string(f.Name())
-		m := &contextdv1.ProjectionPolicy{}
-		r := m.ProtoReflect()
-		switch {
-		case f.IsList():
-			list := r.Mutable(f).List()
-			list.Append(list.NewElement())
-		case name == "policy":
-			continue
-		case f.HasPresence():
-			r.Set(f, r.NewField(f))
-		default:
-			r.Set(f, nonZero[f.Kind().String()])
-		}
-		_, err := resolve(policy.Set{}, nil, &contextdv1.Policy{Projection: m})
-		if anyPolicy[name] {
-			if err != nil {
-				t.Errorf("%s is refused: %v", name, err)
-			}
-			continue
-		}
-		checkField(t, err, "policy.projection."+name)
 	}
 }
 
