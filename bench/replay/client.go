@@ -44,6 +44,7 @@ func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
 // all of it with its own SHA-256, and holds the result if keep is set.
 func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRequest, keep bool) (answer, error) {
 	req.SessionId, req.Budget, req.Policy = c.sessionID, c.budget, c.policy
+	req.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_BOTH
 	if len(c.held) > 0 {
 		req.Have = &contextdv1.Have{MessageCount: uint32(len(c.held)), PrefixHash: hashOf(c.held)}
 	}

@@ -22,6 +22,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// How the messages of a context are sent.
+type MessageForm int32
+
+const (
+	// As JSON.
+	MessageForm_MESSAGE_FORM_UNSPECIFIED MessageForm = 0
+	// As the bytes that the provider is sent. This is the default, since hashes and have are
+	// about these bytes, and most clients only pass them on.
+	MessageForm_MESSAGE_FORM_JSON MessageForm = 1
+	// As values, for those who read messages and hold none.
+	MessageForm_MESSAGE_FORM_VALUE MessageForm = 2
+	// As both, which is about twice as much.
+	MessageForm_MESSAGE_FORM_BOTH MessageForm = 3
+)
+
+// Enum value maps for MessageForm.
+var (
+	MessageForm_name = map[int32]string{
+		0: "MESSAGE_FORM_UNSPECIFIED",
+		1: "MESSAGE_FORM_JSON",
+		2: "MESSAGE_FORM_VALUE",
+		3: "MESSAGE_FORM_BOTH",
+	}
+	MessageForm_value = map[string]int32{
+		"MESSAGE_FORM_UNSPECIFIED": 0,
+		"MESSAGE_FORM_JSON":        1,
+		"MESSAGE_FORM_VALUE":       2,
+		"MESSAGE_FORM_BOTH":        3,
+	}
+)
+
+func (x MessageForm) Enum() *MessageForm {
+	p := new(MessageForm)
+	*p = x
+	return p
+}
+
+func (x MessageForm) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MessageForm) Descriptor() protoreflect.EnumDescriptor {
+	return file_contextd_v1_assembly_proto_enumTypes[0].Descriptor()
+}
+
+func (MessageForm) Type() protoreflect.EnumType {
+	return &file_contextd_v1_assembly_proto_enumTypes[0]
+}
+
+func (x MessageForm) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MessageForm.Descriptor instead.
+func (MessageForm) EnumDescriptor() ([]byte, []int) {
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{0}
+}
+
 // Where a rendered message comes from.
 type Origin int32
 
@@ -79,11 +137,11 @@ func (x Origin) String() string {
 }
 
 func (Origin) Descriptor() protoreflect.EnumDescriptor {
-	return file_contextd_v1_assembly_proto_enumTypes[0].Descriptor()
+	return file_contextd_v1_assembly_proto_enumTypes[1].Descriptor()
 }
 
 func (Origin) Type() protoreflect.EnumType {
-	return &file_contextd_v1_assembly_proto_enumTypes[0]
+	return &file_contextd_v1_assembly_proto_enumTypes[1]
 }
 
 func (x Origin) Number() protoreflect.EnumNumber {
@@ -92,7 +150,7 @@ func (x Origin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Origin.Descriptor instead.
 func (Origin) EnumDescriptor() ([]byte, []int) {
-	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{0}
+	return file_contextd_v1_assembly_proto_rawDescGZIP(), []int{1}
 }
 
 // Content that the runtime adds to one context, after the newest message. It is not
@@ -240,18 +298,19 @@ type AssembleContextRequest struct {
 	// At most 256 characters. A repeated request with the same key returns the recorded
 	// projection again, even if the log has grown. It is the same request if as_of_seq,
 	// budget, policy, format and injections are equal; any other with the key is refused
-	// as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known, brief and preview may
-	// differ. A key is known as long as its session is. Empty: every request is a new
+	// as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known, brief, message_form and
+	// preview may differ. A key is known as long as its session is. Empty: every request is a new
 	// one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Omit from the answer what grows with the session though nothing is new: the
-	// header's session_id, its projection (see ListProjections), the tokens by tier, and
-	// the messages as values (json has them). With have, the size of the answer is then
-	// proportional to what is new.
+	// header's session_id, its projection (see ListProjections) and the tokens by tier. With
+	// have, the size of the answer is then proportional to what is new.
 	Brief bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
 	// Assemble only from the log that the client knows; see AppendEventsRequest. Absent:
 	// from the current log.
-	Known         *LogMark `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`
+	Known *LogMark `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`
+	// Whether messages are sent as JSON, as values, or both. Unspecified: as JSON.
+	MessageForm   MessageForm `protobuf:"varint,12,opt,name=message_form,json=messageForm,proto3,enum=contextd.v1.MessageForm" json:"message_form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +420,13 @@ func (x *AssembleContextRequest) GetKnown() *LogMark {
 		return x.Known
 	}
 	return nil
+}
+
+func (x *AssembleContextRequest) GetMessageForm() MessageForm {
+	if x != nil {
+		return x.MessageForm
+	}
+	return MessageForm_MESSAGE_FORM_UNSPECIFIED
 }
 
 // A part of the context: one header, then chunks, then one trailer.
@@ -914,10 +980,10 @@ type RenderedMessage struct {
 	// Its index in the whole context, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// The message in the requested format: canonical bytes, one line, without the
-	// newline.
+	// newline. Empty where only values were asked for.
 	Json []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
-	// The message as a value. Set for contextd's own format unless the request is brief,
-	// and by RenderProjection, which gives joined messages the role of their first part.
+	// The message as a value, before the format's own rules; messages that the format joins
+	// have the role of their first part. Absent unless values were asked for.
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
@@ -1102,7 +1168,9 @@ type ProjectTranscriptRequest struct {
 	// How to render. Unspecified: contextd's own messages.
 	Format Format `protobuf:"varint,4,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
 	// What to add after the newest message, in this order; at most 64, with unique names.
-	Injections    []*Injection `protobuf:"bytes,5,rep,name=injections,proto3" json:"injections,omitempty"`
+	Injections []*Injection `protobuf:"bytes,5,rep,name=injections,proto3" json:"injections,omitempty"`
+	// Whether messages are sent as JSON, as values, or both. Unspecified: as JSON.
+	MessageForm   MessageForm `protobuf:"varint,6,opt,name=message_form,json=messageForm,proto3,enum=contextd.v1.MessageForm" json:"message_form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1170,6 +1238,13 @@ func (x *ProjectTranscriptRequest) GetInjections() []*Injection {
 		return x.Injections
 	}
 	return nil
+}
+
+func (x *ProjectTranscriptRequest) GetMessageForm() MessageForm {
+	if x != nil {
+		return x.MessageForm
+	}
+	return MessageForm_MESSAGE_FORM_UNSPECIFIED
 }
 
 // A part of the context: one header, then chunks, then one trailer.
@@ -1422,7 +1497,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12@\n" +
 	"\vprefix_hash\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\n" +
 	"prefixHash:\x8a\x01\xbaH\x86\x01\x1a\x83\x01\n" +
-	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\x99\x05\n" +
+	"\x17prefix_hash.of_messages\x124prefix_hash must be set where message_count is not 0\x1a2this.message_count == 0u || this.prefix_hash != ''\"\xe0\x05\n" +
 	"\x16AssembleContextRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x1f\n" +
@@ -1439,7 +1514,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x14\n" +
 	"\x05brief\x18\n" +
 	" \x01(\bR\x05brief\x12*\n" +
-	"\x05known\x18\v \x01(\v2\x14.contextd.v1.LogMarkR\x05knownB\f\n" +
+	"\x05known\x18\v \x01(\v2\x14.contextd.v1.LogMarkR\x05known\x12E\n" +
+	"\fmessage_form\x18\f \x01(\x0e2\x18.contextd.v1.MessageFormB\b\xbaH\x05\x82\x01\x02\x10\x01R\vmessageFormB\f\n" +
 	"\n" +
 	"_as_of_seq\"\xc3\x01\n" +
 	"\x17AssembleContextResponse\x124\n" +
@@ -1501,7 +1577,7 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x06system\x18\t \x01(\bR\x06system\"X\n" +
 	"\x0eContextTrailer\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\rR\fmessageCount\x12!\n" +
-	"\fcontext_hash\x18\x02 \x01(\tR\vcontextHash\"\xff\x02\n" +
+	"\fcontext_hash\x18\x02 \x01(\tR\vcontextHash\"\xc6\x03\n" +
 	"\x18ProjectTranscriptRequest\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.contextd.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.contextd.v1.BudgetR\x06budget\x12+\n" +
@@ -1510,7 +1586,8 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\n" +
 	"injections\x18\x05 \x03(\v2\x16.contextd.v1.InjectionBc\xbaH`\xba\x01X\n" +
 	"\x17injections.names_unique\x12\x1fnames of injections must differ\x1a\x1cthis.map(i, i.name).unique()\x92\x01\x02\x10@R\n" +
-	"injections\"\xc5\x01\n" +
+	"injections\x12E\n" +
+	"\fmessage_form\x18\x06 \x01(\x0e2\x18.contextd.v1.MessageFormB\b\xbaH\x05\x82\x01\x02\x10\x01R\vmessageForm\"\xc5\x01\n" +
 	"\x19ProjectTranscriptResponse\x124\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.contextd.v1.ContextHeaderH\x00R\x06header\x121\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x19.contextd.v1.MessageChunkH\x00R\x05chunk\x127\n" +
@@ -1523,7 +1600,12 @@ const file_contextd_v1_assembly_proto_rawDesc = "" +
 	"\x0fIrreduciblePart\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens*\xb1\x01\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens*q\n" +
+	"\vMessageForm\x12\x1c\n" +
+	"\x18MESSAGE_FORM_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11MESSAGE_FORM_JSON\x10\x01\x12\x16\n" +
+	"\x12MESSAGE_FORM_VALUE\x10\x02\x12\x15\n" +
+	"\x11MESSAGE_FORM_BOTH\x10\x03*\xb1\x01\n" +
 	"\x06Origin\x12\x16\n" +
 	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fORIGIN_VERBATIM\x10\x01\x12\x12\n" +
@@ -1546,70 +1628,73 @@ func file_contextd_v1_assembly_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_assembly_proto_rawDescData
 }
 
-var file_contextd_v1_assembly_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_contextd_v1_assembly_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_contextd_v1_assembly_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_contextd_v1_assembly_proto_goTypes = []any{
-	(Origin)(0),                       // 0: contextd.v1.Origin
-	(*Injection)(nil),                 // 1: contextd.v1.Injection
-	(*Have)(nil),                      // 2: contextd.v1.Have
-	(*AssembleContextRequest)(nil),    // 3: contextd.v1.AssembleContextRequest
-	(*AssembleContextResponse)(nil),   // 4: contextd.v1.AssembleContextResponse
-	(*ContextHeader)(nil),             // 5: contextd.v1.ContextHeader
-	(*PrefixBreak)(nil),               // 6: contextd.v1.PrefixBreak
-	(*Conversion)(nil),                // 7: contextd.v1.Conversion
-	(*CacheBreakpoint)(nil),           // 8: contextd.v1.CacheBreakpoint
-	(*MessageChunk)(nil),              // 9: contextd.v1.MessageChunk
-	(*RenderedMessage)(nil),           // 10: contextd.v1.RenderedMessage
-	(*ContextTrailer)(nil),            // 11: contextd.v1.ContextTrailer
-	(*ProjectTranscriptRequest)(nil),  // 12: contextd.v1.ProjectTranscriptRequest
-	(*ProjectTranscriptResponse)(nil), // 13: contextd.v1.ProjectTranscriptResponse
-	(*BudgetExceeded)(nil),            // 14: contextd.v1.BudgetExceeded
-	(*IrreduciblePart)(nil),           // 15: contextd.v1.IrreduciblePart
-	(*Block)(nil),                     // 16: contextd.v1.Block
-	(*Budget)(nil),                    // 17: contextd.v1.Budget
-	(*Policy)(nil),                    // 18: contextd.v1.Policy
-	(Format)(0),                       // 19: contextd.v1.Format
-	(*LogMark)(nil),                   // 20: contextd.v1.LogMark
-	(*Projection)(nil),                // 21: contextd.v1.Projection
-	(*BudgetReport)(nil),              // 22: contextd.v1.BudgetReport
-	(*CacheReport)(nil),               // 23: contextd.v1.CacheReport
-	(*Message)(nil),                   // 24: contextd.v1.Message
-	(*Event)(nil),                     // 25: contextd.v1.Event
+	(MessageForm)(0),                  // 0: contextd.v1.MessageForm
+	(Origin)(0),                       // 1: contextd.v1.Origin
+	(*Injection)(nil),                 // 2: contextd.v1.Injection
+	(*Have)(nil),                      // 3: contextd.v1.Have
+	(*AssembleContextRequest)(nil),    // 4: contextd.v1.AssembleContextRequest
+	(*AssembleContextResponse)(nil),   // 5: contextd.v1.AssembleContextResponse
+	(*ContextHeader)(nil),             // 6: contextd.v1.ContextHeader
+	(*PrefixBreak)(nil),               // 7: contextd.v1.PrefixBreak
+	(*Conversion)(nil),                // 8: contextd.v1.Conversion
+	(*CacheBreakpoint)(nil),           // 9: contextd.v1.CacheBreakpoint
+	(*MessageChunk)(nil),              // 10: contextd.v1.MessageChunk
+	(*RenderedMessage)(nil),           // 11: contextd.v1.RenderedMessage
+	(*ContextTrailer)(nil),            // 12: contextd.v1.ContextTrailer
+	(*ProjectTranscriptRequest)(nil),  // 13: contextd.v1.ProjectTranscriptRequest
+	(*ProjectTranscriptResponse)(nil), // 14: contextd.v1.ProjectTranscriptResponse
+	(*BudgetExceeded)(nil),            // 15: contextd.v1.BudgetExceeded
+	(*IrreduciblePart)(nil),           // 16: contextd.v1.IrreduciblePart
+	(*Block)(nil),                     // 17: contextd.v1.Block
+	(*Budget)(nil),                    // 18: contextd.v1.Budget
+	(*Policy)(nil),                    // 19: contextd.v1.Policy
+	(Format)(0),                       // 20: contextd.v1.Format
+	(*LogMark)(nil),                   // 21: contextd.v1.LogMark
+	(*Projection)(nil),                // 22: contextd.v1.Projection
+	(*BudgetReport)(nil),              // 23: contextd.v1.BudgetReport
+	(*CacheReport)(nil),               // 24: contextd.v1.CacheReport
+	(*Message)(nil),                   // 25: contextd.v1.Message
+	(*Event)(nil),                     // 26: contextd.v1.Event
 }
 var file_contextd_v1_assembly_proto_depIdxs = []int32{
-	16, // 0: contextd.v1.Injection.blocks:type_name -> contextd.v1.Block
-	17, // 1: contextd.v1.AssembleContextRequest.budget:type_name -> contextd.v1.Budget
-	18, // 2: contextd.v1.AssembleContextRequest.policy:type_name -> contextd.v1.Policy
-	19, // 3: contextd.v1.AssembleContextRequest.format:type_name -> contextd.v1.Format
-	1,  // 4: contextd.v1.AssembleContextRequest.injections:type_name -> contextd.v1.Injection
-	2,  // 5: contextd.v1.AssembleContextRequest.have:type_name -> contextd.v1.Have
-	20, // 6: contextd.v1.AssembleContextRequest.known:type_name -> contextd.v1.LogMark
-	5,  // 7: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
-	9,  // 8: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
-	11, // 9: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	21, // 10: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
-	22, // 11: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
-	23, // 12: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
-	6,  // 13: contextd.v1.ContextHeader.have_broken:type_name -> contextd.v1.PrefixBreak
-	7,  // 14: contextd.v1.ContextHeader.conversions:type_name -> contextd.v1.Conversion
-	8,  // 15: contextd.v1.ContextHeader.cache_breakpoints:type_name -> contextd.v1.CacheBreakpoint
-	10, // 16: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
-	24, // 17: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
-	0,  // 18: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
-	25, // 19: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
-	17, // 20: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
-	18, // 21: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
-	19, // 22: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
-	1,  // 23: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
-	5,  // 24: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
-	9,  // 25: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
-	11, // 26: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
-	15, // 27: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	17, // 0: contextd.v1.Injection.blocks:type_name -> contextd.v1.Block
+	18, // 1: contextd.v1.AssembleContextRequest.budget:type_name -> contextd.v1.Budget
+	19, // 2: contextd.v1.AssembleContextRequest.policy:type_name -> contextd.v1.Policy
+	20, // 3: contextd.v1.AssembleContextRequest.format:type_name -> contextd.v1.Format
+	2,  // 4: contextd.v1.AssembleContextRequest.injections:type_name -> contextd.v1.Injection
+	3,  // 5: contextd.v1.AssembleContextRequest.have:type_name -> contextd.v1.Have
+	21, // 6: contextd.v1.AssembleContextRequest.known:type_name -> contextd.v1.LogMark
+	0,  // 7: contextd.v1.AssembleContextRequest.message_form:type_name -> contextd.v1.MessageForm
+	6,  // 8: contextd.v1.AssembleContextResponse.header:type_name -> contextd.v1.ContextHeader
+	10, // 9: contextd.v1.AssembleContextResponse.chunk:type_name -> contextd.v1.MessageChunk
+	12, // 10: contextd.v1.AssembleContextResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	22, // 11: contextd.v1.ContextHeader.projection:type_name -> contextd.v1.Projection
+	23, // 12: contextd.v1.ContextHeader.budget:type_name -> contextd.v1.BudgetReport
+	24, // 13: contextd.v1.ContextHeader.cache:type_name -> contextd.v1.CacheReport
+	7,  // 14: contextd.v1.ContextHeader.have_broken:type_name -> contextd.v1.PrefixBreak
+	8,  // 15: contextd.v1.ContextHeader.conversions:type_name -> contextd.v1.Conversion
+	9,  // 16: contextd.v1.ContextHeader.cache_breakpoints:type_name -> contextd.v1.CacheBreakpoint
+	11, // 17: contextd.v1.MessageChunk.messages:type_name -> contextd.v1.RenderedMessage
+	25, // 18: contextd.v1.RenderedMessage.message:type_name -> contextd.v1.Message
+	1,  // 19: contextd.v1.RenderedMessage.origin:type_name -> contextd.v1.Origin
+	26, // 20: contextd.v1.ProjectTranscriptRequest.events:type_name -> contextd.v1.Event
+	18, // 21: contextd.v1.ProjectTranscriptRequest.budget:type_name -> contextd.v1.Budget
+	19, // 22: contextd.v1.ProjectTranscriptRequest.policy:type_name -> contextd.v1.Policy
+	20, // 23: contextd.v1.ProjectTranscriptRequest.format:type_name -> contextd.v1.Format
+	2,  // 24: contextd.v1.ProjectTranscriptRequest.injections:type_name -> contextd.v1.Injection
+	0,  // 25: contextd.v1.ProjectTranscriptRequest.message_form:type_name -> contextd.v1.MessageForm
+	6,  // 26: contextd.v1.ProjectTranscriptResponse.header:type_name -> contextd.v1.ContextHeader
+	10, // 27: contextd.v1.ProjectTranscriptResponse.chunk:type_name -> contextd.v1.MessageChunk
+	12, // 28: contextd.v1.ProjectTranscriptResponse.trailer:type_name -> contextd.v1.ContextTrailer
+	16, // 29: contextd.v1.BudgetExceeded.parts:type_name -> contextd.v1.IrreduciblePart
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_assembly_proto_init() }
@@ -1640,7 +1725,7 @@ func file_contextd_v1_assembly_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_assembly_proto_rawDesc), len(file_contextd_v1_assembly_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,

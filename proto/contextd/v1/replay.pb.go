@@ -29,7 +29,9 @@ type RenderProjectionRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The recorded projection, at most 256 characters. Empty: the newest, that is the
 	// last recorded of those with the greatest as_of_seq.
-	ProjectionId  string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
+	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
+	// Whether messages are sent as JSON, as values, or both. Unspecified: as JSON.
+	MessageForm   MessageForm `protobuf:"varint,3,opt,name=message_form,json=messageForm,proto3,enum=contextd.v1.MessageForm" json:"message_form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -76,6 +78,13 @@ func (x *RenderProjectionRequest) GetProjectionId() string {
 		return x.ProjectionId
 	}
 	return ""
+}
+
+func (x *RenderProjectionRequest) GetMessageForm() MessageForm {
+	if x != nil {
+		return x.MessageForm
+	}
+	return MessageForm_MESSAGE_FORM_UNSPECIFIED
 }
 
 // A part of the answer: one replay, then chunks.
@@ -170,11 +179,12 @@ var File_contextd_v1_replay_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_replay_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/replay.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1acontextd/v1/assembly.proto\x1a\x1ccontextd/v1/projection.proto\"\xb5\x01\n" +
+	"\x18contextd/v1/replay.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1acontextd/v1/assembly.proto\x1a\x1ccontextd/v1/projection.proto\"\xfc\x01\n" +
 	"\x17RenderProjectionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12-\n" +
-	"\rprojection_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\fprojectionId\"\x96\x01\n" +
+	"\rprojection_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\fprojectionId\x12E\n" +
+	"\fmessage_form\x18\x03 \x01(\x0e2\x18.contextd.v1.MessageFormB\b\xbaH\x05\x82\x01\x02\x10\x01R\vmessageForm\"\x96\x01\n" +
 	"\x18RenderProjectionResponse\x12?\n" +
 	"\x06replay\x18\x01 \x01(\v2%.contextd.v1.ReplayProjectionResponseH\x00R\x06replay\x121\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x19.contextd.v1.MessageChunkH\x00R\x05chunkB\x06\n" +
@@ -196,17 +206,19 @@ var file_contextd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_contextd_v1_replay_proto_goTypes = []any{
 	(*RenderProjectionRequest)(nil),  // 0: contextd.v1.RenderProjectionRequest
 	(*RenderProjectionResponse)(nil), // 1: contextd.v1.RenderProjectionResponse
-	(*ReplayProjectionResponse)(nil), // 2: contextd.v1.ReplayProjectionResponse
-	(*MessageChunk)(nil),             // 3: contextd.v1.MessageChunk
+	(MessageForm)(0),                 // 2: contextd.v1.MessageForm
+	(*ReplayProjectionResponse)(nil), // 3: contextd.v1.ReplayProjectionResponse
+	(*MessageChunk)(nil),             // 4: contextd.v1.MessageChunk
 }
 var file_contextd_v1_replay_proto_depIdxs = []int32{
-	2, // 0: contextd.v1.RenderProjectionResponse.replay:type_name -> contextd.v1.ReplayProjectionResponse
-	3, // 1: contextd.v1.RenderProjectionResponse.chunk:type_name -> contextd.v1.MessageChunk
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 0: contextd.v1.RenderProjectionRequest.message_form:type_name -> contextd.v1.MessageForm
+	3, // 1: contextd.v1.RenderProjectionResponse.replay:type_name -> contextd.v1.ReplayProjectionResponse
+	4, // 2: contextd.v1.RenderProjectionResponse.chunk:type_name -> contextd.v1.MessageChunk
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_replay_proto_init() }

@@ -19,7 +19,9 @@ type rendered struct {
 
 // render rebuilds the messages of a projection; no name is the newest.
 func render(ctx context.Context, api api, session, projection string) (rendered, error) {
-	stream, err := api.RenderProjection(ctx, &contextdv1.RenderProjectionRequest{SessionId: session, ProjectionId: projection})
+	stream, err := api.RenderProjection(ctx, &contextdv1.RenderProjectionRequest{
+		SessionId: session, ProjectionId: projection, MessageForm: contextdv1.MessageForm_MESSAGE_FORM_BOTH,
+	})
 	if err != nil {
 		return rendered{}, err
 	}

@@ -43,6 +43,7 @@ func (h *held) fetch(ctx context.Context, api contextdv1.ContextServiceClient, r
 	if len(h.messages) > 0 {
 		req.Have = &contextdv1.Have{MessageCount: uint32(len(h.messages)), PrefixHash: h.hash}
 	}
+	req.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_BOTH
 	stream, err := api.AssembleContext(ctx, req)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
-	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -67,6 +66,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	}
 	return sendContext(made, contextParts{
 		brief:       req.GetBrief(),
+		form:        req.GetMessageForm(),
 		summarizing: summarizing,
 		header: func(h *contextdv1.ContextHeader) error {
 			return stream.Send(&contextdv1.AssembleContextResponse{Part: &contextdv1.AssembleContextResponse_Header{Header: h}})
@@ -144,6 +144,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 		return err
 	}
 	return sendContext(made, contextParts{
+		form: req.GetMessageForm(),
 		header: func(h *contextdv1.ContextHeader) error {
 			return stream.Send(&contextdv1.ProjectTranscriptResponse{Part: &contextdv1.ProjectTranscriptResponse_Header{Header: h}})
 		},
@@ -167,6 +168,7 @@ func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error))
 // contextParts send the parts of a context in the response of an RPC.
 type contextParts struct {
 	brief bool
+	form  contextdv1.MessageForm
 	// summarizing is the last event of which a summary is being made; 0 if none is.
 	summarizing eventlog.Seq
 	header      func(*contextdv1.ContextHeader) error
@@ -185,18 +187,17 @@ func sendContext(c *assemble.Context, parts contextParts) error {
 	if err := parts.header(header); err != nil {
 		return err
 	}
-	if err := sendMessages(c.Skipped, c.Messages, c.Projection.Budget.Format == render.NameContextd && !parts.brief, parts.chunk); err != nil {
+	if err := sendMessages(c.Skipped, c.Messages, parts.form, parts.chunk); err != nil {
 		return err
 	}
 	return parts.trailer(wire.TrailerToProto(c))
 }
 
-// sendMessages sends messages of a context, of which the first is at a place, as values
-// too if that is wanted.
-func sendMessages(first int, messages []assemble.Message, values bool, send func(*contextdv1.MessageChunk) error) error {
+// sendMessages sends messages of a context, of which the first is at a place.
+func sendMessages(first int, messages []assemble.Message, form contextdv1.MessageForm, send func(*contextdv1.MessageChunk) error) error {
 	chunk, size := &contextdv1.MessageChunk{}, 0
 	for i, m := range messages {
-		converted := wire.RenderedToProto(first+i, m, values)
+		converted := wire.RenderedToProto(first+i, m, form)
 		n := framed(proto.Size(converted))
 		if size > 0 && size+n > chunkBytes {
 			if err := send(chunk); err != nil {

@@ -48,7 +48,7 @@ func TestReducedContext(t *testing.T) {
 			t.Errorf("budget is %v", b)
 		}
 		for i, m := range got.messages {
-			if int(m.GetIndex()) != i || m.GetMessage() == nil || m.GetOrigin() == 0 {
+			if int(m.GetIndex()) != i || m.GetMessage() != nil || m.GetOrigin() == 0 {
 				t.Errorf("message %d is %v", i, m)
 			}
 		}

@@ -87,7 +87,7 @@ func TestAKeyStandsForOneRequest(t *testing.T) {
 // TestEveryFieldIsDecidedOn: a field that is added to the request is either part of what a
 // key covers or is named here.
 func TestEveryFieldIsDecidedOn(t *testing.T) {
-	left := map[protoreflect.Name]bool{"session_id": true, "idempotency_key": true, "have": true, "brief": true, "preview": true, "known": true}
+	left := map[protoreflect.Name]bool{"session_id": true, "idempotency_key": true, "have": true, "brief": true, "preview": true, "known": true, "message_form": true}
 	part := map[protoreflect.Name]bool{"as_of_seq": true, "budget": true, "policy": true, "format": true, "injections": true}
 	fields := (&contextdv1.AssembleContextRequest{}).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

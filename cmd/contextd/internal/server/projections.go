@@ -107,7 +107,7 @@ func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, strea
 	if err := stream.Send(&contextdv1.RenderProjectionResponse{Part: &contextdv1.RenderProjectionResponse_Replay{Replay: out}}); err != nil {
 		return err
 	}
-	return sendMessages(0, replay.Messages, true, func(c *contextdv1.MessageChunk) error {
+	return sendMessages(0, replay.Messages, req.GetMessageForm(), func(c *contextdv1.MessageChunk) error {
 		return stream.Send(&contextdv1.RenderProjectionResponse{Part: &contextdv1.RenderProjectionResponse_Chunk{Chunk: c}})
 	})
 }

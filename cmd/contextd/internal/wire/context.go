@@ -97,18 +97,20 @@ var originsToProto = map[render.Origin]contextdv1.Origin{
 	render.Injected: contextdv1.Origin_ORIGIN_INJECTION,
 }
 
-// RenderedToProto converts the message at a place in the whole context, as a value too
-// if that is wanted. The result shares m's JSON.
-func RenderedToProto(index int, m assemble.Message, value bool) *contextdv1.RenderedMessage {
+// RenderedToProto converts the message at a place in the whole context, in the form that
+// was asked for. The result shares m's JSON.
+func RenderedToProto(index int, m assemble.Message, form contextdv1.MessageForm) *contextdv1.RenderedMessage {
 	out := &contextdv1.RenderedMessage{
 		Index:  uint32(index),
-		Json:   m.JSON,
 		Origin: originsToProto[m.Origin],
 		Tokens: uint32(m.Tokens),
 		Cause:  m.Cause,
 		System: m.System,
 	}
-	if value {
+	if form != contextdv1.MessageForm_MESSAGE_FORM_VALUE {
+		out.Json = m.JSON
+	}
+	if form == contextdv1.MessageForm_MESSAGE_FORM_VALUE || form == contextdv1.MessageForm_MESSAGE_FORM_BOTH {
 		out.Message = &contextdv1.Message{Role: rolesToProto[m.Role], Blocks: BlocksToProto(m.Blocks)}
 	}
 	for _, seq := range m.Seqs {

@@ -154,7 +154,7 @@ func TestRenderedToProto(t *testing.T) {
 			},
 			JSON: []byte("{}"),
 		}
-		got := wire.RenderedToProto(6, m, true)
+		got := wire.RenderedToProto(6, m, contextdv1.MessageForm_MESSAGE_FORM_BOTH)
 		want := &contextdv1.RenderedMessage{
 			Index: 6, Json: []byte("{}"), Origin: want, SourceSeqs: []uint64{3, 4}, Tokens: 5,
 			Message: &contextdv1.Message{Role: contextdv1.Role_ROLE_TOOL, Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{
