@@ -49,7 +49,7 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 	out := &storagev1.ReductionPolicy{
 		DefaultRetention: storeRetention(p.ToolResults.Default),
 		EvictErrors:      p.ToolResults.EvictErrors, OutlineTokens: p.ToolResults.OutlineTokens, Duplicates: p.Duplicates,
-		ClipMaxTokens: p.Clipping.MaxTokens, ClipHeadTokens: p.Clipping.HeadTokens, ClipTailTokens: p.Clipping.TailTokens,
+		ClipMaxTokens: p.Clipping.MaxTokens, ClipHeadTokens: p.Clipping.HeadTokens, ClipTailTokens: p.Clipping.TailTokens, ClipExact: p.Clipping.Exact,
 		ThinkingKeepTurns: p.Thinking.KeepTurns,
 		WindowMaxTurns:    p.Window.MaxTurns, WindowMaxTokens: p.Window.MaxTokens, StrictAnchor: p.Window.StrictAnchor,
 		CollapseTo: p.Collapse.To, CutFrom: p.Collapse.CutFrom, CutPaybackTurns: p.Collapse.CutPaybackTurns, KeepLastTurns: p.Collapse.KeepLastTurns,
@@ -70,7 +70,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 	out := reduce.Policy{
 		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
 		Duplicates:  m.GetDuplicates(),
-		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens()},
+		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens(), Exact: m.GetClipExact()},
 		Thinking:    reduce.Thinking{KeepTurns: m.ThinkingKeepTurns},
 		Window:      reduce.Window{MaxTurns: m.GetWindowMaxTurns(), MaxTokens: m.GetWindowMaxTokens(), StrictAnchor: m.GetStrictAnchor()},
 		Collapse: reduce.Collapse{

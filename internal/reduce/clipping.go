@@ -40,6 +40,9 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 		}
 	}
 	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
+	if s.ClipTokens == 0 {
+		note = fmt.Sprintf("clipped %d texts; no result for its size alone", e.Touched())
+	}
 	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 

@@ -190,6 +190,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 			Duplicates: rapid.Bool().Draw(t, "duplicates"),
 			Clipping: reduce.Clipping{
 				MaxTokens:  rapid.SampledFrom([]uint64{0, 50, 500}).Draw(t, "clip"),
+				Exact:      rapid.Bool().Draw(t, "exact"),
 				HeadTokens: rapid.SampledFrom([]uint64{0, 0, 20}).Draw(t, "head"),
 				TailTokens: rapid.SampledFrom([]uint64{0, 0, 20}).Draw(t, "tail"),
 			},

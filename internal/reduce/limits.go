@@ -4,8 +4,8 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// resultShare is the largest part of the target that a single result may take
-// when it first appears.
+// resultShare is the largest part of the target that a single result may take when it
+// first appears, where the policy does not say otherwise.
 const resultShare = 0.125
 
 // firstLimits fixes, when a session is first assembled, the size above which
@@ -16,10 +16,7 @@ const resultShare = 0.125
 func (r *run) firstLimits(s State, target uint64) (State, error) {
 	s = r.decidedLimits(r.From(s))
 	if s.ClipTokens == 0 {
-		s.ClipTokens = r.budget.Share(resultShare)
-		if limit := r.policy.Clipping.MaxTokens; limit > 0 {
-			s.ClipTokens = min(s.ClipTokens, limit)
-		}
+		s.ClipTokens = r.policy.Clipping.limit(r.budget)
 	}
 	strict := r.policy.Window.StrictAnchor
 	if limit, ok := r.budget.Caps[budget.TierSystem]; ok && !strict && r.systemTokens(s.SystemTextTokens) > limit {
@@ -39,6 +36,19 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 	}
 	s.AnchorTokens = r.budget.Target / 2
 	return s, nil
+}
+
+// limit is the size above which a result is clipped when it first appears; 0 is none.
+func (c Clipping) limit(b budget.Budget) uint64 {
+	share := b.Share(resultShare)
+	switch {
+	case c.Exact:
+		return c.MaxTokens
+	case c.MaxTokens > 0:
+		return min(c.MaxTokens, share)
+	default:
+		return share
+	}
 }
 
 // decidedLimits keeps what replaces the groups of callers' compactions within the shares

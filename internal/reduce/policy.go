@@ -45,9 +45,10 @@ type Retention struct {
 
 // Clipping limits single results, in tokens.
 type Clipping struct {
-	// MaxTokens is the largest result that stays whole; 0 is only the limit
-	// that the target imposes.
+	// MaxTokens is the largest result that stays whole. With Exact 0 is any; else an
+	// eighth of the target is the limit where MaxTokens is 0 or more.
 	MaxTokens uint64
+	Exact     bool
 	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
 	// limit two to one.
 	HeadTokens, TailTokens uint64

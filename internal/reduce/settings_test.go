@@ -99,7 +99,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		case "duplicates":
 			p.Duplicates = true
 		case "clip":
-			p.Clipping = reduce.Clipping{MaxTokens: s.number("max"), HeadTokens: s.number("head"), TailTokens: s.number("tail")}
+			p.Clipping = reduce.Clipping{MaxTokens: s.number("max"), HeadTokens: s.number("head"), TailTokens: s.number("tail"), Exact: s.flag("exact")}
 		case "thinking":
 			keep := uint32(s.number("keep"))
 			p.Thinking.KeepTurns = &keep

@@ -382,11 +382,12 @@ func (x *DuplicateResults) GetEnabled() bool {
 }
 
 // How a single result that is too large is cut: head and tail stay, at whole
-// lines where possible, with a pointer between them.
+// lines where possible, with a pointer between them. Absent: at 12,000 tokens, or at an
+// eighth of the target where that is less.
 type ResultClipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Results larger than this many tokens are cut. 0: only where the newest
-	// results alone would not fit.
+	// Results larger than this many tokens are cut, whatever the target. 0: only where the
+	// newest results alone would not fit.
 	MaxTokens uint32 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// Tokens that stay of the head. 0 with tail_tokens 0: two thirds of
 	// max_tokens.

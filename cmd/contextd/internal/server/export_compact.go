@@ -59,7 +59,7 @@ func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTr
 func inFull(p reduce.Policy) reduce.Policy {
 	p.ToolResults = reduce.ToolResults{Default: reduce.Retention{Never: true}}
 	p.Duplicates = false
-	p.Clipping = reduce.Clipping{}
+	p.Clipping = reduce.Clipping{Exact: true}
 	p.Thinking = reduce.Thinking{}
 	return p
 }

@@ -42,6 +42,7 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 			MaxTokens:  uint64(c.GetMaxTokens()),
 			HeadTokens: uint64(c.GetHeadTokens()),
 			TailTokens: uint64(c.GetTailTokens()),
+			Exact:      true,
 		}
 	}
 	if t := m.GetThinking(); t != nil {
