@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -66,7 +66,7 @@ func TestMessageVectors(t *testing.T) {
 func TestHashVectors(t *testing.T) {
 	all := readVectors(t)
 	for _, v := range all.Hashes {
-		h := projection.NewHasher()
+		h := records.NewHasher()
 		var bytes strings.Builder
 		for _, m := range all.Messages[:v.Lines] {
 			h.Add([]byte(m.Line))

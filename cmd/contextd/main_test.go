@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the expected output in testdata/script")
@@ -91,7 +91,7 @@ func hashed(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: hashed FILE TEXT")
 	}
-	h := projection.NewHasher()
+	h := records.NewHasher()
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
 		h.Add([]byte(strings.TrimSuffix(line, "\n")))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -153,8 +154,8 @@ func TestRefusals(t *testing.T) {
 	if _, err := engine.Replay(ctx, "s", "nonsense"); !errors.As(err, &missing) || missing.Kind != "projection" {
 		t.Errorf("no projection's id: %v", err)
 	}
-	if records, _, err := engine.Projections(ctx, "s", "", 10); err != nil || len(records) > 0 {
-		t.Errorf("refused requests left %d records, %v", len(records), err)
+	if page, _, err := records.Page(ctx, store, "s", "", 10); err != nil || len(page) > 0 {
+		t.Errorf("refused requests left %d records, %v", len(page), err)
 	}
 }
 

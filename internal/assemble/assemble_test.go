@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -105,7 +105,7 @@ func stableMessages(a, b []assemble.Message) int {
 // changeRecord changes a stored record of session s.
 func changeRecord(t *testing.T, store eventlog.Store, asOf eventlog.Seq, id string, change func(*storagev1.Projection)) {
 	t.Helper()
-	a, err := store.Artifact(t.Context(), "s", projection.ArtifactKind, asOf, id)
+	a, err := store.Artifact(t.Context(), "s", "projection", asOf, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +181,9 @@ func TestPreviewRecordsNothing(t *testing.T) {
 	if got := mustAssemble(t, engine, req); got.Projection.ID != "" {
 		t.Errorf("a preview was recorded as %s", got.Projection.ID)
 	}
-	records, _, err := engine.Projections(context.Background(), "s", "", 10)
-	if err != nil || len(records) != 0 {
-		t.Errorf("%d records, %v", len(records), err)
+	page, _, err := records.Page(context.Background(), store, "s", "", 10)
+	if err != nil || len(page) != 0 {
+		t.Errorf("%d records, %v", len(page), err)
 	}
 }
 
@@ -219,11 +219,11 @@ func TestProjectionsPage(t *testing.T) {
 		}
 		var got []string
 		for token := ""; ; {
-			records, next, err := engine.Projections(context.Background(), "s", token, 5)
+			page, next, err := records.Page(context.Background(), store, "s", token, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range records {
+			for _, r := range page {
 				got = append(got, r.ID)
 			}
 			if token = next; token == "" {
@@ -233,7 +233,7 @@ func TestProjectionsPage(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("pages hold %v, want %v", got, want)
 		}
-		_, _, err := engine.Projections(context.Background(), "s", "no token", 5)
+		_, _, err := records.Page(context.Background(), store, "s", "no token", 5)
 		wantField(t, err, "page_token")
 	})
 }
@@ -393,8 +393,8 @@ func TestConcurrentAssemblies(t *testing.T) {
 			break
 		}
 	}
-	records, _, err := engine.Projections(context.Background(), "s", "", 100)
-	if err != nil || len(records) != len(hashes) {
-		t.Errorf("%d records of %d assemblies, %v", len(records), len(hashes), err)
+	page, _, err := records.Page(context.Background(), store, "s", "", 100)
+	if err != nil || len(page) != len(hashes) {
+		t.Errorf("%d records of %d assemblies, %v", len(page), len(hashes), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -98,13 +99,13 @@ func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
 
 // compare says how much of the projection recorded before is unchanged. Where that is not
 // the one in memory it is computed again from its record.
-func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record projection.Record) (CacheReport, error) {
+func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record records.Projection) (CacheReport, error) {
 	if record.Previous == "" {
 		return CacheReport{}, nil
 	}
 	last, ok := s.last.get(record.Stream())
 	if !ok || last.record.ID != record.Previous {
-		r, err := e.record(ctx, s.id, record.Previous)
+		r, err := records.Get(ctx, e.store, s.id, record.Previous)
 		if err != nil {
 			return CacheReport{}, err
 		}
@@ -116,7 +117,7 @@ func (e *Engine) compare(ctx context.Context, s *session, messages []Message, re
 }
 
 // encodeAgain computes the messages of a recorded projection.
-func (e *Engine) encodeAgain(ctx context.Context, s *session, r projection.Record) (lastProjection, error) {
+func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
 	f, err := format(r)
 	if err != nil {
 		return lastProjection{}, err

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
@@ -66,13 +68,13 @@ type session struct {
 
 // lastProjection is what was sent last in a stream of a session.
 type lastProjection struct {
-	record   projection.Record
+	record   records.Projection
 	messages []Message
 }
 
 // lastReport serves estimates for appends.
 type lastReport struct {
-	record projection.Record
+	record records.Projection
 	raw    uint64
 }
 
@@ -216,7 +218,7 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own.
-func (s *session) conversation(ctx context.Context, store eventlog.Log, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
+func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
@@ -246,7 +248,7 @@ func (s *session) conversation(ctx context.Context, store eventlog.Log, gauge bu
 }
 
 // upTo is asOf, or the log's head.
-func (s *session) upTo(ctx context.Context, store eventlog.Log, asOf *eventlog.Seq) (eventlog.Seq, error) {
+func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlog.Seq) (eventlog.Seq, error) {
 	info, err := s.look(ctx, store)
 	if err != nil {
 		return 0, err
@@ -256,7 +258,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Log, asOf *eventlog.S
 		return info.Head, nil
 	}
 	if *asOf > info.Head {
-		return 0, &eventlog.NotFoundError{Kind: "event", Name: seqName(*asOf)}
+		return 0, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(*asOf)}
 	}
 	return *asOf, nil
 }
@@ -265,7 +267,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Log, asOf *eventlog.S
 // its id before. For whoever has the session, the first look decides which one it works on:
 // a later one is a *eventlog.NotFoundError where that one is gone. So what was read between
 // two looks is of one session, and what is computed after them is of no mixture.
-func (s *session) look(ctx context.Context, store eventlog.Log) (eventlog.Session, error) {
+func (s *session) look(ctx context.Context, store eventlog.Reader) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
 	var gone *eventlog.NotFoundError
 	if errors.As(err, &gone) || err == nil && info.Incarnation != s.of {
@@ -283,10 +285,21 @@ func (s *session) look(ctx context.Context, store eventlog.Log) (eventlog.Sessio
 	return info, nil
 }
 
+// index has records and calls found by what is kept next to them. It need be asked once for
+// what is held of a session.
+func (s *session) index(ctx context.Context, store eventlog.Artifacts) error {
+	if s.indexed {
+		return nil
+	}
+	err := records.Index(ctx, store, s.id, s.of)
+	s.indexed = err == nil
+	return err
+}
+
 // remember keeps what was recorded, for the next comparison and for estimates. What
 // is in s.last is the newest record of its kind: nothing can come after the head,
 // or after what was the newest before.
-func (s *session) remember(r projection.Record, messages []Message, conv *reduce.Conversation) {
+func (s *session) remember(r records.Projection, messages []Message, conv *reduce.Conversation) {
 	if old, ok := s.last.get(r.Stream()); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
 		kept, bytes := bytesOf(messages)
 		s.last.put(r.Stream(), lastProjection{r, kept}, bytes+recordBytes(r))
@@ -309,7 +322,7 @@ func bytesOf(messages []Message) (kept []Message, bytes int) {
 }
 
 // recordBytes is what of a record may be large.
-func recordBytes(r projection.Record) int {
+func recordBytes(r records.Projection) int {
 	n := 64*(len(r.Pointers)+len(r.Steps)) + len(r.Projection.Summary) + len(r.Projection.Expression)
 	for _, root := range r.RootsConsulted {
 		n += len(root)

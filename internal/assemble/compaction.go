@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -70,7 +71,7 @@ type Compacted struct {
 	Fingerprint string
 	// Projection is the one that shows the state after. Its ID is empty where it could not
 	// be recorded: Unrecorded says why, and the next assembly makes another.
-	Projection projection.Record
+	Projection records.Projection
 	Unrecorded error
 }
 
@@ -96,17 +97,17 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if err != nil {
 		return in, "", err
 	}
-	if err := e.index(ctx, s); err != nil {
+	if err := s.index(ctx, e.store); err != nil {
 		return in, "", err
 	}
-	previous, err = e.newestProjection(ctx, c.SessionID)
+	previous, err = records.Newest(ctx, e.store, c.SessionID)
 	if err != nil {
 		return in, "", err
 	}
 	of := Request{SessionID: c.SessionID, Policy: c.Request.Policy}
 	var b budget.Budget
 	if previous != "" && !c.Measured {
-		newest, err := e.record(ctx, c.SessionID, previous)
+		newest, err := records.Get(ctx, e.store, c.SessionID, previous)
 		if err != nil {
 			return in, "", err
 		}
@@ -159,7 +160,7 @@ func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (
 	if err != nil {
 		return b, err
 	}
-	learnt, _, err := e.calibration(ctx, c.SessionID, head, b)
+	learnt, _, err := records.Calibration(ctx, e.store, c.SessionID, head, b)
 	return b.Calibrated(learnt), err
 }
 
@@ -350,7 +351,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in inputs, seq e
 }
 
 // eventIDs are those of the events of which a projection shows at least a part.
-func (e *Engine) eventIDs(ctx context.Context, sessionID string, r projection.Record) ([]string, error) {
+func (e *Engine) eventIDs(ctx context.Context, sessionID string, r records.Projection) ([]string, error) {
 	var ids []string
 	shown := append(r.Kept.Seqs(), r.Redacted.Seqs()...)
 	in := make(map[eventlog.Seq]bool, len(shown))

@@ -77,7 +77,7 @@ func TestCompactedContexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			show("taken back")
-			mustReplay(t, w.engine, "s")
+			mustReplay(t, w, "s")
 			path := filepath.Join("testdata", "compacted", name+".txt")
 			if *rewrite {
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -310,7 +310,7 @@ func (h *history) end() {
 		}
 		h.assemble(b, h.request(b))
 		for _, w := range h.worlds {
-			mustReplay(h, w.engine, b.id)
+			mustReplay(h, w, b.id)
 		}
 	}
 }

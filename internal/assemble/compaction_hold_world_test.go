@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -219,7 +220,7 @@ func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
 	return out
 }
 
-func shownBy(r projection.Record) map[eventlog.Seq]bool {
+func shownBy(r records.Projection) map[eventlog.Seq]bool {
 	out := map[eventlog.Seq]bool{}
 	for _, seq := range slices.Concat(r.Kept.Seqs(), r.Redacted.Seqs()) {
 		out[seq] = true

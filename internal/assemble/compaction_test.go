@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -154,7 +155,7 @@ func TestChainedCompactions(t *testing.T) {
 		if total < 20 || forced == 0 {
 			t.Errorf("%d compactions (%v), %d of them forced; the test wants 20", total, done, forced)
 		}
-		records := mustReplay(t, w.engine, "s")
+		recorded := mustReplay(t, w, "s")
 
 		w.close()
 		store = reopen()
@@ -163,10 +164,10 @@ func TestChainedCompactions(t *testing.T) {
 		if lines(again.Messages) != lines(before.Messages) || again.Cache.BrokenBy != "" {
 			t.Errorf("other bytes after a restart: %+v", again.Cache)
 		}
-		if n := mustReplay(t, w.engine, "s"); n != records+1 {
-			t.Errorf("%d records before the restart, %d after it", records, n)
+		if n := mustReplay(t, w, "s"); n != recorded+1 {
+			t.Errorf("%d records before the restart, %d after it", recorded, n)
 		}
-		all, _, err := w.engine.Projections(ctx, "s", "", 1000)
+		all, _, err := records.Page(ctx, w.store, "s", "", 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +186,7 @@ func TestChainedCompactions(t *testing.T) {
 			if got.PrefixHash != r.PrefixHash {
 				t.Errorf("a fork at %s shows something else", r.ID)
 			}
-			mustReplay(t, w.engine, id)
+			mustReplay(t, w, id)
 		}
 	})
 }
@@ -246,7 +247,7 @@ func TestPlans(t *testing.T) {
 		if _, err := w.engine.PlanCompaction(ctx, nobody); !errors.As(err, &missing) || missing.Kind != "session" {
 			t.Errorf("of a session that is not there: %v", err)
 		}
-		if n := mustReplay(t, w.engine, "s"); n != 1 || len(w.summaries("s")) != 0 {
+		if n := mustReplay(t, w, "s"); n != 1 || len(w.summaries("s")) != 0 {
 			t.Errorf("planning recorded %d projections beside the one that was asked for, and %d summaries", n-1, len(w.summaries("s")))
 		}
 	})

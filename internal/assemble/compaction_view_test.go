@@ -54,7 +54,7 @@ func TestACompactionOfAHarnessViewSparesWhatItDoesNotShow(t *testing.T) {
 				}
 			}
 		}
-		mustReplay(t, w.engine, "s")
+		mustReplay(t, w, "s")
 	})
 }
 
@@ -135,7 +135,7 @@ func TestHarnessViewUnderDecisions(t *testing.T) {
 				if got := w.assemble(again); got.PrefixHash != before.PrefixHash {
 					t.Errorf("as of the time before it shows\n%s\nand showed\n%s", lines(got.Messages), lines(before.Messages))
 				}
-				mustReplay(t, w.engine, "s")
+				mustReplay(t, w, "s")
 			})
 		})
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
 // format is the one that a record's messages are encoded in.
-func format(r projection.Record) (*render.Format, error) {
+func format(r records.Projection) (*render.Format, error) {
 	f, ok := render.FormatNamed(r.Budget.Format)
 	if !ok {
 		return nil, fmt.Errorf("projection record %s: no format %q", r.ID, r.Budget.Format)
@@ -99,7 +99,7 @@ func common(a, b []Message) int {
 
 // hashOf is the prefix hash of messages.
 func hashOf(messages []Message) string {
-	h := projection.NewHasher()
+	h := records.NewHasher()
 	for i := range messages {
 		h.Add(messages[i].JSON)
 	}

@@ -1,17 +1,17 @@
 package assemble
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -33,6 +33,13 @@ type Options struct {
 	Observer Observer
 }
 
+// Store is what an engine needs of a store: it reads logs, and reads and writes what is kept
+// next to them.
+type Store interface {
+	eventlog.Reader
+	eventlog.Artifacts
+}
+
 // Observer watches assemblies, for traces and metrics.
 type Observer interface {
 	// Assembly is called before an assembly; the function it returns is called
@@ -43,7 +50,7 @@ type Observer interface {
 // Engine assembles contexts. Its methods may be called from any goroutine;
 // assemblies of one session run one after the other.
 type Engine struct {
-	store    eventlog.Store
+	store    Store
 	opts     Options
 	sessions *sessions
 }
@@ -52,7 +59,7 @@ type Engine struct {
 const DefaultCacheBytes = 64 << 20
 
 // New returns an engine over the store.
-func New(store eventlog.Store, opts Options) *Engine {
+func New(store Store, opts Options) *Engine {
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
@@ -97,7 +104,7 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 
 // gather reads what a request is answered from: everything that decides what its context
 // shows, or the record that its idempotency key led to before.
-func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs, earlier *projection.Record, err error) {
+func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs, earlier *records.Projection, err error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return in, nil, err
 	}
@@ -110,7 +117,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs
 	if err != nil {
 		return in, nil, err
 	}
-	if err := e.index(ctx, s); err != nil {
+	if err := s.index(ctx, e.store); err != nil {
 		return in, nil, err
 	}
 	if req.IdempotencyKey != "" {
@@ -118,7 +125,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs
 			return in, &r, err
 		}
 	}
-	learnt, rejected, err := e.calibration(ctx, req.SessionID, conv.Head(), b)
+	learnt, rejected, err := records.Calibration(ctx, e.store, req.SessionID, conv.Head(), b)
 	if err != nil {
 		return in, nil, err
 	}
@@ -154,7 +161,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in inputs, req Request
 }
 
 // repeat answers a request whose idempotency key was used before.
-func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projection.Record) (*Context, error) {
+func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.Projection) (*Context, error) {
 	p, err := e.again(ctx, s, r)
 	if err != nil {
 		return nil, err
@@ -164,7 +171,7 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r projecti
 
 // finish builds the answer, compares it with the projection before, and records
 // it unless it is recorded already or only a preview.
-func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record projection.Record, recorded bool) (*Context, error) {
+func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record records.Projection, recorded bool) (*Context, error) {
 	var err error
 	if record.Previous, err = e.previous(ctx, s, record); err != nil {
 		return nil, err
@@ -187,10 +194,10 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 		_, err := s.look(ctx, e.store)
 		return out, err
 	}
-	if out.Projection.ID, err = e.nextID(ctx, req.SessionID, record.AsOf); err != nil {
+	if out.Projection.ID, err = records.NextID(ctx, e.store, req.SessionID, record.AsOf); err != nil {
 		return nil, err
 	}
-	if err := e.putRecord(ctx, s, out.Projection); err != nil {
+	if err := records.Put(ctx, e.store, s.id, s.of, out.Projection); err != nil {
 		return nil, err
 	}
 	s.remember(out.Projection, messages, p.conv)
@@ -199,7 +206,7 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 
 // build encodes and hashes what was projected. It also returns the messages that
 // the prefix hash covers.
-func build(s *session, p projected, req Request, record projection.Record) (*Context, []Message, error) {
+func build(s *session, p projected, req Request, record records.Projection) (*Context, []Message, error) {
 	f, err := format(record)
 	if err != nil {
 		return nil, nil, err
@@ -224,6 +231,33 @@ func build(s *session, p projected, req Request, record projection.Record) (*Con
 	out.Projection, out.Budget = record, report(p, record.Budget)
 	out.Pointers = s.described.facts(record.Pointers, p.result.View.Groups())
 	return out, encoded.messages, nil
+}
+
+// previous names the record that one is compared with: where it is new, the newest of its
+// stream that is not after it.
+func (e *Engine) previous(ctx context.Context, s *session, r records.Projection) (string, error) {
+	if r.ID != "" || r.AsOf == 0 { // nothing was shown at 0
+		return r.Previous, nil
+	}
+	if last, ok := s.last.get(r.Stream()); ok && last.record.AsOf <= r.AsOf {
+		return last.record.ID, nil
+	}
+	return records.InStream(ctx, e.store, s.id, r.Stream(), r.AsOf)
+}
+
+// recordByKey is the record of the request's key, wherever in the log it was made.
+func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (r records.Projection, ok bool, err error) {
+	id, err := records.ByKey(ctx, e.store, s.id, req.IdempotencyKey)
+	if id == "" || err != nil {
+		return r, false, err
+	}
+	if r, err = records.Get(ctx, e.store, s.id, id); err != nil {
+		return r, false, err
+	}
+	if len(r.RequestDigest) > 0 && !bytes.Equal(r.RequestDigest, req.Digest) {
+		return r, false, &KeyConflictError{req.IdempotencyKey, r.ID}
+	}
+	return r, true, nil
 }
 
 // checkPolicy refuses options that make no policy.
@@ -260,35 +294,4 @@ func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
 		gauge = f.Gauge(gauge)
 	}
 	return gauge, err
-}
-
-// nextID names the next projection of the log at an event: "p", the event and a number
-// that distinguishes projections at the same event. It has four digits, and four more where
-// those are used up, so that a newer id sorts after an older one.
-func (e *Engine) nextID(ctx context.Context, sessionID string, asOf eventlog.Seq) (string, error) {
-	q := eventlog.ArtifactQuery{Kind: recordKind, From: asOf, To: max(asOf, 1), Reverse: true}
-	for a, err := range e.store.Artifacts(ctx, sessionID, q) {
-		if err != nil {
-			return "", err
-		}
-		if a.Seq != asOf {
-			continue
-		}
-		digits := a.ID[strings.LastIndexByte(a.ID, '-')+1:]
-		if strings.Trim(digits, "9") == "" {
-			return a.ID + "0001", nil
-		}
-		n, err := strconv.ParseUint(digits, 10, 64)
-		return fmt.Sprintf("p%d-%0*d", asOf, len(digits), n+1), err
-	}
-	return fmt.Sprintf("p%d-0001", asOf), nil
-}
-
-// asOfOf reads the event out of a projection's id.
-func asOfOf(projectionID string) (eventlog.Seq, bool) {
-	var asOf, n uint64
-	if c, err := fmt.Sscanf(projectionID, "p%d-%d", &asOf, &n); err != nil || c != 2 {
-		return 0, false
-	}
-	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
 }

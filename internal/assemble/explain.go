@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
 // Explanation says what the model saw in a recorded call.
 type Explanation struct {
-	Call RecordedCall
+	Call records.ModelCall
 	// Projection is what the call was made from; nil if none was named.
-	Projection *projection.Record
+	Projection *records.Projection
 	// Pointers are the record's, completed from the log.
 	Pointers []PointerFacts
 	// Seen says that the text was in what was sent, injections left out: they are
@@ -72,7 +72,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err != nil {
 		return Explanation{}, err
 	}
-	call, err := e.Call(ctx, sessionID, number)
+	call, err := records.GetCall(ctx, e.store, sessionID, number)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -83,7 +83,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		}
 		return out, nil
 	}
-	r, err := e.sent(ctx, call.Call)
+	r, err := call.Sent(ctx, e.store)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -120,7 +120,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 }
 
 // remade is the record with what its projection came out as this time.
-func remade(r projection.Record, p projected, messages []Message) projection.Record {
+func remade(r records.Projection, p projected, messages []Message) records.Projection {
 	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.tokens()
 	return r
 }
@@ -134,7 +134,7 @@ func unknowable(format string, args ...any) error {
 type explainer struct {
 	engine    *Engine
 	sessionID string
-	record    projection.Record
+	record    records.Projection
 	projected
 	search
 	head    eventlog.Seq

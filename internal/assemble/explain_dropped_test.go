@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -67,7 +67,7 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 		"redacted.go":   {true, []Sighting{{Seq: 4, Block: 1, Shown: ShownVerbatim, Seen: true, Pointer: "ctx:4.1"}}},
 		"gone":          {true, []Sighting{{Seq: 5, Shown: ShownStubbed, Seen: true, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
 	} {
-		x := &explainer{engine: engine, sessionID: "s", record: projection.Record{AsOf: 5}, projected: p, search: newSearch(text), head: 5}
+		x := &explainer{engine: engine, sessionID: "s", record: records.Projection{AsOf: 5}, projected: p, search: newSearch(text), head: 5}
 		seen, sightings, err := x.explain(context.Background(), s.encode(p, render.Formats()[0]).messages)
 		if err != nil {
 			t.Fatal(err)

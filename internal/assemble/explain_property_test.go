@@ -15,6 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -249,7 +250,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 		if sent == nil {
 			t.Skip("DISCARDED: the draw has no assembly, so there is no call to explain")
 		}
-		if _, err := engine.RecordCall(context.Background(), assemble.Call{SessionID: "s", ProjectionID: sent.Projection.ID}); err != nil {
+		if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: sent.Projection.ID}); err != nil {
 			t.Fatal(err)
 		}
 		messages := readSent(t, sent)

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
@@ -51,9 +52,9 @@ func tell(t *testing.T) told {
 		t.Fatalf("compacted: %+v (%v)", done, err)
 	}
 	s.sent = mustAssemble(t, s.engine, wide("m"))
-	record(t, s.engine, assemble.Call{ProjectionID: before.ID})
-	record(t, s.engine, assemble.Call{Model: "m"})
-	record(t, s.engine, assemble.Call{ProjectionID: s.sent.Projection.ID, InputTokens: 4000})
+	record(t, s.engine, records.Call{ProjectionID: before.ID})
+	record(t, s.engine, records.Call{Model: "m"})
+	record(t, s.engine, records.Call{ProjectionID: s.sent.Projection.ID, InputTokens: 4000})
 	push(t, store, "s", text("behind", eventlog.RoleUser, "And what of after_the_call?"))
 	return s
 }
@@ -154,14 +155,14 @@ func TestExplainEdits(t *testing.T) {
 	none := uint32(0)
 	req.Policy.Reduction.Thinking.KeepTurns = &none
 	clipped := mustAssemble(t, engine, req)
-	record(t, engine, assemble.Call{ProjectionID: clipped.Projection.ID})
+	record(t, engine, records.Call{ProjectionID: clipped.Projection.ID})
 	for i := range 30 {
 		push(t, store, "s", turn(i)...)
 	}
 	req.Policy.Reduction.ToolResults = reduce.ToolResults{Default: reduce.Retention{Turns: 2}, OutlineTokens: 40}
 	req.Policy.Reduction.Cache = reduce.Cache{EvictEveryTurns: 1}
 	stubbed := mustAssemble(t, engine, req)
-	record(t, engine, assemble.Call{ProjectionID: stubbed.Projection.ID})
+	record(t, engine, records.Call{ProjectionID: stubbed.Projection.ID})
 
 	for name, want := range map[string]struct {
 		call  uint32

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // TestExplainBehindABoundary asks what became of what a harness's view skips, and of the
@@ -46,11 +46,11 @@ func TestExplainBehindABoundary(t *testing.T) {
 		engine := newEngine(t, store)
 		push(t, store, "s", log...)
 		view, whole := mustAssemble(t, engine, harnessRequest()), mustAssemble(t, engine, request())
-		record(t, engine, assemble.Call{ProjectionID: view.Projection.ID})
-		record(t, engine, assemble.Call{ProjectionID: whole.Projection.ID})
+		record(t, engine, records.Call{ProjectionID: view.Projection.ID})
+		record(t, engine, records.Call{ProjectionID: whole.Projection.ID})
 		// A later boundary changes nothing of what was sent.
 		push(t, store, "s", boundary("f", eventlog.Compaction{Summary: "last_summary"}), text("after", eventlog.RoleUser, "after_said"))
-		record(t, engine, assemble.Call{ProjectionID: mustAssemble(t, engine, harnessRequest()).Projection.ID})
+		record(t, engine, records.Call{ProjectionID: mustAssemble(t, engine, harnessRequest()).Projection.ID})
 		for name, want := range map[string]struct {
 			call   uint32
 			text   string

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -68,16 +68,12 @@ type collapse struct {
 }
 
 // collapses lists how the run that a record leaves out came to be, oldest first.
-func (e *Engine) collapses(ctx context.Context, sessionID string, r projection.Record) ([]collapse, error) {
+func (e *Engine) collapses(ctx context.Context, sessionID string, r records.Projection) ([]collapse, error) {
 	if r.After.CollapsedThrough == 0 {
 		return nil, nil
 	}
 	var out []collapse
-	for a, err := range e.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: recordKind, To: r.AsOf}) {
-		if err != nil {
-			return nil, err
-		}
-		older, err := projection.FromStored(a)
+	for older, err := range records.Projections(ctx, e.store, sessionID, eventlog.ArtifactQuery{To: r.AsOf}) {
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +89,7 @@ func (e *Engine) collapses(ctx context.Context, sessionID string, r projection.R
 }
 
 // causeOf is why groups were dropped with a projection; empty if it does not say.
-func causeOf(r projection.Record) string {
+func causeOf(r records.Projection) string {
 	if r.Ask.Strategy != "" {
 		return "a compaction was asked for"
 	}

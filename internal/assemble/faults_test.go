@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 )
 
 var errFault = errors.New("the disk is gone")
@@ -80,26 +81,29 @@ func TestStoreFaults(t *testing.T) {
 	ctx := context.Background()
 	keyed := request()
 	keyed.IdempotencyKey = "key"
-	calls := map[string]func(*assemble.Engine, *assemble.Context) error{
-		"Assemble": func(e *assemble.Engine, _ *assemble.Context) error { _, err := e.Assemble(ctx, request()); return err },
-		"Assemble with a key": func(e *assemble.Engine, _ *assemble.Context) error {
+	calls := map[string]func(*assemble.Engine, eventlog.Store, *assemble.Context) error{
+		"Assemble": func(e *assemble.Engine, _ eventlog.Store, _ *assemble.Context) error {
+			_, err := e.Assemble(ctx, request())
+			return err
+		},
+		"Assemble with a key": func(e *assemble.Engine, _ eventlog.Store, _ *assemble.Context) error {
 			_, err := e.Assemble(ctx, keyed)
 			return err
 		},
-		"Replay": func(e *assemble.Engine, c *assemble.Context) error {
+		"Replay": func(e *assemble.Engine, _ eventlog.Store, c *assemble.Context) error {
 			_, err := e.Replay(ctx, "s", c.Projection.ID)
 			return err
 		},
-		"Pointers": func(e *assemble.Engine, c *assemble.Context) error {
+		"Pointers": func(e *assemble.Engine, _ eventlog.Store, c *assemble.Context) error {
 			_, err := e.PointerReader("s").Read(ctx, c.Projection.Pointers)
 			return err
 		},
-		"Resolve": func(e *assemble.Engine, _ *assemble.Context) error {
+		"Resolve": func(e *assemble.Engine, _ eventlog.Store, _ *assemble.Context) error {
 			_, _, err := e.Resolve(ctx, "s", "ctx:4.0")
 			return err
 		},
-		"Projections": func(e *assemble.Engine, _ *assemble.Context) error {
-			_, _, err := e.Projections(ctx, "s", "", 9)
+		"Projections": func(_ *assemble.Engine, store eventlog.Store, _ *assemble.Context) error {
+			_, _, err := records.Page(ctx, store, "s", "", 9)
 			return err
 		},
 	}
@@ -128,7 +132,7 @@ func TestStoreFaults(t *testing.T) {
 				}
 				engine := newEngine(t, store)
 				store.method = method
-				err := call(engine, made)
+				err := call(engine, store, made)
 				if strings.Contains(" "+needs[name]+" ", " "+method+" ") {
 					if !errors.Is(err, errFault) {
 						t.Errorf("error is %v, want the store's", err)
@@ -219,7 +223,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, assembled := engine.Assemble(context.Background(), request())
-			_, _, listed := engine.Projections(context.Background(), "s", "", 9)
+			_, _, listed := records.Page(context.Background(), store, "s", "", 9)
 			_, replayed := engine.Replay(context.Background(), "s", "p1-0001")
 			for _, err := range []error{assembled, listed, replayed} {
 				if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -15,7 +15,7 @@ import (
 // shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
 // as the harness that compacted it last goes on. The error is a *NothingShownError if that
 // leaves nothing of a log that has messages.
-func (s *session) shown(ctx context.Context, store eventlog.Log, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+func (s *session) shown(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	conv, err := s.read(ctx, store, gauge, asOf, policy)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (s *session) shown(ctx context.Context, store eventlog.Log, gauge budget.Ac
 	return conv, nil
 }
 
-func (s *session) read(ctx context.Context, store eventlog.Log, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name != projection.HarnessView {
 		return s.conversation(ctx, store, gauge, asOf)
 	}
@@ -88,7 +88,7 @@ func conversationKey(gauge budget.Accountant, policy projection.Options) string 
 }
 
 // atHand reports whether the log is read, but for what takes next to nothing.
-func (s *session) atHand(ctx context.Context, store eventlog.Log, gauge budget.Accountant, policy projection.Options) (bool, error) {
+func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, policy projection.Options) (bool, error) {
 	to, err := s.upTo(ctx, store, nil)
 	if err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (s *session) atHand(ctx context.Context, store eventlog.Log, gauge budget.A
 	return ok && s.workFor(conv.Head(), to) < leastWork, nil
 }
 
-func events(ctx context.Context, store eventlog.Log, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
+func events(ctx context.Context, store eventlog.Reader, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
 	if from > to {
 		return nil, nil
 	}

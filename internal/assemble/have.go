@@ -3,7 +3,8 @@ package assemble
 import (
 	"context"
 
-	"github.com/contextd/contextd/internal/projection"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // maxHeldSearch bounds how many records are looked through for what a caller has.
@@ -40,7 +41,7 @@ func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) 
 
 // held are the messages that a caller has, if a recorded projection of the stream
 // begins with them.
-func (e *Engine) held(ctx context.Context, s *session, now projection.Record, have Have) ([]Message, error) {
+func (e *Engine) held(ctx context.Context, s *session, now records.Projection, have Have) ([]Message, error) {
 	begins := func(messages []Message) []Message {
 		if have.MessageCount <= len(messages) && hashOf(messages[:have.MessageCount]) == have.PrefixHash {
 			return messages[:have.MessageCount]
@@ -52,8 +53,11 @@ func (e *Engine) held(ctx context.Context, s *session, now projection.Record, ha
 			return held, nil
 		}
 	}
+	if now.AsOf == 0 { // nothing was shown at 0
+		return nil, nil
+	}
 	looked := 0
-	for r, err := range e.records(ctx, s.id, now.AsOf) {
+	for r, err := range records.Projections(ctx, e.store, s.id, eventlog.ArtifactQuery{To: now.AsOf, Reverse: true}) {
 		if err != nil {
 			return nil, err
 		}

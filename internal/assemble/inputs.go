@@ -7,6 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
@@ -38,8 +39,8 @@ type inputs struct {
 // inputs gathers what a request decides by from the records and the artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (inputs, error) {
 	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, ask: req.ask, shows: req.Policy.Projection}
-	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
-	last, err := projection.DecisionsAt(ctx, e.store, req.SessionID, in.fingerprint, conv)
+	in.fingerprint = records.Fingerprint(in.shows, in.policy, b)
+	last, err := records.DecisionsAt(ctx, e.store, req.SessionID, in.fingerprint, conv)
 	if err != nil {
 		return in, err
 	}
@@ -116,8 +117,8 @@ func quotable(s summarize.Summary) reduce.Summary {
 }
 
 // record describes a projection that was computed just now.
-func (in inputs) record(p projected, req Request, at time.Time) projection.Record {
-	r := projection.Record{
+func (in inputs) record(p projected, req Request, at time.Time) records.Projection {
+	r := records.Projection{
 		Policy: in.shows.PolicyName(), Reason: req.Policy.Reason, IdempotencyKey: req.IdempotencyKey, RequestDigest: req.Digest,
 		Fingerprint: in.fingerprint, AsOf: p.conv.Head(), Time: at,
 		Before: in.before, After: p.result.State, Reduction: in.policy, Budget: in.budget, Ask: in.ask,

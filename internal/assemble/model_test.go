@@ -20,6 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -194,10 +195,10 @@ func TestNothingDependsOnWhatIsInMemory(t *testing.T) {
 				}
 				r.start(t)
 			default:
-				_, _ = each(t, r, func(_ eventlog.Store, e *assemble.Engine) ([]string, error) {
-					records, next, err := e.Projections(context.Background(), id, "", 3)
+				_, _ = each(t, r, func(s eventlog.Store, _ *assemble.Engine) ([]string, error) {
+					page, next, err := records.Page(context.Background(), s, id, "", 3)
 					ids := []string{next}
-					for _, r := range records {
+					for _, r := range page {
 						ids = append(ids, r.ID, r.PrefixHash)
 					}
 					return ids, err

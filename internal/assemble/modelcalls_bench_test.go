@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // BenchmarkCalibration is what an assembly pays for it in a session of a thousand
@@ -27,7 +27,7 @@ func BenchmarkCalibration(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	call := assemble.Call{SessionID: "s", ProjectionID: out.Projection.ID, InputTokens: out.Projection.Tokens}
+	call := records.Call{SessionID: "s", ProjectionID: out.Projection.ID, InputTokens: out.Projection.Tokens}
 	for range 1000 {
 		if _, err := engine.RecordCall(context.Background(), call); err != nil {
 			b.Fatal(err)
@@ -36,7 +36,7 @@ func BenchmarkCalibration(b *testing.B) {
 	for _, model := range []string{"m", "never called"} {
 		b.Run(model, func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := engine.Calibration(context.Background(), "s", out.AsOf, budget.Budget{Model: model, Tokenizer: budget.TokenizerO200K}); err != nil {
+				if _, _, err := records.Calibration(context.Background(), store, "s", out.AsOf, budget.Budget{Model: model, Tokenizer: budget.TokenizerO200K}); err != nil {
 					b.Fatal(err)
 				}
 			}

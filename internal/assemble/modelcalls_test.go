@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // wide is a budget that the test sessions stay within, for a model with a name.
@@ -22,7 +23,7 @@ func wide(model string) assemble.Request {
 	return req
 }
 
-func record(t *testing.T, e *assemble.Engine, c assemble.Call) budget.Calibration {
+func record(t *testing.T, e *assemble.Engine, c records.Call) budget.Calibration {
 	t.Helper()
 	if c.SessionID == "" {
 		c.SessionID = "s"
@@ -35,18 +36,18 @@ func record(t *testing.T, e *assemble.Engine, c assemble.Call) budget.Calibratio
 }
 
 // known is what an assembly at asOf would be corrected by.
-func known(t *testing.T, e *assemble.Engine, sessionID string, asOf eventlog.Seq, model, tokenizer string) (budget.Calibration, uint64) {
+func known(t *testing.T, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, model, tokenizer string) (budget.Calibration, uint64) {
 	t.Helper()
-	c, rejected, err := e.Calibration(context.Background(), sessionID, asOf, budget.Budget{Model: model, Tokenizer: tokenizer})
+	c, rejected, err := records.Calibration(context.Background(), store, sessionID, asOf, budget.Budget{Model: model, Tokenizer: tokenizer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, rejected
 }
 
-func mustCalls(t *testing.T, e *assemble.Engine, sessionID string) []assemble.RecordedCall {
+func mustCalls(t *testing.T, store eventlog.Artifacts, sessionID string) []records.ModelCall {
 	t.Helper()
-	all, err := e.Calls(context.Background(), sessionID)
+	all, err := records.Calls(context.Background(), store, sessionID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +69,12 @@ func TestCallsAreKeptWithWhatWasInForce(t *testing.T) {
 			sent = mustAssemble(t, engine, request())
 		}
 		estimated := sent.Projection.Tokens
-		call := assemble.Call{
+		call := records.Call{
 			SessionID: "s", ProjectionID: sent.Projection.ID, Model: "m", InputTokens: estimated * 3 / 2, CacheReadTokens: 10,
 			CacheWriteTokens: 20, OutputTokens: 30, StopReason: "end_turn",
 		}
 		learnt := record(t, engine, call)
-		want := assemble.RecordedCall{
+		want := records.ModelCall{
 			Call: call, Number: 1, Time: time.Unix(0, 0), EstimatedTokens: estimated, Tokenizer: budget.TokenizerO200K,
 			Fingerprint: sent.Projection.Fingerprint, After: sent.Projection.ID,
 			Calibration: budget.Calibration{}.Observe(estimated, estimated*3/2),
@@ -83,14 +84,14 @@ func TestCallsAreKeptWithWhatWasInForce(t *testing.T) {
 		if learnt != want.Calibration || learnt.Factor() <= 1 || want.InForce.CollapsedThrough == 0 || want.InForce.EvictedAsOf == 0 {
 			t.Errorf("learnt %+v of %+v", learnt, want)
 		}
-		rejected := record(t, engine, assemble.Call{ProjectionID: sent.Projection.ID, Model: "m", Rejected: true})
+		rejected := record(t, engine, records.Call{ProjectionID: sent.Projection.ID, Model: "m", Rejected: true})
 		if rejected != learnt.Reject(estimated, 0) {
 			t.Errorf("after %+v a rejection taught %+v", learnt, rejected)
 		}
 
-		engine = newEngine(t, reopen())
+		store = reopen()
 		for _, number := range []uint32{1, 0, 2} {
-			got, err := engine.Call(context.Background(), "s", number)
+			got, err := records.GetCall(context.Background(), store, "s", number)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,11 +103,11 @@ func TestCallsAreKeptWithWhatWasInForce(t *testing.T) {
 				t.Errorf("call %d is %+v", number, got)
 			}
 		}
-		if all := mustCalls(t, engine, "s"); len(all) != 2 || all[0].StopReason != "end_turn" {
+		if all := mustCalls(t, store, "s"); len(all) != 2 || all[0].StopReason != "end_turn" {
 			t.Errorf("the calls are %+v", all)
 		}
 		for _, number := range []uint32{3, 4_294_967_295} {
-			_, err := engine.Call(context.Background(), "s", number)
+			_, err := records.GetCall(context.Background(), store, "s", number)
 			if missing := (*eventlog.NotFoundError)(nil); !errors.As(err, &missing) || missing.Kind != "call" {
 				t.Errorf("call %d: %v", number, err)
 			}
@@ -136,9 +137,9 @@ func TestACallNamesTheSummaryInForce(t *testing.T) {
 	if err != nil || compacted == nil {
 		t.Fatalf("compacted: %+v (%v)", compacted, err)
 	}
-	record(t, engine, assemble.Call{ProjectionID: before.ID})
-	record(t, engine, assemble.Call{ProjectionID: compacted.Projection.ID})
-	all := mustCalls(t, engine, "s")
+	record(t, engine, records.Call{ProjectionID: before.ID})
+	record(t, engine, records.Call{ProjectionID: compacted.Projection.ID})
+	all := mustCalls(t, store, "s")
 	if in := all[0].InForce; in.SummaryID != "" || in.SummaryVersion != 0 {
 		t.Errorf("before the compaction there was %+v", in)
 	}
@@ -156,12 +157,12 @@ func TestCallsOfAFork(t *testing.T) {
 		}
 		early := mustAssemble(t, engine, wide("m")).Projection
 		estimated := early.Tokens + 300
-		first := record(t, engine, assemble.Call{ProjectionID: early.ID, InputTokens: estimated * 2})
+		first := record(t, engine, records.Call{ProjectionID: early.ID, InputTokens: estimated * 2})
 		push(t, store, "s", turn(3)...)
 		late := mustAssemble(t, engine, wide("m")).Projection
-		second := record(t, engine, assemble.Call{ProjectionID: late.ID, InputTokens: estimated * 2})
+		second := record(t, engine, records.Call{ProjectionID: late.ID, InputTokens: estimated * 2})
 		// Reported late, it is learnt from all the same, and numbered after.
-		third := record(t, engine, assemble.Call{ProjectionID: early.ID, InputTokens: estimated * 2})
+		third := record(t, engine, records.Call{ProjectionID: early.ID, InputTokens: estimated * 2})
 		if second.Calls != 2 || third.Calls != 3 {
 			t.Errorf("learnt %+v, then %+v", second, third)
 		}
@@ -173,21 +174,21 @@ func TestCallsOfAFork(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []budget.Calibration
-			for _, c := range mustCalls(t, engine, id) {
+			for _, c := range mustCalls(t, store, id) {
 				got = append(got, c.Calibration)
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("a fork at %d knows %+v, want %+v", at, got, want)
 			}
 			if len(want) > 0 {
-				c := record(t, engine, assemble.Call{SessionID: id, ProjectionID: early.ID, InputTokens: estimated * 2})
+				c := record(t, engine, records.Call{SessionID: id, ProjectionID: early.ID, InputTokens: estimated * 2})
 				if last := want[len(want)-1]; c != last.Observe(estimated, estimated*2) {
 					t.Errorf("a fork at %d went from %+v to %+v", at, last, c)
 				}
-				mustCalls(t, engine, id)
+				mustCalls(t, store, id)
 			}
 		}
-		if len(mustCalls(t, engine, "s")) != 3 {
+		if len(mustCalls(t, store, "s")) != 3 {
 			t.Error("the forks' calls are among those of their parent")
 		}
 	})
@@ -203,14 +204,14 @@ func TestCallsReportedAtOnce(t *testing.T) {
 		for range writers {
 			all.Go(func() {
 				for range each {
-					if _, err := engine.RecordCall(context.Background(), assemble.Call{SessionID: "s", ProjectionID: p.ID, Rejected: true}); err != nil {
+					if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: p.ID, Rejected: true}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		all.Wait()
-		calls := mustCalls(t, engine, "s")
+		calls := mustCalls(t, store, "s")
 		if len(calls) != writers*each || calls[len(calls)-1].Calibration.Calls != writers*each {
 			t.Errorf("%d calls, the last with %+v", len(calls), calls[len(calls)-1])
 		}
@@ -225,15 +226,15 @@ func TestCallsThatCannotBeRecorded(t *testing.T) {
 		preview.Preview = true
 		mustAssemble(t, engine, preview)
 		for name, c := range map[string]struct {
-			call assemble.Call
+			call records.Call
 			want eventlog.NotFoundError
 		}{
-			"no session":        {assemble.Call{SessionID: "nobody", ProjectionID: "p1-0001"}, eventlog.NotFoundError{Kind: "session", Name: "nobody"}},
-			"no projection":     {assemble.Call{SessionID: "s", ProjectionID: "p2-0001"}, eventlog.NotFoundError{Kind: "projection", Name: "p2-0001"}},
-			"no id":             {assemble.Call{SessionID: "s", ProjectionID: "soup"}, eventlog.NotFoundError{Kind: "projection", Name: "soup"}},
-			"beyond the log":    {assemble.Call{SessionID: "s", ProjectionID: "p99-0001"}, eventlog.NotFoundError{Kind: "projection", Name: "p99-0001"}},
-			"neither":           {assemble.Call{SessionID: "nobody"}, eventlog.NotFoundError{Kind: "session", Name: "nobody"}},
-			"an id that is not": {assemble.Call{SessionID: "s", ProjectionID: "p2-1"}, eventlog.NotFoundError{Kind: "projection", Name: "p2-1"}},
+			"no session":        {records.Call{SessionID: "nobody", ProjectionID: "p1-0001"}, eventlog.NotFoundError{Kind: "session", Name: "nobody"}},
+			"no projection":     {records.Call{SessionID: "s", ProjectionID: "p2-0001"}, eventlog.NotFoundError{Kind: "projection", Name: "p2-0001"}},
+			"no id":             {records.Call{SessionID: "s", ProjectionID: "soup"}, eventlog.NotFoundError{Kind: "projection", Name: "soup"}},
+			"beyond the log":    {records.Call{SessionID: "s", ProjectionID: "p99-0001"}, eventlog.NotFoundError{Kind: "projection", Name: "p99-0001"}},
+			"neither":           {records.Call{SessionID: "nobody"}, eventlog.NotFoundError{Kind: "session", Name: "nobody"}},
+			"an id that is not": {records.Call{SessionID: "s", ProjectionID: "p2-1"}, eventlog.NotFoundError{Kind: "projection", Name: "p2-1"}},
 		} {
 			_, err := engine.RecordCall(context.Background(), c.call)
 			var missing *eventlog.NotFoundError
@@ -241,10 +242,10 @@ func TestCallsThatCannotBeRecorded(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, err, &c.want)
 			}
 		}
-		if calls := mustCalls(t, engine, "s"); len(calls) > 0 {
+		if calls := mustCalls(t, store, "s"); len(calls) > 0 {
 			t.Errorf("recorded %+v", calls)
 		}
-		if _, err := engine.Calls(context.Background(), "nobody"); !errors.As(err, new(*eventlog.NotFoundError)) {
+		if _, err := records.Calls(context.Background(), store, "nobody"); !errors.As(err, new(*eventlog.NotFoundError)) {
 			t.Errorf("calls of nobody: %v", err)
 		}
 	})
@@ -264,7 +265,7 @@ func TestDamagedCalls(t *testing.T) {
 			if err := store.PutArtifacts(context.Background(), "s", a); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := engine.RecordCall(context.Background(), assemble.Call{SessionID: "s", Model: "m"}); err == nil || !strings.Contains(err.Error(), a.ID) {
+			if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", Model: "m"}); err == nil || !strings.Contains(err.Error(), a.ID) {
 				t.Errorf("recording behind it: %v", err)
 			}
 		})

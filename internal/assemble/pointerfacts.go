@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -15,7 +15,7 @@ type describedBlocks map[*reduce.Group][]PointerFacts
 
 // facts completes pointers from the groups they point into, which are in the order of
 // the pointers. It forgets all other groups.
-func (d *describedBlocks) facts(pointers []projection.Pointer, groups []*reduce.Group) []PointerFacts {
+func (d *describedBlocks) facts(pointers []records.Pointer, groups []*reduce.Group) []PointerFacts {
 	out := make([]PointerFacts, 0, len(pointers))
 	next := make(describedBlocks, len(*d))
 	for _, g := range groups {
@@ -40,7 +40,7 @@ func (d *describedBlocks) facts(pointers []projection.Pointer, groups []*reduce.
 	return out
 }
 
-func find(known []PointerFacts, p projection.Pointer) (PointerFacts, bool) {
+func find(known []PointerFacts, p records.Pointer) (PointerFacts, bool) {
 	for _, f := range known {
 		if f.Seq == p.Seq && f.Block == p.Block {
 			return f, true
@@ -49,7 +49,7 @@ func find(known []PointerFacts, p projection.Pointer) (PointerFacts, bool) {
 	return PointerFacts{}, false
 }
 
-func describe(g *reduce.Group, p projection.Pointer) (PointerFacts, bool) {
+func describe(g *reduce.Group, p records.Pointer) (PointerFacts, bool) {
 	for m := range g.Messages {
 		for _, b := range g.Messages[m].Blocks {
 			if b.Seq == p.Seq && b.Index == p.Block {
@@ -60,13 +60,13 @@ func describe(g *reduce.Group, p projection.Pointer) (PointerFacts, bool) {
 	return PointerFacts{}, false
 }
 
-func factsOf(p projection.Pointer, b eventlog.Block) PointerFacts {
+func factsOf(p records.Pointer, b eventlog.Block) PointerFacts {
 	f := PointerFacts{Pointer: p, Name: reduce.Pointer(p.Seq, p.Block), Chars: reduce.Chars(b)}
 	if r, ok := b.(eventlog.ToolResult); ok {
 		f.CallID, f.ToolName = r.CallID, r.ToolName
 	}
 	sum := sha256.Sum256([]byte(reduce.BodyText(b)))
-	f.ContentHash = projection.HashName(sum[:])
+	f.ContentHash = records.HashName(sum[:])
 	return f
 }
 
@@ -85,7 +85,7 @@ func (e *Engine) PointerReader(sessionID string) *PointerReader {
 }
 
 // Read completes pointers; those to nothing in the log are left out.
-func (r *PointerReader) Read(ctx context.Context, pointers []projection.Pointer) ([]PointerFacts, error) {
+func (r *PointerReader) Read(ctx context.Context, pointers []records.Pointer) ([]PointerFacts, error) {
 	var event eventlog.Event
 	out := make([]PointerFacts, 0, len(pointers))
 	for _, p := range pointers {

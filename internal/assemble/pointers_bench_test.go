@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // BenchmarkPointers completes the pointers of 100 records of a session, as a listing does.
@@ -23,11 +24,11 @@ func BenchmarkPointers(b *testing.B) {
 			}
 			for b.Loop() {
 				reader := engine.PointerReader("s")
-				records, _, err := engine.Projections(b.Context(), "s", "", 100)
-				if err != nil || len(records) != 100 {
-					b.Fatal(len(records), err)
+				page, _, err := records.Page(b.Context(), store, "s", "", 100)
+				if err != nil || len(page) != 100 {
+					b.Fatal(len(page), err)
 				}
-				for _, r := range records {
+				for _, r := range page {
 					if _, err := reader.Read(b.Context(), r.Pointers); err != nil {
 						b.Fatal(err)
 					}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // Project assembles events that are in no store, by the rules of AppendEvents,
@@ -34,7 +34,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	s := &session{room: DefaultCacheBytes}
 	s.reset()
 	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
-	in.fingerprint = projection.Fingerprint(in.shows, in.policy, b)
+	in.fingerprint = records.Fingerprint(in.shows, in.policy, b)
 	p, err := in.run()
 	if err != nil {
 		return nil, err

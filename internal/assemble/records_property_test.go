@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -72,8 +72,8 @@ func (l *lookups) grow(id string) {
 }
 
 // records are all there are, newest first.
-func (l *lookups) records(id string) []projection.Record {
-	all, _, err := l.engine.Projections(context.Background(), id, "", 1<<20)
+func (l *lookups) records(id string) []records.Projection {
+	all, _, err := records.Page(context.Background(), l.store, id, "", 1<<20)
 	l.check(err)
 	slices.Reverse(all)
 	return all
@@ -110,7 +110,7 @@ func (l *lookups) assemble(id string) {
 	}
 	r := got.Projection
 	if req.IdempotencyKey != "" {
-		at := slices.IndexFunc(before, func(b projection.Record) bool { return b.IdempotencyKey == req.IdempotencyKey })
+		at := slices.IndexFunc(before, func(b records.Projection) bool { return b.IdempotencyKey == req.IdempotencyKey })
 		if at >= 0 {
 			if r.ID != before[at].ID {
 				l.Fatalf("key %s gives %s, not %s", req.IdempotencyKey, r.ID, before[at].ID)
@@ -121,7 +121,7 @@ func (l *lookups) assemble(id string) {
 			return
 		}
 	}
-	if slices.ContainsFunc(before, func(b projection.Record) bool { return b.ID == r.ID }) {
+	if slices.ContainsFunc(before, func(b records.Projection) bool { return b.ID == r.ID }) {
 		l.Fatalf("%s was recorded before", r.ID)
 	}
 	if r.ID != "" {
@@ -135,7 +135,7 @@ func (l *lookups) assemble(id string) {
 }
 
 // sameAsScan holds what a record started from and was compared with to the records before it.
-func (l *lookups) sameAsScan(id string, before []projection.Record, r projection.Record) {
+func (l *lookups) sameAsScan(id string, before []records.Projection, r records.Projection) {
 	gauge, err := gauges(r.Budget.Tokenizer)
 	l.check(err)
 	conv := reduce.NewConversation(gauge)
@@ -145,20 +145,20 @@ func (l *lookups) sameAsScan(id string, before []projection.Record, r projection
 			conv.Append(event)
 		}
 	}
-	newest := func(match func(projection.Record) bool) (found projection.Record) {
-		at := slices.IndexFunc(before, func(b projection.Record) bool { return r.AsOf > 0 && b.AsOf <= r.AsOf && match(b) })
+	newest := func(match func(records.Projection) bool) (found records.Projection) {
+		at := slices.IndexFunc(before, func(b records.Projection) bool { return r.AsOf > 0 && b.AsOf <= r.AsOf && match(b) })
 		if at >= 0 {
 			found = before[at]
 		}
 		return found
 	}
-	state := newest(func(b projection.Record) bool {
+	state := newest(func(b records.Projection) bool {
 		return b.Fingerprint == r.Fingerprint && conv.VoidSince(b.AsOf) == 0
 	})
 	if diff := cmp.Diff(state.After, r.Before, cmpopts.EquateEmpty()) + cmp.Diff(state.ShownAfter, r.ShownBefore, cmpopts.EquateEmpty()); diff != "" {
 		l.Fatalf("%s at %d starts from other decisions than those of %q:\n%s", r.ID, r.AsOf, state.ID, diff)
 	}
-	if last := newest(func(b projection.Record) bool { return b.Stream() == r.Stream() }); last.ID != r.Previous {
+	if last := newest(func(b records.Projection) bool { return b.Stream() == r.Stream() }); last.ID != r.Previous {
 		l.Fatalf("%s at %d is compared with %q, not %q", r.ID, r.AsOf, r.Previous, last.ID)
 	}
 }
@@ -170,12 +170,12 @@ func (l *lookups) call(id string) {
 	}
 	r := all[rapid.IntRange(0, len(all)-1).Draw(l.T, "record")]
 	model := rapid.SampledFrom([]string{"", "a", "b"}).Draw(l.T, "model")
-	_, err := l.engine.RecordCall(context.Background(), assemble.Call{SessionID: id, ProjectionID: r.ID, Model: model, InputTokens: 1000 + uint64(l.events)})
+	_, err := l.engine.RecordCall(context.Background(), records.Call{SessionID: id, ProjectionID: r.ID, Model: model, InputTokens: 1000 + uint64(l.events)})
 	l.check(err)
 	if l.old {
 		return
 	}
-	calls, err := l.engine.Calls(context.Background(), id)
+	calls, err := records.Calls(context.Background(), l.store, id)
 	l.check(err)
 	for _, model := range []string{"", "a", "b"} {
 		var want budget.Calibration
@@ -185,7 +185,7 @@ func (l *lookups) call(id string) {
 				break
 			}
 		}
-		got, _, err := l.engine.Calibration(context.Background(), id, l.head(id), budget.Budget{Model: model, Tokenizer: r.Budget.Tokenizer})
+		got, _, err := records.Calibration(context.Background(), l.store, id, l.head(id), budget.Budget{Model: model, Tokenizer: r.Budget.Tokenizer})
 		if err != nil || got != want {
 			l.Fatalf("model %q is calibrated by %+v (%v), not %+v", model, got, err, want)
 		}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
 // again computes a recorded projection from the log.
-func (e *Engine) again(ctx context.Context, s *session, r projection.Record) (projected, error) {
+func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (projected, error) {
 	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
 		return projected{}, err
 	}
@@ -41,7 +41,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if _, err := s.look(ctx, e.store); err != nil {
 		return Replay{}, err
 	}
-	r, err := e.record(ctx, sessionID, projectionID)
+	r, err := records.Get(ctx, e.store, sessionID, projectionID)
 	if err != nil {
 		return Replay{}, err
 	}
@@ -66,7 +66,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	return out, nil
 }
 
-func difference(a, b projection.Record) string {
+func difference(a, b records.Projection) string {
 	switch {
 	case a.MessageCount != b.MessageCount:
 		return fmt.Sprintf("message_count: recorded %d, replayed %d", a.MessageCount, b.MessageCount)
@@ -102,10 +102,10 @@ func (e *Engine) event(ctx context.Context, sessionID string, seq eventlog.Seq) 
 		return eventlog.Event{}, err
 	}
 	if seq > info.Head {
-		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: seqName(seq)}
+		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
 	}
 	for event, err := range e.store.Read(ctx, sessionID, seq, seq) {
 		return event, err
 	}
-	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: seqName(seq)}
+	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/prompt"
@@ -97,7 +97,7 @@ func (e *Engine) named(ctx context.Context, s *session, asOf eventlog.Seq, ids [
 }
 
 // summaryInForce is the summary that a record's context quotes.
-func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Conversation, r projection.Record) (*summarize.Summary, error) {
+func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Conversation, r records.Projection) (*summarize.Summary, error) {
 	all, err := e.named(ctx, s, r.AsOf, []string{r.After.Summary})
 	if err == nil {
 		return &all[0], nil

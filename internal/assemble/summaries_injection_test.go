@@ -135,7 +135,7 @@ func TestAnInjectionOverItsReserve(t *testing.T) {
 			t.Errorf("%q does not say %s", over.Error(), part)
 		}
 	}
-	if n := mustReplay(t, w.engine, "s"); n != 0 || len(w.proposed) != 0 {
+	if n := mustReplay(t, w, "s"); n != 0 || len(w.proposed) != 0 {
 		t.Errorf("%d projections of a refused request were recorded", n)
 	}
 	req.Injections = nil

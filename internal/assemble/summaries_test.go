@@ -42,7 +42,7 @@ func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
 				if cuts < 3 || cuts > turns/4 {
 					t.Errorf("%d cuts in %d turns; the test wants several, and turns between them", cuts, turns)
 				}
-				if n := mustReplay(t, w.engine, "s"); n != turns {
+				if n := mustReplay(t, w, "s"); n != turns {
 					t.Errorf("%d projections of %d assemblies", n, turns)
 				}
 			})
@@ -216,7 +216,7 @@ func TestForksAndSummaries(t *testing.T) {
 			if knows && !quotes {
 				t.Errorf("the fork %s the span was never cut", id)
 			}
-			mustReplay(t, w.engine, id)
+			mustReplay(t, w, id)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestSummariesSurviveARestart(t *testing.T) {
 		if lines(got.Messages) != lines(last.Messages) || got.Cache.BrokenBy != "" {
 			t.Errorf("other bytes after a restart: %+v", got.Cache)
 		}
-		if n := mustReplay(t, w.engine, "s"); n != turns+1 {
+		if n := mustReplay(t, w, "s"); n != turns+1 {
 			t.Errorf("%d projections replayed", n)
 		}
 	})
@@ -263,7 +263,7 @@ func TestAPreviewShowsWhatTheRequestWould(t *testing.T) {
 	req := summarized(byModel)
 	req.Preview = true
 	preview := w.assemble(req)
-	if n := mustReplay(t, w.engine, "s"); n != 0 || len(w.proposed) != 0 || preview.Collapsed != nil {
+	if n := mustReplay(t, w, "s"); n != 0 || len(w.proposed) != 0 || preview.Collapsed != nil {
 		t.Errorf("a preview recorded %d projections and proposed %d spans", n, len(w.proposed))
 	}
 	if len(w.summaries("s")) != 0 {

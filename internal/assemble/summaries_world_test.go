@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
@@ -158,28 +159,23 @@ func digestOf(c *assemble.Context) string {
 func quoted(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n" }
 
 // mustReplay computes every recorded projection of a session again.
-func mustReplay(tb rapid.TB, engine *assemble.Engine, id string) int {
+func mustReplay(tb rapid.TB, w *world, id string) int {
 	tb.Helper()
 	n := 0
-	for after := ""; ; {
-		records, next, err := engine.Projections(context.Background(), id, after, 50)
+	for r, err := range records.Projections(context.Background(), w.store, id, eventlog.ArtifactQuery{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		for _, r := range records {
-			n++
-			replay, err := engine.Replay(context.Background(), id, r.ID)
-			if err != nil {
-				tb.Fatalf("replay of %s: %v", r.ID, err)
-			}
-			if !replay.Same {
-				tb.Fatalf("replay of %s: %s", r.ID, replay.Difference)
-			}
+		n++
+		replay, err := w.engine.Replay(context.Background(), id, r.ID)
+		if err != nil {
+			tb.Fatalf("replay of %s: %v", r.ID, err)
 		}
-		if after = next; after == "" {
-			return n
+		if !replay.Same {
+			tb.Fatalf("replay of %s: %s", r.ID, replay.Difference)
 		}
 	}
+	return n
 }
 
 // inForce are the decisions that a context was made under.

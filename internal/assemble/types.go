@@ -8,6 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
@@ -85,7 +86,7 @@ type Context struct {
 	// PromptCacheKey is the same for all requests of a session; empty where the
 	// provider takes none.
 	PromptCacheKey string
-	Projection     projection.Record
+	Projection     records.Projection
 	// Pointers are the record's, completed from the log.
 	Pointers []PointerFacts
 	Budget   BudgetReport
@@ -102,7 +103,7 @@ type Context struct {
 
 // PointerFacts is a pointer with what the log says of its block.
 type PointerFacts struct {
-	projection.Pointer
+	records.Pointer
 	Name        string // what ResolvePointer takes
 	CallID      string
 	ToolName    string
@@ -170,7 +171,7 @@ func (b *Break) Reason() string {
 // Replay is a recorded projection and the same computed again.
 type Replay struct {
 	Same               bool
-	Recorded, Replayed projection.Record
+	Recorded, Replayed records.Projection
 	// Messages are those that Replayed describes; injections are not recorded.
 	Messages   []Message
 	Difference string

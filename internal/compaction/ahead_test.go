@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -240,7 +240,7 @@ func TestACutAfterARejectionIsTold(t *testing.T) {
 	w.open(12)
 	before := w.assemble()
 	w.published(lifecycle.SummaryStarted, lifecycle.SummaryReady)
-	if _, err := w.engine.RecordCall(t.Context(), assemble.Call{SessionID: "s", ProjectionID: before.Projection.ID, Rejected: true}); err != nil {
+	if _, err := w.engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: before.Projection.ID, Rejected: true}); err != nil {
 		t.Fatal(err)
 	}
 	after := w.assemble()

@@ -2,7 +2,6 @@ package compaction_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -200,8 +200,7 @@ func TestAPreviewWaits(t *testing.T) {
 	if err != nil || preview.Projection.After.Summary == "" {
 		t.Fatalf("%v: the preview has no summary", err)
 	}
-	var missing *eventlog.NotFoundError
-	if id, err := w.engine.Newest(t.Context(), "s"); !errors.As(err, &missing) {
+	if id, err := records.Newest(t.Context(), w.store, "s"); id != "" || err != nil {
 		t.Errorf("the preview was recorded as %q (%v)", id, err)
 	}
 	if got := w.wait(time.Hour); got.PrefixHash != preview.PrefixHash {

@@ -5,14 +5,25 @@ import (
 	"iter"
 )
 
+// Reader reads sessions and their events.
+type Reader interface {
+	// Session returns a session as it is, or *NotFoundError.
+	Session(ctx context.Context, id string) (Session, error)
+	// Read yields the durable events from..to, both included, in order; to 0, or
+	// after the head, means the head as it is when the iteration starts. It
+	// touches only what it yields, holds nothing of the store while the caller
+	// works, and stops after the first error: that of ctx comes at the next event.
+	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
+}
+
 // Log keeps sessions and their events.
 type Log interface {
+	Reader
+
 	// CreateSession makes an empty session from ID, CreateTime, Labels and
 	// Settings, which it copies; durable on return. *ExistsError if the id is
 	// taken.
 	CreateSession(ctx context.Context, s Session) (Session, error)
-	// Session returns a session as it is, or *NotFoundError.
-	Session(ctx context.Context, id string) (Session, error)
 	// ListSessions returns up to Limit sessions in the order of their ids, damaged ones
 	// among them.
 	ListSessions(ctx context.Context, q SessionQuery) ([]Session, error)
@@ -36,11 +47,6 @@ type Log interface {
 	// Batches of one session become durable in their order. After an error of
 	// Append nothing was stored.
 	Append(ctx context.Context, id string, b Batch) (Commit, error)
-	// Read yields the durable events from..to, both included, in order; to 0, or
-	// after the head, means the head as it is when the iteration starts. It
-	// touches only what it yields, holds nothing of the store while the caller
-	// works, and stops after the first error: that of ctx comes at the next event.
-	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 	// ChainHead returns the hash over the durable events up to seq, each chained to
 	// the one before, as the store has them: whoever kept it elsewhere can prove later that
 	// none of them was changed, dropped or added. A fork has its parent's as far as it

@@ -1,6 +1,5 @@
-// Package projection decides which slice of a reduced view the next request
-// sees, and keeps the record that proves it: the hash of the bytes, what was
-// kept, dropped and redacted, and the state from which it can be computed again.
+// Package projection decides which part of a reduced view the next request shows: one file
+// for each policy, and what keeps all of them from breaking a provider's rules.
 package projection
 
 import (
@@ -26,8 +25,7 @@ const (
 	HarnessView = "harness_view"
 )
 
-// Options choose a policy and say how it goes about. The zero value is raw. Its JSON
-// is a part of fingerprints.
+// Options choose a policy and say how it goes about. The zero value is raw.
 type Options struct {
 	// Name is one of the names above; empty is Raw.
 	Name string `json:",omitempty"`

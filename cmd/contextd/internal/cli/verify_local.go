@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // localSource verifies the sessions of a data directory that no daemon has open.
@@ -72,16 +73,13 @@ func (l *localSource) chain(ctx context.Context, id string, seq uint64) (string,
 
 func (l *localSource) projections(ctx context.Context, id string) ([]string, error) {
 	var ids []string
-	for after := ""; ; {
-		page, next, err := l.engine.Projections(ctx, id, after, 100)
-		for _, r := range page {
-			ids = append(ids, r.ID)
+	for r, err := range records.Projections(ctx, l.store, id, eventlog.ArtifactQuery{}) {
+		if err != nil {
+			return nil, err
 		}
-		if err != nil || next == "" {
-			return ids, err
-		}
-		after = next
+		ids = append(ids, r.ID)
 	}
+	return ids, nil
 }
 
 func (l *localSource) replay(ctx context.Context, id, projection string) (string, error) {

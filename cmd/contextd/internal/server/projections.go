@@ -8,8 +8,9 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -31,11 +32,11 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	facts := s.engine.PointerReader(req.GetSessionId())
 	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
 		const atOnce = 16
-		records, next, err := s.engine.Projections(ctx, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
+		page, next, err := records.Page(ctx, s.store, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range records {
+		for _, r := range page {
 			pointers, err := facts.Read(ctx, r.Pointers)
 			if err != nil {
 				return nil, err
@@ -77,8 +78,11 @@ func (s *Server) replay(ctx context.Context, sessionID, projectionID string) (as
 	}
 	if projectionID == "" {
 		var err error
-		if projectionID, err = s.engine.Newest(ctx, sessionID); err != nil {
+		if projectionID, err = records.Newest(ctx, s.store, sessionID); err != nil {
 			return assemble.Replay{}, nil, err
+		}
+		if projectionID == "" {
+			return assemble.Replay{}, nil, &eventlog.NotFoundError{Kind: "projection", Name: "of " + sessionID}
 		}
 	}
 	replay, err := s.engine.Replay(ctx, sessionID, projectionID)
@@ -113,7 +117,7 @@ func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, strea
 }
 
 // projection completes a record with what the log says of its pointers.
-func (s *Server) projection(ctx context.Context, sessionID string, r projection.Record) (*contextdv1.Projection, error) {
+func (s *Server) projection(ctx context.Context, sessionID string, r records.Projection) (*contextdv1.Projection, error) {
 	facts, err := s.engine.PointerReader(sessionID).Read(ctx, r.Pointers)
 	if err != nil {
 		return nil, err

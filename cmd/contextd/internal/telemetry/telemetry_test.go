@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/assemble"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 func made() *assemble.Context {
 	return &assemble.Context{
 		SessionID: "s", AsOf: 9, PrefixHash: "sha256:x", MessageCount: 4,
-		Projection: projection.Record{
+		Projection: records.Projection{
 			ID: "p9-0001", ReclaimedTokens: 60,
 			Steps: []reduce.Step{
 				{Reducer: "duplicates", TokensBefore: 100, TokensAfter: 90, Touched: 1, Note: "n"},

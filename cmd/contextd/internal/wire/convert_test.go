@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -94,14 +94,14 @@ func TestHeaderToProto(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := &assemble.Context{
 		SessionID: "s", AsOf: 9, PrefixHash: "sha256:p", ContextHash: "sha256:c", MessageCount: 5, Skipped: 2,
-		Projection: projection.Record{
+		Projection: records.Projection{
 			ID: "p9-0001", Policy: "raw", Reason: "r", Fingerprint: "f", PrefixHash: "sha256:p", AsOf: 9, Time: at,
 			Kept: []eventlog.Range{{From: 1, To: 2}, {From: 9, To: 9}}, Redacted: []eventlog.Range{{From: 7, To: 8}},
 			Dropped: []eventlog.Range{{From: 3, To: 6}}, ReclaimedTokens: -5, ReclaimedChars: 6,
 			Steps: []reduce.Step{{Reducer: "x", TokensBefore: 10, TokensAfter: 8, Touched: 1, Note: "n"}},
 		},
 		Pointers: []assemble.PointerFacts{{
-			Pointer: projection.Pointer{Seq: 7, Block: 1, Kind: reduce.Stubbed, Reducer: "x", Reason: "old", Reclaimed: 2},
+			Pointer: records.Pointer{Seq: 7, Block: 1, Kind: reduce.Stubbed, Reducer: "x", Reason: "old", Reclaimed: 2},
 			Name:    "ctx:7.1", CallID: "c", ToolName: "t", ContentHash: "sha256:h", Chars: 12,
 		}},
 		Budget: assemble.BudgetReport{
@@ -175,7 +175,7 @@ func TestFormatToDomain(t *testing.T) {
 			t.Errorf("%s has no format: %v", name, err)
 			continue
 		}
-		record := wire.ProjectionToProto(projection.Record{Budget: budget.Budget{Format: f.Name}}, nil)
+		record := wire.ProjectionToProto(records.Projection{Budget: budget.Budget{Format: f.Name}}, nil)
 		if record.GetFormat() != value {
 			t.Errorf("%s became %q, and that %s", name, f.Name, record.GetFormat())
 		}

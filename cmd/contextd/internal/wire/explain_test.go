@@ -8,16 +8,16 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 func TestExplanationToProto(t *testing.T) {
-	pointer := projection.Pointer{Seq: 4, Block: 1, Kind: reduce.Stubbed, Reducer: "tool_results", Reason: "old", Reclaimed: 9}
+	pointer := records.Pointer{Seq: 4, Block: 1, Kind: reduce.Stubbed, Reducer: "tool_results", Reason: "old", Reclaimed: 9}
 	explanation := assemble.Explanation{
-		Call:       assemble.RecordedCall{Call: aCall(), Number: 3},
-		Projection: &projection.Record{ID: "p9-0001", AsOf: 9, Pointers: []projection.Pointer{pointer}},
+		Call:       records.ModelCall{Call: aCall(), Number: 3},
+		Projection: &records.Projection{ID: "p9-0001", AsOf: 9, Pointers: []records.Pointer{pointer}},
 		Pointers:   []assemble.PointerFacts{{Pointer: pointer, Name: "ctx:4.1"}},
 		Seen:       true,
 		Sightings: []assemble.Sighting{

@@ -2,24 +2,25 @@ package wire
 
 import (
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // CallToDomain converts the report of a model call. It refuses a prompt with more
 // cached tokens than tokens: who counts those apart would teach that estimates are
 // far too high.
-func CallToDomain(r *contextdv1.RecordModelCallRequest) (assemble.Call, error) {
+func CallToDomain(r *contextdv1.RecordModelCallRequest) (records.Call, error) {
 	if err := checkNames(
 		named{"projection_id", r.GetProjectionId()},
 		named{"model", r.GetModel()},
 		named{"stop_reason", r.GetStopReason()},
 	); err != nil {
-		return assemble.Call{}, err
+		return records.Call{}, err
 	}
 	if cached := r.GetCacheReadTokens() + r.GetCacheWriteTokens(); cached > r.GetInputTokens() {
-		return assemble.Call{}, invalid("input_tokens", "%d are less than the %d cached ones, which are among them", r.GetInputTokens(), cached)
+		return records.Call{}, invalid("input_tokens", "%d are less than the %d cached ones, which are among them", r.GetInputTokens(), cached)
 	}
-	return assemble.Call{
+	return records.Call{
 		SessionID:        r.GetSessionId(),
 		ProjectionID:     r.GetProjectionId(),
 		Model:            r.GetModel(),
@@ -33,7 +34,7 @@ func CallToDomain(r *contextdv1.RecordModelCallRequest) (assemble.Call, error) {
 }
 
 // CallToProto converts a recorded call.
-func CallToProto(c assemble.RecordedCall) *contextdv1.ModelCall {
+func CallToProto(c records.ModelCall) *contextdv1.ModelCall {
 	return &contextdv1.ModelCall{
 		Number:              c.Number,
 		ProjectionId:        c.ProjectionID,

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
-	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-func aCall() assemble.Call {
-	return assemble.Call{
+func aCall() records.Call {
+	return records.Call{
 		SessionID: "s", ProjectionID: "p9-0001", Model: "m", InputTokens: 100, CacheReadTokens: 60, CacheWriteTokens: 40,
 		OutputTokens: 7, StopReason: "end_turn", Rejected: true,
 	}
@@ -44,9 +44,9 @@ func TestCallToDomain(t *testing.T) {
 }
 
 func TestCallToProto(t *testing.T) {
-	got := wire.CallToProto(assemble.RecordedCall{
+	got := wire.CallToProto(records.ModelCall{
 		Call: aCall(), Number: 3, EstimatedTokens: 90, Tokenizer: "o200k_base", BudgetModel: "b", Fingerprint: "f", After: "p9-0002",
-		InForce:     assemble.InForce{SummaryID: "s1", SummaryVersion: 2, CollapsedThrough: 5, EvictedAsOf: 6},
+		InForce:     records.InForce{SummaryID: "s1", SummaryVersion: 2, CollapsedThrough: 5, EvictedAsOf: 6},
 		Calibration: budget.Calibration{Average: 1_250_000},
 	})
 	want := &contextdv1.ModelCall{

@@ -5,13 +5,13 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // ProjectionToProto converts a record and the facts of its pointers.
-func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *contextdv1.Projection {
+func ProjectionToProto(r records.Projection, pointers []assemble.PointerFacts) *contextdv1.Projection {
 	out := &contextdv1.Projection{
 		ProjectionId: r.ID,
 		Policy:       r.Policy,
@@ -63,7 +63,7 @@ func ProjectionToProto(r projection.Record, pointers []assemble.PointerFacts) *c
 }
 
 // why is why the policy did not do all that was asked, or else why the caller chose it.
-func why(r projection.Record) string {
+func why(r records.Projection) string {
 	if r.Reverted != "" {
 		return r.Reverted
 	}

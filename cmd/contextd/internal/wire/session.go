@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -50,7 +50,7 @@ func ChainHead(chain []byte) string {
 	if len(chain) == 0 {
 		return ""
 	}
-	return projection.HashName(chain)
+	return records.HashName(chain)
 }
 
 // Incarnation names one life of a session on the wire. The store's own number begins

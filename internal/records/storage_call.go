@@ -1,4 +1,4 @@
-package assemble
+package records
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 )
 
 // put stores the call at an event, with what it is found by; durable on return.
-func (c RecordedCall) put(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, at eventlog.Seq) error {
+func (c ModelCall) put(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, at eventlog.Seq) error {
 	a, err := artifact.Encode(eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func modelKind(model, tokenizer string) string { return "call_of_model/" + token
 
 // entries are what a call, which is stored as a, is found by: itself under every kind that
 // it may be asked for by. Of the calls at one event the newest has the greatest id.
-func (c RecordedCall) entries(a eventlog.Artifact) []eventlog.Artifact {
+func (c ModelCall) entries(a eventlog.Artifact) []eventlog.Artifact {
 	var out []eventlog.Artifact
 	for _, model := range slices.Compact([]string{c.BudgetModel, c.Model}) {
 		for _, tokenizer := range slices.Compact([]string{"", c.Tokenizer}) {
@@ -48,7 +48,7 @@ func (c RecordedCall) entries(a eventlog.Artifact) []eventlog.Artifact {
 	return out
 }
 
-func (c RecordedCall) stored() *storagev1.ModelCall {
+func (c ModelCall) stored() *storagev1.ModelCall {
 	return &storagev1.ModelCall{
 		Version: callVersion, ProjectionId: c.ProjectionID, Model: c.Model,
 		InputTokens: c.InputTokens, CacheReadTokens: c.CacheReadTokens, CacheWriteTokens: c.CacheWriteTokens, OutputTokens: c.OutputTokens,
@@ -63,13 +63,13 @@ func (c RecordedCall) stored() *storagev1.ModelCall {
 
 // decodeCall reads a call. It is of the session that it was found in, which may be
 // a fork of the one it was reported for.
-func decodeCall(sessionID string, a eventlog.Artifact) (RecordedCall, error) {
+func decodeCall(sessionID string, a eventlog.Artifact) (ModelCall, error) {
 	m := &storagev1.ModelCall{}
 	if err := artifact.Decode(a, m, callVersion); err != nil {
-		return RecordedCall{}, err
+		return ModelCall{}, err
 	}
 	number, err := numberOf(a.ID)
-	return RecordedCall{
+	return ModelCall{
 		Call: Call{
 			SessionID: sessionID, ProjectionID: m.GetProjectionId(), Model: m.GetModel(),
 			InputTokens: m.GetInputTokens(), CacheReadTokens: m.GetCacheReadTokens(), CacheWriteTokens: m.GetCacheWriteTokens(), OutputTokens: m.GetOutputTokens(),

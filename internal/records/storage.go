@@ -1,4 +1,4 @@
-package projection
+package records
 
 import (
 	"encoding/hex"
@@ -12,23 +12,23 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// ArtifactKind is the kind of artifact that holds records, at the event that they show the
-// log as of.
-const ArtifactKind = "projection"
+// projectionKind is the kind of artifact that holds records of projections, at the event that
+// they show the log as of.
+const projectionKind = "projection"
 
-// storedVersion is the version of contextd.storage.v1.Projection that is written.
-const storedVersion = 1
+// projectionVersion is the version of contextd.storage.v1.Projection that is written.
+const projectionVersion = 1
 
-// Stored is the record as it is stored. The caller's texts are not in it, but their hash
+// stored is the record as it is stored. The caller's texts are not in it, but their hash
 // is.
-func (r Record) Stored() (*storagev1.Projection, error) {
+func (r Projection) stored() (*storagev1.Projection, error) {
 	hash, err := hex.DecodeString(strings.TrimPrefix(r.PrefixHash, HashName(nil)))
 	if err != nil {
 		return nil, fmt.Errorf("prefix hash: %w", err)
 	}
 	places, edits := storePointers(r.Pointers)
 	return &storagev1.Projection{
-		Version: storedVersion, Reason: r.Reason, Fingerprint: r.Fingerprint, PrefixHash: hash,
+		Version: projectionVersion, Reason: r.Reason, Fingerprint: r.Fingerprint, PrefixHash: hash,
 		TimeSeconds: r.Time.Unix(), TimeNanos: int32(r.Time.Nanosecond()), IdempotencyKey: r.IdempotencyKey,
 		MessageCount: uint32(r.MessageCount), Tokens: r.Tokens, InjectedTokens: r.Injected,
 		ReclaimedTokens: r.ReclaimedTokens, ReclaimedChars: r.ReclaimedChars,
@@ -43,15 +43,15 @@ func (r Record) Stored() (*storagev1.Projection, error) {
 	}, nil
 }
 
-// FromStored reads the record that an artifact holds. Its options are without the caller's
+// projectionFrom reads the record that an artifact holds. Its options are without the caller's
 // texts, which Texts names. It returns *artifact.VersionError or *eventlog.CorruptError.
-func FromStored(a eventlog.Artifact) (Record, error) {
+func projectionFrom(a eventlog.Artifact) (Projection, error) {
 	m := &storagev1.Projection{}
-	if err := artifact.Decode(a, m, storedVersion); err != nil {
-		return Record{}, err
+	if err := artifact.Decode(a, m, projectionVersion); err != nil {
+		return Projection{}, err
 	}
 	in := &reader{what: fmt.Sprintf("%s %s", a.Kind, a.ID)}
-	r := Record{
+	r := Projection{
 		ID: a.ID, AsOf: a.Seq, Reason: m.GetReason(), Fingerprint: m.GetFingerprint(),
 		PrefixHash: HashName(m.GetPrefixHash()),
 		Time:       time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(), IdempotencyKey: m.GetIdempotencyKey(),

@@ -1,4 +1,4 @@
-package projection
+package records
 
 import (
 	"maps"

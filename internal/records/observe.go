@@ -1,4 +1,4 @@
-package projection
+package records
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 // are seen in full, which are dropped, which are shown reduced, and what that reclaimed. An
 // event that is a part of several groups is shown reduced as soon as one of them is,
 // or dropped while another stayed. It does not go through what was dropped.
-func (r *Record) Observe(v reduce.View, conv *reduce.Conversation) {
+func (r *Projection) Observe(v reduce.View, conv *reduce.Conversation) {
 	var kept, redacted []eventlog.Seq
 	in := make(map[*reduce.Group]bool, v.Len())
 	d, _ := v.Digest()

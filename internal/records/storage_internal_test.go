@@ -1,4 +1,4 @@
-package projection_test
+package records
 
 import (
 	"slices"
@@ -19,10 +19,10 @@ import (
 )
 
 // filled is a record in which no field is zero, so that a field that is not stored shows.
-func filled() projection.Record {
-	var r projection.Record
+func filled() Projection {
+	var r Projection
 	artifacttest.Fill(&r)
-	r.PrefixHash = projection.HashName([]byte{1, 2, 3})
+	r.PrefixHash = HashName([]byte{1, 2, 3})
 	r.Time = time.Unix(1_700_000_000, 5).UTC()
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""
@@ -30,7 +30,7 @@ func filled() projection.Record {
 	r.Kept = eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
 	r.Dropped = eventlog.Ranges{{From: 2, To: 2}}
 	r.Redacted = eventlog.Ranges{{From: 10, To: 12}}
-	r.Pointers = projection.Pointers{
+	r.Pointers = Pointers{
 		{Seq: 10, Block: 0, Kind: 1, Reducer: "a", Reason: "x", Reclaimed: 300},
 		{Seq: 10, Block: 2, Kind: 2, Reducer: "b", Reason: "y", Reclaimed: 1},
 		{Seq: 12, Block: 0, Kind: 1, Reducer: "a", Reason: "x", Reclaimed: 5},
@@ -45,19 +45,19 @@ func TestStoredRecordKeepsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filled()
-	m, err := want.Stored()
+	m, err := want.stored()
 	if err != nil {
 		t.Fatal(err)
 	}
 	artifacttest.Golden(t, "projection", m)
-	if err := projection.PutTexts(ctx, store, "s", 0, want.Projection); err != nil {
+	if err := putTexts(ctx, store, "s", 0, want.Projection); err != nil {
 		t.Fatal(err)
 	}
 	value, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := projection.FromStored(eventlog.Artifact{Kind: projection.ArtifactKind, Seq: want.AsOf, ID: want.ID, Value: value})
+	got, err := projectionFrom(eventlog.Artifact{Kind: projectionKind, Seq: want.AsOf, ID: want.ID, Value: value})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestStoredRecordKeepsEveryField(t *testing.T) {
 	if err := got.LoadTexts(ctx, store, "s"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(projection.Record{}, "Texts"), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Projection{}, "Texts"), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -106,7 +106,7 @@ func TestStoredRecordsThatAreRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := projection.FromStored(eventlog.Artifact{Kind: projection.ArtifactKind, Seq: 1, ID: "p1-0001", Value: test.value})
+			_, err := projectionFrom(eventlog.Artifact{Kind: projectionKind, Seq: 1, ID: "p1-0001", Value: test.value})
 			if err == nil || err.Error() != test.want {
 				t.Errorf("got %v; want %s", err, test.want)
 			}
@@ -121,7 +121,7 @@ func TestStoredEntriesKeepEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := filled()
-	entries, err := r.Entries()
+	entries, err := r.entries()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,21 +135,40 @@ func TestStoredEntriesKeepEveryField(t *testing.T) {
 	if err := store.PutArtifacts(ctx, "s", entries...); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{projection.StreamKind(r.Stream()), projection.KeyKind(r.IdempotencyKey)} {
-		if id, at, err := projection.Find(ctx, store, "s", kind, r.AsOf); id != r.ID || at != r.AsOf || err != nil {
-			t.Errorf("%s finds %q at %d (%v)", kind, id, at, err)
+	for _, kind := range []string{streamKind(r.Stream()), keyKind(r.IdempotencyKey)} {
+		if id, err := find(ctx, store, "s", kind, r.AsOf); id != r.ID || err != nil {
+			t.Errorf("%s finds %q (%v)", kind, id, err)
 		}
-		if id, _, err := projection.Find(ctx, store, "s", kind, r.AsOf-1); id != "" || err != nil {
+		if id, err := find(ctx, store, "s", kind, r.AsOf-1); id != "" || err != nil {
 			t.Errorf("%s finds %q before it was recorded (%v)", kind, id, err)
 		}
 	}
 	log := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
 	log.Append(eventlog.Event{Seq: r.AsOf, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}})
-	got, err := projection.DecisionsAt(ctx, store, "s", r.Fingerprint, log)
+	got, err := DecisionsAt(ctx, store, "s", r.Fingerprint, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(projection.Decisions{Reduction: r.After, Shown: r.ShownAfter}, got); diff != "" {
+	if diff := cmp.Diff(Decisions{Reduction: r.After, Shown: r.ShownAfter}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStoredCallKeepsEveryField(t *testing.T) {
+	var want ModelCall
+	artifacttest.Fill(&want)
+	want.Time = time.Unix(1_700_000_000, 5).UTC()
+	m := want.stored()
+	artifacttest.Golden(t, "call", m)
+	value, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeCall(want.SessionID, eventlog.Artifact{Kind: callKind, ID: callID(want.Number), Value: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

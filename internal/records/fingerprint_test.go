@@ -1,9 +1,11 @@
-package projection_test
+package records_test
 
 import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/contextd/contextd/internal/records"
 
 	"pgregory.net/rapid"
 
@@ -50,7 +52,7 @@ func TestFingerprintStaysTheSame(t *testing.T) {
 			s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
 		}),
 	} {
-		if got := projection.Fingerprint(projection.Options{}, fixedPolicy(), b); got != want {
+		if got := records.Fingerprint(projection.Options{}, fixedPolicy(), b); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -90,7 +92,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 		fingerprint := func() string {
 			p := fixedPolicy()
 			c.change(&p)
-			return projection.Fingerprint(projection.Options{Name: c.policy}, p, resolve(t, c.budget))
+			return records.Fingerprint(projection.Options{Name: c.policy}, p, resolve(t, c.budget))
 		}
 		got := fingerprint()
 		if len(got) != 16 {
@@ -128,7 +130,7 @@ func TestFingerprintLeavesReservesOut(t *testing.T) {
 			s.YellowAt, s.RedAt = 0.5, 0.6
 			s.Model = "another"
 		})
-		if a, b := projection.Fingerprint(projection.Options{}, fixedPolicy(), one), projection.Fingerprint(projection.Options{}, fixedPolicy(), two); a != b {
+		if a, b := records.Fingerprint(projection.Options{}, fixedPolicy(), one), records.Fingerprint(projection.Options{}, fixedPolicy(), two); a != b {
 			t.Errorf("%s and %s for %+v and %+v", a, b, one, two)
 		}
 	})
@@ -139,7 +141,7 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 	b := resolve(t, func(s *budget.Spec) {
 		s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
 	})
-	want := projection.Fingerprint(projection.Options{}, fixedPolicy(), b)
+	want := records.Fingerprint(projection.Options{}, fixedPolicy(), b)
 	rapid.Check(t, func(t *rapid.T) {
 		var c budget.Calibration
 		for range rapid.IntRange(1, 10).Draw(t, "calls") {
@@ -151,7 +153,7 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 			}
 		}
 		calibrated := b.Calibrated(c)
-		if got := projection.Fingerprint(projection.Options{}, fixedPolicy(), calibrated); got != want {
+		if got := records.Fingerprint(projection.Options{}, fixedPolicy(), calibrated); got != want {
 			t.Errorf("%s, and %s for a calibration of %v", want, got, calibrated.Calibration)
 		}
 	})
@@ -163,7 +165,7 @@ func TestFingerprintLeavesRootsOut(t *testing.T) {
 	least := uint32(9)
 	of := func(o projection.Options) string {
 		o.Name, o.MinChars = projection.ReachabilityGC, &least
-		return projection.Fingerprint(o, fixedPolicy(), b)
+		return records.Fingerprint(o, fixedPolicy(), b)
 	}
 	want := of(projection.Options{})
 	if got := of(projection.Options{Roots: []string{"r"}, ActivePlan: "p", Scratchpad: "s", PendingToolArgs: []string{"a"}, UnresolvedFindings: []string{"f"}, WriteBarrierRefs: []string{"w"}}); got != want {

@@ -3,8 +3,28 @@ package assemble
 import (
 	"context"
 
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 )
+
+// RecordCall keeps a model call and returns what is known of its model from now on; durable on
+// return. *eventlog.NotFoundError if there is no such session or projection.
+func (e *Engine) RecordCall(ctx context.Context, c records.Call) (budget.Calibration, error) {
+	s, release, err := e.sessions.acquire(ctx, c.SessionID)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	defer release()
+	info, err := s.look(ctx, e.store)
+	if err != nil {
+		return budget.Calibration{}, err
+	}
+	if err := s.index(ctx, e.store); err != nil {
+		return budget.Calibration{}, err
+	}
+	return records.Report(ctx, e.store, s.of, info.Head, c, e.opts.Clock())
+}
 
 // CallID is the id in the log of a call that the providers' formats give another; ok is
 // false if the log has no such call. The tokenizer is any that the daemon has.

@@ -1,16 +1,20 @@
-package projection
+// Package records keeps next to a log what was decided of its contexts and what was reported
+// of the model calls that they went to, so that both can be explained, and a context computed
+// again. It finds the record that a question is about without going through all of them.
+package records
 
 import (
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Record is a projection as it was decided: enough to say what the model saw, and
+// Projection is the record of a projection as it was decided: enough to say what the model saw, and
 // to compute it again from the log.
-type Record struct {
+type Projection struct {
 	ID     string
 	Policy string
 	Reason string
@@ -43,9 +47,9 @@ type Record struct {
 	Summaries []string
 	// Projection is the policy that was applied to the reduced view, ShownBefore the
 	// state it started from and ShownAfter the one it ended with.
-	Projection              Options
-	ShownBefore, ShownAfter State
-	// RootsConsulted, SafetyBlocked and Reverted are what the policy reported; see Applied.
+	Projection              projection.Options
+	ShownBefore, ShownAfter projection.State
+	// RootsConsulted, SafetyBlocked and Reverted are what the policy reported; see projection.Applied.
 	RootsConsulted []string
 	SafetyBlocked  bool
 	Reverted       string
@@ -66,7 +70,7 @@ type Record struct {
 
 // Stream names what has a prefix of its own in a provider's cache: the decisions of a
 // fingerprint in one format.
-func (r Record) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
+func (r Projection) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
 
 // Pointers are the blocks that are not rendered as the log has them, in order.
 type Pointers []Pointer

@@ -1,4 +1,4 @@
-package projection
+package records
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -39,7 +40,7 @@ func HashName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 // tokenizer, and the caps as fractions. Left out are the options that may change from
 // request to request, reserves, overhead and the margin, so that a request that reserves
 // a little more does not throw away what was decided.
-func Fingerprint(o Options, reduction reduce.Policy, b budget.Budget) string {
+func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget) string {
 	o = o.Lasting()
 	o.Name = o.PolicyName()
 	m := &storagev1.Fingerprinted{

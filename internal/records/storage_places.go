@@ -1,10 +1,11 @@
-package projection
+package records
 
 import (
 	"math"
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -133,15 +134,15 @@ func (r *reader) pointers(numbers []uint64, edits []*storagev1.Edit) Pointers {
 	return out
 }
 
-func storeState(s State) *storagev1.ProjectionState {
+func storeState(s projection.State) *storagev1.ProjectionState {
 	return &storagev1.ProjectionState{
 		Redacted: storePlaces(s.Redacted), Restored: storePlaces(s.Restored), Clipped: storePlaces(s.Clipped),
 		Dropped: storeSeqs(s.Dropped), BatchTurn: s.BatchTurn,
 	}
 }
 
-func (r *reader) state(m *storagev1.ProjectionState) State {
-	out := State{
+func (r *reader) state(m *storagev1.ProjectionState) projection.State {
+	out := projection.State{
 		Redacted: r.places(m.GetRedacted()), Restored: r.places(m.GetRestored()), Clipped: r.places(m.GetClipped()),
 		BatchTurn: m.GetBatchTurn(),
 	}

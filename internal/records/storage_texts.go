@@ -1,4 +1,4 @@
-package projection
+package records
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// TextsKind is the kind of artifact that holds the caller's texts, at event 0 and under
+// textsKind is the kind of artifact that holds the caller's texts, at event 0 and under
 // their hash, so that every record that goes by the same ones shares them.
-const TextsKind = "caller_texts"
+const textsKind = "caller_texts"
 
 // textsVersion is the version of contextd.storage.v1.CallerTexts that is written.
 const textsVersion = 1
@@ -26,7 +27,7 @@ type storedTexts struct {
 	hash    []byte
 }
 
-func storeTexts(o Options) storedTexts {
+func storeTexts(o projection.Options) storedTexts {
 	m := &storagev1.CallerTexts{
 		Summary: o.Summary, Roots: o.Roots, ActivePlan: o.ActivePlan, Scratchpad: o.Scratchpad,
 		PendingToolArgs: o.PendingToolArgs, UnresolvedFindings: o.UnresolvedFindings, WriteBarrierRefs: o.WriteBarrierRefs,
@@ -39,28 +40,28 @@ func storeTexts(o Options) storedTexts {
 	return storedTexts{m, hash[:]}
 }
 
-// PutTexts stores the caller's texts among the options beside the session's log, unless
+// putTexts stores the caller's texts among the options beside the session's log, unless
 // they are there; durable on return. of, if not 0, is the incarnation that is meant.
-func PutTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, o Options) error {
+func putTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, o projection.Options) error {
 	texts := storeTexts(o)
 	if texts.message == nil {
 		return nil
 	}
 	id := hex.EncodeToString(texts.hash)
-	_, err := store.Artifact(ctx, sessionID, TextsKind, 0, id)
+	_, err := store.Artifact(ctx, sessionID, textsKind, 0, id)
 	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); !ok || missing.Kind != "artifact" {
 		return err
 	}
-	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: TextsKind, ID: id, Of: of}, texts.message)
+	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: textsKind, ID: id, Of: of}, texts.message)
 }
 
 // LoadTexts puts the caller's texts back into the options of a record that was read from
 // the store, which then gives its projection again.
-func (r *Record) LoadTexts(ctx context.Context, store eventlog.Artifacts, sessionID string) error {
+func (r *Projection) LoadTexts(ctx context.Context, store eventlog.Artifacts, sessionID string) error {
 	if r.Texts == "" {
 		return nil
 	}
-	a, err := store.Artifact(ctx, sessionID, TextsKind, 0, r.Texts)
+	a, err := store.Artifact(ctx, sessionID, textsKind, 0, r.Texts)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (r *Record) LoadTexts(ctx context.Context, store eventlog.Artifacts, sessio
 	return nil
 }
 
-func storeOptions(o Options, texts []byte) *storagev1.ProjectionOptions {
+func storeOptions(o projection.Options, texts []byte) *storagev1.ProjectionOptions {
 	return &storagev1.ProjectionOptions{
 		Policy: o.Name, IgnoreSignatures: o.IgnoreSignatures, RawFallback: o.RawFallback, KeepLast: o.KeepLast,
 		RootWindow: o.RootWindow, MinChars: o.MinChars, ClearAtLeastTokens: o.ClearAtLeastTokens,
@@ -82,11 +83,11 @@ func storeOptions(o Options, texts []byte) *storagev1.ProjectionOptions {
 	}
 }
 
-func readOptions(m *storagev1.ProjectionOptions) Options {
+func readOptions(m *storagev1.ProjectionOptions) projection.Options {
 	if m == nil {
-		return Options{}
+		return projection.Options{}
 	}
-	return Options{
+	return projection.Options{
 		Name: m.GetPolicy(), IgnoreSignatures: m.GetIgnoreSignatures(), RawFallback: m.GetRawFallback(), KeepLast: m.GetKeepLast(),
 		RootWindow: m.RootWindow, MinChars: m.MinChars, ClearAtLeastTokens: m.ClearAtLeastTokens,
 		RequireWriteBarrier: m.GetRequireWriteBarrier(), Expression: m.GetExpression(),

@@ -1,4 +1,4 @@
-package assemble
+package records
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -30,8 +29,8 @@ type Call struct {
 	Rejected bool
 }
 
-// RecordedCall is a Call with what was in force when it was made.
-type RecordedCall struct {
+// ModelCall is a reported call with what was in force when it was made.
+type ModelCall struct {
 	Call
 	// Number counts the calls of the session from 1, in the order in which they
 	// were reported.
@@ -65,12 +64,12 @@ type InForce struct {
 }
 
 // inForce reads the decisions out of a record.
-func (e *Engine) inForce(ctx context.Context, sessionID string, r projection.Record) (InForce, error) {
+func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r Projection) (InForce, error) {
 	in := InForce{SummaryID: r.After.Summary, CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf}
 	if in.SummaryID == "" {
 		return in, nil
 	}
-	all, err := summarize.Load(ctx, e.store, sessionID, r.AsOf)
+	all, err := summarize.Load(ctx, store, sessionID, r.AsOf)
 	if at := slices.IndexFunc(all, func(s summarize.Summary) bool { return s.ID == in.SummaryID }); at >= 0 {
 		in.SummaryVersion = all[at].Version
 	}
@@ -79,64 +78,53 @@ func (e *Engine) inForce(ctx context.Context, sessionID string, r projection.Rec
 
 // estimate is the size of the prompt that was made from a projection: what was
 // rendered and what the caller said it sends beside it.
-func estimate(r projection.Record) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
+func estimate(r Projection) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
 
-// RecordCall keeps a call beside the log and returns what is known of its model
-// from now on; durable on return. Calls of one session are numbered one after the
-// other. *eventlog.NotFoundError if there is no such session or projection.
-func (e *Engine) RecordCall(ctx context.Context, c Call) (budget.Calibration, error) {
-	s, release, err := e.sessions.acquire(ctx, c.SessionID)
-	if err != nil {
-		return budget.Calibration{}, err
-	}
-	defer release()
-	info, err := s.look(ctx, e.store)
-	if err != nil {
-		return budget.Calibration{}, err
-	}
-	if err := e.index(ctx, s); err != nil {
-		return budget.Calibration{}, err
-	}
-	recorded := RecordedCall{Call: c, Time: e.opts.Clock()}
-	at := info.Head
+// Report keeps a call next to the log and returns what is known of its model from now on;
+// durable on return. head is the log's, and of, if not 0, the incarnation of the session that
+// is meant. Calls of one session are reported one after the other.
+// *eventlog.NotFoundError if there is no such session or projection.
+func Report(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, head eventlog.Seq, report Call, now time.Time) (budget.Calibration, error) {
+	c := ModelCall{Call: report, Time: now}
+	at := head
 	if c.ProjectionID != "" {
-		r, err := e.sent(ctx, c)
+		r, err := c.Sent(ctx, store)
 		if err != nil {
 			return budget.Calibration{}, err
 		}
-		if recorded.InForce, err = e.inForce(ctx, c.SessionID, r); err != nil {
+		if c.InForce, err = inForce(ctx, store, c.SessionID, r); err != nil {
 			return budget.Calibration{}, err
 		}
-		recorded.describe(r)
+		c.describe(r)
 		at = r.AsOf
 	}
-	newest, ok, err := artifact.Newest(ctx, e.store, c.SessionID, callKind, 0)
+	newest, ok, err := artifact.Newest(ctx, store, c.SessionID, callKind, 0)
 	if err != nil {
 		return budget.Calibration{}, err
 	}
 	if ok {
-		if recorded.Number, err = numberOf(newest.ID); err != nil {
+		if c.Number, err = numberOf(newest.ID); err != nil {
 			return budget.Calibration{}, err
 		}
 	}
-	if recorded.Number == math.MaxUint32 {
+	if c.Number == math.MaxUint32 {
 		return budget.Calibration{}, &eventlog.InvalidError{Field: "session_id", Reason: "has as many calls as can be numbered"}
 	}
-	recorded.Number++
-	if recorded.After, err = e.newestProjection(ctx, c.SessionID); err != nil {
+	c.Number++
+	if c.After, err = Newest(ctx, store, c.SessionID); err != nil {
 		return budget.Calibration{}, err
 	}
-	if recorded.Calibration, err = e.learn(ctx, recorded); err != nil {
+	if c.Calibration, err = c.learn(ctx, store); err != nil {
 		return budget.Calibration{}, err
 	}
 	// A call is derived from the calls before it, too: it comes after them, so
 	// that a fork which has one call has every call that its calibration is from.
-	return recorded.Calibration, recorded.put(ctx, e.store, s.of, max(at, newest.Seq))
+	return c.Calibration, c.put(ctx, store, of, max(at, newest.Seq))
 }
 
-// sent is the projection that a call was made from.
-func (e *Engine) sent(ctx context.Context, c Call) (projection.Record, error) {
-	r, err := e.record(ctx, c.SessionID, c.ProjectionID)
+// Sent is the projection that a call was made from, or *eventlog.NotFoundError.
+func (c Call) Sent(ctx context.Context, store eventlog.Artifacts) (Projection, error) {
+	r, err := Get(ctx, store, c.SessionID, c.ProjectionID)
 	var missing *eventlog.NotFoundError
 	if errors.As(err, &missing) && missing.Kind != "session" {
 		err = &eventlog.NotFoundError{Kind: "projection", Name: c.ProjectionID}
@@ -144,7 +132,7 @@ func (e *Engine) sent(ctx context.Context, c Call) (projection.Record, error) {
 	return r, err
 }
 
-func (c *RecordedCall) describe(r projection.Record) {
+func (c *ModelCall) describe(r Projection) {
 	c.EstimatedTokens, c.Fingerprint = estimate(r), r.Fingerprint
 	c.Tokenizer, c.BudgetModel = r.Budget.Tokenizer, r.Budget.Model
 	if c.Model == "" {
@@ -153,8 +141,8 @@ func (c *RecordedCall) describe(r projection.Record) {
 }
 
 // learn is what is known of the call's model with the call.
-func (e *Engine) learn(ctx context.Context, c RecordedCall) (budget.Calibration, error) {
-	before, err := e.lastCall(ctx, c.SessionID, 0, c.Model, c.Tokenizer)
+func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.Calibration, error) {
+	before, err := lastCall(ctx, store, c.SessionID, 0, c.Model, c.Tokenizer)
 	if err != nil {
 		return budget.Calibration{}, err
 	}

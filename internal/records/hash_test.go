@@ -1,24 +1,24 @@
-package projection_test
+package records_test
 
 import (
 	"crypto/sha256"
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/contextd/contextd/internal/records"
 
-	"github.com/contextd/contextd/internal/projection"
+	"pgregory.net/rapid"
 )
 
 func TestHashOfNothing(t *testing.T) {
 	const want = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	if got := projection.NewHasher().Sum(); got != want {
+	if got := records.NewHasher().Sum(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func TestHashName(t *testing.T) {
-	if got := projection.HashName([]byte{0, 0xab, 0xff}); got != "sha256:00abff" {
+	if got := records.HashName([]byte{0, 0xab, 0xff}); got != "sha256:00abff" {
 		t.Errorf("%s", got)
 	}
 }
@@ -26,7 +26,7 @@ func TestHashName(t *testing.T) {
 // The hash after every message is that of the lines so far.
 func TestHasherAgainstJoinedLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := projection.NewHasher()
+		h := records.NewHasher()
 		var file []byte
 		for _, line := range rapid.SliceOfN(rapid.SliceOf(rapid.Byte()), 0, 10).Draw(t, "lines") {
 			h.Add(line)

@@ -1,0 +1,188 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/contextd/contextd/internal/artifact"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// What is asked of a session's records is kept beside them, at the event of the record: the
+// kind says what is asked, so that the newest artifact of a kind up to an event is the
+// answer as of then. Of the records at one event the newest counts.
+const newestID = "newest"
+
+const (
+	decisionsVersion = 1
+	entryVersion     = 1
+)
+
+func decisionsKind(fingerprint string) string { return "decisions/" + fingerprint }
+
+// streamKind is the kind of the entries of a stream, by Projection.Stream.
+func streamKind(stream string) string { return "projection_of_stream/" + stream }
+
+// keyKind is the kind of the entry of an idempotency key.
+func keyKind(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "projection_of_key/" + hex.EncodeToString(sum[:])
+}
+
+// entries are what the record is found by, to be stored with it.
+func (r Projection) entries() ([]eventlog.Artifact, error) {
+	decisions, err := artifact.Encode(eventlog.Artifact{Kind: decisionsKind(r.Fingerprint), Seq: r.AsOf, ID: newestID},
+		Decisions{r.After, r.ShownAfter}.stored())
+	if err != nil {
+		return nil, err
+	}
+	entry, err := artifact.Encode(eventlog.Artifact{Kind: streamKind(r.Stream()), Seq: r.AsOf, ID: newestID},
+		&storagev1.ProjectionEntry{Version: entryVersion, ProjectionId: r.ID})
+	if err != nil {
+		return nil, err
+	}
+	out := []eventlog.Artifact{decisions, entry}
+	if r.IdempotencyKey != "" {
+		entry.Kind = keyKind(r.IdempotencyKey)
+		out = append(out, entry)
+	}
+	return out, nil
+}
+
+// ByKey is the id of the record of an idempotency key, wherever in the log it was made;
+// empty if there is none.
+func ByKey(ctx context.Context, store eventlog.Artifacts, sessionID, key string) (string, error) {
+	return find(ctx, store, sessionID, keyKind(key), 0)
+}
+
+// InStream is the id of the newest record of a stream, by Projection.Stream, that is not
+// after an event; empty if there is none.
+func InStream(ctx context.Context, store eventlog.Artifacts, sessionID, stream string, to eventlog.Seq) (string, error) {
+	return find(ctx, store, sessionID, streamKind(stream), to)
+}
+
+func find(ctx context.Context, store eventlog.Artifacts, sessionID, kind string, to eventlog.Seq) (id string, err error) {
+	a, ok, err := artifact.Newest(ctx, store, sessionID, kind, to)
+	if !ok || err != nil {
+		return "", err
+	}
+	m := &storagev1.ProjectionEntry{}
+	err = artifact.Decode(a, m, entryVersion)
+	return m.GetProjectionId(), err
+}
+
+// Decisions are what the next context under a fingerprint starts from.
+type Decisions struct {
+	Reduction reduce.State
+	Shown     projection.State
+}
+
+func (d Decisions) stored() *storagev1.Decisions {
+	return &storagev1.Decisions{Version: decisionsVersion, Reduction: storeReductionState(d.Reduction), Projection: storeState(d.Shown)}
+}
+
+// DecisionsAt returns the decisions that hold under a fingerprint at the head of the log:
+// the newest that rest on no compaction that was taken back. They are zero if there are none.
+func DecisionsAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, log *reduce.Conversation) (Decisions, error) {
+	for to := log.Head(); to > 0; {
+		a, ok, err := artifact.Newest(ctx, store, sessionID, decisionsKind(fingerprint), to)
+		if !ok || err != nil {
+			return Decisions{}, err
+		}
+		since := log.VoidSince(a.Seq)
+		if since == 0 {
+			return decisionsFromStored(a)
+		}
+		to = since - 1
+	}
+	return Decisions{}, nil
+}
+
+func decisionsFromStored(a eventlog.Artifact) (Decisions, error) {
+	m := &storagev1.Decisions{}
+	if err := artifact.Decode(a, m, decisionsVersion); err != nil {
+		return Decisions{}, err
+	}
+	in := &reader{what: fmt.Sprintf("%s %s", a.Kind, a.ID)}
+	return Decisions{readReductionState(m.GetReduction()), in.state(m.GetProjection())}, in.err
+}
+
+// Index stores what records and calls are found by, unless that is done: builds before it
+// was kept recorded without. of is the incarnation of the session that is meant.
+func Index(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation) error {
+	for _, kind := range []string{projectionKind, callKind} {
+		if err := indexKind(ctx, store, sessionID, of, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexKind stores the entries of all artifacts of a kind where the newest has none. The
+// oldest come first: until all are there, the newest has none.
+func indexKind(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, kind string) error {
+	newest, ok, err := artifact.Newest(ctx, store, sessionID, kind, 0)
+	if !ok || err != nil {
+		return err
+	}
+	entries, err := entriesOf(newest)
+	if err != nil {
+		return err
+	}
+	last := entries[len(entries)-1]
+	found, err := store.Artifact(ctx, sessionID, last.Kind, last.Seq, last.ID)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); err != nil && (!ok || missing.Kind != "artifact") || bytes.Equal(found.Value, last.Value) {
+		return err
+	}
+	type key struct {
+		kind string
+		seq  eventlog.Seq
+	}
+	const atOnce = 256
+	batch := make(map[key]eventlog.Artifact, atOnce)
+	put := func() error {
+		err := store.PutArtifacts(ctx, sessionID, slices.Collect(maps.Values(batch))...)
+		clear(batch)
+		return err
+	}
+	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: kind}) {
+		if err != nil {
+			return err
+		}
+		if entries, err = entriesOf(a); err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			entry.Of = of
+			batch[key{entry.Kind, entry.Seq}] = entry
+		}
+		if len(batch) >= atOnce {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+	}
+	return put()
+}
+
+// entriesOf are what a record or a call is found by.
+func entriesOf(a eventlog.Artifact) ([]eventlog.Artifact, error) {
+	if a.Kind == callKind {
+		c, err := decodeCall("", a)
+		return c.entries(a), err
+	}
+	r, err := projectionFrom(a)
+	if err != nil {
+		return nil, err
+	}
+	return r.entries()
+}

@@ -1,0 +1,135 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/contextd/contextd/internal/artifact"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Put stores the caller's texts, then the record with what it is found by; durable on
+// return. of, if not 0, is the incarnation of the session that is meant.
+func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, r Projection) error {
+	if err := putTexts(ctx, store, sessionID, of, r.Projection); err != nil {
+		return err
+	}
+	m, err := r.stored()
+	if err != nil {
+		return fmt.Errorf("encode projection record: %w", err)
+	}
+	record, err := artifact.Encode(eventlog.Artifact{Kind: projectionKind, Seq: r.AsOf, ID: r.ID, Of: of, New: true}, m)
+	if err != nil {
+		return err
+	}
+	entries, err := r.entries()
+	if err != nil {
+		return err
+	}
+	return store.PutArtifacts(ctx, sessionID, append(entries, record)...)
+}
+
+// Get returns one record, or *eventlog.NotFoundError.
+func Get(ctx context.Context, store eventlog.Artifacts, sessionID, projectionID string) (Projection, error) {
+	asOf, ok := asOfOf(projectionID)
+	if !ok {
+		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
+	}
+	a, err := store.Artifact(ctx, sessionID, projectionKind, asOf, projectionID)
+	if err != nil {
+		return Projection{}, err
+	}
+	return projectionFrom(a)
+}
+
+// Projections yields the records of a session that the query selects; its Kind is filled in.
+func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string, q eventlog.ArtifactQuery) iter.Seq2[Projection, error] {
+	q.Kind = projectionKind
+	return func(yield func(Projection, error) bool) {
+		for a, err := range store.Artifacts(ctx, sessionID, q) {
+			var r Projection
+			if err == nil {
+				r, err = projectionFrom(a)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Page lists the records of a session, oldest first, after the one named after. next is
+// empty after the last.
+func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string, limit int) (page []Projection, next string, err error) {
+	var from eventlog.Seq
+	if after != "" {
+		asOf, ok := asOfOf(after)
+		if !ok {
+			return nil, "", &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"}
+		}
+		from = asOf
+	}
+	for r, err := range Projections(ctx, store, sessionID, eventlog.ArtifactQuery{From: from}) {
+		if err != nil {
+			return nil, "", err
+		}
+		if after != "" && r.AsOf == from && r.ID <= after {
+			continue
+		}
+		if len(page) == limit {
+			return page, page[limit-1].ID, nil
+		}
+		page = append(page, r)
+	}
+	return page, "", nil
+}
+
+// Newest is the id of the newest recorded projection: of those with the greatest as-of, the
+// one that was recorded last. It is empty where there is none.
+func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (string, error) {
+	a, _, err := artifact.Newest(ctx, store, sessionID, projectionKind, 0)
+	return a.ID, err
+}
+
+// NextID names the next projection of the log at an event: "p", the event and a number
+// that distinguishes projections at the same event. It has four digits, and four more where
+// those are used up, so that a newer id sorts after an older one.
+func NextID(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq) (string, error) {
+	q := eventlog.ArtifactQuery{Kind: projectionKind, From: asOf, To: max(asOf, 1), Reverse: true}
+	for a, err := range store.Artifacts(ctx, sessionID, q) {
+		if err != nil {
+			return "", err
+		}
+		if a.Seq != asOf {
+			continue
+		}
+		digits := a.ID[strings.LastIndexByte(a.ID, '-')+1:]
+		if strings.Trim(digits, "9") == "" {
+			return a.ID + "0001", nil
+		}
+		n, err := strconv.ParseUint(digits, 10, 64)
+		return fmt.Sprintf("p%d-%0*d", asOf, len(digits), n+1), err
+	}
+	return fmt.Sprintf("p%d-0001", asOf), nil
+}
+
+// asOfOf reads the event out of a projection's id.
+func asOfOf(projectionID string) (eventlog.Seq, bool) {
+	var asOf, n uint64
+	if c, err := fmt.Sscanf(projectionID, "p%d-%d", &asOf, &n); err != nil || c != 2 {
+		return 0, false
+	}
+	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
+}
+
+// newer reports whether the first of two projections was recorded after the second; see
+// NextID for their numbers at one event.
+func newer(a, b string) bool {
+	atA, _ := asOfOf(a)
+	atB, _ := asOfOf(b)
+	return cmp.Or(cmp.Compare(atA, atB), cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
+}
