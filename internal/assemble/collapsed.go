@@ -8,7 +8,13 @@ import (
 
 // Collapsed is what a compaction did to a context.
 type Collapsed struct {
+	// Policy is the projection policy by which both were measured.
+	Policy        string
 	Before, After Size
+	// Goal is what a forced cut was to leave, in tokens, beside the newest KeepLastTurns
+	// turns; 0 in a compaction that a caller asked for.
+	Goal          uint64
+	KeepLastTurns uint32
 	// Archived is how many messages were dropped.
 	Archived int
 	Strategy reduce.Strategy
@@ -27,13 +33,14 @@ type Size struct {
 // event ids.
 type ReminderReport struct {
 	Expired, Replaced, Folded, Preserved []string
-	// CountingDown is how many stay whose turns are counted down.
-	CountingDown int
+	// Decremented is how many stay with fewer turns left than they had at first.
+	Decremented int
 }
 
 // collapsed compares what came before with what was projected.
 func (in inputs) collapsed(before, after projected) Collapsed {
 	out := Collapsed{
+		Policy: in.shows.PolicyName(),
 		Before: Size{before.messages(), before.tokens()}, After: Size{after.messages(), after.tokens()},
 		Strategy: in.caller.Strategy, Reminders: in.reminders(before.through(), after),
 	}
@@ -91,8 +98,8 @@ func (in inputs) reminders(left eventlog.Seq, after projected) ReminderReport {
 		case fate == reduce.ReminderFolded:
 			out.Folded = append(out.Folded, r.Name())
 		default:
-			if r.TTLTurns != nil {
-				out.CountingDown++
+			if r.TTLTurns != nil && in.conv.Turns() > r.Turn {
+				out.Decremented++
 			}
 			if r.PreserveOnCompact && r.Seq <= after.through() {
 				out.Preserved = append(out.Preserved, r.Name())

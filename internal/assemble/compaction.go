@@ -37,6 +37,8 @@ type Compaction struct {
 
 // Plan is what a compaction would do.
 type Plan struct {
+	// Policy is the projection policy by which the context is measured.
+	Policy string
 	// Nothing says why there is nothing to do; empty if there is something. Short is then
 	// by how much the target is missed all the same.
 	Nothing string
@@ -170,6 +172,7 @@ func (in inputs) plan(c Compaction) (Plan, error) {
 		return Plan{}, err
 	}
 	p := Plan{
+		Policy:   in.shows.PolicyName(),
 		Before:   Size{standing.messages(), standing.tokens()},
 		Strategy: in.caller.Strategy, KeepLastTurns: in.caller.KeepLastTurns, TargetTokens: in.caller.Goal,
 	}

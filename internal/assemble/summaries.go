@@ -14,6 +14,11 @@ import (
 
 // Pressure is how full a context was when a summary was proposed.
 type Pressure struct {
+	// Fresh is the event after which the proposed span holds enough to ask about it once
+	// more: a veto of a span that ends after it still holds.
+	Fresh eventlog.Seq
+	// Policy is the projection policy.
+	Policy   string
 	Messages int
 	Tokens   uint64
 	// Goal is what a forced cut would leave, in tokens.
@@ -160,12 +165,14 @@ func (s *session) lookAhead(in inputs, p projected, req Request, out *Context) {
 	if start := *p.result.Start; p.through() > start.State.CollapsedThrough {
 		if before, err := in.show(start); err == nil {
 			collapsed := in.collapsed(before, p)
+			collapsed.Goal, collapsed.KeepLastTurns = in.budget.Share(in.policy.Collapse.To), in.policy.Collapse.KeepLastTurns
 			out.Collapsed = &collapsed
 		}
 	}
 	if out.Proposed = in.proposal(reduce.Result{View: p.reduced, State: p.result.State}, req); out.Proposed != nil {
+		pipeline, _ := in.pipeline()
 		out.Pressure = Pressure{
-			Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
+			Fresh: pipeline.FreshAfter(in.budget, out.Proposed.To), Policy: in.shows.PolicyName(), Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
 		}
 	}
 }

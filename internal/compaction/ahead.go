@@ -9,6 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
 // Assemble assembles a context and notifies watchers of what changed. Where the context is
@@ -31,7 +32,11 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 		c.News.publish(req.SessionID, lifecycle.ReminderExpired, lifecycle.AttributeReminder, reminder)
 	}
 	if done := made.Collapsed; done != nil {
-		c.report(req.SessionID, lifecycle.ModeAuto, eventlog.TriggerBudgetPressure, *done, lifecycle.Terms{Strategy: string(done.Strategy)})
+		c.report(lifecycle.Call{
+			SessionID: req.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerBudgetPressure,
+			Terms:        lifecycle.Terms{Strategy: string(done.Strategy), KeepLastTurns: done.KeepLastTurns, TargetTokens: done.Goal},
+			Instructions: instructed(prompt.Instructions{}, req.Policy.Summaries.Instructions),
+		}, *done)
 	}
 	if made.Proposed != nil {
 		summarizing = c.propose(*made.Proposed, made.Pressure)
@@ -43,7 +48,7 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 // about one whose summarizer is left alone now.
 func (c *Compactor) propose(p summarize.Proposal, pressure assemble.Pressure) eventlog.Seq {
 	resting := c.Scheduler.Resting(p.Summarizer)
-	return c.News.begin(p, resting, func() {
+	return c.News.begin(p, pressure.Fresh, resting, func() {
 		c.work.Go(func() {
 			defer c.News.ended(p)
 			c.make(p, pressure)
@@ -57,6 +62,7 @@ func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
 	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
 	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
 		SessionID: p.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerThreshold, Terms: terms,
+		Policy: pressure.Policy, Instructions: instructed(prompt.Instructions{}, p.Instructions),
 		MessageCount: uint32(pressure.Messages), TokensBefore: pressure.Tokens,
 	})
 	vetoed := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,13 +60,17 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 		e := w.published(lifecycle.Compacted)[0]
 		want := map[string]string{
 			"mode": "auto", "trigger": "budget_pressure", "strategy": "summarize", "summary_id": ready,
-			"tokens_before": e.Attributes["tokens_before"], "tokens_after": fmt.Sprint(got.Projection.Tokens),
+			"tokens_before": e.Attributes["tokens_before"], "tokens_after": fmt.Sprint(got.Projection.Tokens), "policy": "raw",
+			"messages_before": e.Attributes["messages_before"], "messages_after": fmt.Sprint(got.MessageCount),
+			"archived_messages": e.Attributes["archived_messages"], "summary_chars": e.Attributes["summary_chars"],
 		}
 		if diff := cmp.Diff(want, e.Attributes); diff != "" {
 			t.Errorf("told of the cut:\n%s", diff)
 		}
 		c := <-asked.calls
 		if c.Hook != lifecycle.PostCompact || c.Mode != lifecycle.ModeAuto || c.Trigger != eventlog.TriggerBudgetPressure ||
+			c.Terms.KeepLastTurns != got.Projection.Reduction.Collapse.KeepLastTurns || c.Terms.TargetTokens != got.Projection.Budget.Share(got.Projection.Reduction.Collapse.To) ||
+			c.Policy != "raw" || fmt.Sprint(utf8.RuneCountInString(c.Result.Summary)) != e.Attributes["summary_chars"] || fmt.Sprint(c.Result.ArchivedMessages) != e.Attributes["archived_messages"] ||
 			c.Result.TokensAfter != got.Projection.Tokens || c.Result.RemainingMessages != uint32(got.MessageCount) || c.Result.ArchivedMessages == 0 || c.Result.Summary == "" ||
 			c.TokensBefore <= c.Result.TokensAfter {
 			t.Errorf("told was %+v, %+v", c, c.Result)
@@ -197,9 +202,14 @@ func vetoAheadOfNeed(t *testing.T) {
 	if n := len(asked.calls); n != 1 {
 		t.Errorf("the hook was asked %d times about one span", n)
 	}
-	w.turns(12, 40)
-	w.assemble()
-	synctest.Wait()
+	for i := 12; i < 40; i++ {
+		w.turns(i, i+1)
+		w.assemble()
+		synctest.Wait()
+	}
+	if n := len(asked.calls); n < 2 || n > 10 {
+		t.Errorf("the hook was asked %d times in 28 turns, want each time that a tenth of the target is new", n)
+	}
 	if last := w.assemble(); last.Projection.After.Summary != "" || len(m.asked()) > 0 {
 		t.Errorf("the model was asked %d times against the hook's will", len(m.asked()))
 	}

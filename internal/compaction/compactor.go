@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/lifecycle"
@@ -63,7 +64,8 @@ func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
 type Request struct {
 	assemble.Compaction
 	// Mode says who asks; see the modes of package lifecycle.
-	Mode    string
+	Mode string
+	// Trigger, if unspecified, is that of the mode.
 	Trigger eventlog.CompactionTrigger
 	// Instructions are the caller's own for a summarizer, in addition to the
 	// policy's.
@@ -100,6 +102,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
 	if err := r.check(); err != nil {
 		return Outcome{}, err
 	}
+	r.Trigger = cmp.Or(r.Trigger, defaultTrigger(r.Mode))
 	session, err := c.Store.Session(ctx, r.SessionID)
 	if err != nil {
 		return Outcome{}, err
@@ -196,9 +199,9 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan,
 	if r.Instructions.Text != "" && summary == nil {
 		out.Detail = cmp.Or(out.Detail, "no model was asked, so the instructions were not used")
 	}
-	c.report(r.SessionID, r.Mode, r.Trigger, done.Collapsed, lifecycle.Terms{
-		Strategy: string(r.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens,
-	})
+	call := r.call(plan)
+	call.Terms.Strategy = string(r.Strategy)
+	c.report(call, done.Collapsed)
 	return out, nil
 }
 
@@ -220,34 +223,59 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) 
 	return &s, nil
 }
 
-// report publishes a compaction that was done and calls the runtime's hooks.
-func (c *Compactor) report(sessionID, mode string, trigger eventlog.CompactionTrigger, done assemble.Collapsed, terms lifecycle.Terms) {
+// report publishes a compaction that was done and completes the call by which the runtime's
+// hooks are told.
+func (c *Compactor) report(call lifecycle.Call, done assemble.Collapsed) {
 	summaryID, text := "", ""
 	if done.Summary != nil {
 		summaryID, text = done.Summary.ID, done.Summary.Text
 	}
-	c.News.publish(sessionID, lifecycle.Compacted, lifecycle.AttributeMode, mode, lifecycle.AttributeTrigger, triggerName(trigger),
-		lifecycle.AttributeStrategy, string(done.Strategy), lifecycle.AttributeTokensBefore, number(done.Before.Tokens),
-		lifecycle.AttributeTokensAfter, number(done.After.Tokens), lifecycle.AttributeSummaryID, summaryID)
-	c.Hooks.PostCompact(lifecycle.Call{
-		SessionID: sessionID, Mode: mode, Trigger: trigger, Terms: terms,
-		MessageCount: uint32(done.Before.Messages), TokensBefore: done.Before.Tokens,
-		Result: &lifecycle.Result{
-			RemainingMessages: uint32(done.After.Messages), TokensAfter: done.After.Tokens,
-			ArchivedMessages: uint32(max(done.Archived, 0)), Summary: text,
-			Reminders: lifecycle.ReminderReport{
-				Expired: done.Reminders.Expired, Deduped: done.Reminders.Replaced, Compacted: done.Reminders.Folded,
-				Preserved: done.Reminders.Preserved, Decremented: uint32(done.Reminders.CountingDown),
-			},
+	call.Policy, call.MessageCount, call.TokensBefore = done.Policy, uint32(done.Before.Messages), done.Before.Tokens
+	call.Result = &lifecycle.Result{
+		RemainingMessages: uint32(done.After.Messages), TokensAfter: done.After.Tokens,
+		ArchivedMessages: uint32(max(done.Archived, 0)), Summary: text,
+		Reminders: lifecycle.ReminderReport{
+			Expired: done.Reminders.Expired, Deduped: done.Reminders.Replaced, Compacted: done.Reminders.Folded,
+			Preserved: done.Reminders.Preserved, Decremented: uint32(done.Reminders.Decremented),
 		},
-	})
+	}
+	c.News.publish(call.SessionID, lifecycle.Compacted, lifecycle.AttributeMode, call.Mode, lifecycle.AttributeTrigger, triggerName(call.Trigger),
+		lifecycle.AttributeStrategy, string(done.Strategy), lifecycle.AttributePolicy, done.Policy,
+		lifecycle.AttributeTokensBefore, number(done.Before.Tokens), lifecycle.AttributeTokensAfter, number(done.After.Tokens),
+		lifecycle.AttributeMessagesBefore, number(uint64(done.Before.Messages)), lifecycle.AttributeMessagesAfter, number(uint64(done.After.Messages)),
+		lifecycle.AttributeArchivedMessages, number(uint64(call.Result.ArchivedMessages)),
+		lifecycle.AttributeSummaryID, summaryID, lifecycle.AttributeSummaryChars, number(uint64(utf8.RuneCountInString(text))))
+	c.Hooks.PostCompact(call)
+}
+
+// instructed says whose instructions a summarizer gets: the caller's own before the policy's.
+func instructed(own, policy prompt.Instructions) lifecycle.Instructions {
+	switch {
+	case own.Text != "":
+		return lifecycle.Instructions{Source: lifecycle.FromRequest, Mode: string(cmp.Or(own.Mode, prompt.Extend))}
+	case policy.Text != "":
+		return lifecycle.Instructions{Source: lifecycle.FromPolicy, Mode: string(cmp.Or(policy.Mode, prompt.Extend))}
+	default:
+		return lifecycle.Instructions{}
+	}
 }
 
 func (r Request) call(plan assemble.Plan) lifecycle.Call {
 	return lifecycle.Call{
-		SessionID: r.SessionID, Mode: r.Mode, Trigger: r.Trigger,
+		SessionID: r.SessionID, Mode: r.Mode, Trigger: r.Trigger, Policy: plan.Policy,
+		Instructions: instructed(r.Instructions, r.Request.Policy.Summaries.Instructions),
 		Terms:        lifecycle.Terms{Strategy: string(plan.Strategy), KeepLastTurns: plan.KeepLastTurns, TargetTokens: plan.TargetTokens},
 		MessageCount: uint32(plan.Before.Messages), TokensBefore: plan.Before.Tokens,
+	}
+}
+
+// defaultTrigger is what sets off a compaction of a mode unless its caller says otherwise.
+func defaultTrigger(mode string) eventlog.CompactionTrigger {
+	switch mode {
+	case lifecycle.ModeAuto, lifecycle.ModeWorkflow, lifecycle.ModeWorker:
+		return eventlog.TriggerThreshold
+	default:
+		return eventlog.TriggerManual
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
 func pointer[T any](v T) *T { return &v }
@@ -33,7 +34,7 @@ func TestHooksModifyInTurn(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	asked := lifecycle.Call{
-		Hook: lifecycle.PreCompact, SessionID: "s", Mode: "manual", Trigger: eventlog.TriggerManual,
+		Hook: lifecycle.PreCompact, SessionID: "s", Mode: "manual", Trigger: eventlog.TriggerManual, Policy: "raw",
 		Terms:        lifecycle.Terms{Strategy: "mask", KeepLastTurns: 2, TargetTokens: 1000},
 		MessageCount: uint32(before.MessageCount), TokensBefore: before.Projection.Tokens,
 	}
@@ -247,5 +248,57 @@ func TestATextWithoutAPlace(t *testing.T) {
 	var invalid *eventlog.InvalidError
 	if !errors.As(err, &invalid) || invalid.Field != "summary" {
 		t.Errorf("%v", err)
+	}
+}
+
+// What sets a compaction off goes by its mode, unless the caller says otherwise.
+func TestTriggerOfAMode(t *testing.T) {
+	for mode, want := range map[string]eventlog.CompactionTrigger{
+		lifecycle.ModeManual: eventlog.TriggerManual, lifecycle.ModeHost: eventlog.TriggerManual, lifecycle.ModeResumeDigest: eventlog.TriggerManual,
+		lifecycle.ModeAuto: eventlog.TriggerThreshold, lifecycle.ModeWorkflow: eventlog.TriggerThreshold, lifecycle.ModeWorker: eventlog.TriggerThreshold,
+	} {
+		for given, want := range map[eventlog.CompactionTrigger]eventlog.CompactionTrigger{0: want, eventlog.TriggerBudgetPressure: eventlog.TriggerBudgetPressure} {
+			w := start(t, &model{answer: writes})
+			w.open(10)
+			r := request(reduce.Drop, 1000)
+			r.Mode, r.Trigger = mode, given
+			out := w.compact(r)
+			if out.Outcome != compaction.Compacted {
+				t.Fatalf("%+v", out)
+			}
+			if body := w.log()[out.Event-1].Body.(*eventlog.Compaction); body.Trigger != want {
+				t.Errorf("%s with trigger %d: by %d, want %d", mode, given, body.Trigger, want)
+			}
+		}
+	}
+}
+
+// Runtimes learn whose instructions a summarizer gets.
+func TestHooksSeeInstructions(t *testing.T) {
+	own, policy := prompt.Instructions{Text: "Name the modules.", Mode: prompt.Replace}, prompt.Instructions{Text: "Be brief."}
+	for name, c := range map[string]struct {
+		own, policy prompt.Instructions
+		want        lifecycle.Instructions
+	}{
+		"nobody's":      {},
+		"the policy's":  {policy: policy, want: lifecycle.Instructions{Source: "policy", Mode: "extend"}},
+		"the caller's":  {own: own, want: lifecycle.Instructions{Source: "request", Mode: "replace"}},
+		"both, his own": {own: own, policy: policy, want: lifecycle.Instructions{Source: "request", Mode: "replace"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, &model{answer: writes})
+			asked := w.serve(allow)
+			w.open(10)
+			r := request(reduce.Summarize, 1000)
+			r.Instructions, r.Request.Policy.Summaries.Instructions = c.own, c.policy
+			if out := w.compact(r); out.Outcome != compaction.Compacted {
+				t.Fatalf("%+v", out)
+			}
+			for range 2 { // before and after it
+				if got := <-asked.calls; got.Instructions != c.want {
+					t.Errorf("%s says %+v, want %+v", got.Hook, got.Instructions, c.want)
+				}
+			}
+		})
 	}
 }

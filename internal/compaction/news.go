@@ -40,15 +40,15 @@ func NewNews(bus *lifecycle.Bus, clock func() time.Time) *News {
 
 // begin calls start, which calls ended in the end, unless a span of the session is being
 // made or asked about already, since each turn may propose another that holds most of the
-// one before, or this one was refused or has a summarizer that is resting. It returns the
-// last event of the session's span; 0 if there is none.
-func (n *News) begin(p summarize.Proposal, resting bool, start func()) eventlog.Seq {
+// one before, or too little is new since one was refused, or it has a summarizer that is
+// resting. It returns the last event of the session's span; 0 if there is none.
+func (n *News) begin(p summarize.Proposal, fresh eventlog.Seq, resting bool, start func()) eventlog.Seq {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if through, ok := n.ahead[lifeOf(p)]; ok {
 		return through
 	}
-	if n.closed || resting || n.refused[lifeOf(p)] >= p.To {
+	if n.closed || resting || n.refused[lifeOf(p)] > fresh {
 		return 0
 	}
 	n.ahead[lifeOf(p)] = p.To

@@ -36,8 +36,9 @@ func TestReminders(t *testing.T) {
 		"expired, preserved":     {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: assemble.ReminderReport{Expired: []string{"early-0"}}},
 		"replaced":               {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}}},
 		"replaced before":        {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}, Folded: []string{"plan"}}},
-		"counting down":          {late: []eventlog.Reminder{{TTLTurns: ttl(9)}}, want: assemble.ReminderReport{CountingDown: 1}},
-		"preserved, counting":    {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}, CountingDown: 1}},
+		"counting down":          {late: []eventlog.Reminder{{TTLTurns: ttl(9)}}},
+		"counted down":           {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}, {PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0", "early-1"}, Decremented: 1}},
+		"preserved, counting":    {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}, Decremented: 1}},
 		"counting, left with it": {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: assemble.ReminderReport{Folded: []string{"early-0"}}},
 		"named by their keys": {
 			early: []eventlog.Reminder{{DedupeKey: "a"}, {DedupeKey: "b", PreserveOnCompact: true}, {DedupeKey: "c", TTLTurns: ttl(1)}},
@@ -66,7 +67,7 @@ func TestReminders(t *testing.T) {
 			<-told.calls
 			post := (<-told.calls).Result.Reminders
 			want := lifecycle.ReminderReport{
-				Expired: c.want.Expired, Deduped: c.want.Replaced, Compacted: c.want.Folded, Preserved: c.want.Preserved, Decremented: uint32(c.want.CountingDown),
+				Expired: c.want.Expired, Deduped: c.want.Replaced, Compacted: c.want.Folded, Preserved: c.want.Preserved, Decremented: uint32(c.want.Decremented),
 			}
 			if diff := cmp.Diff(want, post, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the hook was told (-want):\n%s", diff)

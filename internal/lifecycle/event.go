@@ -11,7 +11,8 @@ const (
 	CompactionStarted Type = "compaction_started"
 	// CompactionVetoed: mode, trigger, reason.
 	CompactionVetoed Type = "compaction_vetoed"
-	// Compacted: mode, trigger, strategy, tokens_before, tokens_after, summary_id.
+	// Compacted: mode, trigger, strategy, policy, tokens_before, tokens_after,
+	// messages_before, messages_after, archived_messages, summary_id, summary_chars.
 	Compacted Type = "compacted"
 	// CompactionUndone: from_seq.
 	CompactionUndone Type = "compaction_undone"
@@ -35,18 +36,23 @@ const (
 
 // The keys of attributes. Numbers are decimal.
 const (
-	AttributeMode         = "mode"
-	AttributeTrigger      = "trigger"
-	AttributeStrategy     = "strategy"
-	AttributeReason       = "reason"
-	AttributeTokensBefore = "tokens_before"
-	AttributeTokensAfter  = "tokens_after"
-	AttributeSummaryID    = "summary_id"
-	AttributeSummarizer   = "summarizer"
-	AttributeFromSeq      = "from_seq"
-	AttributeToSeq        = "to_seq"
-	AttributeReminder     = "reminder"
-	AttributeCount        = "count"
+	AttributeMode             = "mode"
+	AttributeTrigger          = "trigger"
+	AttributeStrategy         = "strategy"
+	AttributeReason           = "reason"
+	AttributeTokensBefore     = "tokens_before"
+	AttributeTokensAfter      = "tokens_after"
+	AttributePolicy           = "policy"
+	AttributeMessagesBefore   = "messages_before"
+	AttributeMessagesAfter    = "messages_after"
+	AttributeArchivedMessages = "archived_messages"
+	AttributeSummaryChars     = "summary_chars"
+	AttributeSummaryID        = "summary_id"
+	AttributeSummarizer       = "summarizer"
+	AttributeFromSeq          = "from_seq"
+	AttributeToSeq            = "to_seq"
+	AttributeReminder         = "reminder"
+	AttributeCount            = "count"
 )
 
 // Event is something that happened to a session. It is not stored. All watchers

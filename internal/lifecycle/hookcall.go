@@ -41,6 +41,21 @@ type Terms struct {
 	TargetTokens uint64
 }
 
+// Instructions say where a summarizer's instructions come from beside the daemon's own;
+// zero where there are no others.
+type Instructions struct {
+	// Source is FromRequest or FromPolicy.
+	Source string
+	// Mode is extend or replace.
+	Mode string
+}
+
+// Where a summarizer's instructions come from.
+const (
+	FromRequest = "request"
+	FromPolicy  = "policy"
+)
+
 // Call describes a compaction to a runtime. It is shared by all subscribers; nobody changes
 // what it refers to.
 type Call struct {
@@ -52,6 +67,9 @@ type Call struct {
 	Mode      string
 	Trigger   eventlog.CompactionTrigger
 	Terms     Terms
+	// Policy is the projection policy by which the context is measured.
+	Policy       string
+	Instructions Instructions
 	// MessageCount and TokensBefore are of the context before.
 	MessageCount uint32
 	TokensBefore uint64
@@ -75,7 +93,7 @@ type Result struct {
 // event id.
 type ReminderReport struct {
 	Expired, Deduped, Compacted, Preserved []string
-	// Decremented is how many have fewer remaining turns than before.
+	// Decremented is how many stay with fewer turns left than they had at first.
 	Decremented uint32
 }
 

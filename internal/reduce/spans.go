@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -113,6 +115,18 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 		fresh += g.Tokens
 	}
 	return fresh > 0 && fresh >= b.Share(leastNew)
+}
+
+// FreshAfter is the event after which the groups up to another hold enough for a summary
+// that nobody asks for; 0 if even all of them do not.
+func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
+	var fresh uint64
+	for _, g := range slices.Backward(p.conv.Span(0, to)) {
+		if fresh += g.Tokens; fresh >= b.Share(leastNew) {
+			return g.First - 1
+		}
+	}
+	return 0
 }
 
 // SummaryTokens is what the text of a summary may take under a budget, as it is

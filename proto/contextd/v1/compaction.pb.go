@@ -49,7 +49,8 @@ type CompactSessionRequest struct {
 	// Instructions for the summarizer, at most 16384 characters. Refused where no model
 	// is asked: with mask, window or a summary from the caller. Empty: the policy's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// What set it off. Unspecified: manual.
+	// What set it off. Unspecified: threshold in the modes auto, workflow and worker,
+	// manual in the others.
 	Trigger CompactionTrigger `protobuf:"varint,8,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
 	// extend: instructions follow the daemon's own prompt. replace: they replace it.
 	// Empty: extend.
@@ -459,7 +460,7 @@ type ReminderReport struct {
 	Compacted []string `protobuf:"bytes,3,rep,name=compacted,proto3" json:"compacted,omitempty"`
 	// They survived it.
 	Preserved []string `protobuf:"bytes,4,rep,name=preserved,proto3" json:"preserved,omitempty"`
-	// How many have fewer remaining turns than before.
+	// How many stay with fewer turns left than they had at first.
 	Decremented   uint32 `protobuf:"varint,5,opt,name=decremented,proto3" json:"decremented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -355,9 +355,17 @@ type HookCall struct {
 	// post_compact: the summary. Empty: none was written.
 	Summary string `protobuf:"bytes,14,opt,name=summary,proto3" json:"summary,omitempty"`
 	// post_compact: what became of reminders. Absent before it.
-	Reminders     *ReminderReport `protobuf:"bytes,15,opt,name=reminders,proto3" json:"reminders,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reminders *ReminderReport `protobuf:"bytes,15,opt,name=reminders,proto3" json:"reminders,omitempty"`
+	// The projection policy by which the context is measured.
+	Policy string `protobuf:"bytes,16,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Who gave the summarizer instructions: request or policy. Empty: nobody, it has the
+	// daemon's own.
+	InstructionsSource string `protobuf:"bytes,17,opt,name=instructions_source,json=instructionsSource,proto3" json:"instructions_source,omitempty"`
+	// Whether these extend or replace the daemon's own: extend or replace. Empty: there are
+	// none.
+	InstructionsMode string `protobuf:"bytes,18,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *HookCall) Reset() {
@@ -495,6 +503,27 @@ func (x *HookCall) GetReminders() *ReminderReport {
 	return nil
 }
 
+func (x *HookCall) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *HookCall) GetInstructionsSource() string {
+	if x != nil {
+		return x.InstructionsSource
+	}
+	return ""
+}
+
+func (x *HookCall) GetInstructionsMode() string {
+	if x != nil {
+		return x.InstructionsMode
+	}
+	return ""
+}
+
 var File_contextd_v1_hooks_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_hooks_proto_rawDesc = "" +
@@ -522,7 +551,7 @@ const file_contextd_v1_hooks_proto_rawDesc = "" +
 	"\x10_keep_last_turnsB\x10\n" +
 	"\x0e_target_tokens\"?\n" +
 	"\x12ServeHooksResponse\x12)\n" +
-	"\x04call\x18\x01 \x01(\v2\x15.contextd.v1.HookCallR\x04call\"\xab\x04\n" +
+	"\x04call\x18\x01 \x01(\v2\x15.contextd.v1.HookCallR\x04call\"\xa1\x05\n" +
 	"\bHookCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04hook\x18\x02 \x01(\tR\x04hook\x12\x1d\n" +
@@ -540,7 +569,10 @@ const file_contextd_v1_hooks_proto_rawDesc = "" +
 	"\rtokens_before\x18\f \x01(\x04R\ftokensBefore\x12!\n" +
 	"\ftokens_after\x18\r \x01(\x04R\vtokensAfter\x12\x18\n" +
 	"\asummary\x18\x0e \x01(\tR\asummary\x129\n" +
-	"\treminders\x18\x0f \x01(\v2\x1b.contextd.v1.ReminderReportR\tremindersB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\treminders\x18\x0f \x01(\v2\x1b.contextd.v1.ReminderReportR\treminders\x12\x16\n" +
+	"\x06policy\x18\x10 \x01(\tR\x06policy\x12/\n" +
+	"\x13instructions_source\x18\x11 \x01(\tR\x12instructionsSource\x12+\n" +
+	"\x11instructions_mode\x18\x12 \x01(\tR\x10instructionsModeB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_hooks_proto_rawDescOnce sync.Once

@@ -50,9 +50,6 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	if r.Mode == "" {
 		r.Mode = lifecycle.ModeManual
 	}
-	if r.Trigger == eventlog.TriggerUnspecified {
-		r.Trigger = eventlog.TriggerManual
-	}
 	out, err := c.compactor.Compact(ctx, r)
 	if err != nil {
 		return nil, err
@@ -96,7 +93,7 @@ func outcomeToProto(o compaction.Outcome) *contextdv1.CompactSessionResponse {
 	out.ArchivedMessages = uint32(max(o.Done.Archived, 0))
 	out.Reminders = &contextdv1.ReminderReport{
 		Expired: o.Done.Reminders.Expired, Deduped: o.Done.Reminders.Replaced, Compacted: o.Done.Reminders.Folded,
-		Preserved: o.Done.Reminders.Preserved, Decremented: uint32(o.Done.Reminders.CountingDown),
+		Preserved: o.Done.Reminders.Preserved, Decremented: uint32(o.Done.Reminders.Decremented),
 	}
 	if o.Done.Summary != nil {
 		out.Summary = summaryToProto(*o.Done.Summary)

@@ -135,6 +135,10 @@ func hookCallToProto(c lifecycle.Call) *contextdv1.HookCall {
 		TargetTokens:  c.Terms.TargetTokens,
 		MessageCount:  c.MessageCount,
 		TokensBefore:  c.TokensBefore,
+
+		Policy:             c.Policy,
+		InstructionsSource: c.Instructions.Source,
+		InstructionsMode:   c.Instructions.Mode,
 	}
 	if r := c.Result; r != nil {
 		m.RemainingMessages = r.RemainingMessages

@@ -79,7 +79,8 @@ func aCompaction() lifecycle.Call {
 	return lifecycle.Call{
 		SessionID: "s", Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerBudgetPressure,
 		Terms:        lifecycle.Terms{Strategy: "summarize", KeepLastTurns: 5, TargetTokens: 8000},
-		MessageCount: 40, TokensBefore: 9000,
+		MessageCount: 40, TokensBefore: 9000, Policy: "raw",
+		Instructions: lifecycle.Instructions{Source: lifecycle.FromPolicy, Mode: "extend"},
 	}
 }
 
@@ -95,6 +96,7 @@ func TestHooks(t *testing.T) {
 		CallId: call.GetCallId(), Hook: "pre_compact", SessionId: "s", Mode: "auto",
 		Trigger:  contextdv1.CompactionTrigger_COMPACTION_TRIGGER_BUDGET_PRESSURE,
 		Strategy: "summarize", KeepLastTurns: 5, TargetTokens: 8000, MessageCount: 40, TokensBefore: 9000,
+		Policy: "raw", InstructionsSource: "policy", InstructionsMode: "extend",
 	}
 	if !proto.Equal(call, want) {
 		t.Errorf("before it the runtime is told\n%v; want\n%v", call, want)
