@@ -5,11 +5,12 @@ package chat
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -59,10 +60,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	} else {
 		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
 	}
-	if err != nil {
-		return transcript.Transcript{}, err
-	}
-	return r.out.Finish()
+	return r.out.Finish(err)
 }
 
 // oneALine reports whether the file begins with a message rather than with a list
@@ -78,32 +76,25 @@ func oneALine(start []byte) bool {
 
 // document reads values that may be large, one message at a time.
 func (r *reader) document(doc *transcript.Document) error {
-	for {
-		kind, err := doc.Open()
-		switch {
-		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil:
-		case kind == '[':
-			err = doc.Rest(r.element)
-		case kind == '{':
-			err = r.object(doc)
-		default:
-			r.out.Warn(doc.Line(), "neither an object nor a list; not read")
+	return doc.Each(func(kind byte) (bool, error) {
+		switch kind {
+		case '[':
+			return true, doc.Rest(r.element)
+		case '{':
+			return true, r.object(doc)
 		}
-		if err != nil {
-			return doc.Settle(err)
-		}
-	}
+		r.out.Warn(doc.Line(), "neither an object nor a list; not read")
+		return true, nil
+	})
 }
 
 // element is a message, or an object that holds messages.
-func (r *reader) element(raw json.RawMessage, line int) {
+func (r *reader) element(raw jsontext.Value, line int) {
 	var kind struct {
-		Role     json.RawMessage `json:"role"`
-		Messages json.RawMessage `json:"messages"`
-		Traj     json.RawMessage `json:"traj"`
-		History  json.RawMessage `json:"history"`
+		Role     jsontext.Value `json:"role"`
+		Messages jsontext.Value `json:"messages"`
+		Traj     jsontext.Value `json:"traj"`
+		History  jsontext.Value `json:"history"`
 	}
 	if raw[0] == '{' {
 		if err := transcript.Decode(raw, &kind); err != nil {

@@ -1,8 +1,9 @@
 package chat
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -24,7 +25,7 @@ type container struct {
 }
 
 type element struct {
-	raw  json.RawMessage
+	raw  jsontext.Value
 	line int
 }
 
@@ -35,7 +36,7 @@ func (c *container) member(doc *transcript.Document) error {
 		return err
 	}
 	if key == inMessages || key == inTraj || key == inHistory {
-		ok, err := doc.List(func(raw json.RawMessage, line int) {
+		ok, err := doc.List(func(raw jsontext.Value, line int) {
 			c.messages = append(c.messages, element{raw, line})
 		})
 		if ok {

@@ -1,9 +1,11 @@
 package chat
 
 import (
-	"encoding/json"
+	"cmp"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -29,7 +31,7 @@ type conversation struct {
 	pending bool
 }
 
-func (c *conversation) add(raw json.RawMessage, line int) {
+func (c *conversation) add(raw jsontext.Value, line int) {
 	c.count++
 	entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
 	var m message
@@ -81,8 +83,7 @@ func (m *message) byAgent() bool {
 	if m.Extra == nil {
 		return false
 	}
-	why, _ := transcript.Text(m.Extra.Interrupt)
-	return why != "" && why != "UserInterruption"
+	return m.Extra.Interrupt != "" && m.Extra.Interrupt != "UserInterruption"
 }
 
 func resultsAlone(blocks []eventlog.Block) bool {
@@ -117,7 +118,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
-	if thought := m.reasoning(); thought != "" {
+	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" {
 		blocks = append([]eventlog.Block{eventlog.Thinking{Text: thought}}, blocks...)
 	}
 	calls := m.ToolCalls
@@ -135,15 +136,11 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		blocks = action(m, blocks)
 		c.pending = true
 	}
-	model := m.model()
-	if model == "" {
-		model = c.model
-	}
 	entry.Labels = m.usage().labels()
 	if m.IsDemo {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
-	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks, Model: model}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks, Model: cmp.Or(m.model(), c.model)}
 	c.session.Append(entry)
 	return nil
 }

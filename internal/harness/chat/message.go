@@ -2,9 +2,10 @@ package chat
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -13,25 +14,25 @@ import (
 // message is one message of a list, with the members that the benchmarks and
 // agents add to it.
 type message struct {
-	Role         string          `json:"role"`
-	ID           string          `json:"id"` // tau2-bench: of the call that a tool message answers
-	Name         string          `json:"name"`
-	Model        string          `json:"model"`
-	Content      json.RawMessage `json:"content"`
-	ToolCalls    []toolCall      `json:"tool_calls"`
-	FunctionCall *function       `json:"function_call"`
-	ToolCallID   string          `json:"tool_call_id"`
-	ToolCallIDs  []string        `json:"tool_call_ids"` // SWE-agent
+	Role         string         `json:"role"`
+	ID           string         `json:"id"` // tau2-bench: of the call that a tool message answers
+	Name         string         `json:"name"`
+	Model        string         `json:"model"`
+	Content      jsontext.Value `json:"content"`
+	ToolCalls    []toolCall     `json:"tool_calls"`
+	FunctionCall *function      `json:"function_call"`
+	ToolCallID   string         `json:"tool_call_id"`
+	ToolCallIDs  []string       `json:"tool_call_ids"` // SWE-agent
 
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
-	Reasoning json.RawMessage `json:"reasoning"`
+	Reasoning transcript.Word `json:"reasoning"`
 
-	Timestamp json.RawMessage `json:"timestamp"`
-	Usage     *usage          `json:"usage"`
-	Requestor string          `json:"requestor"` // tau2-bench
-	Error     json.RawMessage `json:"error"`     // tau2-bench: a boolean
-	Extra     *extra          `json:"extra"`     // mini-swe-agent
+	Timestamp jsontext.Value `json:"timestamp"`
+	Usage     *usage         `json:"usage"`
+	Requestor string         `json:"requestor"` // tau2-bench
+	Error     jsontext.Value `json:"error"`     // tau2-bench: a boolean
+	Extra     *extra         `json:"extra"`     // mini-swe-agent
 
 	// Of SWE-agent.
 	Action  string `json:"action"`
@@ -40,17 +41,17 @@ type message struct {
 }
 
 type toolCall struct {
-	ID        string          `json:"id"`
-	Function  *function       `json:"function"`
-	Custom    *customCall     `json:"custom"`
-	Name      string          `json:"name"`      // tau2-bench
-	Arguments json.RawMessage `json:"arguments"` // tau2-bench
-	Requestor string          `json:"requestor"` // tau2-bench
+	ID        string         `json:"id"`
+	Function  *function      `json:"function"`
+	Custom    *customCall    `json:"custom"`
+	Name      string         `json:"name"`      // tau2-bench
+	Arguments jsontext.Value `json:"arguments"` // tau2-bench
+	Requestor string         `json:"requestor"` // tau2-bench
 }
 
 type function struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
 }
 
 type customCall struct {
@@ -59,10 +60,10 @@ type customCall struct {
 }
 
 type extra struct {
-	ReturnCode *int            `json:"returncode"`
-	Timestamp  json.RawMessage `json:"timestamp"`
+	ReturnCode *int           `json:"returncode"`
+	Timestamp  jsontext.Value `json:"timestamp"`
 	// Interrupt is the reason that the agent gave the model for an interruption.
-	Interrupt json.RawMessage `json:"interrupt_type"`
+	Interrupt transcript.Word `json:"interrupt_type"`
 	Response  *struct {
 		Model string `json:"model"`
 		Usage *usage `json:"usage"`
@@ -116,17 +117,6 @@ func (c *toolCall) call() (eventlog.ToolCall, bool) {
 	return eventlog.ToolCall{CallID: c.ID, Name: name, Arguments: text}, ok
 }
 
-func (m *message) reasoning() string {
-	if m.ReasoningContent != "" {
-		return m.ReasoningContent
-	}
-	var text string
-	if len(m.Reasoning) > 0 && transcript.Decode(m.Reasoning, &text) != nil {
-		return ""
-	}
-	return text
-}
-
 func (m *message) failed() bool {
 	return bytes.Equal(m.Error, []byte("true")) || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
 }
@@ -140,15 +130,9 @@ func (m *message) time() time.Time {
 
 // parseTime reads a time as text, with or without a zone (then it is UTC), or as
 // seconds or milliseconds of the epoch; the zero time if it is none of these.
-func parseTime(raw json.RawMessage) time.Time {
-	var text string
-	if transcript.Decode(raw, &text) == nil {
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
-			if t, err := time.Parse(layout, text); err == nil {
-				return t.UTC()
-			}
-		}
-		return time.Time{}
+func parseTime(raw jsontext.Value) time.Time {
+	if text, ok := transcript.Text(raw); ok {
+		return transcript.ParseTime(text)
 	}
 	var seconds float64
 	if transcript.Decode(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {

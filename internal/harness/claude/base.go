@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,9 +20,6 @@ const (
 	// labelProgress is "true" on subagents' sessions that came in progress records.
 	labelProgress = "claude.progress"
 )
-
-// timeLayout is how the harness writes times.
-const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // envelope is what every record of a session says alike. The reader takes it from
 // the first record and writes the difference of each to it, so that it must not
@@ -56,22 +52,14 @@ func (e *envelope) record(kind, parent string, more ...any) jsontext.Value {
 		"gitBranch", transcript.Optional(e.gitBranch), "agentId", transcript.Optional(e.agent), "type", kind), more...)
 }
 
-// stamp is a time as a record has it.
-func stamp(at time.Time) transcript.Optional {
-	if at.IsZero() {
-		return ""
-	}
-	return transcript.Optional(at.Format(timeLayout))
-}
-
 // of makes the record that a whole message is in.
 func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	switch event.Labels[labelQueued] {
 	case queuedAttachment:
 		return e.record(attachmentType, "", attachmentType, transcript.Object("type", queuedCommand,
-			"prompt", contentOf("user", m.Blocks), "commandMode", "prompt"), "uuid", event.ID, "timestamp", stamp(event.Time))
+			"prompt", contentOf("user", m.Blocks), "commandMode", "prompt"), "uuid", event.ID, "timestamp", transcript.Stamp(event.Time))
 	case queuedRemoval:
-		return transcript.Object("type", operationType, "operation", removed, "timestamp", stamp(event.Time))
+		return transcript.Object("type", operationType, "operation", removed, "timestamp", transcript.Stamp(event.Time))
 	}
 	return e.message(event, m, m.Blocks, event.Labels[labelParent])
 }
@@ -92,7 +80,7 @@ func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []
 			meta = true
 		}
 	}
-	return e.record(kind, parent, "isMeta", meta, "message", body, "uuid", event.ID, "timestamp", stamp(event.Time))
+	return e.record(kind, parent, "isMeta", meta, "message", body, "uuid", event.ID, "timestamp", transcript.Stamp(event.Time))
 }
 
 // carried is what of a record is in the progress record that carries it.
@@ -113,7 +101,7 @@ func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 func (e *envelope) summary(event *eventlog.Event, text string) jsontext.Value {
 	return e.record("user", event.ID, "message", transcript.Object("role", "user", "content", text),
 		"isVisibleInTranscriptOnly", true, "isCompactSummary", true,
-		"uuid", transcript.UUID(e.sessionID, event.ID, "summary"), "timestamp", stamp(event.Time))
+		"uuid", transcript.UUID(e.sessionID, event.ID, "summary"), "timestamp", transcript.Stamp(event.Time))
 }
 
 // usageOf is nil if nothing was counted.

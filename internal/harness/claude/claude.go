@@ -4,6 +4,7 @@ package claude
 
 import (
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -93,15 +94,13 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	r.chains.init(out)
 	r.parents.init()
 	r.queue.init()
-	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
-		return transcript.Transcript{}, err
-	}
+	err := transcript.ReadLines(in, out.Warn, r.record)
 	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
 		r.flush(session)
 	}
 	r.parents.report(out.Warn)
 	r.queue.report(out.Warn)
-	return out.Finish()
+	return out.Finish(err)
 }
 
 func (r *reader) record(line transcript.Record) {
@@ -133,7 +132,7 @@ func (r *reader) record(line transcript.Record) {
 		r.flush(r.session(&rec))
 	case rec.Type == "progress" && r.subagent(&rec, entry):
 	case r.queued(&rec, entry):
-	case dropped[rec.Type]:
+	case transcript.Drops(notKept, rec.Type):
 		r.out.Skip(rec.Type)
 	default:
 		if !known[rec.Type] && !r.unknown[rec.Type] {
@@ -173,7 +172,7 @@ func (r *reader) native(rec *record, line []byte) []byte {
 	}
 	return transcript.Rewrite(line, func(name string, value []byte) []byte {
 		switch {
-		case withoutMembers[name]:
+		case slices.ContainsFunc(notKept, func(row transcript.NotKept) bool { return row.Field == name }):
 			return nil
 		case name == "parentUuid" && moved && parent == "":
 			return []byte("null")
@@ -226,10 +225,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	if changed := r.files.changed(blocks); changed != "" {
-		if entry.Labels == nil {
-			entry.Labels = map[string]string{}
-		}
-		entry.Labels[transcript.LabelFilesChanged] = changed
+		entry.Label(transcript.LabelFilesChanged, changed)
 	}
 	r.chains.note(rec, session == r.main, blocks)
 	r.append(session, rec, entry)
@@ -239,10 +235,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 // event's id, or "" if it made none.
 func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
 	if parent, ok := r.follows(rec, entry.Native); ok {
-		if entry.Labels == nil {
-			entry.Labels = map[string]string{}
-		}
-		entry.Labels[labelParent] = transcript.Clean(parent)
+		entry.Label(labelParent, transcript.Clean(parent))
 	}
 	n := session.Len()
 	id := session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {

@@ -58,8 +58,8 @@ func (rec *record) injected(blocks []eventlog.Block, local bool) bool {
 		return true
 	case rec.Type != "user":
 		return false
-	case rec.Origin.Kind != "":
-		return rec.Origin.Kind != human
+	case rec.Origin.Value.Kind != "":
+		return rec.Origin.Value.Kind != human
 	case rec.TurnOrigin != "":
 		return rec.TurnOrigin != human && rec.TurnOrigin != "sdk"
 	case rec.PromptSource == "system", rec.Interrupted != "":

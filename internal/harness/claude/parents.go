@@ -39,7 +39,7 @@ func (p *parents) note(session string, rec *record, line int) {
 		return
 	}
 	p.of[rec.UUID], p.line[rec.UUID] = rec.ParentUUID, line
-	if dropped[rec.Type] {
+	if transcript.Drops(notKept, rec.Type) {
 		p.gone[rec.UUID] = true
 	}
 }

@@ -1,9 +1,10 @@
 package claude
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -32,12 +33,12 @@ const (
 
 // attachment is what a record of the type "attachment" carries of a queued prompt.
 type attachment struct {
-	Type        string          `json:"type"`
-	Prompt      json.RawMessage `json:"prompt"` // a text, or blocks
-	CommandMode word            `json:"commandMode"`
-	Origin      origin          `json:"origin"`
-	IsMeta      bool            `json:"isMeta"`
-	SourceUUID  word            `json:"source_uuid"`
+	Type        string         `json:"type"`
+	Prompt      jsontext.Value `json:"prompt"` // a text, or blocks
+	CommandMode word           `json:"commandMode"`
+	Origin      origin         `json:"origin"`
+	IsMeta      bool           `json:"isMeta"`
+	SourceUUID  word           `json:"source_uuid"`
 }
 
 // queue follows what was sent while the agent worked. A prompt that waits for the end of the
@@ -174,8 +175,8 @@ func (a *attachment) injected(text string) bool {
 	switch {
 	case a.IsMeta:
 		return true
-	case a.Origin.Kind != "":
-		return a.Origin.Kind != human
+	case a.Origin.Value.Kind != "":
+		return a.Origin.Value.Kind != human
 	case a.CommandMode != "" && a.CommandMode != "prompt" && a.CommandMode != "bash":
 		return true
 	}

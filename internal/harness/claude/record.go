@@ -1,7 +1,7 @@
 package claude
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -9,59 +9,45 @@ import (
 // record is one line of a transcript: the envelope and, for conversation, an
 // Anthropic message.
 type record struct {
-	Type              string          `json:"type"`
-	Subtype           string          `json:"subtype"`
-	UUID              string          `json:"uuid"`
-	ParentUUID        string          `json:"parentUuid"`
-	SessionID         string          `json:"sessionId"`
-	AgentID           string          `json:"agentId"`
-	CWD               string          `json:"cwd"`
-	GitBranch         string          `json:"gitBranch"`
-	UserType          string          `json:"userType"`
-	Version           string          `json:"version"`
-	Timestamp         string          `json:"timestamp"`
-	IsSidechain       bool            `json:"isSidechain"`
-	IsMeta            bool            `json:"isMeta"`
-	IsCompactSummary  bool            `json:"isCompactSummary"`
-	IsAPIErrorMessage bool            `json:"isApiErrorMessage"`
-	Message           *message        `json:"message"`
-	CompactMetadata   *compact        `json:"compactMetadata"`
-	ToolUseResult     json.RawMessage `json:"toolUseResult"`
-	Data              json.RawMessage `json:"data"` // of progress
-	ParentToolUseID   string          `json:"parentToolUseID"`
-	Notes             *notes          `json:"contextd"`
+	Type              string         `json:"type"`
+	Subtype           string         `json:"subtype"`
+	UUID              string         `json:"uuid"`
+	ParentUUID        string         `json:"parentUuid"`
+	SessionID         string         `json:"sessionId"`
+	AgentID           string         `json:"agentId"`
+	CWD               string         `json:"cwd"`
+	GitBranch         string         `json:"gitBranch"`
+	UserType          string         `json:"userType"`
+	Version           string         `json:"version"`
+	Timestamp         string         `json:"timestamp"`
+	IsSidechain       bool           `json:"isSidechain"`
+	IsMeta            bool           `json:"isMeta"`
+	IsCompactSummary  bool           `json:"isCompactSummary"`
+	IsAPIErrorMessage bool           `json:"isApiErrorMessage"`
+	Message           *message       `json:"message"`
+	CompactMetadata   *compact       `json:"compactMetadata"`
+	ToolUseResult     jsontext.Value `json:"toolUseResult"`
+	Data              jsontext.Value `json:"data"` // of progress
+	ParentToolUseID   string         `json:"parentToolUseID"`
+	Notes             *notes         `json:"contextd"`
 
-	Origin       origin          `json:"origin"`
-	TurnOrigin   word            `json:"turnOrigin"`
-	PromptSource word            `json:"promptSource"`
-	Interrupted  word            `json:"interruptedMessageId"`
-	Attachment   json.RawMessage `json:"attachment"`
-	Operation    word            `json:"operation"` // of queue-operation, as what follows
-	Reason       word            `json:"reason"`
-	Content      json.RawMessage `json:"content"`
+	Origin       origin         `json:"origin"`
+	TurnOrigin   word           `json:"turnOrigin"`
+	PromptSource word           `json:"promptSource"`
+	Interrupted  word           `json:"interruptedMessageId"`
+	Attachment   jsontext.Value `json:"attachment"`
+	Operation    word           `json:"operation"` // of queue-operation, as what follows
+	Reason       word           `json:"reason"`
+	Content      jsontext.Value `json:"content"`
 }
 
-// word is a text, or empty if it is none.
-type word string
-
-// UnmarshalJSON never fails: records of other types use the members for other things.
-func (w *word) UnmarshalJSON(raw []byte) error {
-	text, _ := transcript.Text(raw)
-	*w = word(text)
-	return nil
-}
+// word is a text; records of other types use the members for other things.
+type word = transcript.Word
 
 // origin says who wrote a prompt.
-type origin struct{ Kind string }
-
-// UnmarshalJSON never fails.
-func (o *origin) UnmarshalJSON(raw []byte) error {
-	kind, ok := transcript.MemberOf(raw, "kind")
-	if *o = (origin{}); ok {
-		o.Kind, _ = transcript.Text(kind)
-	}
-	return nil
-}
+type origin = transcript.Maybe[struct {
+	Kind string `json:"kind"`
+}]
 
 // notes are in records that contextd wrote of sessions which were not the
 // harness's own: what the API would refuse in them, as it was.
@@ -78,11 +64,11 @@ type notes struct {
 }
 
 type message struct {
-	Role    string          `json:"role"`
-	ID      string          `json:"id"`
-	Model   string          `json:"model"`
-	Content json.RawMessage `json:"content"`
-	Usage   *usage          `json:"usage"`
+	Role    string         `json:"role"`
+	ID      string         `json:"id"`
+	Model   string         `json:"model"`
+	Content jsontext.Value `json:"content"`
+	Usage   usage          `json:"usage"`
 }
 
 type usage struct {
@@ -117,16 +103,20 @@ type preservedMessages struct {
 // agentProgress is the data of a progress line that carries a message of a
 // subagent.
 type agentProgress struct {
-	Type    string          `json:"type"`
-	AgentID string          `json:"agentId"`
-	Message json.RawMessage `json:"message"` // a record without most of its envelope
+	Type    string         `json:"type"`
+	AgentID string         `json:"agentId"`
+	Message jsontext.Value `json:"message"` // a record without most of its envelope
 }
 
-func (u *usage) labels() map[string]string {
-	if u == nil {
-		return nil
-	}
+func (u usage) labels() map[string]string {
 	return transcript.Usage{
 		Prompt: u.Input + u.CacheWrite + u.CacheRead, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
 	}.Labels()
+}
+
+// notKept is everything in Claude Code's files that a session does not keep.
+var notKept = []transcript.NotKept{
+	{Entry: "progress", Reason: "what the terminal showed while hooks, commands and subagents ran; a subagent's messages in it are kept as its session"},
+	{Entry: "file-history-snapshot", Reason: "names copies of files next to the transcripts, for undoing edits"},
+	{Entry: "*", Field: "toolUseResult", Reason: "repeats the result in another form, for the terminal; the model does not see it"},
 }

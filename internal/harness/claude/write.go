@@ -127,12 +127,7 @@ func (w *writer) session(s transcript.Session, id string, main bool) []line {
 	sw := &sessionWriter{
 		writer: w, session: s, around: w.envelope(s, id),
 		envelopes: transcript.EnvelopesOf(Name, s), main: main,
-		uuids: map[string][]string{}, held: map[string]bool{}, place: map[string]int{},
-	}
-	for i := range s.Events {
-		if event, whole := transcript.HeldBy(Name, &s.Events[i]); whole {
-			sw.held[event] = true
-		}
+		uuids: map[string][]string{}, held: transcript.Held(Name, s.Events), place: map[string]int{},
 	}
 	for i := range s.Events {
 		sw.event(i, &s.Events[i])

@@ -43,7 +43,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 		fallthrough
 	case c.Summary != "":
 		event := *e
-		event.ID, event.Time = native.UUID, s.time()
+		event.ID, event.Time = native.UUID, transcript.OrEpoch(s.at)
 		s.write(e.ID, s.around.summary(&event, c.Summary))
 	}
 	return true
@@ -54,7 +54,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 // have nothing of the session left; it does not know the other, and goes on as before.
 func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	event := *e
-	event.ID, event.Time = s.uuid(e.ID, 0), s.time()
+	event.ID, event.Time = s.uuid(e.ID, 0), transcript.OrEpoch(s.at)
 	anchor := s.around.summary(&event, c.Summary)
 	var logical any
 	parent, subtype := s.leaf(), unreadSubtype
@@ -63,7 +63,7 @@ func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 	s.write(e.ID, s.around.record("system", parent, "logicalParentUuid", logical, "subtype", subtype,
 		"content", "Conversation compacted", "isMeta", false, "level", "info",
-		"compactMetadata", s.metadata(c, uuidOf(anchor)), "uuid", event.ID, "timestamp", stamp(event.Time)))
+		"compactMetadata", s.metadata(c, uuidOf(anchor)), "uuid", event.ID, "timestamp", transcript.Stamp(event.Time)))
 	if c.Summary != "" {
 		s.write(e.ID, anchor)
 	}

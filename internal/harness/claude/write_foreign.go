@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -35,7 +34,7 @@ func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 		}
 	}
 	event := *e
-	event.Time = s.time()
+	event.Time = transcript.OrEpoch(s.at)
 	message := *m
 	if m.Role == eventlog.RoleAssistant {
 		event.Labels = s.replyUsage(i)
@@ -134,14 +133,6 @@ func (s *sessionWriter) uuid(event string, n int) string {
 		return event
 	}
 	return transcript.UUID(s.around.sessionID, event)
-}
-
-// time is that of the event, or of the last one that has one.
-func (s *sessionWriter) time() time.Time {
-	if s.at.IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return s.at
 }
 
 // replyUsage is what the reply of the event took. The harness looks for it in every

@@ -10,9 +10,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// timeLayout is how the harness writes times.
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
 // envelope is what the records of a session need of its labels. The reader writes
 // the difference of each record to what is made here, so that it must not come to
 // depend on anything else.
@@ -29,20 +26,12 @@ func envelopeOf(labels map[string]string) *envelope {
 	}
 }
 
-// stamp is a time as a record has it.
-func stamp(at time.Time) transcript.Optional {
-	if at.IsZero() {
-		return ""
-	}
-	return transcript.Optional(at.Format(timeLayout))
-}
-
 // record puts a payload into its envelope.
 func (e *envelope) record(at time.Time, kind string, payload jsontext.Value) jsontext.Value {
 	if e.bare {
 		return payload
 	}
-	return transcript.Object("timestamp", stamp(at), "type", kind, "payload", payload)
+	return transcript.Object("timestamp", transcript.Stamp(at), "type", kind, "payload", payload)
 }
 
 // line makes the record of an event that one item gave.
@@ -63,7 +52,7 @@ func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Val
 
 // meta makes the record that begins a session, with members more where it has an envelope.
 func (e *envelope) meta(event *eventlog.Event, instructions string, more ...any) jsontext.Value {
-	v := transcript.Object("id", transcript.Optional(e.sessionID), "timestamp", stamp(event.Time))
+	v := transcript.Object("id", transcript.Optional(e.sessionID), "timestamp", transcript.Stamp(event.Time))
 	if e.bare {
 		return transcript.With(v, "instructions", transcript.Optional(instructions))
 	}

@@ -4,7 +4,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"io"
 	"maps"
 	"strconv"
@@ -56,10 +55,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), items: map[string]string{}}
 	r.session.Label(transcript.LabelHarness, format)
-	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
-		return transcript.Transcript{}, err
-	}
-	return out.Finish()
+	return out.Finish(transcript.ReadLines(in, out.Warn, r.record))
 }
 
 func (r *reader) record(line transcript.Record) {
@@ -124,7 +120,7 @@ func (r *reader) turn(c *turnContext) {
 }
 
 // meta begins the session, once; a resumed rollout repeats it.
-func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
+func (r *reader) meta(entry transcript.Entry, payload jsontext.Value) error {
 	var m sessionMeta
 	if err := transcript.Decode(payload, &m); err != nil {
 		return err
@@ -151,7 +147,7 @@ func (r *reader) meta(entry transcript.Entry, payload json.RawMessage) error {
 
 // event reads what the terminal showed. Nearly all of it says again what the response items
 // say.
-func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
+func (r *reader) event(entry transcript.Entry, payload jsontext.Value) error {
 	var e eventMessage
 	if err := transcript.Decode(payload, &e); err != nil {
 		return err
@@ -159,7 +155,7 @@ func (r *reader) event(entry transcript.Entry, payload json.RawMessage) error {
 	if e.Type == userMessage && r.userMessage(entry, &e) {
 		return nil
 	}
-	if dropped(e.Type) {
+	if transcript.Drops(notKept, "event_msg/"+e.Type) {
 		r.out.Skip("event_msg/" + e.Type)
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -12,7 +14,7 @@ import (
 
 // compacted is the boundary: its list replaced the prompt so far. The summary may
 // be the provider's secret; then only the marker holds it.
-func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *notes) error {
+func (r *reader) compacted(entry transcript.Entry, payload jsontext.Value, n *notes) error {
 	var c compacted
 	if err := transcript.Decode(payload, &c); err != nil {
 		return err
@@ -46,8 +48,7 @@ func (r *reader) compacted(entry transcript.Entry, payload json.RawMessage, n *n
 	}
 	r.asked = slices.DeleteFunc(r.asked, func(a asked) bool { return !kept[a.event] })
 	r.reply = ""
-	entry.Body, entry.Native = body, nil
-	r.session.Append(entry)
+	r.session.Boundary(entry, body)
 	return nil
 }
 
@@ -123,8 +124,7 @@ func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 			}
 		}
 	}
-	entry.Body, entry.Native = body, nil
-	r.session.Append(entry)
+	r.session.Boundary(entry, body)
 }
 
 // boundary finds what takes the place of what was dropped in the list that replaced the
@@ -134,7 +134,7 @@ func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	var native struct {
 		Type    string `json:"type"`
 		Payload struct {
-			History []json.RawMessage `json:"replacement_history"`
+			History []jsontext.Value `json:"replacement_history"`
 		} `json:"payload"`
 	}
 	if c.NativeJSON == "" || json.Unmarshal([]byte(c.NativeJSON), &native) != nil || native.Type != compactedType {
@@ -182,16 +182,10 @@ func (it *item) key() string {
 	return ""
 }
 
-var triggerNames = map[eventlog.CompactionTrigger]string{
-	eventlog.TriggerManual: "manual", eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
-}
-
 // compactionNotes is what a boundary of another maker says that this harness does
 // not.
 type compactionNotes struct {
-	Trigger    string  `json:"trigger,omitzero"`
-	Mode       string  `json:"mode,omitzero"`
-	Strategy   string  `json:"strategy,omitzero"`
+	transcript.Told
 	PreTokens  *uint64 `json:"pre_tokens,omitzero"`
 	PostTokens *uint64 `json:"post_tokens,omitzero"`
 	// Kept are the lines of the items that stayed, where the record has no list of them.
@@ -199,10 +193,6 @@ type compactionNotes struct {
 }
 
 func (n *compactionNotes) into(c *eventlog.Compaction) {
-	for trigger, name := range triggerNames {
-		if name == n.Trigger {
-			c.Trigger = trigger
-		}
-	}
-	c.Mode, c.Strategy, c.PreTokens, c.PostTokens = n.Mode, transcript.Clean(n.Strategy), n.PreTokens, n.PostTokens
+	n.Told.Into(c)
+	c.PreTokens, c.PostTokens = n.PreTokens, n.PostTokens
 }

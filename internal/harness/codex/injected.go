@@ -1,9 +1,10 @@
 package codex
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -43,28 +44,21 @@ const (
 const humanKind = "user."
 
 // contentKinds say of each part of a message what it is; early versions do not.
-type contentKinds struct{ kinds []string }
-
-// UnmarshalJSON never fails.
-func (c *contentKinds) UnmarshalJSON(raw []byte) error {
-	list, ok := transcript.MemberOf(raw, "content_item_kinds")
-	if *c = (contentKinds{}); ok && transcript.Decode(list, &c.kinds) != nil {
-		c.kinds = nil
-	}
-	return nil
+type contentKinds struct {
+	Kinds []string `json:"content_item_kinds"`
 }
 
 // injected reports whether the harness wrote all parts of a message, and what it is about.
 func (it *item) injected() (tells []string, ok bool) {
-	texts := textsOf(it.Content)
+	texts, kinds := textsOf(it.Content), it.Kinds.Value.Kinds
 	for _, text := range texts {
 		of, inserted := insertedText(text)
-		if !inserted && len(it.Kinds.kinds) == 0 {
+		if !inserted && len(kinds) == 0 {
 			return nil, false
 		}
 		tells = append(tells, of...)
 	}
-	if kinds := it.Kinds.kinds; len(kinds) > 0 {
+	if len(kinds) > 0 {
 		return tells, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) })
 	}
 	return tells, len(texts) > 0 && !it.pictures()
@@ -72,17 +66,12 @@ func (it *item) injected() (tells []string, ok bool) {
 
 // pictures reports whether the message holds something besides text.
 func (it *item) pictures() bool {
-	var parts []struct {
+	type part struct {
 		Type string `json:"type"`
 	}
-	if transcript.Decode(it.Content, &parts) != nil {
-		return false
-	}
-	return slices.ContainsFunc(parts, func(p struct {
-		Type string `json:"type"`
-	}) bool {
-		return p.Type == "input_image"
-	})
+	var parts []part
+	return transcript.Decode(it.Content, &parts) == nil &&
+		slices.ContainsFunc(parts, func(p part) bool { return p.Type == "input_image" })
 }
 
 // insertedText reports whether the harness wrote a text, and what it is about.
@@ -113,7 +102,7 @@ func injectedLabels(labels map[string]string, tells []string) {
 }
 
 // textsOf are the texts of a content.
-func textsOf(raw json.RawMessage) []string {
+func textsOf(raw jsontext.Value) []string {
 	var parts []struct {
 		Text string `json:"text"`
 	}

@@ -1,8 +1,9 @@
 package codex
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -22,7 +23,7 @@ const itemMeta = "session_meta"
 // usualItem are the types that need no label.
 var usualItem = map[string]bool{"message": true, "reasoning": true, "function_call": true, "function_call_output": true}
 
-func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n *notes) error {
+func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n *notes) error {
 	var it item
 	if err := transcript.Decode(payload, &it); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (r *reader) responseItem(entry transcript.Entry, payload json.RawMessage, n
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		return r.result(entry, &it, it.Output, n)
 	case "tool_search_output":
-		return r.result(entry, &it, json.RawMessage(transcript.Quote(transcript.Compact(it.Tools))), n)
+		return r.result(entry, &it, jsontext.Value(transcript.Quote(transcript.Compact(it.Tools))), n)
 	case "web_search_call":
 		// The provider ran it and answered itself.
 		r.fromModel(entry, &it, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
@@ -141,12 +142,12 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 	return nil
 }
 
-func (r *reader) result(entry transcript.Entry, it *item, output json.RawMessage, n *notes) error {
+func (r *reader) result(entry transcript.Entry, it *item, output jsontext.Value, n *notes) error {
 	r.reply = ""
 	failed := false
 	var object struct {
-		Content json.RawMessage `json:"content"`
-		Success *bool           `json:"success"`
+		Content jsontext.Value `json:"content"`
+		Success *bool          `json:"success"`
 	}
 	if len(output) > 0 && output[0] == '{' && transcript.Decode(output, &object) == nil && len(object.Content) > 0 {
 		output = object.Content
@@ -183,7 +184,7 @@ func (it *item) reasoning() string {
 }
 
 // textOf joins the texts of a content.
-func textOf(raw json.RawMessage) string { return strings.Join(textsOf(raw), "\n") }
+func textOf(raw jsontext.Value) string { return strings.Join(textsOf(raw), "\n") }
 
 // filesChanged returns the files that a patch is about, one a line.
 func filesChanged(c eventlog.ToolCall) string {
@@ -202,4 +203,40 @@ func inputOf(arguments string) string {
 		return ""
 	}
 	return a.Input
+}
+
+// statusLines are how the tools write a command's exit code at the head of their
+// output.
+var statusLines = []string{"Exit code: ", "Process exited with code "}
+
+// statusWithin is how much of an output may come before the exit code.
+const statusWithin = 400
+
+// exitedWithError reports whether an output says that its command failed. Codex
+// has no other sign of it.
+func exitedWithError(output string) bool {
+	if strings.HasPrefix(output, "{") {
+		var o struct {
+			Metadata struct {
+				ExitCode int `json:"exit_code"`
+			} `json:"metadata"`
+		}
+		return transcript.Decode([]byte(output), &o) == nil && o.Metadata.ExitCode != 0
+	}
+	if strings.HasPrefix(output, "apply_patch verification failed") {
+		return true
+	}
+	head := output[:min(len(output), statusWithin)]
+	for line := range strings.Lines(head) {
+		line = strings.TrimSpace(line)
+		if line == "Output:" {
+			return false
+		}
+		for _, s := range statusLines {
+			if code, ok := strings.CutPrefix(line, s); ok {
+				return code != "0"
+			}
+		}
+	}
+	return false
 }

@@ -1,7 +1,7 @@
 package codex
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -30,7 +30,7 @@ type meter struct {
 
 // read returns the usage labels of the requests since the last count; counted is
 // false if there were none.
-func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bool) {
+func (m *meter) read(info jsontext.Value) (labels map[string]string, counted bool) {
 	var i tokenInfo
 	if len(info) == 0 || transcript.Decode(info, &i) != nil || (i.Total == nil && i.Last == nil) {
 		return nil, false
@@ -45,7 +45,7 @@ func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bo
 		m.last = used
 	case *i.Total == m.total:
 		return nil, false
-	case m.behind(*i.Total):
+	case m.grew(*i.Total):
 		used = i.Total.minus(m.total)
 		m.total = *i.Total
 	default: // the count began again
@@ -59,8 +59,8 @@ func (m *meter) read(info json.RawMessage) (labels map[string]string, counted bo
 	return transcript.Usage{Prompt: used.Input, CacheRead: used.Cached, CacheWrite: used.CacheWrite, Output: used.Output}.Labels(), true
 }
 
-// after reports whether the total can have grown into t.
-func (m *meter) behind(t counts) bool {
+// grew reports whether the total can have grown into t.
+func (m *meter) grew(t counts) bool {
 	return t.Input >= m.total.Input && t.Cached >= m.total.Cached && t.CacheWrite >= m.total.CacheWrite && t.Output >= m.total.Output
 }
 

@@ -1,14 +1,18 @@
 package codex
 
-import "encoding/json"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
 
 // record is one line of a rollout. Rollouts of early versions hold the items
 // themselves, without an envelope.
 type record struct {
-	Timestamp string          `json:"timestamp"`
-	Type      string          `json:"type"`
-	Payload   json.RawMessage `json:"payload"`
-	Notes     *notes          `json:"contextd"`
+	Timestamp string         `json:"timestamp"`
+	Type      string         `json:"type"`
+	Payload   jsontext.Value `json:"payload"`
+	Notes     *notes         `json:"contextd"`
 }
 
 // notes are in records that contextd wrote of sessions which were not the
@@ -33,21 +37,21 @@ func (r *record) boundary() bool {
 
 // item is a response item, what goes to the model and comes from it.
 type item struct {
-	Type             string          `json:"type"`
-	ID               string          `json:"id"`
-	Role             string          `json:"role"`
-	Content          json.RawMessage `json:"content"`
-	Summary          []summaryPart   `json:"summary"`
-	EncryptedContent string          `json:"encrypted_content"`
-	Name             string          `json:"name"`
-	Namespace        string          `json:"namespace"`
-	Arguments        json.RawMessage `json:"arguments"` // a string of JSON; of tool_search_call JSON
-	Input            string          `json:"input"`
-	Action           json.RawMessage `json:"action"`
-	CallID           string          `json:"call_id"`
-	Output           json.RawMessage `json:"output"`
-	Tools            json.RawMessage `json:"tools"`
-	Kinds            contentKinds    `json:"internal_chat_message_metadata_passthrough"`
+	Type             string                         `json:"type"`
+	ID               string                         `json:"id"`
+	Role             string                         `json:"role"`
+	Content          jsontext.Value                 `json:"content"`
+	Summary          []summaryPart                  `json:"summary"`
+	EncryptedContent string                         `json:"encrypted_content"`
+	Name             string                         `json:"name"`
+	Namespace        string                         `json:"namespace"`
+	Arguments        jsontext.Value                 `json:"arguments"` // a string of JSON; of tool_search_call JSON
+	Input            string                         `json:"input"`
+	Action           jsontext.Value                 `json:"action"`
+	CallID           string                         `json:"call_id"`
+	Output           jsontext.Value                 `json:"output"`
+	Tools            jsontext.Value                 `json:"tools"`
+	Kinds            transcript.Maybe[contentKinds] `json:"internal_chat_message_metadata_passthrough"`
 }
 
 type summaryPart struct {
@@ -72,13 +76,32 @@ type turnContext struct {
 }
 
 type compacted struct {
-	Message            string            `json:"message"`
-	ReplacementHistory []json.RawMessage `json:"replacement_history"`
+	Message            string           `json:"message"`
+	ReplacementHistory []jsontext.Value `json:"replacement_history"`
 }
 
 type eventMessage struct {
-	Type    string          `json:"type"`
-	Info    json.RawMessage `json:"info"`
-	Message json.RawMessage `json:"message"` // of user_message a text
-	Kind    json.RawMessage `json:"kind"`    // of user_message in early versions
+	Type string         `json:"type"`
+	Info jsontext.Value `json:"info"`
+	// Message and Kind are of user_message, the latter in early versions.
+	Message transcript.Word `json:"message"`
+	Kind    transcript.Word `json:"kind"`
+}
+
+const (
+	repeatsItem = "shows in the terminal what a response item says"
+	rebuilt     = "repeats a message for the terminal; rebuilt from it"
+)
+
+// notKept is everything in Codex's rollouts that a session does not keep. The kinds
+// are the type of the record and of its payload.
+var notKept = []transcript.NotKept{
+	{Entry: "event_msg/user_message", Reason: rebuilt},
+	{Entry: "event_msg/agent_message", Reason: rebuilt},
+	{Entry: "event_msg/agent_reasoning*", Reason: repeatsItem},
+	{Entry: "event_msg/exec_command_*", Reason: repeatsItem},
+	{Entry: "event_msg/patch_apply_*", Reason: repeatsItem},
+	{Entry: "event_msg/mcp_tool_call_*", Reason: repeatsItem},
+	{Entry: "event_msg/web_search_*", Reason: repeatsItem},
+	{Entry: "event_msg/task_complete", Field: "payload.last_agent_message", Reason: repeatsItem},
 }

@@ -56,14 +56,13 @@ func (h *heard) before(blocks []eventlog.Block) string {
 // userMessage reads what the user said from what the terminal showed, and reports whether
 // no item said it.
 func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
-	said, _ := transcript.Text(e.Message)
+	said := string(e.Message)
 	text := compared(said)
 	if text == "" || r.heard.said(text) {
 		return false
 	}
 	entry.Labels = map[string]string{labelItem: userMessage}
-	kind, _ := transcript.Text(e.Kind)
-	if tells, inserted := insertedText(text); inserted || kind != "" && kind != "plain" {
+	if tells, inserted := insertedText(text); inserted || e.Kind != "" && e.Kind != "plain" {
 		injectedLabels(entry.Labels, tells)
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: said}}}

@@ -25,7 +25,7 @@ type writer struct {
 	envelopes transcript.Envelopes
 	own       bool
 	// held are messages whose record is in a custom event.
-	held map[string]bool
+	held map[string]*eventlog.Custom
 	// items are the payloads that each event became, for compactions to repeat.
 	items map[string][]jsontext.Value
 	// lines are where these are.
@@ -69,7 +69,7 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	out := &writer{
 		lost: transcript.Tally{}, session: s, around: envelopeOf(s.Labels),
 		own: s.Labels[transcript.LabelHarness] == format, envelopes: transcript.EnvelopesOf(Name, s),
-		held: map[string]bool{}, items: map[string][]jsontext.Value{}, lines: map[string][]int{},
+		held: transcript.Held(Name, s.Events), items: map[string][]jsontext.Value{}, lines: map[string][]int{},
 	}
 	if !out.own {
 		out.around.version, out.around.bare = writtenVersion, false
@@ -80,11 +80,6 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	}
 	if o.SessionID != "" {
 		out.around.sessionID = o.SessionID
-	}
-	for i := range s.Events {
-		if event, whole := transcript.HeldBy(Name, &s.Events[i]); whole {
-			out.held[event] = true
-		}
 	}
 	return out
 }
@@ -134,7 +129,7 @@ func (w *writer) event(i int, e *eventlog.Event) {
 			w.items[e.ID] = []jsontext.Value{itemOf(body.Role, body.Blocks, "")}
 			return // the compaction has it
 		}
-		if !w.held[e.ID] && !w.imported(e, body) {
+		if w.held[e.ID] == nil && !w.imported(e, body) {
 			w.foreign(i, e, body)
 		}
 	case *eventlog.Compaction:
@@ -198,11 +193,4 @@ func (w *writer) write(raw []byte) {
 	w.report.Entries++
 	w.out.Write(raw)
 	w.out.WriteByte('\n')
-}
-
-func (w *writer) time() time.Time {
-	if w.at.IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return w.at
 }

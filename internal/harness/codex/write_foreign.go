@@ -23,7 +23,7 @@ func (w *writer) meta(instructions string) {
 	if branch := w.session.Labels[transcript.LabelGitBranch]; branch != "" {
 		git = transcript.Object("branch", branch)
 	}
-	w.write(w.around.meta(&eventlog.Event{Time: w.time()}, instructions, "originator", "contextd", "source", "cli", "git", git))
+	w.write(w.around.meta(&eventlog.Event{Time: transcript.OrEpoch(w.at)}, instructions, "originator", "contextd", "source", "cli", "git", git))
 }
 
 // foreign writes a message that was not read from a record of the harness, as the items
@@ -47,7 +47,7 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 		w.state.reply = ""
 	}
 	for _, item := range items {
-		v := w.around.record(w.time(), "response_item", item.payload)
+		v := w.around.record(transcript.OrEpoch(w.at), "response_item", item.payload)
 		if item.notes != nil && !w.around.bare {
 			v = transcript.With(v, "contextd", transcript.JSON(item.notes))
 		}
@@ -145,7 +145,7 @@ func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
 	if w.around.bare {
 		return
 	}
-	w.write(w.around.record(w.time(), "turn_context", transcript.Object("cwd", w.around.cwd, "approval_policy", "on-request",
+	w.write(w.around.record(transcript.OrEpoch(w.at), "turn_context", transcript.Object("cwd", w.around.cwd, "approval_policy", "on-request",
 		"sandbox_policy", transcript.Object("type", "read-only"), "model", m.Model, "summary", "auto")))
 }
 
@@ -176,7 +176,7 @@ func (w *writer) count(i int, m *eventlog.Message) {
 	total.Cached += last.Cached
 	total.CacheWrite += last.CacheWrite
 	total.Output += last.Output
-	w.write(w.around.record(w.time(), "event_msg", transcript.Object("type", "token_count",
+	w.write(w.around.record(transcript.OrEpoch(w.at), "event_msg", transcript.Object("type", "token_count",
 		"info", transcript.Object("total_token_usage", total.json(), "last_token_usage", last.json()))))
 	w.state.reply = ""
 }
@@ -198,7 +198,7 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 		return
 	}
 	tell := func(kind string) {
-		w.write(w.around.shownInTerminal(&eventlog.Event{Time: w.time()}, kind, said))
+		w.write(w.around.shownInTerminal(&eventlog.Event{Time: transcript.OrEpoch(w.at)}, kind, said))
 	}
 	switch {
 	case m.Role == eventlog.RoleAssistant:
@@ -231,7 +231,7 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 		history = append(history, w.items[id]...)
 	}
 	history = append(history, itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
-	v := w.around.record(w.time(), compactedType, transcript.Object("message", c.Summary, "replacement_history", history))
+	v := w.around.record(transcript.OrEpoch(w.at), compactedType, transcript.Object("message", c.Summary, "replacement_history", history))
 	if said := transcript.JSON(notesOf(c)); len(said) > len("{}") && !w.around.bare {
 		v = transcript.With(v, "contextd", transcript.Object("compaction", said))
 	}
@@ -242,7 +242,7 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 // event of one, which the harness ignores. A list without a summary would take the session
 // from the model.
 func (w *writer) unread(c *eventlog.Compaction) {
-	v := w.around.record(w.time(), "event_msg", transcript.Object("type", contextCompacted))
+	v := w.around.record(transcript.OrEpoch(w.at), "event_msg", transcript.Object("type", contextCompacted))
 	n := notesOf(c)
 	for _, id := range c.KeptEventIDs {
 		n.Kept = append(n.Kept, w.lines[id]...)
@@ -251,7 +251,5 @@ func (w *writer) unread(c *eventlog.Compaction) {
 }
 
 func notesOf(c *eventlog.Compaction) *compactionNotes {
-	return &compactionNotes{
-		Trigger: triggerNames[c.Trigger], Mode: c.Mode, Strategy: c.Strategy, PreTokens: c.PreTokens, PostTokens: c.PostTokens,
-	}
+	return &compactionNotes{Told: transcript.Tell(c), PreTokens: c.PreTokens, PostTokens: c.PostTokens}
 }

@@ -6,8 +6,9 @@ package content
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -17,23 +18,23 @@ import (
 const Anthropic = "anthropic"
 
 type anthropicBlock struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
-	Signature string          `json:"signature"`
-	Data      string          `json:"data"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"`
-	IsError   bool            `json:"is_error"`
-	Source    *source         `json:"source"`
+	Type      string         `json:"type"`
+	Text      string         `json:"text"`
+	Thinking  string         `json:"thinking"`
+	Signature string         `json:"signature"`
+	Data      string         `json:"data"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Input     jsontext.Value `json:"input"`
+	ToolUseID string         `json:"tool_use_id"`
+	Content   jsontext.Value `json:"content"`
+	IsError   bool           `json:"is_error"`
+	Source    *source        `json:"source"`
 	// Title and Context are a document's, Citations a text's or a document's: they
 	// have no place in our blocks, so that a block with one is carried as it came.
-	Title     json.RawMessage `json:"title"`
-	Context   json.RawMessage `json:"context"`
-	Citations json.RawMessage `json:"citations"`
+	Title     jsontext.Value `json:"title"`
+	Context   jsontext.Value `json:"context"`
+	Citations jsontext.Value `json:"citations"`
 }
 
 type source struct {
@@ -47,17 +48,10 @@ type source struct {
 // Thinking and its signature stay byte-exact; a tool's input keeps its bytes but
 // for whitespace between tokens; blocks that have no counterpart are carried as
 // they came. An absent or null content gives no blocks.
-func AnthropicBlocks(raw json.RawMessage) ([]eventlog.Block, error) {
-	text, isText, err := textOrList(raw)
-	if err != nil {
-		return nil, err
-	}
-	if isText {
-		return textBlocks(text), nil
-	}
-	var list []anthropicBlock
-	if err := transcript.Decode(raw, &list); err != nil {
-		return nil, fmt.Errorf("content: %w", err)
+func AnthropicBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
+	said, list, err := textOrList[anthropicBlock](raw)
+	if err != nil || list == nil {
+		return said, err
 	}
 	whole := &elements{raw: raw}
 	blocks := make([]eventlog.Block, 0, len(list))
@@ -123,7 +117,7 @@ func (s *source) media() (eventlog.Media, bool) {
 
 // resultContent leaves out empty texts, and carries as a whole what a result
 // cannot hold block by block.
-func resultContent(blocks []eventlog.Block, raw json.RawMessage) []eventlog.Block {
+func resultContent(blocks []eventlog.Block, raw jsontext.Value) []eventlog.Block {
 	var out []eventlog.Block
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -142,11 +136,11 @@ func resultContent(blocks []eventlog.Block, raw json.RawMessage) []eventlog.Bloc
 
 // elements gives the JSON of a list's elements, read when first asked for.
 type elements struct {
-	raw  json.RawMessage
-	list []json.RawMessage
+	raw  jsontext.Value
+	list []jsontext.Value
 }
 
-func (e *elements) at(i int) (json.RawMessage, error) {
+func (e *elements) at(i int) (jsontext.Value, error) {
 	if e.list == nil {
 		if err := transcript.Decode(e.raw, &e.list); err != nil {
 			return nil, fmt.Errorf("content: %w", err)
@@ -155,27 +149,27 @@ func (e *elements) at(i int) (json.RawMessage, error) {
 	return e.list[i], nil
 }
 
-func present(raw json.RawMessage) bool {
+func present(raw jsontext.Value) bool {
 	return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) && !bytes.Equal(raw, []byte("[]"))
 }
 
-// textOrList reads content that is a string; an absent one is the empty string.
-func textOrList(raw json.RawMessage) (text string, isText bool, err error) {
+// textOrList reads content that is a string, which is a text unless it is empty or absent,
+// or else a list, which is not nil.
+func textOrList[T any](raw jsontext.Value) (said []eventlog.Block, list []T, err error) {
 	if len(raw) == 0 || raw[0] == 'n' {
-		return "", true, nil
+		return nil, nil, nil
 	}
 	if raw[0] != '"' {
-		return "", false, nil
+		list = []T{}
+		err = transcript.Decode(raw, &list)
+	} else {
+		var text string
+		if err = transcript.Decode(raw, &text); text != "" {
+			said = []eventlog.Block{eventlog.Text{Text: text}}
+		}
 	}
-	if err := transcript.Decode(raw, &text); err != nil {
-		return "", true, fmt.Errorf("content: %w", err)
+	if err != nil {
+		return nil, nil, fmt.Errorf("content: %w", err)
 	}
-	return text, true, nil
-}
-
-func textBlocks(text string) []eventlog.Block {
-	if text == "" {
-		return nil
-	}
-	return []eventlog.Block{eventlog.Text{Text: text}}
+	return said, list, nil
 }

@@ -1,10 +1,12 @@
 package content
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
+	"encoding/hex"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -17,9 +19,9 @@ const (
 )
 
 type openAIPart struct {
-	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	ImageURL json.RawMessage `json:"image_url"` // an object with url, or the url
+	Type     string         `json:"type"`
+	Text     string         `json:"text"`
+	ImageURL jsontext.Value `json:"image_url"` // an object with url, or the url
 }
 
 // anthropicOnly are block types that only Anthropic's messages have.
@@ -30,17 +32,10 @@ var anthropicOnly = map[string]bool{
 
 // ChatBlocks reads the content of a message in OpenAI's or Anthropic's form: a
 // string, a list of parts, or a list of blocks.
-func ChatBlocks(raw json.RawMessage) ([]eventlog.Block, error) {
-	text, isText, err := textOrList(raw)
-	if err != nil {
-		return nil, err
-	}
-	if isText {
-		return textBlocks(text), nil
-	}
-	var list []openAIPart
-	if err := transcript.Decode(raw, &list); err != nil {
-		return nil, fmt.Errorf("content: %w", err)
+func ChatBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
+	said, list, err := textOrList[openAIPart](raw)
+	if err != nil || list == nil {
+		return said, err
 	}
 	for _, part := range list {
 		if anthropicOnly[part.Type] {
@@ -114,7 +109,7 @@ func URL(m eventlog.Media) string {
 
 // ResultContent reads what a tool gave back: a string or a list of parts; empty
 // texts are left out.
-func ResultContent(raw json.RawMessage) ([]eventlog.Block, error) {
+func ResultContent(raw jsontext.Value) ([]eventlog.Block, error) {
 	if len(raw) > 0 && raw[0] == '{' {
 		return []eventlog.Block{eventlog.Text{Text: transcript.Compact(raw)}}, nil
 	}
@@ -123,4 +118,22 @@ func ResultContent(raw json.RawMessage) ([]eventlog.Block, error) {
 		return nil, err
 	}
 	return resultContent(blocks, raw), nil
+}
+
+// longestItemID is the longest id of an item that is taken for the provider's.
+const longestItemID = 64
+
+// IsReasoningID reports whether an id is OpenAI's for an item of reasoning, which it
+// wants back with what it sealed. It is the signature of such a block.
+func IsReasoningID(id string) bool {
+	rest, ok := strings.CutPrefix(id, "rs_")
+	return ok && rest != "" && len(id) <= longestItemID && !strings.ContainsFunc(rest, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
+	})
+}
+
+// MadeUpReasoningID replaces an unknown id of what OpenAI sealed, and is recognised by it.
+func MadeUpReasoningID(encrypted string) string {
+	sum := sha256.Sum256([]byte(encrypted))
+	return "rs_" + hex.EncodeToString(sum[:12])
 }

@@ -3,10 +3,11 @@
 package copilot
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -28,10 +29,10 @@ func detect(p transcript.Probe) bool {
 }
 
 type record struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Timestamp string          `json:"timestamp"`
-	Data      json.RawMessage `json:"data"`
+	Type      string         `json:"type"`
+	ID        string         `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	Data      jsontext.Value `json:"data"`
 }
 
 type reader struct {
@@ -46,10 +47,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, main: out.Session(""), agents: map[string]*transcript.SessionBuilder{}, edits: transcript.OpenEdits{}}
 	r.main.Label(transcript.LabelHarness, format)
-	if err := transcript.ReadLines(in, out.Warn, r.record); err != nil {
-		return transcript.Transcript{}, err
-	}
-	return out.Finish()
+	return out.Finish(transcript.ReadLines(in, out.Warn, r.record))
 }
 
 func (r *reader) record(line transcript.Record) {
@@ -93,7 +91,7 @@ func (r *reader) event(entry transcript.Entry, rec *record) error {
 	return nil
 }
 
-func (r *reader) start(data json.RawMessage) error {
+func (r *reader) start(data jsontext.Value) error {
 	var d struct {
 		SessionID      string `json:"sessionId"`
 		CopilotVersion string `json:"copilotVersion"`
@@ -121,7 +119,7 @@ func (r *reader) session(parentCall string) *transcript.SessionBuilder {
 	return s
 }
 
-func (r *reader) compaction(entry transcript.Entry, data json.RawMessage) error {
+func (r *reader) compaction(entry transcript.Entry, data jsontext.Value) error {
 	var d struct {
 		Success   *bool   `json:"success"`
 		Summary   string  `json:"summaryContent"`
@@ -134,8 +132,6 @@ func (r *reader) compaction(entry transcript.Entry, data json.RawMessage) error 
 		r.main.Keep(entry, "failed-compaction")
 		return nil
 	}
-	entry.Body = &eventlog.Compaction{Summary: d.Summary, PreTokens: d.PreTokens, NativeJSON: string(entry.Native)}
-	entry.Native = nil
-	r.main.Append(entry)
+	r.main.Boundary(entry, &eventlog.Compaction{Summary: d.Summary, PreTokens: d.PreTokens, NativeJSON: string(entry.Native)})
 	return nil
 }

@@ -1,8 +1,10 @@
 package copilot
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -10,27 +12,23 @@ import (
 
 // text appends a message of the system or the user as it was sent, which is not
 // always as it was typed.
-func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlog.Role) error {
+func (r *reader) text(entry transcript.Entry, data jsontext.Value, role eventlog.Role) error {
 	var d struct {
-		Content     string            `json:"content"`
-		Transformed string            `json:"transformedContent"`
-		Attachments []json.RawMessage `json:"attachments"`
-		ParentCall  string            `json:"parentToolCallId"`
+		Content     string           `json:"content"`
+		Transformed string           `json:"transformedContent"`
+		Attachments []jsontext.Value `json:"attachments"`
+		ParentCall  string           `json:"parentToolCallId"`
 		// Source says who sent it: the user where it is absent, or a skill, for instance.
-		Source json.RawMessage `json:"source"`
+		Source transcript.Word `json:"source"`
 	}
 	if err := transcript.Decode(data, &d); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	text := d.Transformed
-	if text == "" {
-		text = d.Content
-	}
-	m := &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
+	m := &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: cmp.Or(d.Transformed, d.Content)}}}
 	for _, a := range d.Attachments {
 		m.Blocks = append(m.Blocks, eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(a)})
 	}
-	if source, _ := transcript.Text(d.Source); role == eventlog.RoleUser && source != "" && source != "user" {
+	if role == eventlog.RoleUser && d.Source != "" && d.Source != "user" {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = m
@@ -38,7 +36,7 @@ func (r *reader) text(entry transcript.Entry, data json.RawMessage, role eventlo
 	return nil
 }
 
-func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
+func (r *reader) assistant(entry transcript.Entry, data jsontext.Value) error {
 	var d struct {
 		MessageID       string           `json:"messageId"`
 		Model           string           `json:"model"`
@@ -49,9 +47,9 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 		OutputTokens    transcript.Count `json:"outputTokens"`
 		ParentCall      string           `json:"parentToolCallId"`
 		ToolRequests    []struct {
-			ToolCallID string          `json:"toolCallId"`
-			Name       string          `json:"name"`
-			Arguments  json.RawMessage `json:"arguments"`
+			ToolCallID string         `json:"toolCallId"`
+			Name       string         `json:"name"`
+			Arguments  jsontext.Value `json:"arguments"`
 		} `json:"toolRequests"`
 	}
 	if err := transcript.Decode(data, &d); err != nil {
@@ -85,7 +83,7 @@ func (r *reader) assistant(entry transcript.Entry, data json.RawMessage) error {
 	return nil
 }
 
-func (r *reader) result(entry transcript.Entry, data json.RawMessage) error {
+func (r *reader) result(entry transcript.Entry, data jsontext.Value) error {
 	var d struct {
 		ToolCallID string `json:"toolCallId"`
 		Success    bool   `json:"success"`

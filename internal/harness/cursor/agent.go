@@ -2,8 +2,9 @@ package cursor
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -17,12 +18,12 @@ type agent struct {
 }
 
 // line reads a line of an agent's transcript.
-func (t *table) line(raw json.RawMessage, line int) {
+func (t *table) line(raw jsontext.Value, line int) {
 	var l struct {
 		Role    string `json:"role"`
 		Type    string `json:"type"`
 		Message struct {
-			Content json.RawMessage `json:"content"`
+			Content jsontext.Value `json:"content"`
 		} `json:"message"`
 	}
 	if err := transcript.Decode(raw, &l); err != nil {

@@ -147,7 +147,5 @@ func (c *chat) bubble(r row) {
 // nothing to build a context from but that it happened here.
 func (c *chat) boundary(entry transcript.Entry) {
 	c.group = ""
-	entry.Body = &eventlog.Compaction{NativeJSON: markerOf(entry.Native)}
-	entry.Native = nil
-	c.session.Append(entry)
+	c.session.Boundary(entry, &eventlog.Compaction{NativeJSON: markerOf(entry.Native)})
 }

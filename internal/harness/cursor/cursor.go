@@ -6,6 +6,7 @@ package cursor
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -61,7 +62,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	buffered := transcript.Ahead(in, 64<<10)
 	begin, err := buffered.Peek(len(sqlite.Magic))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return transcript.Transcript{}, &readError{err}
+		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
 	}
 	if string(begin) == sqlite.Magic {
 		return transcript.Transcript{}, &transcript.FormatError{
@@ -70,15 +71,20 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	}
 	out := transcript.NewBuilder(Name, in)
 	t := newTable(out)
-	if err := t.readRows(buffered); err != nil {
-		return transcript.Transcript{}, err
-	}
+	err = t.readRows(buffered)
 	t.chats()
-	return out.Finish()
+	return out.Finish(err)
 }
 
-// readError is a failure to read the input.
-type readError struct{ cause error }
-
-func (e *readError) Error() string { return "read transcript: " + e.cause.Error() }
-func (e *readError) Unwrap() error { return e.cause }
+// notKept is what the reader leaves out.
+var notKept = []transcript.NotKept{
+	{Entry: "bubble", Field: "richText", Reason: "the text once more, as the editor holds it"},
+	{Entry: "bubble", Field: "toolFormerData.params", Reason: "the arguments once more, as the tool took them; read where there are no others"},
+	{Entry: "bubble", Field: "toolFormerData.additionalData", Reason: "how the user was shown the call, but for a status that says that it failed"},
+	{Entry: "bubble", Field: "images", Reason: "pictures are named by files of the editor, which are not part of the database"},
+	{Entry: "bubble", Field: "context", Reason: "what the user attached; what of it the model was sent is not stored"},
+	{Entry: "bubble", Field: "lints", Reason: "one of dozens of lists about the editor's state, mostly empty"},
+	{Entry: "composer", Field: "codeBlockData", Reason: "the state of edits in the editor"},
+	{Entry: "composer", Field: "originalFileStates", Reason: "whole files as they were before edits"},
+	{Entry: "row", Field: "", Reason: "rows of other families: checkpoints, diffs, contexts of requests"},
+}

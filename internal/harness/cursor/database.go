@@ -45,7 +45,7 @@ func (d *database) Close() error {
 	return nil
 }
 
-// read reads the next rows. A file that is no database of the editor is a
+// Read gives the next rows. A file that is no database of the editor is a
 // *transcript.FormatError.
 func (d *database) Read(p []byte) (int, error) {
 	for d.line.Len() == 0 {

@@ -1,9 +1,10 @@
 package cursor
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -11,11 +12,11 @@ import (
 // composer is a chat. Its messages are bubbles, named in order; older versions have
 // them inside.
 type composer struct {
-	ID           string            `json:"composerId"`
-	Name         string            `json:"name"`
-	Created      instant           `json:"createdAt"`
-	Headers      []header          `json:"fullConversationHeadersOnly"`
-	Conversation []json.RawMessage `json:"conversation"`
+	ID           string           `json:"composerId"`
+	Name         string           `json:"name"`
+	Created      instant          `json:"createdAt"`
+	Headers      []header         `json:"fullConversationHeadersOnly"`
+	Conversation []jsontext.Value `json:"conversation"`
 	Model        struct {
 		Name string `json:"modelName"`
 	} `json:"modelConfig"`
@@ -29,7 +30,7 @@ type composer struct {
 		Parent string `json:"parentComposerId"`
 		CallID string `json:"toolCallId"`
 	} `json:"subagentInfo"`
-	Summary json.RawMessage `json:"latestConversationSummary"`
+	Summary jsontext.Value `json:"latestConversationSummary"`
 }
 
 type header struct {
@@ -83,15 +84,15 @@ func (t *thought) UnmarshalJSON(raw []byte) error {
 }
 
 type tool struct {
-	CallID      string          `json:"toolCallId"`
-	ModelCallID string          `json:"modelCallId"`
-	Name        string          `json:"name"`
-	RawArgs     json.RawMessage `json:"rawArgs"`
-	Params      json.RawMessage `json:"params"`
-	Result      json.RawMessage `json:"result"`
-	Error       json.RawMessage `json:"error"`
-	Status      string          `json:"status"`
-	Decision    string          `json:"userDecision"`
+	CallID      string         `json:"toolCallId"`
+	ModelCallID string         `json:"modelCallId"`
+	Name        string         `json:"name"`
+	RawArgs     jsontext.Value `json:"rawArgs"`
+	Params      jsontext.Value `json:"params"`
+	Result      jsontext.Value `json:"result"`
+	Error       jsontext.Value `json:"error"`
+	Status      string         `json:"status"`
+	Decision    string         `json:"userDecision"`
 	Additional  struct {
 		Status string `json:"status"`
 	} `json:"additionalData"`
@@ -128,7 +129,7 @@ func (b *bubble) directory() string {
 }
 
 // text is a string unchanged, or other JSON without spaces; null is nothing.
-func text(raw json.RawMessage) string {
+func text(raw jsontext.Value) string {
 	if s, ok := transcript.Text(raw); ok {
 		return s
 	}

@@ -2,9 +2,10 @@ package cursor
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -13,7 +14,7 @@ import (
 type row struct {
 	key   string
 	line  int // 0 in a database
-	value json.RawMessage
+	value jsontext.Value
 }
 
 // table holds the rows of all chats, in the file's order. Rows come in any order,
@@ -34,35 +35,26 @@ func newTable(out *transcript.Builder) *table {
 // agent's transcript.
 func (t *table) readRows(in io.Reader) error {
 	doc := transcript.NewDocument(in, t.out.Warn)
-	for {
-		kind, err := doc.Open()
-		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
-			return nil
+	return doc.Each(func(kind byte) (bool, error) {
+		switch kind {
+		case '[':
+			return true, doc.Rest(t.object)
+		case '{':
+			return true, t.members(doc)
 		}
-		if err == nil {
-			switch kind {
-			case '[':
-				err = doc.Rest(t.object)
-			case '{':
-				err = t.members(doc)
-			default:
-				t.out.Warn(doc.Line(), "neither a row nor a list of rows; not read")
-			}
-		}
-		if err != nil {
-			return doc.Settle(err)
-		}
-	}
+		t.out.Warn(doc.Line(), "neither a row nor a list of rows; not read")
+		return true, nil
+	})
 }
 
-func (t *table) object(value json.RawMessage, line int) {
+func (t *table) object(value jsontext.Value, line int) {
 	if len(value) == 0 || value[0] != '{' {
 		t.out.Warn(line, "a row is not an object and was not read")
 		return
 	}
 	var r struct {
-		Key   *string         `json:"key"`
-		Value json.RawMessage `json:"value"`
+		Key   *string        `json:"key"`
+		Value jsontext.Value `json:"value"`
 	}
 	if err := transcript.Decode(value, &r); err != nil || r.Key == nil {
 		t.line(value, line)
@@ -103,9 +95,9 @@ func (t *table) members(doc *transcript.Document) error {
 }
 
 // row takes a row; its value is JSON, or a string that holds JSON.
-func (t *table) row(key string, value json.RawMessage, line int) {
+func (t *table) row(key string, value jsontext.Value, line int) {
 	if text, ok := transcript.Text(value); ok {
-		value = json.RawMessage(text)
+		value = jsontext.Value(text)
 	}
 	family, rest, _ := strings.Cut(key, ":")
 	switch {

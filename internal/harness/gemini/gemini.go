@@ -5,10 +5,11 @@
 package gemini
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -30,14 +31,14 @@ func detect(p transcript.Probe) bool {
 }
 
 type message struct {
-	ID        string          `json:"id"`
-	Timestamp string          `json:"timestamp"`
-	Type      string          `json:"type"`
-	Content   json.RawMessage `json:"content"`
-	Model     string          `json:"model"`
-	Thoughts  []thought       `json:"thoughts"`
-	ToolCalls []toolCall      `json:"toolCalls"`
-	Tokens    *tokens         `json:"tokens"`
+	ID        string         `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	Type      string         `json:"type"`
+	Content   jsontext.Value `json:"content"`
+	Model     string         `json:"model"`
+	Thoughts  []thought      `json:"thoughts"`
+	ToolCalls []toolCall     `json:"toolCalls"`
+	Tokens    tokens         `json:"tokens"`
 }
 
 type thought struct {
@@ -52,10 +53,7 @@ type tokens struct {
 	Thoughts transcript.Count `json:"thoughts"`
 }
 
-func (t *tokens) labels() map[string]string {
-	if t == nil {
-		return nil
-	}
+func (t tokens) labels() map[string]string {
 	return transcript.Usage{Prompt: t.Input, CacheRead: t.Cached, Output: t.Output + t.Thoughts}.Labels()
 }
 
@@ -71,9 +69,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: out, session: out.Session("")}
 	r.session.Label(transcript.LabelHarness, format)
 	h := &history{out: out, reader: r, at: map[string]int{}}
-	if err := h.read(in); err != nil {
-		return transcript.Transcript{}, err
-	}
+	err := h.read(in)
 	for _, item := range h.items {
 		if item.boundary {
 			r.boundary(item)
@@ -81,7 +77,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 			r.message(item.raw, item.line)
 		}
 	}
-	return out.Finish()
+	return out.Finish(err)
 }
 
 // boundary is a place where the harness put another list of messages for the one
@@ -94,7 +90,7 @@ func (r *reader) boundary(i item) {
 	})
 }
 
-func (r *reader) field(name string, value json.RawMessage) {
+func (r *reader) field(name string, value jsontext.Value) {
 	text, isText := transcript.Text(value)
 	switch {
 	case name == "sessionId" && isText:
@@ -111,7 +107,7 @@ func (r *reader) field(name string, value json.RawMessage) {
 	}
 }
 
-func (r *reader) message(raw json.RawMessage, line int) {
+func (r *reader) message(raw jsontext.Value, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var m message
@@ -203,4 +199,20 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 		}}}
 		r.session.Append(answer)
 	}
+}
+
+// notKept is what the reader leaves out.
+var notKept = []transcript.NotKept{
+	{Entry: "gemini", Field: "toolCalls[].resultDisplay", Reason: "what a tool shows the user: whole files before and after, and the output once more"},
+	{Entry: "gemini", Field: "toolCalls[].description", Reason: "a text for the user's eyes"},
+	{Entry: "gemini", Field: "toolCalls[].displayName", Reason: "a text for the user's eyes"},
+	{Entry: "gemini", Field: "toolCalls[].renderOutputAsMarkdown", Reason: "how the user is shown the output"},
+	{Entry: "gemini", Field: "thoughts[].timestamp", Reason: "an event has one time"},
+	{Entry: "gemini", Field: "tokens.tool", Reason: "tokens of tools' prompts, which no label has"},
+	{Entry: "*", Field: "displayContent", Reason: "what the user is shown in place of the content"},
+	{Entry: "session", Field: "projectHash", Reason: "made from the directory"},
+	{Entry: "session", Field: "startTime", Reason: "the first event has it"},
+	{Entry: "session", Field: "lastUpdated", Reason: "the last event has it"},
+	{Entry: "session", Field: "summary", Reason: "a title for the list of sessions"},
+	{Entry: "session", Field: "memoryScratchpad", Reason: "notes for extracting memories"},
 }

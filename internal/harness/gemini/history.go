@@ -1,9 +1,10 @@
 package gemini
 
 import (
-	"encoding/json"
 	"io"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -23,42 +24,34 @@ type history struct {
 // was taken back is nil.
 type item struct {
 	id       string
-	raw      json.RawMessage
+	raw      jsontext.Value
 	line     int
 	boundary bool
 }
 
 func (h *history) read(in io.Reader) error {
 	doc := transcript.NewDocument(in, h.out.Warn)
-	for {
-		kind, err := doc.Open()
-		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
-			return nil
-		}
-		if err == nil && kind == '{' {
-			h.lines++
-			err = h.object(doc)
-		} else if err == nil {
+	return doc.Each(func(kind byte) (bool, error) {
+		if kind != '{' {
 			h.out.Warn(doc.Line(), "the file does not hold an object")
-			return nil
+			return false, nil
 		}
-		if err != nil {
-			return doc.Settle(err)
-		}
-	}
+		h.lines++
+		return true, h.object(doc)
+	})
 }
 
 // object reads the members of a line, or of a file that is one object.
 func (h *history) object(doc *transcript.Document) error {
 	first := doc.Line()
 	var names []string
-	values := map[string]json.RawMessage{}
+	values := map[string]jsontext.Value{}
 	for doc.More() {
 		name, err := doc.Key()
 		if err == nil && name == "messages" {
 			_, err = doc.List(h.message)
 		} else if err == nil {
-			var value json.RawMessage
+			var value jsontext.Value
 			if value, _, err = doc.Value(); err == nil {
 				if _, twice := values[name]; !twice {
 					names = append(names, name)
@@ -79,7 +72,7 @@ func (h *history) object(doc *transcript.Document) error {
 }
 
 // fields takes the members of a line: a change, a message, or what the session is.
-func (h *history) fields(names []string, values map[string]json.RawMessage, line int) {
+func (h *history) fields(names []string, values map[string]jsontext.Value, line int) {
 	if raw, ok := values["$rewindTo"]; ok {
 		id, _ := transcript.Text(raw)
 		h.rewind(id)
@@ -109,7 +102,7 @@ func (h *history) fields(names []string, values map[string]json.RawMessage, line
 
 // message takes a message. On later lines one of an id that is there already takes
 // its place: the harness writes a reply again as it grows.
-func (h *history) message(raw json.RawMessage, line int) {
+func (h *history) message(raw jsontext.Value, line int) {
 	id := ""
 	if value, ok := transcript.MemberOf(raw, "id"); ok {
 		id, _ = transcript.Text(value)
@@ -141,19 +134,19 @@ func (h *history) rewind(id string) {
 
 // set changes what the session is. A list of messages in it takes the place of the
 // one before: what is new in it follows a boundary.
-func (h *history) set(raw json.RawMessage, line int) {
-	var members map[string]json.RawMessage
+func (h *history) set(raw jsontext.Value, line int) {
+	var members map[string]jsontext.Value
 	if err := transcript.Decode(raw, &members); err != nil {
 		h.out.Warn(line, "unexpected shape of a change, not read: %v", err)
 		return
 	}
-	var list []json.RawMessage
+	var list []jsontext.Value
 	if messages, ok := members["messages"]; ok {
 		if err := transcript.Decode(messages, &list); err != nil {
 			h.out.Warn(line, "unexpected shape of a list of messages, not read: %v", err)
 		} else {
 			h.items = append(h.items, item{
-				line: line, boundary: true, raw: json.RawMessage(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
+				line: line, boundary: true, raw: jsontext.Value(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
 			})
 			for _, m := range list {
 				h.message(m, line)

@@ -2,8 +2,9 @@ package gemini
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -11,12 +12,12 @@ import (
 )
 
 type toolCall struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name"`
-	Args      json.RawMessage   `json:"args"`
-	Result    []json.RawMessage `json:"result"`
-	Status    string            `json:"status"`
-	Timestamp string            `json:"timestamp"`
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Args      jsontext.Value   `json:"args"`
+	Result    []jsontext.Value `json:"result"`
+	Status    string           `json:"status"`
+	Timestamp string           `json:"timestamp"`
 }
 
 // editors are Gemini CLI's own.
@@ -37,7 +38,7 @@ func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 	for _, raw := range c.Result {
 		var p struct {
 			FunctionResponse *struct {
-				Response json.RawMessage `json:"response"`
+				Response jsontext.Value `json:"response"`
 			} `json:"functionResponse"`
 		}
 		if transcript.Decode(raw, &p) == nil && p.FunctionResponse != nil {
@@ -53,8 +54,8 @@ func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 
 // response reads a function's response: the text of one that holds nothing but
 // output or error, else its JSON.
-func response(raw json.RawMessage) []eventlog.Block {
-	var members map[string]json.RawMessage
+func response(raw jsontext.Value) []eventlog.Block {
+	var members map[string]jsontext.Value
 	if transcript.Decode(raw, &members) == nil && len(members) == 1 {
 		for _, name := range []string{"output", "error"} {
 			var text string
@@ -70,7 +71,7 @@ func response(raw json.RawMessage) []eventlog.Block {
 }
 
 // parts reads content: a string, a part or a list of parts.
-func parts(raw json.RawMessage) ([]eventlog.Block, error) {
+func parts(raw jsontext.Value) ([]eventlog.Block, error) {
 	if len(raw) == 0 || raw[0] == 'n' {
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func parts(raw json.RawMessage) ([]eventlog.Block, error) {
 		b, err := part(raw)
 		return []eventlog.Block{b}, err
 	}
-	var list []json.RawMessage
+	var list []jsontext.Value
 	if err := transcript.Decode(raw, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}
@@ -100,7 +101,7 @@ func parts(raw json.RawMessage) ([]eventlog.Block, error) {
 	return blocks, nil
 }
 
-func part(raw json.RawMessage) (eventlog.Block, error) {
+func part(raw jsontext.Value) (eventlog.Block, error) {
 	var text string
 	if len(raw) > 0 && raw[0] == '"' {
 		err := transcript.Decode(raw, &text)

@@ -1,7 +1,12 @@
 package opencode
 
 import (
-	"encoding/json"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -12,8 +17,8 @@ import (
 type pending struct {
 	entry   transcript.Entry
 	body    *eventlog.Compaction
-	request json.RawMessage // nil if it says something else too
-	reply   json.RawMessage // nil if there is none
+	request jsontext.Value // nil if it says something else too
+	reply   jsontext.Value // nil if there is none
 }
 
 // summaryPart is the reply in a compaction's envelopes.
@@ -43,8 +48,7 @@ func (r *reader) compaction(entry transcript.Entry, p *part) {
 func (r *reader) unread(entry transcript.Entry, m *compactionMetadata) {
 	body := &eventlog.Compaction{}
 	r.told(body, m)
-	entry.Body, entry.Native = body, nil
-	r.session.Append(entry)
+	r.session.Boundary(entry, body)
 }
 
 // since returns the ids of the events from a message on.
@@ -78,35 +82,22 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 				r.pending.body.Summary += "\n"
 			}
 			r.pending.body.Summary += parts[i].Text
-			r.told(r.pending.body, parts[i].Metadata[systemMark].Compaction)
+			r.told(r.pending.body, parts[i].Metadata[systemMark].Value.Compaction)
 		case "step-finish":
 			for k, v := range parts[i].Tokens.labels() {
-				if r.pending.entry.Labels == nil {
-					r.pending.entry.Labels = map[string]string{}
-				}
-				r.pending.entry.Labels[k] = v
+				r.pending.entry.Label(k, v)
 			}
 		}
 	}
 	r.flush()
 }
 
-var triggers = map[eventlog.CompactionTrigger]string{
-	eventlog.TriggerUnspecified: "unspecified", eventlog.TriggerManual: "manual",
-	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
-}
-
-// ours takes what contextd wrote of a compaction.
+// told takes what contextd wrote of a compaction.
 func (r *reader) told(c *eventlog.Compaction, m *compactionMetadata) {
 	if m == nil {
 		return
 	}
-	for trigger, name := range triggers {
-		if name == m.Trigger {
-			c.Trigger = trigger
-		}
-	}
-	c.Mode, c.Strategy = transcript.Clean(m.Mode), transcript.Clean(m.Strategy)
+	m.Into(c)
 	c.PreTokens, c.PostTokens = m.PreTokens, m.PostTokens
 	if len(m.Kept) == 0 {
 		return
@@ -146,5 +137,38 @@ func (r *reader) flush() {
 	if p.reply != nil {
 		base := r.render.reply(&event, p.body)
 		r.session.EnvelopeOf(n, summaryPart, transcript.Difference(base, p.reply, notKeptOfModel...))
+	}
+}
+
+// pruned is a result that the harness left out of later prompts. The part says
+// only when; the event goes where that time is.
+type pruned struct {
+	when   int64
+	callID string
+}
+
+// prune appends an event for every pruning up to the time, or for all that are
+// left if it is 0. Results pruned together share one event.
+// prunedType is the type of the events that say what was pruned.
+const (
+	prunedKind = "pruned-results"
+	prunedType = Name + "." + prunedKind
+)
+
+func (r *reader) prune(until int64) {
+	slices.SortStableFunc(r.pruned, func(a, b pruned) int { return cmp.Compare(a.when, b.when) })
+	for len(r.pruned) > 0 && (until == 0 || r.pruned[0].when <= until) {
+		when := r.pruned[0].when
+		var quoted []string
+		for len(r.pruned) > 0 && r.pruned[0].when == when {
+			quoted = append(quoted, transcript.Quote(r.pruned[0].callID))
+			r.pruned = r.pruned[1:]
+		}
+		ms := strconv.FormatInt(when, 10)
+		r.session.Custom(transcript.Entry{
+			ID:     "pruned-" + ms,
+			Time:   at(when),
+			Native: []byte(`{"time":` + ms + `,"call_ids":[` + strings.Join(quoted, ",") + `]}`),
+		}, prunedKind)
 	}
 }

@@ -1,9 +1,10 @@
 package opencode
 
 import (
-	"encoding/json"
 	"maps"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -22,11 +23,11 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		kept := entry
 		kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
 		switch {
-		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Role == "system":
+		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Value.Role == "system":
 			m.Role, typed = eventlog.RoleSystem, true
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
-		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Compaction != nil:
-			r.unread(kept, p.Metadata[systemMark].Compaction)
+		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Value.Compaction != nil:
+			r.unread(kept, p.Metadata[systemMark].Value.Compaction)
 		case p.Type == "text" && !p.Ignored:
 			typed = typed || !p.Synthetic && !transcript.Inserted(p.Text, reminders)
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
@@ -62,7 +63,7 @@ func (r *reader) append(entry transcript.Entry) {
 }
 
 // file reads a data URL or another one that a provider could fetch.
-func file(mime, url string, native json.RawMessage) eventlog.Block {
+func file(mime, url string, native jsontext.Value) eventlog.Block {
 	if b, ok := content.DataURL(url); ok {
 		if m, isMedia := b.(eventlog.Media); isMedia {
 			m.MIMEType = mime
@@ -105,7 +106,7 @@ func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 		case "file":
 			s.add(file(p.MIME, p.URL, rec.Parts[i]))
 		case "patch":
-			s.files = append(s.files, p.Files...)
+			s.files = append(s.files, p.Files.Value...)
 		case "snapshot", "agent", "retry": // the envelope has them
 		default:
 			kept := entry
@@ -133,7 +134,7 @@ func (s *step) add(b eventlog.Block) { s.blocks = append(s.blocks, b) }
 func (s *step) call(p *part) {
 	id := s.reader.session.ReserveCallID(p.CallID)
 	s.calls, s.ids = append(s.calls, p), append(s.ids, id)
-	var input json.RawMessage
+	var input jsontext.Value
 	if p.State != nil {
 		input = p.State.Input
 	}
@@ -192,29 +193,23 @@ func withFailed(labels map[string]string, failed string) map[string]string {
 	if failed == "" {
 		return labels
 	}
-	labels = maps.Clone(labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[labelFailed] = failed
-	return labels
+	e := transcript.Entry{Labels: maps.Clone(labels)}
+	e.Label(labelFailed, failed)
+	return e.Labels
 }
 
 func (s *state) labels() map[string]string {
-	labels := map[string]string{}
+	var e transcript.Entry
 	if exit := s.exit(); exit != "" {
-		labels[LabelExit] = exit
+		e.Label(LabelExit, exit)
 	}
-	if id := s.Metadata.SessionID; id != "" && len(id) <= transcript.MaxLabelValue {
-		labels[transcript.LabelSubagentSession] = id
+	if id := string(s.Metadata.Value.SessionID); id != "" && len(id) <= transcript.MaxLabelValue {
+		e.Label(transcript.LabelSubagentSession, id)
 	}
 	if _, ok := s.interrupted(); ok {
-		labels[labelInterrupted] = "true"
+		e.Label(labelInterrupted, "true")
 	}
-	if len(labels) == 0 {
-		return nil
-	}
-	return labels
+	return e.Labels
 }
 
 func (s *state) content() []eventlog.Block {

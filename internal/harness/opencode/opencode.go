@@ -4,9 +4,10 @@
 package opencode
 
 import (
-	"encoding/json"
 	"io"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -48,15 +49,13 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}}
 	r.session.Label(transcript.LabelHarness, Name)
-	if err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message); err != nil {
-		return transcript.Transcript{}, err
-	}
+	err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message)
 	r.flush()
 	r.prune(0)
-	return out.Finish()
+	return out.Finish(err)
 }
 
-func (r *reader) field(name string, value json.RawMessage, line int) {
+func (r *reader) field(name string, value jsontext.Value, line int) {
 	if name != "info" {
 		r.out.Skip("member " + name)
 		return
@@ -85,7 +84,7 @@ func (r *reader) field(name string, value json.RawMessage, line int) {
 	r.session.SessionEnvelope(transcript.Difference(base, value))
 }
 
-func (r *reader) message(raw json.RawMessage, line int) {
+func (r *reader) message(raw jsontext.Value, line int) {
 	r.count++
 	entry := transcript.Entry{Line: line, Native: raw, ID: "msg-" + strconv.Itoa(r.count)}
 	var rec record
@@ -128,7 +127,7 @@ func (r *reader) message(raw json.RawMessage, line int) {
 }
 
 // envelope keeps what the events of a message do not say of it.
-func (r *reader) envelope(from int, role string, raw json.RawMessage) {
+func (r *reader) envelope(from int, role string, raw jsontext.Value) {
 	events := r.session.Since(from)
 	switch {
 	case r.pending != nil && len(events) == 0:
@@ -146,3 +145,16 @@ func (r *reader) envelope(from int, role string, raw json.RawMessage) {
 	base := r.render.message(events, resultsOf(events))
 	r.session.Envelope(from, transcript.Difference(base, raw, transcript.FieldsOf(notKept, "message/"+role)...))
 }
+
+// notKept is what a session written again may lack.
+var notKept = []transcript.NotKept{
+	{Entry: "message/user", Field: "info.summary", Reason: "the files that the turn changed, whole and often most of a file's bytes; the calls show what changed"},
+	{Entry: "message/assistant", Field: "parts[].state.metadata", Reason: "what a tool shows the user, mostly its output once more; an exit code and a subagent's session are labels"},
+	{Entry: "member/*", Reason: "members of the file besides info and messages"},
+}
+
+// What a session written again may lack of the messages of a user and of a model.
+var (
+	notKeptOfUser  = transcript.FieldsOf(notKept, "message/user")
+	notKeptOfModel = transcript.FieldsOf(notKept, "message/assistant")
+)

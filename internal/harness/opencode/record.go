@@ -1,9 +1,10 @@
 package opencode
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -12,16 +13,16 @@ import (
 
 // record is one message of a session with its parts.
 type record struct {
-	Info  info              `json:"info"`
-	Parts []json.RawMessage `json:"parts"`
+	Info  info             `json:"info"`
+	Parts []jsontext.Value `json:"parts"`
 }
 
 type info struct {
-	ID      string          `json:"id"`
-	Role    string          `json:"role"`
-	ModelID string          `json:"modelID"`
-	Summary json.RawMessage `json:"summary"` // true on a compaction's reply; an object on user messages
-	Error   json.RawMessage `json:"error"`
+	ID      string         `json:"id"`
+	Role    string         `json:"role"`
+	ModelID string         `json:"modelID"`
+	Summary jsontext.Value `json:"summary"` // true on a compaction's reply; an object on user messages
+	Error   jsontext.Value `json:"error"`
 	Time    struct {
 		Created   int64 `json:"created"`
 		Completed int64 `json:"completed"`
@@ -52,41 +53,39 @@ func (r *record) failed(parts []part) string {
 }
 
 type part struct {
-	Type      string                  `json:"type"`
-	ID        string                  `json:"id"`
-	Text      string                  `json:"text"`
-	Synthetic bool                    `json:"synthetic"`
-	Ignored   bool                    `json:"ignored"`
-	CallID    string                  `json:"callID"`
-	Tool      string                  `json:"tool"`
-	State     *state                  `json:"state"`
-	Metadata  map[string]partMetadata `json:"metadata"`
-	Auto      *bool                   `json:"auto"` // of compaction
-	TailStart string                  `json:"tail_start_id"`
-	TailOld   string                  `json:"tailStartID"` // older versions write it so
-	MIME      string                  `json:"mime"`        // of file
-	URL       string                  `json:"url"`
-	Tokens    *tokens                 `json:"tokens"` // of step-finish
-	Files     fileNames               `json:"files"`  // of patch
+	Type      string                                    `json:"type"`
+	ID        string                                    `json:"id"`
+	Text      string                                    `json:"text"`
+	Synthetic bool                                      `json:"synthetic"`
+	Ignored   bool                                      `json:"ignored"`
+	CallID    string                                    `json:"callID"`
+	Tool      string                                    `json:"tool"`
+	State     *state                                    `json:"state"`
+	Metadata  map[string]transcript.Maybe[partMetadata] `json:"metadata"`
+	Auto      *bool                                     `json:"auto"` // of compaction
+	TailStart string                                    `json:"tail_start_id"`
+	TailOld   string                                    `json:"tailStartID"` // older versions write it so
+	MIME      string                                    `json:"mime"`        // of file
+	URL       string                                    `json:"url"`
+	Tokens    tokens                                    `json:"tokens"` // of step-finish
+	Files     transcript.Maybe[[]string]                `json:"files"`  // of patch
 }
 
 // partMetadata is what a provider wants back with a part. Members of other kinds
 // are next to the providers' and are read as nothing.
 type partMetadata struct {
-	Signature        string
-	ItemID           string // of what OpenAI sealed
-	EncryptedContent string
-	RedactedData     string
+	Signature        string `json:"signature"`
+	ItemID           string `json:"itemId"` // of what OpenAI sealed
+	EncryptedContent string `json:"reasoningEncryptedContent"`
+	RedactedData     string `json:"redactedData"`
 	// Of contextd's own: the role of a message that it wrote as a part no model sees,
 	// and what the harness does not say of a compaction.
-	Role       string
-	Compaction *compactionMetadata
+	Role       string              `json:"role"`
+	Compaction *compactionMetadata `json:"compaction"`
 }
 
 type compactionMetadata struct {
-	Trigger    string  `json:"trigger"`
-	Mode       string  `json:"mode"`
-	Strategy   string  `json:"strategy"`
+	transcript.Told
 	PreTokens  *uint64 `json:"preTokens"`
 	PostTokens *uint64 `json:"postTokens"`
 	// Kept names the messages that were kept where they are not a tail, and Again those
@@ -95,29 +94,13 @@ type compactionMetadata struct {
 	Again []string `json:"again"`
 }
 
-// UnmarshalJSON never fails: most metadata is not a provider's.
-func (m *partMetadata) UnmarshalJSON(raw []byte) error {
-	var provider struct {
-		Signature                 string              `json:"signature"`
-		ItemID                    string              `json:"itemId"`
-		ReasoningEncryptedContent string              `json:"reasoningEncryptedContent"`
-		RedactedData              string              `json:"redactedData"`
-		Role                      string              `json:"role"`
-		Compaction                *compactionMetadata `json:"compaction"`
-	}
-	if transcript.Decode(raw, &provider) == nil {
-		*m = partMetadata{provider.Signature, provider.ItemID, provider.ReasoningEncryptedContent, provider.RedactedData, provider.Role, provider.Compaction}
-	}
-	return nil
-}
-
 type state struct {
-	Status      string          `json:"status"`
-	Input       json.RawMessage `json:"input"`
-	Output      string          `json:"output"`
-	Error       string          `json:"error"`
-	Attachments []attachment    `json:"attachments"`
-	Metadata    metadata        `json:"metadata"`
+	Status      string                     `json:"status"`
+	Input       jsontext.Value             `json:"input"`
+	Output      string                     `json:"output"`
+	Error       string                     `json:"error"`
+	Attachments []attachment               `json:"attachments"`
+	Metadata    transcript.Maybe[metadata] `json:"metadata"`
 	Time        struct {
 		Start     int64 `json:"start"`
 		End       int64 `json:"end"`
@@ -139,10 +122,7 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-func (t *tokens) labels() map[string]string {
-	if t == nil {
-		return nil
-	}
+func (t tokens) labels() map[string]string {
 	return transcript.Usage{
 		Prompt: t.Input + t.Cache.Read + t.Cache.Write, CacheRead: t.Cache.Read, CacheWrite: t.Cache.Write, Output: t.Output,
 	}.Labels()
@@ -161,52 +141,35 @@ func (s *state) failed() bool {
 // interrupted returns what a tool had put out when it was interrupted; the model is given
 // that and no error.
 func (s *state) interrupted() (output string, ok bool) {
-	return s.Metadata.Output, s.Status == "error" && s.Metadata.Interrupted
+	m := s.Metadata.Value
+	if s.Status != "error" || !m.Interrupted.Value || m.Output.Value == nil {
+		return "", false
+	}
+	return *m.Output.Value, true
 }
 
 // exit is the exit code of a command that failed and that the harness takes for
 // completed.
 func (s *state) exit() string {
-	if s.Status != "completed" || s.Metadata.Exit == 0 {
-		return ""
+	if code := s.Metadata.Value.Exit.Value; s.Status == "completed" && code != 0 {
+		return strconv.Itoa(code)
 	}
-	return strconv.Itoa(s.Metadata.Exit)
+	return ""
 }
 
 // metadata is what a tool shows the user; most of it is not read.
 type metadata struct {
-	Exit      int
-	SessionID string // where a subagent ran
+	Exit      transcript.Maybe[int] `json:"exit"`
+	SessionID transcript.Word       `json:"sessionId"` // where a subagent ran
 	// Interrupted is set where Output is what there was until then.
-	Interrupted bool
-	Output      string
-}
-
-// UnmarshalJSON never fails.
-func (m *metadata) UnmarshalJSON(raw []byte) error {
-	*m = metadata{}
-	var told struct {
-		Exit      json.RawMessage `json:"exit"`
-		SessionID json.RawMessage `json:"sessionId"`
-		Stopped   json.RawMessage `json:"interrupted"`
-		Output    json.RawMessage `json:"output"`
-	}
-	if transcript.Decode(raw, &told) != nil {
-		told.Exit, told.SessionID, told.Stopped = nil, nil, nil
-	}
-	if n, err := strconv.Atoi(string(told.Exit)); err == nil {
-		m.Exit = n
-	}
-	m.SessionID, _ = transcript.Text(told.SessionID)
-	if string(told.Stopped) == "true" {
-		m.Output, m.Interrupted = transcript.Text(told.Output)
-	}
-	return nil
+	Interrupted transcript.Maybe[bool]    `json:"interrupted"`
+	Output      transcript.Maybe[*string] `json:"output"`
 }
 
 func (p *part) thinking() eventlog.Thinking {
 	t := eventlog.Thinking{Text: p.Text}
-	for _, m := range p.Metadata {
+	for _, one := range p.Metadata {
+		m := one.Value
 		t.Signature = max(t.Signature, m.Signature)
 		t.EncryptedContent = max(t.EncryptedContent, m.EncryptedContent)
 		t.RedactedData = max(t.RedactedData, m.RedactedData)
@@ -223,4 +186,24 @@ func at(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
+}
+
+// editors are OpenCode's own, but for apply_patch.
+var editors = transcript.Editors{"edit": {"filePath"}, "multiedit": {"filePath"}, "write": {"filePath"}}
+
+// filesChanged are the files that a tool which has done its work changed.
+func (p *part) filesChanged() []string {
+	if p.State.failed() {
+		return nil
+	}
+	if p.Tool != "apply_patch" && p.Tool != "patch" {
+		return editors.Files(p.Tool, p.State.Input)
+	}
+	var input struct {
+		Patch string `json:"patchText"`
+	}
+	if transcript.Decode(p.State.Input, &input) != nil {
+		return nil
+	}
+	return transcript.PatchFiles(input.Patch)
 }

@@ -37,7 +37,7 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	within := e.Labels[labelWithin] == "true"
 	if request && (kept || within) {
 		id := summaryID(e.ID)
-		w.behind([]eventlog.Event{*e})
+		w.follow([]eventlog.Event{*e})
 		keeps := w.kept(c)
 		w.compacted = len(w.sent)
 		if difference, ok := w.envelopes.Entries[id]; ok {
@@ -151,7 +151,7 @@ func againOf(reply jsontext.Value) []string {
 		return nil
 	}
 	for i := range message.Parts {
-		if c := message.Parts[i].Metadata[systemMark].Compaction; c != nil {
+		if c := message.Parts[i].Metadata[systemMark].Value.Compaction; c != nil {
 			return c.Again
 		}
 	}
@@ -165,7 +165,7 @@ func metadataOf(c *eventlog.Compaction, kept, again []string) jsontext.Value {
 		}
 		return list
 	}
-	return marked("compaction", transcript.Object("trigger", triggers[c.Trigger], "mode", transcript.Optional(c.Mode),
+	return marked("compaction", transcript.Object("trigger", transcript.Triggers[c.Trigger], "mode", transcript.Optional(c.Mode),
 		"strategy", transcript.Optional(c.Strategy), "preTokens", c.PreTokens, "postTokens", c.PostTokens,
 		"kept", names(kept), "again", names(again)))
 }

@@ -50,7 +50,7 @@ func (w *writer) message(events []eventlog.Event) {
 		w.foreign.parent = messageID(events[0].ID)
 		w.ids[messageID(events[0].ID)] = w.foreign.parent
 		w.addSaid(v)
-		w.behind(events)
+		w.follow(events)
 		return
 	}
 	for i := range events {
@@ -64,8 +64,8 @@ func (w *writer) message(events []eventlog.Event) {
 	}
 }
 
-// after has what is not the harness's own come after a message that is.
-func (w *writer) behind(events []eventlog.Event) {
+// follow has what is not the harness's own come after a message that is.
+func (w *writer) follow(events []eventlog.Event) {
 	for i := range events {
 		if at := events[i].Time; !at.IsZero() && !at.Before(w.foreign.last) {
 			w.foreign.last = at.Add(time.Millisecond)

@@ -1,7 +1,7 @@
 package openhands
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -41,7 +41,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 	return nil
 }
 
-func (c *conversation) arguments(entry transcript.Entry, raw json.RawMessage) string {
+func (c *conversation) arguments(entry transcript.Entry, raw jsontext.Value) string {
 	arguments, ok := transcript.RawArguments(raw)
 	if !ok {
 		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as they are")

@@ -37,10 +37,7 @@ type conversation struct {
 // read reads all runs of a file; each is a session.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
-	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
-		return transcript.Transcript{}, err
-	}
-	return r.out.Finish()
+	return r.out.Finish(transcript.ReadLines(in, r.out.Warn, r.record))
 }
 
 func (r *reader) record(line transcript.Record) {
@@ -106,8 +103,7 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 			c.say(entry, eventlog.RoleAssistant, args.Content)
 		}
 	case "condensation":
-		entry.Body = &eventlog.Compaction{Summary: args.Summary, NativeJSON: transcript.Compact(entry.Native)}
-		c.session.Append(entry)
+		c.session.Boundary(entry, &eventlog.Compaction{Summary: args.Summary, NativeJSON: transcript.Compact(entry.Native)})
 	case "recall", "change_agent_state", "null", "":
 		c.session.Keep(entry, "action-"+e.Action)
 	default:

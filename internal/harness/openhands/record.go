@@ -1,30 +1,30 @@
 package openhands
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
 // run is one line of an evaluation's output.
 type run struct {
-	InstanceID string            `json:"instance_id"`
-	History    []json.RawMessage `json:"history"`
+	InstanceID string           `json:"instance_id"`
+	History    []jsontext.Value `json:"history"`
 }
 
 // event is an action or an observation of a run.
 type event struct {
-	ID          json.RawMessage `json:"id"`
-	Timestamp   string          `json:"timestamp"`
-	Source      string          `json:"source"`
-	Action      string          `json:"action"`
-	Observation string          `json:"observation"`
-	Content     string          `json:"content"`
-	Cause       json.RawMessage `json:"cause"`
-	Args        json.RawMessage `json:"args"`
+	ID          jsontext.Value `json:"id"`
+	Timestamp   string         `json:"timestamp"`
+	Source      string         `json:"source"`
+	Action      string         `json:"action"`
+	Observation string         `json:"observation"`
+	Content     string         `json:"content"`
+	Cause       jsontext.Value `json:"cause"`
+	Args        jsontext.Value `json:"args"`
 	Extras      *struct {
-		Metadata json.RawMessage `json:"metadata"`
-		Path     json.RawMessage `json:"path"`
+		Metadata jsontext.Value `json:"metadata"`
+		Path     jsontext.Value `json:"path"`
 	} `json:"extras"`
 	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
 }
@@ -42,13 +42,13 @@ type reply struct {
 	Model   string `json:"model"`
 	Choices []struct {
 		Message struct {
-			Content   json.RawMessage `json:"content"`
-			Reasoning string          `json:"reasoning_content"`
+			Content   jsontext.Value `json:"content"`
+			Reasoning string         `json:"reasoning_content"`
 			ToolCalls []struct {
 				ID       string `json:"id"`
 				Function struct {
-					Name      string          `json:"name"`
-					Arguments json.RawMessage `json:"arguments"`
+					Name      string         `json:"name"`
+					Arguments jsontext.Value `json:"arguments"`
 				} `json:"function"`
 			} `json:"tool_calls"`
 		} `json:"message"`

@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -11,7 +13,7 @@ import (
 // before it, nothing.
 func (b *branch) compaction(entry transcript.Entry, rec *record) {
 	body := &eventlog.Compaction{Summary: rec.Summary, NativeJSON: transcript.Compact(entry.Native)}
-	rec.Details.into(body, rec.TokensBefore)
+	rec.Details.Value.into(body, rec.TokensBefore)
 	keeping := false
 	for _, s := range b.sent {
 		keeping = keeping || (rec.FirstKeptID != "" && s.entry == rec.FirstKeptID) ||
@@ -20,20 +22,18 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
 		}
 	}
-	if rec.Details.Kept != nil {
-		body.KeptEventIDs = b.named(rec.Details.Kept)
+	if kept := rec.Details.Value.Contextd.Kept; kept != nil {
+		body.KeptEventIDs = b.named(kept)
 	}
-	entry.Body, entry.Native = body, nil
-	b.session.Append(entry)
+	b.session.Boundary(entry, body)
 }
 
 // unread is a compaction whose summary cannot be read, which the writer keeps where no
 // model sees it.
 func (b *branch) unread(entry transcript.Entry, rec *record) {
-	body := &eventlog.Compaction{KeptEventIDs: b.named(rec.Data.compaction.Kept)}
+	body := &eventlog.Compaction{KeptEventIDs: b.named(rec.Data.compaction.Contextd.Kept)}
 	rec.Data.compaction.into(body, rec.Data.tokensBefore)
-	entry.Body, entry.Native = body, nil
-	b.session.Append(entry)
+	b.session.Boundary(entry, body)
 }
 
 // named are the events of entries.
@@ -54,33 +54,12 @@ func (b *branch) named(entries []string) []string {
 // details are what contextd notes of its own compactions in pi's details; those of
 // others are read as nothing.
 type details struct {
-	Trigger, Mode, Strategy string
-	PostTokens              *uint64
-	// Kept names the kept entries where they are not a tail.
-	Kept []string
-}
-
-// UnmarshalJSON never fails.
-func (d *details) UnmarshalJSON(raw []byte) error {
-	var file struct {
-		Contextd struct {
-			Trigger    string   `json:"trigger"`
-			Mode       string   `json:"mode"`
-			Strategy   string   `json:"strategy"`
-			PostTokens *uint64  `json:"postTokens"`
-			Kept       []string `json:"kept"`
-		} `json:"contextd"`
-	}
-	*d = details{}
-	if transcript.Decode(raw, &file) == nil {
-		c := file.Contextd
-		*d = details{c.Trigger, c.Mode, c.Strategy, c.PostTokens, c.Kept}
-	}
-	return nil
-}
-
-var triggers = map[eventlog.CompactionTrigger]string{
-	eventlog.TriggerManual: "manual", eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
+	Contextd struct {
+		transcript.Told
+		PostTokens *uint64 `json:"postTokens"`
+		// Kept names the kept entries where they are not a tail.
+		Kept []string `json:"kept"`
+	} `json:"contextd"`
 }
 
 func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
@@ -88,12 +67,8 @@ func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
 		tokens := uint64(tokensBefore)
 		c.PreTokens = &tokens
 	}
-	c.Mode, c.Strategy, c.PostTokens = transcript.Clean(d.Mode), transcript.Clean(d.Strategy), d.PostTokens
-	for trigger, name := range triggers {
-		if name == d.Trigger {
-			c.Trigger = trigger
-		}
-	}
+	d.Contextd.Into(c)
+	c.PostTokens = d.Contextd.PostTokens
 }
 
 // detailsOf is nil where there is nothing to note.
@@ -102,10 +77,36 @@ func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
 	if kept != nil {
 		named = kept
 	}
-	d := transcript.Object("trigger", transcript.Optional(triggers[c.Trigger]), "mode", transcript.Optional(c.Mode),
-		"strategy", transcript.Optional(c.Strategy), "kept", named, "postTokens", c.PostTokens)
+	d := transcript.With(transcript.JSON(transcript.Tell(c)), "kept", named, "postTokens", c.PostTokens)
 	if len(d) == len("{}") {
 		return nil
 	}
 	return transcript.Object("contextd", d)
 }
+
+// What pi puts around a summary where it comes before the model.
+const (
+	compactionHead = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+	compactionTail = "\n</summary>"
+	branchHead     = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
+	branchTail     = "</summary>"
+)
+
+// boundary is the text in which the summary of a compaction comes before the model.
+func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
+	if c.Summary == "" || !own(c) {
+		return b, false
+	}
+	b.Blocks = []eventlog.Block{eventlog.Text{Text: compactionHead + c.Summary + compactionTail}}
+	return b, true
+}
+
+// branchSummary is what was summed up in a text that branchTold made, or the text.
+func branchSummary(text string) string {
+	if inner, ok := strings.CutPrefix(text, branchHead); ok {
+		return strings.TrimSuffix(inner, branchTail)
+	}
+	return text
+}
+
+func branchTold(summary string) string { return branchHead + summary + branchTail }

@@ -2,9 +2,10 @@ package pi
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -60,7 +61,7 @@ func (b *branch) message(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-func (b *branch) user(entry transcript.Entry, raw json.RawMessage, byHarness bool) error {
+func (b *branch) user(entry transcript.Entry, raw jsontext.Value, byHarness bool) error {
 	blocks, err := blocksOf(raw)
 	if err != nil {
 		return err
@@ -84,10 +85,7 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 	}
 	entry.Labels = m.Usage.labels()
 	if m.StopReason == "aborted" || m.StopReason == "error" {
-		if entry.Labels == nil {
-			entry.Labels = map[string]string{}
-		}
-		entry.Labels[labelStopReason] = m.StopReason
+		entry.Label(labelStopReason, m.StopReason)
 	}
 	for _, block := range blocks {
 		if c, ok := block.(eventlog.ToolCall); ok {
@@ -120,7 +118,7 @@ func (m *message) bash() string {
 	return b.String()
 }
 
-func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
+func blocksOf(raw jsontext.Value) ([]eventlog.Block, error) {
 	if text, ok := transcript.Text(raw); ok || len(raw) == 0 || raw[0] == 'n' {
 		if text == "" {
 			return nil, nil
@@ -143,14 +141,14 @@ func blocksOf(raw json.RawMessage) ([]eventlog.Block, error) {
 }
 
 // arguments are those of the file, with the spaces that are between tokens.
-func arguments(raw json.RawMessage) string {
+func arguments(raw jsontext.Value) string {
 	if len(raw) == 0 {
 		return "{}"
 	}
 	return transcript.UnwrapArguments(onLine(string(raw)))
 }
 
-func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
+func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 	switch b.Type {
 	case "text":
 		return []eventlog.Block{eventlog.Text{Text: b.Text}}, nil
@@ -169,7 +167,7 @@ func (b *block) blocks(i int, whole json.RawMessage) ([]eventlog.Block, error) {
 			return []eventlog.Block{eventlog.Media{MIMEType: b.MIMEType, Data: string(data)}}, nil
 		}
 	}
-	var list []json.RawMessage
+	var list []jsontext.Value
 	if err := transcript.Decode(whole, &list); err != nil {
 		return nil, fmt.Errorf("content: %w", err)
 	}

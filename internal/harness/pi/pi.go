@@ -44,9 +44,7 @@ type reader struct {
 // its own, with everything on the way to it.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
-	if err := transcript.ReadLines(in, r.out.Warn, r.record); err != nil {
-		return transcript.Transcript{}, err
-	}
+	err := transcript.ReadLines(in, r.out.Warn, r.record)
 	r.plant()
 	r.lost()
 	main := newBranch(r.out, "")
@@ -64,7 +62,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		main.add(r.lines[i])
 	}
 	r.branches(main)
-	return r.out.Finish()
+	return r.out.Finish(err)
 }
 
 func (r *reader) record(rec transcript.Record) {
@@ -129,4 +127,25 @@ func counted(n int, what string) string {
 		what += "es"
 	}
 	return fmt.Sprintf("%d %s", n, what)
+}
+
+// notKept is what a session file written again may lack.
+var notKept = []transcript.NotKept{
+	{Entry: "message", Field: "message.details", Reason: "what the tool shows the user: diffs and outputs once more; kept up to 1 KiB, where extensions have their state"},
+	{Entry: "message", Field: "message.content[].partialJson", Reason: "left over from streaming; the arguments say the same"},
+}
+
+// detailsKept is how many bytes of a result's details are kept.
+const detailsKept = 1 << 10
+
+// left are the fields of a message that are not kept.
+func (m *message) left() []transcript.NotKept {
+	from, to := 1, 1
+	if m != nil && len(m.Details) > detailsKept {
+		from = 0
+	}
+	if m != nil && m.Role == "assistant" {
+		to = 2
+	}
+	return notKept[from:to]
 }

@@ -2,8 +2,9 @@ package pi
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -12,13 +13,13 @@ import (
 
 // record is one line of a session file.
 type record struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Version   int             `json:"version"`
-	ParentID  json.RawMessage `json:"parentId"`
-	Timestamp string          `json:"timestamp"`
-	Message   *message        `json:"message"`
-	Content   json.RawMessage `json:"content"` // of custom_message
+	Type      string         `json:"type"`
+	ID        string         `json:"id"`
+	Version   int            `json:"version"`
+	ParentID  jsontext.Value `json:"parentId"`
+	Timestamp string         `json:"timestamp"`
+	Message   *message       `json:"message"`
+	Content   jsontext.Value `json:"content"` // of custom_message
 
 	CWD           string `json:"cwd"`
 	ParentSession string `json:"parentSession"`
@@ -26,9 +27,9 @@ type record struct {
 	CustomType string `json:"customType"`
 	Data       data   `json:"data"`
 
-	Summary      string           `json:"summary"`
-	TokensBefore transcript.Count `json:"tokensBefore"`
-	Details      details          `json:"details"`
+	Summary      string                    `json:"summary"`
+	TokensBefore transcript.Count          `json:"tokensBefore"`
+	Details      transcript.Maybe[details] `json:"details"`
 	// FirstKeptIndex counts records from 0, in version 1.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
@@ -37,16 +38,16 @@ type record struct {
 }
 
 type message struct {
-	Role       string          `json:"role"`
-	Content    json.RawMessage `json:"content"`
-	Model      string          `json:"model"`
-	StopReason string          `json:"stopReason"`
-	Usage      *usage          `json:"usage"`
+	Role       string         `json:"role"`
+	Content    jsontext.Value `json:"content"`
+	Model      string         `json:"model"`
+	StopReason string         `json:"stopReason"`
+	Usage      usage          `json:"usage"`
 
-	ToolCallID string          `json:"toolCallId"`
-	ToolName   string          `json:"toolName"`
-	IsError    bool            `json:"isError"`
-	Details    json.RawMessage `json:"details"`
+	ToolCallID string         `json:"toolCallId"`
+	ToolName   string         `json:"toolName"`
+	IsError    bool           `json:"isError"`
+	Details    jsontext.Value `json:"details"`
 
 	// Of bashExecution, a command that the user ran.
 	Command   string `json:"command"`
@@ -65,27 +66,24 @@ type usage struct {
 	CacheWrite transcript.Count `json:"cacheWrite"`
 }
 
-func (u *usage) labels() map[string]string {
-	if u == nil {
-		return nil
-	}
+func (u usage) labels() map[string]string {
 	return transcript.Usage{
 		Prompt: u.Input + u.CacheRead + u.CacheWrite, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
 	}.Labels()
 }
 
 type block struct {
-	Type              string          `json:"type"`
-	Text              string          `json:"text"`
-	Thinking          string          `json:"thinking"`
-	ThinkingSignature string          `json:"thinkingSignature"`
-	Redacted          bool            `json:"redacted"`
-	ID                string          `json:"id"`
-	Name              string          `json:"name"`
-	Arguments         json.RawMessage `json:"arguments"`
-	ThoughtSignature  string          `json:"thoughtSignature"`
-	Data              string          `json:"data"`
-	MIMEType          string          `json:"mimeType"`
+	Type              string         `json:"type"`
+	Text              string         `json:"text"`
+	Thinking          string         `json:"thinking"`
+	ThinkingSignature string         `json:"thinkingSignature"`
+	Redacted          bool           `json:"redacted"`
+	ID                string         `json:"id"`
+	Name              string         `json:"name"`
+	Arguments         jsontext.Value `json:"arguments"`
+	ThoughtSignature  string         `json:"thoughtSignature"`
+	Data              string         `json:"data"`
+	MIMEType          string         `json:"mimeType"`
 }
 
 // thinking keeps a signature unchanged. With OpenAI's models it is the whole
@@ -120,15 +118,16 @@ type data struct {
 // UnmarshalJSON never fails.
 func (d *data) UnmarshalJSON(raw []byte) error {
 	*d = data{}
-	var compaction struct {
-		TokensBefore transcript.Count `json:"tokensBefore"`
-	}
 	if text, ok := transcript.Text(raw); ok {
 		d.texts = []string{text}
 	} else if transcript.Decode(raw, &d.texts) != nil {
 		d.texts = nil
-		if bytes.Contains(raw, []byte(`"contextd"`)) && transcript.Decode(raw, &d.compaction) == nil && transcript.Decode(raw, &compaction) == nil {
-			d.tokensBefore = compaction.TokensBefore
+		var compaction struct {
+			details
+			TokensBefore transcript.Count `json:"tokensBefore"`
+		}
+		if bytes.Contains(raw, []byte(`"contextd"`)) && transcript.Decode(raw, &compaction) == nil {
+			d.compaction, d.tokensBefore = compaction.details, compaction.TokensBefore
 		}
 	}
 	return nil

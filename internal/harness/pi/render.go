@@ -47,8 +47,6 @@ func header(id, cwd, timestamp string, more ...any) jsontext.Value {
 	return transcript.With(transcript.Object("type", sessionType, "version", version, "id", id, "timestamp", timestamp, "cwd", cwd), more...)
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 // at is an event's time, or that of the entry before.
 func (r *renderer) at(e *eventlog.Event) time.Time {
 	switch {
@@ -66,7 +64,7 @@ func (r *renderer) envelope(kind, id string, at time.Time, more ...any) jsontext
 	if r.parent != "" {
 		parent = transcript.JSON(r.parent)
 	}
-	return transcript.With(transcript.Object("type", kind, "id", id, "parentId", parent, "timestamp", stamp(at)), more...)
+	return transcript.With(transcript.Object("type", kind, "id", id, "parentId", parent, "timestamp", transcript.Stamp(at)), more...)
 }
 
 // entry makes the entry of one event, or of the events that are one reply. ok is

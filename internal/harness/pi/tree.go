@@ -2,10 +2,11 @@ package pi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -78,7 +79,7 @@ func (r *reader) replant(l *line) {
 	if err != nil {
 		return // it is no object, and becomes no entry
 	}
-	l.entry.Native, l.rec.ParentID = native, json.RawMessage(parent)
+	l.entry.Native, l.rec.ParentID = native, jsontext.Value(parent)
 }
 
 // parentID is empty for a root; stated is false where the file has none.

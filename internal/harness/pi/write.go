@@ -2,9 +2,10 @@ package pi
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -19,7 +20,7 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	if len(t.Sessions) > 0 {
 		main = t.Sessions[0]
 	}
-	entries := append([]json.RawMessage{w.header(main, o)}, w.session(main)...)
+	entries := append([]jsontext.Value{w.header(main, o)}, w.session(main)...)
 	left, added := 0, 0
 	if transcript.EnvelopesOf(Name, main).Session == "" {
 		added = 1 // the file that was read had no header
@@ -47,9 +48,9 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 
 // merge puts a branch's entries where they were, after so many entries that were added; the
 // last entry stays the last.
-func merge(entries, own []json.RawMessage, where string, added int) []json.RawMessage {
+func merge(entries, own []jsontext.Value, where string, added int) []jsontext.Value {
 	at := positions(where, len(own))
-	out := make([]json.RawMessage, 0, len(entries)+len(own))
+	out := make([]jsontext.Value, 0, len(entries)+len(own))
 	rest := entries
 	for i, e := range own {
 		for len(rest) > 1 && i < len(at) && len(out) < at[i]+added {
@@ -67,7 +68,7 @@ type fileWriter struct {
 	old     bool // the file is of version 1, where compactions name lines
 }
 
-func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) json.RawMessage {
+func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jsontext.Value {
 	id := s.Labels[transcript.LabelSessionID]
 	if id == "" {
 		id = transcript.SessionID(s)
@@ -80,7 +81,7 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 			break
 		}
 	}
-	v := header(id, o.Directory(s.Labels), stamp(began), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
+	v := header(id, o.Directory(s.Labels), string(transcript.Stamp(began)), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
 	raw := w.amend(v, transcript.EnvelopesOf(Name, s).Session)
 	if o.SessionID != "" {
 		// What another session was called must not be resumed under its name.
@@ -93,7 +94,7 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 
 // versioned is a new entry for the file: in version 1 entries have no ids, and one without
 // a parent would begin again for the reader.
-func (w *fileWriter) versioned(raw []byte) json.RawMessage {
+func (w *fileWriter) versioned(raw []byte) jsontext.Value {
 	if !w.old {
 		return raw
 	}
@@ -101,7 +102,7 @@ func (w *fileWriter) versioned(raw []byte) json.RawMessage {
 }
 
 // amend adds to an entry what was kept of it.
-func (w *fileWriter) amend(base []byte, difference string) json.RawMessage {
+func (w *fileWriter) amend(base []byte, difference string) jsontext.Value {
 	if difference == "" {
 		return base
 	}
@@ -121,23 +122,22 @@ func fitting(raw string) bool {
 
 // own reports whether a compaction's marker is pi's.
 func own(c *eventlog.Compaction) bool {
-	if !transcript.Valid([]byte(c.NativeJSON)) {
-		return false // a store takes any bytes
+	var native struct {
+		Type    transcript.Word `json:"type"`
+		Summary jsontext.Value  `json:"summary"`
+		Index   jsontext.Value  `json:"firstKeptEntryIndex"`
+		First   jsontext.Value  `json:"firstKeptEntryId"`
 	}
-	kind, _ := transcript.MemberOf([]byte(c.NativeJSON), "type")
-	_, summary := transcript.MemberOf([]byte(c.NativeJSON), "summary")
-	_, byIndex := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryIndex")
-	_, byID := transcript.MemberOf([]byte(c.NativeJSON), "firstKeptEntryId")
-	return string(kind) == `"compaction"` && (summary || byIndex || byID)
+	return transcript.Decode([]byte(c.NativeJSON), &native) == nil && // a store takes any bytes
+		native.Type == "compaction" && len(native.Summary)+len(native.Index)+len(native.First) > 0
 }
 
 // replaced are the entries that a reader kept whole beside an event made of them,
 // by the event's id.
 func replaced(s transcript.Session) map[string]string {
 	all := map[string]string{}
-	for i := range s.Events {
-		id, whole := transcript.HeldBy(Name, &s.Events[i])
-		if c, ok := s.Events[i].Body.(*eventlog.Custom); ok && whole && fitting(c.JSON) {
+	for id, c := range transcript.Held(Name, s.Events) {
+		if fitting(c.JSON) {
 			all[id] = transcript.Compact([]byte(c.JSON))
 		}
 	}

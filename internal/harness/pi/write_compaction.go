@@ -1,9 +1,10 @@
 package pi
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -132,7 +133,7 @@ func (w *sessionWriter) name(event string) string {
 func place(index int) string { return "#" + strconv.Itoa(index) }
 
 // put adds an entry unless another branch has.
-func (w *sessionWriter) put(key string, raw json.RawMessage) {
+func (w *sessionWriter) put(key string, raw jsontext.Value) {
 	if w.file.written[key] {
 		w.shared++
 		return
@@ -144,13 +145,14 @@ func (w *sessionWriter) put(key string, raw json.RawMessage) {
 // saidAgain reports whether pi's own compaction keeps nothing, and what it names is
 // repeated after it.
 func saidAgain(native string) bool {
-	id, named := transcript.MemberOf([]byte(native), "id")
-	first, _ := transcript.MemberOf([]byte(native), "firstKeptEntryId")
-	_, byIndex := transcript.MemberOf([]byte(native), "firstKeptEntryIndex")
-	raw, _ := transcript.MemberOf([]byte(native), "details")
-	var d details
-	if transcript.Decode(raw, &d) != nil || len(d.Kept) == 0 {
+	var c struct {
+		ID      jsontext.Value            `json:"id"`
+		First   jsontext.Value            `json:"firstKeptEntryId"`
+		Index   jsontext.Value            `json:"firstKeptEntryIndex"`
+		Details transcript.Maybe[details] `json:"details"`
+	}
+	if transcript.Decode([]byte(native), &c) != nil || len(c.Details.Value.Contextd.Kept) == 0 {
 		return false
 	}
-	return named && string(id) == string(first) || byIndex && strings.HasPrefix(d.Kept[0], "#")
+	return c.ID != nil && string(c.ID) == string(c.First) || c.Index != nil && strings.HasPrefix(c.Details.Value.Contextd.Kept[0], "#")
 }

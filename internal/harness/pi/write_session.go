@@ -1,9 +1,10 @@
 package pi
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -20,20 +21,20 @@ type sessionWriter struct {
 	sent      []string          // events whose entries the model sees, in order
 	// parts are the events that an entry holds besides the one that names it.
 	parts   map[string][]string
-	entries []json.RawMessage
+	entries []jsontext.Value
 	shared  int // how many entries of it are in the file already
 	// said are the entries of sent, and again how many of these came before the last
 	// compaction that has what it kept said again.
-	said  map[string]json.RawMessage
+	said  map[string]jsontext.Value
 	again int
 }
 
 // session returns the entries that are not in the file yet.
-func (w *fileWriter) session(s transcript.Session) []json.RawMessage {
+func (w *fileWriter) session(s transcript.Session) []jsontext.Value {
 	sw := &sessionWriter{
 		file: w, envelopes: transcript.EnvelopesOf(Name, s), replaced: replaced(s),
 		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
-		said: map[string]json.RawMessage{},
+		said: map[string]jsontext.Value{},
 	}
 	sw.render.warn = w.report.Warn
 	for i := 0; i < len(s.Events); {
@@ -146,7 +147,7 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 }
 
 // add puts an entry into the file, unless another branch has put it there.
-func (w *sessionWriter) add(e *eventlog.Event, raw json.RawMessage) {
+func (w *sessionWriter) add(e *eventlog.Event, raw jsontext.Value) {
 	id := ""
 	if member, ok := transcript.MemberOf(raw, "id"); ok {
 		id, _ = transcript.Text(member)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -59,7 +61,7 @@ func UnwrapArguments(arguments string) string {
 }
 
 func unwrapped(arguments string) (string, bool) {
-	var members map[string]json.RawMessage
+	var members map[string]jsontext.Value
 	if !strings.Contains(arguments, eventlog.WrappedArguments) || json.Unmarshal([]byte(arguments), &members) != nil || len(members) != 1 {
 		return "", false
 	}

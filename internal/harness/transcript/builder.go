@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -67,12 +68,12 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 	return s
 }
 
-// Finish returns the transcript, without sessions that stayed empty. If the main
-// session is among those, the first other one takes its place. It is a *FormatError
-// if no session has a message or a compaction: then the input was no transcript of
-// this harness. The builder must not be used afterwards.
-func (b *Builder) Finish() (Transcript, error) {
-	if err := b.account.Retain(0); err != nil {
+// Finish returns the transcript, without sessions that stayed empty, or the error that
+// reading the input ended with. If the main session stayed empty, the first other one takes
+// its place. It is a *FormatError if no session has a message or a compaction: then the
+// input was no transcript of this harness. The builder must not be used afterwards.
+func (b *Builder) Finish(err error) (Transcript, error) {
+	if err = cmp.Or(err, b.account.Retain(0)); err != nil {
 		return Transcript{}, err
 	}
 	conversation := false
@@ -112,6 +113,14 @@ type Entry struct {
 	// Native is the entry's JSON, unchanged. What the log would refuse is kept as
 	// a custom event that holds it.
 	Native []byte
+}
+
+// Label sets a label of the event to be.
+func (e *Entry) Label(key, value string) {
+	if e.Labels == nil {
+		e.Labels = map[string]string{}
+	}
+	e.Labels[key] = value
 }
 
 type openCall struct {
@@ -201,6 +210,12 @@ func Present(difference []byte) []byte {
 		return difference
 	}
 	return []byte("{}")
+}
+
+// Boundary makes a compaction of the entry, whose own JSON the compaction has; see Append.
+func (s *SessionBuilder) Boundary(e Entry, c *eventlog.Compaction) string {
+	e.Body, e.Native = c, nil
+	return s.Append(e)
 }
 
 // Custom keeps the entry's native JSON as a custom event of the type.

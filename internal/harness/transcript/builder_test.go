@@ -211,7 +211,7 @@ func TestBuilder(t *testing.T) {
 				e.Native = []byte(`{}`)
 				s.Append(e)
 			}
-			tr, _ := b.Finish()
+			tr, _ := b.Finish(nil)
 			if diff := cmp.Diff(tt.want, outline(tr.Sessions[0].Events)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -242,7 +242,7 @@ func TestBuilderForgets(t *testing.T) {
 	}
 	s.Append(transcript.Entry{ID: "late", Body: answered(result("x1"))})
 	s.Append(transcript.Entry{ID: "in time", Body: answered(result("x2"))})
-	tr, err := b.Finish()
+	tr, err := b.Finish(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestBuilderFinish(t *testing.T) {
 	b.Skip("z")
 	b.Skip("b")
 	b.Skip("z")
-	tr, err := b.Finish()
+	tr, err := b.Finish(nil)
 	if err != nil || len(tr.Sessions) != 1 || tr.Sessions[0].Suffix != "" {
 		t.Errorf("want the one session that is not empty as the main one, got %+v", tr.Sessions)
 	}
@@ -315,7 +315,7 @@ func TestBuilderAdmits(t *testing.T) {
 			}
 			s.Append(e)
 		}
-		tr, _ := b.Finish() // an error if nothing was said
+		tr, _ := b.Finish(nil) // an error if nothing was said
 		for _, session := range tr.Sessions {
 			seen := map[string]bool{}
 			for _, e := range session.Events {

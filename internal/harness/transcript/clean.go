@@ -3,7 +3,9 @@ package transcript
 import (
 	"bytes"
 	"maps"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -39,46 +41,28 @@ func halfSurrogate(record []byte) bool {
 	if !bytes.Contains(record, []byte(`\u`)) {
 		return false
 	}
-	for i := 0; ; {
-		at := bytes.IndexByte(record[i:], '\\')
-		if at < 0 || i+at+1 >= len(record) {
-			return false
+	first := false // the escape before is the first half of a pair
+	for {
+		at := bytes.IndexByte(record, '\\')
+		if at < 0 || at+1 >= len(record) || first && at > 0 {
+			return first
 		}
-		i += at
-		first, ok := escapedSurrogate(record[i:])
-		switch {
-		case !ok:
-			i += 2
-		case first >= 0xDC00:
-			return true
-		default:
-			second, ok := escapedSurrogate(record[i+6:])
-			if !ok || second < 0xDC00 {
-				return true
+		second := false
+		if record = record[at:]; len(record) >= 6 && record[1] == 'u' {
+			if unit, err := strconv.ParseUint(string(record[2:6]), 16, 16); err == nil && utf16.IsSurrogate(rune(unit)) {
+				if second = unit >= 0xDC00; second != first {
+					return true
+				}
+				first = !first
+				record = record[6:]
+				continue
 			}
-			i += 12
 		}
-	}
-}
-
-// escapedSurrogate reads \uD800 to \uDFFF.
-func escapedSurrogate(b []byte) (uint16, bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0, false
-	}
-	var v uint16
-	for _, c := range b[2:6] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
+		if first {
+			return true
 		}
-		v = v<<4 | uint16(c)
+		record = record[2:]
 	}
-	return v, v >= 0xD800 && v <= 0xDFFF
 }
 
 // clean replaces what the wire cannot carry in every string of the entry. Binary
@@ -95,7 +79,7 @@ func (s *SessionBuilder) clean(e *Entry) {
 		e.Body = &m
 	case *eventlog.Compaction:
 		b.Summary = c.str(b.Summary)
-		b.Mode = c.str(b.Mode)
+		b.Mode, b.Strategy = c.str(b.Mode), c.str(b.Strategy)
 	case *eventlog.Custom:
 		b.Type = c.str(b.Type)
 	}
@@ -122,19 +106,12 @@ func (c *cleaner) utf8(s string) string {
 }
 
 func (c *cleaner) labels(labels map[string]string) map[string]string {
-	before := c.changed
-	c.changed = false
+	clean := maps.Clone(labels)
 	for k, v := range labels {
-		c.str(k)
-		c.str(v)
-	}
-	if !c.changed {
-		c.changed = before
-		return labels
-	}
-	clean := make(map[string]string, len(labels))
-	for k, v := range maps.All(labels) {
-		clean[c.str(k)] = c.str(v)
+		if text := c.str(v); text != v || c.str(k) != k {
+			delete(clean, k)
+			clean[c.str(k)] = text
+		}
 	}
 	return clean
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -55,6 +56,31 @@ func Text(value []byte) (string, bool) {
 	return s, err == nil
 }
 
+// Word is a text, or empty if the file has something else in its place.
+type Word string
+
+// UnmarshalJSON never fails.
+func (w *Word) UnmarshalJSON(value []byte) error {
+	text, _ := Text(value)
+	*w = Word(text)
+	return nil
+}
+
+// Maybe is a value of some shape, or its zero value if the file has something else in its
+// place.
+type Maybe[T any] struct{ Value T }
+
+// UnmarshalJSON never fails.
+func (m *Maybe[T]) UnmarshalJSON(value []byte) error {
+	var v T
+	if Decode(value, &v) == nil {
+		m.Value = v
+	} else {
+		m.Value = *new(T)
+	}
+	return nil
+}
+
 // Count is a number of tokens. What is not a whole number in the file does not
 // make the rest of its record unreadable: a fraction is cut off, and anything else
 // counts as 0.
@@ -98,20 +124,8 @@ func shaped(err error) error {
 	return &ShapeError{Pointer: string(semantic.JSONPointer), Kind: kindName(semantic.JSONKind)}
 }
 
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "boolean"
-	case '"':
-		return "string"
-	case '0':
-		return "number"
-	case '{':
-		return "object"
-	case '[':
-		return "list"
-	}
-	return "value"
+var kindNames = map[jsontext.Kind]string{
+	'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "list",
 }
+
+func kindName(k jsontext.Kind) string { return cmp.Or(kindNames[k], "value") }

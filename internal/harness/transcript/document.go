@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +44,24 @@ func (d *Document) Open() (byte, error) {
 	return byte(t.Kind()), nil
 }
 
+// Each calls value after the beginning of each value, as Open gives it, until it returns
+// false. Damage of the input is a warning.
+func (d *Document) Each(value func(kind byte) (bool, error)) error {
+	for {
+		kind, err := d.Open()
+		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
+			return nil
+		}
+		more := true
+		if err == nil {
+			more, err = value(kind)
+		}
+		if err != nil || !more {
+			return d.Settle(err)
+		}
+	}
+}
+
 // More reports whether the open object or list has another member. It is false
 // where the input is cut off or damaged; Close then says so.
 func (d *Document) More() bool {
@@ -63,7 +80,7 @@ func (d *Document) Key() (string, error) {
 
 // Value reads a whole value unchanged and the line it begins in. The bytes are
 // the caller's, and valid UTF-8.
-func (d *Document) Value() (json.RawMessage, int, error) {
+func (d *Document) Value() (jsontext.Value, int, error) {
 	value, err := d.dec.ReadValue()
 	if err != nil {
 		return nil, d.Line(), d.failed(err)

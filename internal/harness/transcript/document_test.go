@@ -1,7 +1,6 @@
 package transcript_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -19,10 +19,10 @@ func readObject(r io.Reader) (got []string, err error) {
 		got = append(got, fmt.Sprintf("%d warning: "+format, append([]any{line}, args...)...))
 	}
 	err = transcript.ReadObject(r, warn, "list",
-		func(name string, value json.RawMessage, line int) {
+		func(name string, value jsontext.Value, line int) {
 			got = append(got, fmt.Sprintf("%d %s=%s", line, name, value))
 		},
-		func(value json.RawMessage, line int) { got = append(got, fmt.Sprintf("%d element %s", line, value)) })
+		func(value jsontext.Value, line int) { got = append(got, fmt.Sprintf("%d element %s", line, value)) })
 	return got, err
 }
 

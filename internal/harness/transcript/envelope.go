@@ -1,10 +1,11 @@
 package transcript
 
 import (
-	"encoding/json"
 	"maps"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -129,8 +130,8 @@ func (e *Envelopes) fromLabels(s Session) {
 			}
 		}
 		var entry struct {
-			Event      string          `json:"event"`
-			Difference json.RawMessage `json:"difference"`
+			Event      string         `json:"event"`
+			Difference jsontext.Value `json:"difference"`
 		}
 		if c, ok := event.Body.(*eventlog.Custom); !ok || !e.Holds(c) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -78,3 +79,40 @@ func (h Harness) Named(name string) bool { return h.Name == name || slices.Conta
 
 // Owns reports whether a session was read from a file of the harness.
 func (h Harness) Owns(s Session) bool { return h.Named(s.Labels[LabelHarness]) }
+
+// NotKept is one thing in a harness's files that its reader leaves out on purpose.
+// Each harness has a table of them, which is all that a file written again may
+// lack.
+type NotKept struct {
+	// Entry is the kind of entry that it is in; "*" for every kind, and a "*" at
+	// the end for every kind with that beginning.
+	Entry string
+	// Field is the path of the member, such as "message.usage"; "[]" goes into every
+	// element of a list. Empty: the entry as a whole.
+	Field  string
+	Reason string
+}
+
+// FieldsOf are the rows of a table about fields of entries of the kind.
+func FieldsOf(table []NotKept, kind string) []NotKept {
+	var fields []NotKept
+	for _, row := range table {
+		if row.Field != "" && row.Covers(kind) {
+			fields = append(fields, row)
+		}
+	}
+	return fields
+}
+
+// Drops reports whether a table has entries of the kind left out as a whole.
+func Drops(table []NotKept, kind string) bool {
+	return slices.ContainsFunc(table, func(row NotKept) bool { return row.Field == "" && row.Covers(kind) })
+}
+
+// Covers reports whether the row is about entries of the kind.
+func (n NotKept) Covers(kind string) bool {
+	if prefix, ok := strings.CutSuffix(n.Entry, "*"); ok {
+		return strings.HasPrefix(kind, prefix)
+	}
+	return n.Entry == kind
+}

@@ -90,7 +90,7 @@ func TestEventsAreBounded(t *testing.T) {
 		s.Append(transcript.Entry{ID: fmt.Sprint(i), Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}})
 	}
 	var limit *transcript.LimitError
-	if _, err := b.Finish(); !errors.As(err, &limit) || s.Len() > 1000 {
+	if _, err := b.Finish(nil); !errors.As(err, &limit) || s.Len() > 1000 {
 		t.Errorf("%d events, %v", s.Len(), err)
 	}
 }
@@ -103,7 +103,7 @@ func TestWarningsAreBounded(t *testing.T) {
 		b.Warn(i, "%d %s", i, strings.Repeat("w", 10_000))
 		b.Skip(fmt.Sprint("kind", i))
 	}
-	tr, err := b.Finish()
+	tr, err := b.Finish(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestOneIDManyTimes(t *testing.T) {
 			s.Append(transcript.Entry{ID: "a", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: fmt.Sprint(i)}}}})
 		}
 	}
-	tr, err := b.Finish()
+	tr, err := b.Finish(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,7 @@
+// Package transcript is what the readers of other harnesses' transcripts share:
+// the result type, the builder that turns a reader's entries into sessions which
+// the log admits, the reading of JSON records with their line numbers, and the
+// differences by which a writer gives an entry again as it was.
 package transcript
 
 import (
@@ -5,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -156,4 +161,25 @@ func (t Tally) String() string {
 		parts = append(parts, fmt.Sprintf("%s %d", k, t[k]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// The limits that the API sets to the labels of an event or a session.
+const (
+	MaxLabels     = 64
+	MaxLabelKey   = 128
+	MaxLabelValue = 1024 // characters
+)
+
+// CheckLabels says what in the labels is beyond the limits.
+func CheckLabels(labels map[string]string) error {
+	if len(labels) > MaxLabels {
+		return fmt.Errorf("%d labels, and there may be %d", len(labels), MaxLabels)
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		v := labels[k]
+		if k == "" || utf8.RuneCountInString(k) > MaxLabelKey || utf8.RuneCountInString(v) > MaxLabelValue {
+			return fmt.Errorf("label %.100q is empty or too long: key of %d characters, value of %d", k, utf8.RuneCountInString(k), utf8.RuneCountInString(v))
+		}
+	}
+	return nil
 }

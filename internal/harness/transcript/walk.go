@@ -1,9 +1,10 @@
 package transcript
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ReadObject reads a file that is one JSON object. Each element of the list named
@@ -11,13 +12,13 @@ import (
 // is truncated or damaged is read up to there with a warning. The bytes given are the
 // callee's.
 func ReadObject(r io.Reader, warn Warn, list string,
-	field func(name string, value json.RawMessage, line int), element func(value json.RawMessage, line int),
+	field func(name string, value jsontext.Value, line int), element func(value jsontext.Value, line int),
 ) error {
 	doc := NewDocument(r, warn)
 	return doc.Settle(doc.object(list, field, element))
 }
 
-func (d *Document) object(list string, field func(string, json.RawMessage, int), element func(json.RawMessage, int)) error {
+func (d *Document) object(list string, field func(string, jsontext.Value, int), element func(jsontext.Value, int)) error {
 	kind, err := d.Open()
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (d *Document) object(list string, field func(string, json.RawMessage, int),
 		if name == list {
 			_, err = d.List(element)
 		} else {
-			var value json.RawMessage
+			var value jsontext.Value
 			var line int
 			if value, line, err = d.Value(); err == nil {
 				field(name, value, line)
@@ -49,7 +50,7 @@ func (d *Document) object(list string, field func(string, json.RawMessage, int),
 
 // List reads a list and gives element each of its elements. Another value in its place is
 // read with a warning, and ok is false; null is no list and no warning.
-func (d *Document) List(element func(value json.RawMessage, line int)) (ok bool, err error) {
+func (d *Document) List(element func(value jsontext.Value, line int)) (ok bool, err error) {
 	if kind := d.dec.PeekKind(); kind != '[' {
 		value, line, err := d.Value()
 		if err == nil && string(value) != "null" {
@@ -65,7 +66,7 @@ func (d *Document) List(element func(value json.RawMessage, line int)) (ok bool,
 
 // Rest gives element each further element of the list that is open, and reads its
 // end.
-func (d *Document) Rest(element func(value json.RawMessage, line int)) error {
+func (d *Document) Rest(element func(value jsontext.Value, line int)) error {
 	for d.More() {
 		value, line, err := d.Value()
 		if err != nil {

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -74,22 +77,93 @@ func (r *WriteReport) Finish(out io.Writer, file []byte) (WriteReport, error) {
 	return *r, nil
 }
 
-// HeldBy recognises a custom event that holds a whole entry of the harness, of which the
-// event with the id returned is a part.
-func HeldBy(harness string, e *eventlog.Event) (id string, ok bool) {
-	c, ok := e.Body.(*eventlog.Custom)
-	if !ok {
-		return "", false
+// Held are the custom events that hold a whole entry of the harness of which another event is
+// a part, by the id of that one.
+func Held(harness string, events []eventlog.Event) map[string]*eventlog.Custom {
+	all := map[string]*eventlog.Custom{}
+	for i := range events {
+		if c, ok := events[i].Body.(*eventlog.Custom); ok {
+			kind, own := strings.CutPrefix(c.Type, harness+".")
+			if id, held := strings.CutSuffix(strings.TrimRight(events[i].ID, "+"), "/"+kind); own && held {
+				all[id] = c
+			}
+		}
 	}
-	kind, ok := strings.CutPrefix(c.Type, harness+".")
-	if !ok {
-		return "", false
+	return all
+}
+
+// Stamp is a time as several harnesses write it; it is left out if it is zero.
+func Stamp(at time.Time) Optional {
+	if at.IsZero() {
+		return ""
 	}
-	return strings.CutSuffix(strings.TrimRight(e.ID, "+"), "/"+kind)
+	return Optional(at.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// OrEpoch is a time, or the first one there is where the log has none.
+func OrEpoch(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return at
+}
+
+// Triggers are the names that contextd gives the triggers of compactions in files of
+// harnesses that have none.
+var Triggers = map[eventlog.CompactionTrigger]string{
+	eventlog.TriggerUnspecified: "unspecified", eventlog.TriggerManual: "manual",
+	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
+}
+
+// Told is what contextd notes of a compaction in the file of a harness that has no place for it.
+type Told struct {
+	Trigger  string `json:"trigger,omitzero"`
+	Mode     string `json:"mode,omitzero"`
+	Strategy string `json:"strategy,omitzero"`
+}
+
+// Tell notes it; no trigger is none.
+func Tell(c *eventlog.Compaction) Told {
+	t := Told{Mode: c.Mode, Strategy: c.Strategy}
+	if c.Trigger != eventlog.TriggerUnspecified {
+		t.Trigger = Triggers[c.Trigger]
+	}
+	return t
+}
+
+// Into gives the compaction what was noted; an unknown trigger changes none.
+func (t Told) Into(c *eventlog.Compaction) {
+	for trigger, name := range Triggers {
+		if name == t.Trigger {
+			c.Trigger = trigger
+		}
+	}
+	c.Mode, c.Strategy = t.Mode, t.Strategy
 }
 
 // Own reports whether a custom event holds an entry of the harness, or what its reader kept
 // of one.
 func Own(harness string, c *eventlog.Custom) bool {
 	return strings.HasPrefix(c.Type, CustomType(harness, "")) || strings.HasPrefix(c.Type, harness+".")
+}
+
+// names is the namespace of the ids that writers make.
+var names = uuid.MustParse("8f9b1c52-6a0e-5d7c-9a55-2f1f0f3d7e41")
+
+// UUID makes an id from parts, the same for the same parts.
+func UUID(parts ...string) string {
+	return uuid.NewSHA1(names, []byte(strings.Join(parts, "\x00"))).String()
+}
+
+// IsUUID reports whether an id has the form of one.
+func IsUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
+
+// SessionID makes an id for a session that has none, from the ids of its events.
+func SessionID(s Session) string {
+	parts := make([]string, 0, len(s.Events)+1)
+	parts = append(parts, "session")
+	for _, e := range s.Events {
+		parts = append(parts, e.ID)
+	}
+	return UUID(parts...)
 }
