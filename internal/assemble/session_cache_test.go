@@ -102,6 +102,8 @@ type counter struct{}
 
 func (counter) Name() string                { return "letters" }
 func (counter) Count(s string) budget.Count { return budget.Count{Tokens: len(s)} }
+func (counter) Cost(s string) uint64        { return uint64(len(s)) }
+func (counter) PerToken() uint64            { return 1 }
 
 // room is for what sessions hold in these tests.
 const room = 64 << 20

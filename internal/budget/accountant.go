@@ -162,4 +162,9 @@ type Counter interface {
 	// Name is the tokenizer's name, as in configuration and reports.
 	Name() string
 	Count(text string) Count
+	// Cost measures a text in parts of a token, which Count rounds up: where a text is cut
+	// between lines or words, see Sum, its parts cost together what it costs.
+	Cost(text string) uint64
+	// PerToken is how many of those parts a token has.
+	PerToken() uint64
 }

@@ -105,12 +105,20 @@ func TestCountEvent(t *testing.T) {
 	}
 }
 
+func (words) Cost(text string) uint64 { return uint64(len(strings.Fields(text))) }
+
+func (words) PerToken() uint64 { return 1 }
+
 // vast counts more tokens than an event's counts can hold.
 type vast struct{}
 
 func (vast) Name() string { return "vast" }
 
 func (vast) Count(string) budget.Count { return budget.Count{Tokens: math.MaxUint32 + 1} }
+
+func (vast) Cost(string) uint64 { return math.MaxUint32 + 1 }
+
+func (vast) PerToken() uint64 { return 1 }
 
 func TestCountEventKeepsWithinItsNumbers(t *testing.T) {
 	got := budget.NewAccountant(vast{}).CountEvent(eventlog.Event{Body: &eventlog.Message{Blocks: []eventlog.Block{eventlog.Text{}}}})

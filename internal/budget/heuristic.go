@@ -17,14 +17,22 @@ type Heuristic struct{}
 func (Heuristic) Name() string { return TokenizerHeuristic }
 
 // Count implements Counter. Every text but the empty one has at least one token.
-func (Heuristic) Count(text string) Count {
+func (h Heuristic) Count(text string) Count {
+	return Count{Tokens: int((h.Cost(text) + costPerToken - 1) / costPerToken), Estimated: true}
+}
+
+// Cost implements Counter.
+func (Heuristic) Cost(text string) uint64 {
 	t := tallyOf(text)
 	var cost uint64
 	for feature, n := range t {
 		cost += uint64(n) * uint64(weights[feature])
 	}
-	return Count{Tokens: int((cost + costPerToken - 1) / costPerToken), Estimated: true}
+	return cost
 }
+
+// PerToken implements Counter.
+func (Heuristic) PerToken() uint64 { return costPerToken }
 
 // tally counts the things that a text consists of.
 type tally [features]uint32

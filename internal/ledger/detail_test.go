@@ -42,7 +42,7 @@ func TestTheNewestCallsAreWrittenInDetail(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ledger.Write(c.calls, c.limit, quarter); got != c.want {
+			if got := write(c.calls, c.limit, quarter); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -56,10 +56,10 @@ func TestDetailLeavesTheCountExactAndTheLimitKept(t *testing.T) {
 			calls[i].Detail = calls[i].Arguments + strings.Repeat("z", rapid.IntRange(0, 200).Draw(t, "more"))
 		}
 		limit := rapid.Uint64Range(0, 400).Draw(t, "limit")
-		text := ledger.Write(calls, limit, quarter)
+		text := write(calls, limit, quarter)
 		lastResort := strings.HasPrefix(text, "earlier calls ×")
-		if !lastResort && quarter(text) > limit {
-			t.Fatalf("%d tokens for a limit of %d:\n%s", quarter(text), limit, text)
+		if !lastResort && quarter.Text(text) > limit {
+			t.Fatalf("%d tokens for a limit of %d:\n%s", quarter.Text(text), limit, text)
 		}
 		n := 0
 		for _, k := range readLedger(t, text) {

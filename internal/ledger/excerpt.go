@@ -4,19 +4,21 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
 // aroundMost is how many bytes of its line an excerpt holds on either side of its
 // name at the most.
 const aroundMost = 70
 
-// Excerpts shows the highest-ranked identifiers that except does not hold in the
-// lines that each was last in, the highest-ranked last, in at most limit tokens as
-// count measures each line. Names that were in arguments alone have none. The text is
-// the model's and the tools': whoever shows it must set it off as data, and count that.
-func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64) string {
-	var picked []string
-	held, shown := newHolder(except), map[string]bool{}
+// Excerpts shows the highest-ranked identifiers that are not shown in the lines that each
+// was last in, the highest-ranked last, in at most limit tokens as the lines are quoted.
+// Names that were in arguments alone have none. The text is the model's and the tools':
+// quote must set a line off as data, always in the same way, and end it.
+func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) string) []budget.Piece {
+	var picked []*entry
+	seen := map[string]bool{}
 	var used, bytes uint64
 	for _, r := range x.ranking() {
 		// Few tokens are shorter than two bytes, so no more can fit.
@@ -24,22 +26,32 @@ func (x *Index) Excerpts(limit uint64, except string, count func(string) uint64)
 			break
 		}
 		bytes += uint64(len(r.name)) + 1
-		if r.around == "" || shown[r.name] || held.holds(r.name) {
+		if r.around == "" || seen[r.name] || shown.holds(r) {
 			continue
 		}
-		cost := count(r.around + "\n")
-		if used+cost > limit {
+		if r.aroundCost == 0 {
+			r.aroundCost = x.gauge.Piece(quote(r.around)).Cost
+		}
+		tokens := x.gauge.Tokens(r.aroundCost)
+		if used+tokens > limit {
 			continue
 		}
-		used += cost
-		picked = append(picked, r.around)
+		used += tokens
+		picked = append(picked, r.entry)
 		Identifiers(r.around, func(start, end int) bool {
-			shown[r.around[start:end]] = true
+			seen[r.around[start:end]] = true
 			return true
 		})
 	}
 	slices.Reverse(picked)
-	return strings.Join(picked, "\n")
+	out := make([]budget.Piece, len(picked))
+	for i, e := range picked {
+		out[i] = budget.Piece{Text: quote(e.around), Cost: e.aroundCost}
+		if line, ok := strings.CutSuffix(e.around, "\r"); ok && i < len(picked)-1 {
+			out[i] = x.gauge.Piece(quote(line)) // its end is a part of the line's
+		}
+	}
+	return out
 }
 
 // around is the line that holds the name at text[start:end], or aroundMost bytes of

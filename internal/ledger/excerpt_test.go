@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 )
 
@@ -49,13 +50,21 @@ func TestExcerpts(t *testing.T) {
 		"nothing fits": {func(x *ledger.Index) { x.AddText("this is name_one") }, "", 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var x ledger.Index
-			c.add(&x)
-			if got := x.Excerpts(c.limit, c.except, quarter); got != c.want {
+			x := ledger.NewIndex(quarter)
+			c.add(x)
+			if got := excerpts(x, c.limit, c.except); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
+}
+
+// excerpts are the lines that are shown of x beside a text.
+func excerpts(x *ledger.Index, limit uint64, beside string) string {
+	shown := x.Shown()
+	shown.Grow(beside)
+	lines := x.Excerpts(limit, shown, func(line string) string { return line + "\n" })
+	return strings.TrimSuffix(budget.Join(lines), "\n")
 }
 
 // Every excerpt is in a text as it is written, whole runes only, and all of
@@ -63,7 +72,7 @@ func TestExcerpts(t *testing.T) {
 func TestExcerptsAreWhatStoodThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SampledFrom([]string{"name_one", "name_two", "src/a.go", "é", "→", " ", "\n", "word", "name_three", strings.Repeat("w", 40)})
-		var x ledger.Index
+		x := ledger.NewIndex(quarter)
 		var texts []string
 		for _, words := range rapid.SliceOfN(rapid.SliceOfN(word, 0, 30), 0, 8).Draw(t, "texts") {
 			text := strings.Join(words, " ")
@@ -71,9 +80,9 @@ func TestExcerptsAreWhatStoodThere(t *testing.T) {
 			x.AddText(text)
 		}
 		limit := rapid.Uint64Range(0, 200).Draw(t, "limit")
-		got := x.Excerpts(limit, "", quarter)
-		if quarter(got) > limit {
-			t.Fatalf("%d tokens for a limit of %d: %q", quarter(got), limit, got)
+		got := excerpts(x, limit, "")
+		if quarter.Text(got) > limit {
+			t.Fatalf("%d tokens for a limit of %d: %q", quarter.Text(got), limit, got)
 		}
 		if !utf8.ValidString(got) {
 			t.Fatalf("a rune was cut: %q", got)
@@ -87,7 +96,7 @@ func TestExcerptsAreWhatStoodThere(t *testing.T) {
 				t.Fatalf("%q stood nowhere", excerpt)
 			}
 		}
-		if again := x.Excerpts(limit, "", quarter); again != got {
+		if again := excerpts(x, limit, ""); again != got {
 			t.Fatalf("written twice: %q and %q", got, again)
 		}
 	})

@@ -5,14 +5,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
-// Files gathers the files that calls read and changed, as far as their arguments show. The
-// zero value is empty and ready.
+// Files gathers the files that calls read and changed, as far as their arguments show.
 type Files struct {
+	gauge budget.Accountant
 	at    map[string]int
 	files []file
 	clock int
+	// lists are the files changed and those only read; nil where a call came in since.
+	lists []fileList
 }
 
 type file struct {
@@ -21,10 +25,20 @@ type file struct {
 	last    int // the newest call that named it
 }
 
+// fileList are files in the order in which they are listed.
+type fileList struct {
+	title string
+	names []budget.Piece // between a space and a comma
+}
+
+// NewFiles returns none, to be measured by a gauge.
+func NewFiles(gauge budget.Accountant) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
+
 // Add takes in a call. An argument whose name ends in path or file names a file,
 // and so do the headers of a patch. The tool's name says whether it changes what it names.
 func (f *Files) Add(tool, arguments string) {
 	f.clock++
+	f.lists = nil
 	changes := ChangesFiles(tool)
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &members) != nil {
@@ -68,9 +82,6 @@ func (f *Files) addPatch(text string) {
 }
 
 func (f *Files) note(name string, changed bool) {
-	if f.at == nil {
-		f.at = map[string]int{}
-	}
 	i, ok := f.at[name]
 	if !ok {
 		i = len(f.files)
@@ -101,35 +112,63 @@ func ChangesFiles(tool string) bool {
 }
 
 // Write lists the files changed, then those only read, the newest first of each, in
-// at most limit tokens as count measures them. How many are left out is said.
-func (f *Files) Write(limit uint64, count func(string) uint64) string {
-	var out strings.Builder
-	used := uint64(0)
-	for _, kind := range []struct {
-		title   string
-		changed bool
-	}{{"Files changed: ", true}, {"Files read: ", false}} {
-		var names []string
-		for _, entry := range f.files {
-			if entry.changed == kind.changed {
-				names = append(names, entry.name)
-			}
-		}
-		slices.SortStableFunc(names, func(a, b string) int { return f.files[f.at[b]].last - f.files[f.at[a]].last })
-		room := limit - min(limit, used)
-		n := searchMost(len(names), func(n int) bool { return count(fileLine(kind.title, names, n)) <= room })
-		if line := fileLine(kind.title, names, n); n > 0 && count(line) <= room {
-			used += count(line)
-			out.WriteString(line)
-		}
+// at most limit tokens. How many are left out is said.
+func (f *Files) Write(limit uint64) []budget.Piece {
+	if f.lists == nil {
+		f.lists = f.sorted()
 	}
-	return out.String()
+	var out []budget.Piece
+	for _, list := range f.lists {
+		line := f.write(list, limit)
+		out = append(out, line...)
+		limit -= min(limit, f.gauge.Sum(line...).Tokens())
+	}
+	return out
 }
 
-func fileLine(title string, names []string, n int) string {
-	line := title + strings.Join(names[:n], ", ")
-	if rest := len(names) - n; rest > 0 {
-		line += ", and " + strconv.Itoa(rest) + " more"
+// sorted lists the files, the newest first.
+func (f *Files) sorted() []fileList {
+	newest := slices.Clone(f.files)
+	slices.SortStableFunc(newest, func(a, b file) int { return b.last - a.last })
+	lists := []fileList{{title: "Files changed:"}, {title: "Files read:"}}
+	for _, file := range newest {
+		list := &lists[1]
+		if file.changed {
+			list = &lists[0]
+		}
+		list.names = append(list.names, f.gauge.Piece(" "+file.name+","))
 	}
-	return line + "\n"
+	return lists
+}
+
+// write is the line of a list with as many names as fit; none where none does.
+func (f *Files) write(list fileList, limit uint64) []budget.Piece {
+	line := []budget.Piece{f.gauge.Piece(list.title)}
+	sums := []budget.Sum{*f.gauge.Sum(line...)} // without the last of so many names
+	end := func(n int) []budget.Piece {
+		last := list.names[n-1]
+		if rest := len(list.names) - n; rest > 0 {
+			return []budget.Piece{last, f.gauge.Piece(" and " + strconv.Itoa(rest) + " more\n")}
+		}
+		return []budget.Piece{f.gauge.Piece(strings.TrimSuffix(last.Text, ",") + "\n")}
+	}
+	n := searchMost(len(list.names), func(n int) bool {
+		for len(sums) < n && sums[len(sums)-1].Tokens()/2 <= limit {
+			next := sums[len(sums)-1]
+			next.Add(list.names[len(sums)-1])
+			sums = append(sums, next)
+		}
+		if len(sums) < n {
+			return false
+		}
+		sum := sums[n-1]
+		for _, p := range end(n) {
+			sum.Add(p)
+		}
+		return sum.Tokens() <= limit
+	})
+	if n == 0 {
+		return nil
+	}
+	return slices.Concat(line, list.names[:n-1], end(n))
 }

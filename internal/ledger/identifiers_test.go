@@ -99,7 +99,7 @@ func TestIdentifiersStopsWhereItIsTold(t *testing.T) {
 }
 
 var (
-	words    = regexp.MustCompile(`[A-Za-z0-9_./:#-]+`)
+	wordRuns = regexp.MustCompile(`[A-Za-z0-9_./:#-]+`)
 	tail     = regexp.MustCompile(`[./:#-]+$`)
 	front    = regexp.MustCompile(`^([:#-]|\.{3,}($|[^./]))`)
 	anything = regexp.MustCompile(`[A-Za-z0-9]`)
@@ -109,7 +109,7 @@ var (
 // identifiersOracle says what an identifier is in regular expressions.
 func identifiersOracle(text string) []string {
 	var names []string
-	for _, word := range words.FindAllString(text, -1) {
+	for _, word := range wordRuns.FindAllString(text, -1) {
 		word = tail.ReplaceAllString(word, "")
 		for front.MatchString(word) {
 			if word[0] != '.' {

@@ -4,22 +4,44 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
 // Index gathers the identifiers of text that is dropped, in the order in
-// which it was there. The zero value is empty and ready.
+// which it was there.
 type Index struct {
+	gauge   budget.Accountant
 	entries map[string]*entry
 	clock   int      // texts taken in
 	order   []ranked // nil where a text came in since
+	shown   int      // how many Shown were made
+}
+
+// NewIndex returns an empty index whose names are measured by a gauge.
+func NewIndex(gauge budget.Accountant) *Index {
+	return &Index{gauge: gauge, entries: map[string]*entry{}}
 }
 
 type entry struct {
-	name string
-	uses int // how many texts held it; arguments count more
-	last int // the newest of those texts
-	// around is the text in which the name last was outside of arguments.
-	around string
+	name budget.Piece // after a space; its cost is 0 until it is asked for
+	uses int          // how many texts held it; arguments count more
+	last int          // the newest of those texts
+	// around is the text in which the name last was outside of arguments, and aroundCost
+	// that of it as it is quoted; 0 until it is asked for.
+	around     string
+	aroundCost uint64
+	shown      int // the newest Shown that is known to hold it
+}
+
+// entry is that of a name, which is made if there is none.
+func (x *Index) entry(name string) *entry {
+	e := x.entries[name]
+	if e == nil {
+		e = &entry{name: budget.Piece{Text: " " + name}}
+		x.entries[e.name.Text[1:]] = e
+	}
+	return e
 }
 
 // argumentWeight is how much more a name counts that the agent itself wrote in a
@@ -34,23 +56,15 @@ func (x *Index) AddText(text string) { x.add(text, 1) }
 func (x *Index) AddArguments(arguments string) { x.add(arguments, argumentWeight) }
 
 func (x *Index) add(text string, weight int) {
-	if x.entries == nil {
-		x.entries = map[string]*entry{}
-	}
 	x.clock++
 	x.order = nil
 	Identifiers(text, func(start, end int) bool {
-		name := text[start:end]
-		e := x.entries[name]
-		if e == nil {
-			e = &entry{name: strings.Clone(name)}
-			x.entries[e.name] = e
-		}
+		e := x.entry(text[start:end])
 		if e.last != x.clock {
 			e.uses += weight
 			e.last = x.clock
 			if weight != argumentWeight {
-				e.around = around(text, start, end)
+				e.around, e.aroundCost = around(text, start, end), 0
 			}
 		}
 		return true
@@ -60,6 +74,7 @@ func (x *Index) add(text string, weight int) {
 // ranked is an entry with its rank.
 type ranked struct {
 	*entry
+	name string
 	rank uint64
 }
 
@@ -76,10 +91,10 @@ func (x *Index) ranking() []ranked {
 		return x.order
 	}
 	all := make([]ranked, 0, len(x.entries))
-	for _, e := range x.entries {
+	for name, e := range x.entries {
 		age := min((x.clock-e.last)/halfLife, 20)
-		rank := (uint64(e.uses) * scale) >> age * likelihood(e.name) / uint64(len(e.name)+nameCost)
-		all = append(all, ranked{e, rank})
+		rank := (uint64(e.uses) * scale) >> age * likelihood(name) / uint64(len(name)+nameCost)
+		all = append(all, ranked{e, name, rank})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.last, a.last), cmp.Compare(a.name, b.name))
@@ -88,20 +103,37 @@ func (x *Index) ranking() []ranked {
 	return all
 }
 
-// holder knows which names a text holds. It rules most others out by the windows of four
-// bytes that the text has, without reading the text again.
-type holder struct {
+// Shown is a text beside which names are listed. It knows which names it holds: those that
+// Identifiers finds in it, and of the others, most of which the windows of four bytes rule
+// out that it has, those that are a part of its words.
+type Shown struct {
+	index   *Index
+	number  int
 	text    string
 	windows [1 << 10]uint64 // a set of hashes of 16 bits
 }
 
-func newHolder(text string) *holder {
-	h := &holder{text: text}
-	for i := 0; i+4 <= len(text); i++ {
+// Shown returns an empty text.
+func (x *Index) Shown() *Shown {
+	x.shown++
+	return &Shown{index: x, number: x.shown}
+}
+
+// Grow takes in the whole text, which begins with what there was of it before.
+func (s *Shown) Grow(text string) {
+	before := len(s.text)
+	s.text = text
+	for i := max(before-3, 0); i+4 <= len(text); i++ {
 		n := window(text[i:])
-		h.windows[n>>6] |= 1 << (n & 63)
+		s.windows[n>>6] |= 1 << (n & 63)
 	}
-	return h
+	text = text[before:]
+	Identifiers(text, func(start, end int) bool {
+		if e := s.index.entries[text[start:end]]; e != nil {
+			e.shown = s.number
+		}
+		return true
+	})
 }
 
 // window hashes the first four bytes.
@@ -110,13 +142,16 @@ func window(s string) uint16 {
 	return uint16(n * 0x9E3779B1 >> 16)
 }
 
-func (h *holder) holds(name string) bool {
-	for i := 0; i+4 <= len(name); i++ {
-		if n := window(name[i:]); h.windows[n>>6]&(1<<(n&63)) == 0 {
+func (s *Shown) holds(r ranked) bool {
+	if r.shown == s.number {
+		return true
+	}
+	for i := 0; i+4 <= len(r.name); i++ {
+		if n := window(r.name[i:]); s.windows[n>>6]&(1<<(n&63)) == 0 {
 			return false
 		}
 	}
-	return strings.Contains(h.text, name)
+	return strings.Contains(s.text, r.name)
 }
 
 // likelihood is how likely a name is to be used again by its form alone, in
@@ -142,42 +177,49 @@ func likelihood(name string) uint64 {
 	}
 }
 
-// Write lists the highest-ranked identifiers that except does not hold, in at
-// most limit tokens as count measures them.
-func (x *Index) Write(limit uint64, except string, count func(string) uint64) string {
-	// Few tokens are shorter than two bytes, so this many names cannot fit.
-	var names []string
-	var bytes uint64
-	held := newHolder(except)
+// Write lists the highest-ranked identifiers that are not shown, in at most limit tokens.
+func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
+	var names []budget.Piece
+	var cost, bytes uint64
 	for _, r := range x.ranking() {
-		if bytes/8 > limit {
+		if bytes/8 > limit { // few tokens are shorter than two bytes, so no more can fit
 			break
 		}
-		if held.holds(r.name) {
+		if shown.holds(r) {
 			continue
 		}
-		names = append(names, r.name)
 		bytes += uint64(len(r.name)) + 1
+		piece := x.measured(r.entry)
+		if len(names) == 0 {
+			piece = x.gauge.Piece(r.name)
+		}
+		if cost += piece.Cost; x.gauge.Tokens(cost) > limit {
+			break
+		}
+		names = append(names, piece)
 	}
-	n := searchMost(len(names), func(n int) bool { return count(strings.Join(names[:n], " ")) <= limit })
-	return strings.Join(names[:n], " ")
+	return names
 }
 
-// Names lists the names of a body that except does not hold, in at most limit tokens
-// as count measures them: those on the most lines first, by what a token spent on
-// them is worth.
-func Names(body, except string, limit uint64, count func(string) uint64) string {
-	x := Index{entries: map[string]*entry{}}
+// measured is the name of an entry after a space: names cost together what each does.
+func (x *Index) measured(e *entry) budget.Piece {
+	if e.name.Cost == 0 {
+		e.name = x.gauge.Piece(e.name.Text)
+	}
+	return e.name
+}
+
+// Names lists the names of a body that beside does not hold, in at most limit tokens:
+// those on the most lines first, by what a token spent on them is worth.
+func Names(body, beside string, limit uint64, gauge budget.Accountant) string {
+	x := NewIndex(gauge)
 	for line := range strings.SplitSeq(cutLine(body, outlineScan), "\n") {
 		Identifiers(line, func(start, end int) bool {
-			e := x.entries[line[start:end]]
-			if e == nil {
-				e = &entry{name: line[start:end]}
-				x.entries[e.name] = e
-			}
-			e.uses++
+			x.entry(line[start:end]).uses++
 			return true
 		})
 	}
-	return x.Write(limit, except, count)
+	shown := x.Shown()
+	shown.Grow(beside)
+	return budget.Join(x.Write(limit, shown))
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 )
 
@@ -50,15 +51,22 @@ func TestIndexRanks(t *testing.T) {
 		"a limit beyond arithmetic":  {[]func(*ledger.Index){text("name_a name_b")}, "", 1 << 61, "name_a name_b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var x ledger.Index
+			x := ledger.NewIndex(quarter)
 			for _, step := range c.steps {
-				step(&x)
+				step(x)
 			}
-			if got := x.Write(c.limit, c.except, quarter); got != c.want {
+			if got := index(x, c.limit, c.except); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
+}
+
+// index is what is written of x beside a text.
+func index(x *ledger.Index, limit uint64, beside string) string {
+	shown := x.Shown()
+	shown.Grow(beside)
+	return budget.Join(x.Write(limit, shown))
 }
 
 // indexOracle ranks by going through all texts again for every name.
@@ -96,7 +104,7 @@ func indexOracle(texts []string, weights []int, limit uint64, except string) str
 	out := ""
 	for _, r := range all {
 		next := strings.TrimPrefix(out+" "+r.name, " ")
-		if quarter(next) > limit {
+		if quarter.Text(next) > limit {
 			break
 		}
 		out = next
@@ -109,7 +117,7 @@ func TestIndexAgainstCountingAnew(t *testing.T) {
 		return fmt.Sprintf("name_%d", rapid.IntRange(0, 30).Draw(t, "n"))
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		var x ledger.Index
+		x := ledger.NewIndex(quarter)
 		var texts []string
 		var weights []int
 		for _, names := range rapid.SliceOfN(rapid.SliceOfN(name, 0, 4), 0, 80).Draw(t, "texts") {
@@ -125,11 +133,11 @@ func TestIndexAgainstCountingAnew(t *testing.T) {
 		}
 		except := strings.Join(rapid.SliceOfN(name, 0, 3).Draw(t, "except"), "\n")
 		limit := rapid.Uint64Range(0, 80).Draw(t, "limit")
-		got := x.Write(limit, except, quarter)
+		got := index(x, limit, except)
 		if want := indexOracle(texts, weights, limit, except); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if again := x.Write(limit, except, quarter); again != got {
+		if again := index(x, limit, except); again != got {
 			t.Errorf("written twice: %q and %q", got, again)
 		}
 	})
@@ -138,18 +146,18 @@ func TestIndexAgainstCountingAnew(t *testing.T) {
 // What a text holds is left out, and nothing else.
 func TestIndexLeavesOutWhatIsHeld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var x ledger.Index
+		x := ledger.NewIndex(quarter)
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[ab]{1,3}/[ab]{1,3}\.go`), 1, 20).Draw(t, "names") {
 			x.AddText(name)
 		}
 		except := rapid.StringMatching(`([ab/]{0,5}(\.go)?){0,6}`).Draw(t, "except")
 		var want []string
-		for _, name := range strings.Fields(x.Write(1<<40, "", func(string) uint64 { return 1 })) {
+		for _, name := range strings.Fields(index(x, 1<<40, "")) {
 			if !strings.Contains(except, name) {
 				want = append(want, name)
 			}
 		}
-		if got := strings.Fields(x.Write(1<<40, except, func(string) uint64 { return 1 })); !slices.Equal(got, want) {
+		if got := strings.Fields(index(x, 1<<40, except)); !slices.Equal(got, want) {
 			t.Fatalf("%q leaves %q, want %q", except, got, want)
 		}
 	})

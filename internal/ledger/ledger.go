@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
 // Call is a tool call that was dropped from the context. Arguments are written as they are
@@ -47,51 +49,135 @@ func (o Outcome) String() string {
 // what an agent wrote last it is most likely to write again.
 const detailShare = 70 // percent
 
-// Write lists the calls, oldest first, in at most limit tokens as count measures
-// them, the newest in detail as far as those take at most detailShare of
-// it. Every call is counted exactly, whatever the limit. The rule for
-// shortening: repeats of a call with the same outcome are one line with their
-// number; then, from the oldest on, lines lose their arguments and become one
-// line per tool; if that is still too long, one line for all. The last resort is
-// one line even where limit is smaller.
-func Write(calls []Call, limit uint64, count func(string) uint64) string {
-	if len(calls) == 0 {
-		return ""
+// Calls are the calls of a ledger. Repeats are merged and lines measured as they come, so
+// that writing them again under another limit looks at nothing but sizes.
+type Calls struct {
+	gauge budget.Accountant
+	n     int
+	// lines are in the order of their newest calls. Those whose calls a newer one took over
+	// have none.
+	lines []line
+	at    map[callKey]int
+	tools map[string]int // tool → its number
+	// odd is set where a line may cost less after another than by itself.
+	odd bool
+}
+
+// NewCalls returns a ledger of no calls.
+func NewCalls(gauge budget.Accountant) *Calls {
+	return &Calls{gauge: gauge, at: map[callKey]int{}, tools: map[string]int{}}
+}
+
+// Write lists calls like Calls.Write.
+func Write(calls []Call, limit uint64, gauge budget.Accountant) []budget.Piece {
+	c := NewCalls(gauge)
+	for _, call := range calls {
+		c.Add(call)
 	}
-	lines := merge(calls)
-	detail(lines, limit, count)
-	totals := addUp(lines)
+	return c.Write(limit)
+}
+
+// Len is how many calls there are.
+func (c *Calls) Len() int { return c.n }
+
+// Add takes in the next call.
+func (c *Calls) Add(call Call) {
+	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, pointer: call.Pointer, times: 1}
+	if i, ok := c.at[l.callKey]; ok {
+		l.times += c.lines[i].times
+		c.lines[i] = line{}
+	}
+	var ok bool
+	if l.number, ok = c.tools[l.tool]; !ok {
+		l.number = len(c.tools)
+		c.tools[l.tool] = l.number
+		c.odd = c.odd || l.tool == "" || !budget.Adds("\n", l.tool)
+	}
+	c.n++
+	c.at[l.callKey] = len(c.lines)
+	c.lines = append(c.lines, l)
+}
+
+// Write lists the calls, oldest first, in at most limit tokens, the newest in detail as
+// far as those take at most detailShare of it. Every call is counted exactly, whatever the
+// limit. The rule for shortening: repeats of a call with the same outcome are one line with
+// their number; then, from the oldest on, lines lose their arguments and become one line
+// per tool; if that is still too long, one line for all. The last resort is one line even
+// where limit is smaller.
+func (c *Calls) Write(limit uint64) []budget.Piece {
+	if c.n == 0 {
+		return nil
+	}
+	lines := c.merged()
+	c.detail(lines, limit)
+	fits := func(n int) bool { return c.size(lines, n) <= limit }
 	// More lines in full are never shorter, but for a few bytes, so a binary search
 	// finds how many fit. No line is less than a token.
 	most := min(len(lines), int(min(limit, uint64(len(lines)))))
-	full := searchMost(most, func(n int) bool { return count(compose(lines, totals, n)) <= limit })
-	if text := compose(lines, totals, full); full > 0 || count(text) <= limit {
-		return text
+	if full := searchMost(most, fits); full > 0 || fits(0) {
+		return append(c.summaries(lines[:len(lines)-full]), c.inFull(lines[len(lines)-full:])...)
 	}
-	var all tally
-	for _, t := range totals {
-		for outcome, n := range t.by {
-			all.by[outcome] += n
+	all := tally{tool: "earlier calls"}
+	for i := range lines {
+		all.by[lines[i].outcome] += lines[i].times
+	}
+	return []budget.Piece{c.gauge.Piece(all.summary())}
+}
+
+// merged are the lines, all in short.
+func (c *Calls) merged() []shownLine {
+	lines := make([]shownLine, 0, len(c.at))
+	for i := range c.lines {
+		if l := &c.lines[i]; l.times > 0 {
+			lines = append(lines, c.measure(l, &l.cost, l.arguments))
 		}
 	}
-	return all.summary("earlier calls") + "\n"
+	return lines
+}
+
+// measure is a line with some arguments, whose cost is kept.
+func (c *Calls) measure(l *line, cost *uint64, arguments string) shownLine {
+	shown := shownLine{l, arguments, *cost}
+	if *cost == 0 {
+		*cost = c.gauge.Piece(shown.String()).Cost
+		shown.cost = *cost
+	}
+	return shown
 }
 
 // detail gives the newest lines their arguments in detail.
-func detail(lines []line, limit uint64, count func(string) uint64) {
+func (c *Calls) detail(lines []shownLine, limit uint64) {
 	room := limit/100*detailShare + limit%100*detailShare/100
 	for i := len(lines) - 1; i >= 0; i-- {
 		l := lines[i]
-		if l.detail != "" {
-			l.arguments = l.detail
+		if l.line.detail != "" {
+			l = c.measure(l.line, &l.line.detailCost, l.line.detail)
 		}
-		cost := count(l.String() + "\n")
-		if cost > room {
+		tokens := c.gauge.Tokens(l.cost)
+		if tokens > room {
 			return
 		}
-		room -= cost
+		room -= tokens
 		lines[i] = l
 	}
+}
+
+// size is that of the text in tokens, with so many lines in full.
+func (c *Calls) size(lines []shownLine, full int) uint64 {
+	sum := c.gauge.Sum(c.summaries(lines[:len(lines)-full])...)
+	whole := lines[len(lines)-full:]
+	if c.odd {
+		for _, p := range c.inFull(whole) {
+			sum.Add(p)
+		}
+	} else if full > 0 {
+		all := budget.Piece{Text: whole[0].tool} // with what it begins with, they add up
+		for i := range whole {
+			all.Cost += whole[i].cost
+		}
+		sum.Add(all)
+	}
+	return sum.Tokens()
 }
 
 // searchMost returns the greatest n in [0, most] for which fits holds, given that
@@ -109,35 +195,27 @@ func searchMost(most int, fits func(int) bool) int {
 	return low
 }
 
-// line is one or more calls that read the same.
-type line struct {
+// callKey is what calls have in common that are one line.
+type callKey struct {
 	tool, arguments string
-	detail          string // of the newest, as is the pointer
 	outcome         Outcome
-	pointer         string
-	times           int
 }
 
-// merge joins repeats into the line of the newest one.
-func merge(calls []Call) []line {
-	type key struct {
-		tool, arguments string
-		outcome         Outcome
-	}
-	at := make(map[key]int, len(calls))
-	lines := make([]line, 0, len(calls))
-	for i := len(calls) - 1; i >= 0; i-- {
-		c := calls[i]
-		k := key{c.Tool, c.Arguments, c.Outcome}
-		if j, ok := at[k]; ok {
-			lines[j].times++
-			continue
-		}
-		at[k] = len(lines)
-		lines = append(lines, line{c.Tool, c.Arguments, c.Detail, c.Outcome, c.Pointer, 1})
-	}
-	slices.Reverse(lines)
-	return lines
+// line is one or more calls that read the same.
+type line struct {
+	callKey
+	number          int    // of the tool
+	detail, pointer string // of the newest
+	times           int
+	// cost and detailCost are those of the line in short and in detail; 0 if not measured.
+	cost, detailCost uint64
+}
+
+// shownLine is a line with the arguments that it is written with.
+type shownLine struct {
+	*line
+	arguments string
+	cost      uint64
 }
 
 // tally counts the calls of one tool by outcome.
@@ -154,70 +232,60 @@ func (t tally) times() int {
 	return n
 }
 
-// addUp counts all lines by tool, in the order of the tools' first lines.
-func addUp(lines []line) []tally {
-	at := map[string]int{}
+// summaries are one line a tool, the tools with the most calls first, then that whose line
+// came first.
+func (c *Calls) summaries(lines []shownLine) []budget.Piece {
+	at := make([]int, len(c.tools)) // one more than the index
 	var totals []tally
-	for _, l := range lines {
-		i, ok := at[l.tool]
-		if !ok {
-			i = len(totals)
-			at[l.tool] = i
+	for i := range lines {
+		l := lines[i].line
+		if at[l.number] == 0 {
 			totals = append(totals, tally{tool: l.tool})
+			at[l.number] = len(totals)
 		}
-		totals[i].by[l.outcome] += l.times
+		totals[at[l.number]-1].by[l.outcome] += l.times
 	}
-	return totals
+	slices.SortStableFunc(totals, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
+	out := make([]budget.Piece, len(totals))
+	for i, t := range totals {
+		out[i] = c.gauge.Piece(t.summary())
+	}
+	return out
 }
 
-// compose writes the newest full lines whole and the others as one line a tool,
-// the tools with the most calls first.
-func compose(lines []line, totals []tally, full int) string {
-	whole := lines[len(lines)-full:]
-	rest := slices.Clone(totals)
-	for _, t := range addUp(whole) {
-		i := slices.IndexFunc(rest, func(r tally) bool { return r.tool == t.tool })
-		for outcome, n := range t.by {
-			rest[i].by[outcome] -= n
-		}
+// inFull are lines with all that is to be shown of them.
+func (c *Calls) inFull(lines []shownLine) []budget.Piece {
+	out := make([]budget.Piece, len(lines))
+	for i, l := range lines {
+		out[i] = budget.Piece{Text: l.String(), Cost: l.cost}
 	}
-	slices.SortStableFunc(rest, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
-	var out strings.Builder
-	for _, t := range rest {
-		if t.times() > 0 {
-			out.WriteString(t.summary(t.tool))
-			out.WriteByte('\n')
-		}
-	}
-	for _, l := range whole {
-		out.WriteString(l.String())
-		out.WriteByte('\n')
-	}
-	return out.String()
+	return out
 }
 
-func (l line) String() string {
-	s := l.tool
+func (l shownLine) String() string {
+	var s strings.Builder
+	s.WriteString(l.tool)
 	if l.arguments != "" {
-		s += " " + l.arguments
+		s.WriteString(" " + l.arguments)
 	}
-	s += " → " + l.outcome.String()
+	s.WriteString(" → " + l.outcome.String())
 	if l.times > 1 {
-		s += fmt.Sprintf(" ×%d", l.times)
+		fmt.Fprintf(&s, " ×%d", l.times)
 	}
 	if l.pointer != "" {
-		s += " " + l.pointer
+		s.WriteString(" " + l.pointer)
 	}
-	return s
+	s.WriteByte('\n')
+	return s.String()
 }
 
 // summary is one line for many calls.
-func (t tally) summary(name string) string {
-	s := fmt.Sprintf("%s ×%d", name, t.times())
+func (t tally) summary() string {
+	s := fmt.Sprintf("%s ×%d", t.tool, t.times())
 	for outcome := Failed; outcome <= Interrupted; outcome++ {
 		if t.by[outcome] > 0 {
 			s += fmt.Sprintf(", %d %s", t.by[outcome], outcome)
 		}
 	}
-	return s
+	return s + "\n"
 }

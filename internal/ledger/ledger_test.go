@@ -10,11 +10,29 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 )
 
+// perBytes counts a token for every so many bytes.
+type perBytes uint64
+
+func (perBytes) Name() string { return "bytes" }
+
+func (n perBytes) Count(text string) budget.Count {
+	return budget.Count{Tokens: (len(text) + int(n) - 1) / int(n)}
+}
+
+func (perBytes) Cost(text string) uint64 { return uint64(len(text)) }
+
+func (n perBytes) PerToken() uint64 { return uint64(n) }
+
 // quarter counts a token for every four bytes.
-func quarter(text string) uint64 { return uint64(len(text)+3) / 4 }
+var quarter = budget.NewAccountant(perBytes(4))
+
+func write(calls []ledger.Call, limit uint64, gauge budget.Accountant) string {
+	return budget.Join(ledger.Write(calls, limit, gauge))
+}
 
 func call(tool, arguments string, outcome ledger.Outcome, pointer string) ledger.Call {
 	return ledger.Call{Tool: tool, Arguments: arguments, Outcome: outcome, Pointer: pointer}
@@ -75,13 +93,13 @@ edit ×1
 		{50, "\nearlier calls ×9, 2 error, 1 interrupted\n"},
 		{0, "\nearlier calls ×9, 2 error, 1 interrupted\n"},
 	} {
-		got := ledger.Write(session, c.limit, func(s string) uint64 { return uint64(len(s)) })
+		got := write(session, c.limit, budget.NewAccountant(perBytes(1)))
 		if "\n"+got != c.want {
 			t.Errorf("in %d bytes:\n%s\nwant (%d bytes)%s", c.limit, got, len(c.want)-1, c.want)
 		}
 	}
 	for _, none := range [][]ledger.Call{nil, {}} {
-		if got := ledger.Write(none, 100, quarter); got != "" {
+		if got := write(none, 100, quarter); got != "" {
 			t.Errorf("no calls are %q", got)
 		}
 	}
@@ -140,10 +158,10 @@ func TestEveryCallIsCountedWhateverTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawCalls(t)
 		limit := rapid.Uint64Range(0, 400).Draw(t, "limit")
-		text := ledger.Write(calls, limit, quarter)
+		text := write(calls, limit, quarter)
 		lastResort := strings.HasPrefix(text, "earlier calls ×")
-		if lastResort && strings.Count(text, "\n") != 1 || !lastResort && quarter(text) > limit {
-			t.Fatalf("%d tokens for a limit of %d:\n%s", quarter(text), limit, text)
+		if lastResort && strings.Count(text, "\n") != 1 || !lastResort && quarter.Text(text) > limit {
+			t.Fatalf("%d tokens for a limit of %d:\n%s", quarter.Text(text), limit, text)
 		}
 		got := readLedger(t, text)
 		for _, c := range calls {
@@ -252,19 +270,19 @@ func TestWriteAgainstTryingEveryNumberOfLines(t *testing.T) {
 		var before uint64
 		for n := 0; n <= len(distinct); n++ {
 			text := writeFull(calls, n)
-			growing = growing && quarter(text) >= before
-			before = quarter(text)
+			growing = growing && quarter.Text(text) >= before
+			before = quarter.Text(text)
 			if before <= limit {
 				want = text
 			}
 		}
-		got := ledger.Write(calls, limit, quarter)
+		got := write(calls, limit, quarter)
 		switch {
 		case strings.HasPrefix(got, "earlier calls ×") && (want == "" || !growing):
 		case growing && got != want:
 			t.Errorf("in %d tokens:\n%s\nwant\n%s", limit, got, want)
-		case quarter(got) > limit:
-			t.Errorf("%d tokens for a limit of %d:\n%s", quarter(got), limit, got)
+		case quarter.Text(got) > limit:
+			t.Errorf("%d tokens for a limit of %d:\n%s", quarter.Text(got), limit, got)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
 const (
@@ -15,9 +17,8 @@ const (
 )
 
 // Outline picks the most informative lines of body within limit tokens, in their order:
-// those with the most names in the fewest bytes that no picked line holds already. count is
-// the gauge. The result is empty if nothing is worth a line.
-func Outline(body string, limit uint64, count func(string) uint64) string {
+// those with the most names in the fewest bytes that no picked line holds already. The result is empty if nothing is worth a line.
+func Outline(body string, limit uint64, gauge budget.Accountant) string {
 	lines := outlineLines(cutLine(body, outlineScan))
 	slices.SortStableFunc(lines, func(a, b outlined) int {
 		return cmp.Compare(b.score, a.score)
@@ -35,7 +36,7 @@ func Outline(body string, limit uint64, count func(string) uint64) string {
 		if fresh == 0 {
 			continue
 		}
-		cost := count(l.text) + 1
+		cost := gauge.Text(l.text) + 1
 		if used+cost > limit {
 			if used+limit/8 >= limit {
 				break

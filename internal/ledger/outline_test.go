@@ -77,14 +77,14 @@ func outlineOracle(body string, limit uint64) string {
 		if !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(seen, n) }) {
 			continue
 		}
-		if used+quarter(lines[best])+1 > limit {
+		if used+quarter.Text(lines[best])+1 > limit {
 			if used+limit/8 >= limit {
 				break // nearly full is full
 			}
 			continue
 		}
 		picked[best] = true
-		used += quarter(lines[best]) + 1
+		used += quarter.Text(lines[best]) + 1
 		seen = append(seen, names...)
 	}
 	var out []string
@@ -109,8 +109,8 @@ func TestOutlineAgainstLookingForTheBestLine(t *testing.T) {
 		if want := outlineOracle(body, limit); got != want {
 			t.Errorf("%q\n got %q\nwant %q", body, got, want)
 		}
-		if quarter(got) > limit {
-			t.Errorf("%d tokens for a limit of %d", quarter(got), limit)
+		if quarter.Text(got) > limit {
+			t.Errorf("%d tokens for a limit of %d", quarter.Text(got), limit)
 		}
 	})
 }
@@ -123,8 +123,8 @@ func FuzzOutline(f *testing.F) {
 		if got == "" {
 			return
 		}
-		if quarter(got) > limit {
-			t.Errorf("%d tokens for a limit of %d", quarter(got), limit)
+		if quarter.Text(got) > limit {
+			t.Errorf("%d tokens for a limit of %d", quarter.Text(got), limit)
 		}
 		if utf8.ValidString(body) && !utf8.ValidString(got) {
 			t.Errorf("%q splits a rune", got)

@@ -12,6 +12,10 @@ func (quarter) Name() string { return "quarter" }
 
 func (quarter) Count(text string) budget.Count { return budget.Count{Tokens: (len(text) + 3) / 4} }
 
+func (quarter) Cost(text string) uint64 { return uint64(len(text)) }
+
+func (quarter) PerToken() uint64 { return 4 }
+
 var gauge = budget.NewAccountant(quarter{})
 
 func text(s string) eventlog.Block { return eventlog.Text{Text: s} }

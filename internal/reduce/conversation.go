@@ -54,6 +54,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		made:      map[string]uint32{},
 		first:     opening{group: -1},
 		texts:     newTexts(gauge),
+		digests:   newDigestMemos(gauge),
 	}
 }
 

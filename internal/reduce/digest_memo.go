@@ -26,9 +26,11 @@ type digestKey struct {
 type digestMemo struct {
 	next  int    // index of the first group not taken in
 	turn  uint32 // of the last group taken in
-	index ledger.Index
-	files ledger.Files
-	calls []groupCalls
+	index *ledger.Index
+	files *ledger.Files
+	calls *ledger.Calls
+	// quotes are those of what users said.
+	quotes Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
 	// words, which may stay; standing the newest of their names, which stay, too. dropped
 	// counts all but the first.
@@ -52,8 +54,26 @@ type digestMemo struct {
 // digestMemos are two memos, because there may be two runs in use: the one that is
 // dropped, and a longer one that is tried and given up again.
 type digestMemos struct {
+	gauge budget.Accountant
 	memos [2]digestMemo
 	clock uint64
+}
+
+func newDigestMemos(gauge budget.Accountant) digestMemos {
+	return digestMemos{gauge: gauge, memos: [2]digestMemo{newDigestMemo(gauge), newDigestMemo(gauge)}}
+}
+
+func newDigestMemo(gauge budget.Accountant) digestMemo {
+	return digestMemo{index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge)}
+}
+
+// quote keeps what quoteUser returns.
+func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
+	kept := m.quotes.Of(g)
+	if kept.Text == "" {
+		*kept = quoteUser(g, gauge)
+	}
+	return *kept
 }
 
 // take returns a memo that has gathered the run of the key and nothing else, or a part of
@@ -91,7 +111,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 		if all.memos[1].used < best.used {
 			best = &all.memos[1]
 		}
-		*best = digestMemo{}
+		*best = newDigestMemo(all.gauge)
 	}
 	return best
 }
@@ -100,7 +120,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 func (all *digestMemos) forget(i int) {
 	for n := range all.memos {
 		if i < all.memos[n].next {
-			all.memos[n] = digestMemo{}
+			all.memos[n] = newDigestMemo(all.gauge)
 		}
 	}
 }
@@ -140,35 +160,13 @@ func (m *digestMemo) gather(g *Group) {
 			}
 		}
 	}
-	if len(g.Calls) == 0 {
-		return
-	}
-	calls := make([]ledger.Call, len(g.Calls))
 	for i := range g.Calls {
 		c := &g.Calls[i]
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
 		m.files.Add(c.Name, c.Arguments)
-		calls[i] = c.entry()
 	}
-	m.calls = append(m.calls, groupCalls{g, calls})
-}
-
-// groupCalls are the calls of a group, for the ledger.
-type groupCalls struct {
-	group *Group
-	calls []ledger.Call
-}
-
-// callsBeside are the calls of all groups but those that stay.
-func (m *digestMemo) callsBeside(stay []*Group) []ledger.Call {
-	var all []ledger.Call
-	for _, of := range m.calls {
-		if !slices.Contains(stay, of.group) {
-			all = append(all, of.calls...)
-		}
-	}
-	return all
+	g.list(m.calls)
 }
 
 // mostStanding is how many standing texts stay beside a run.

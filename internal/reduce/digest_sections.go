@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 )
 
@@ -134,14 +135,15 @@ func (d PrefixDigest) quotes(v View) string {
 			notes = append(notes, g)
 		}
 	}
-	users, runtime := quotes(humans, notes, d.QuoteTokens, v.gauge.Text)
-	if users != "" {
-		users = titleUsers + users
+	users, runtime := quotes(humans, notes, d.QuoteTokens, v.gauge, quoteUser)
+	var text string
+	if len(users) > 0 {
+		text = titleUsers + budget.Join(users)
 	}
-	if runtime != "" {
-		runtime = titleNotes + runtime
+	if len(runtime) > 0 {
+		text += titleNotes + budget.Join(runtime)
 	}
-	return users + runtime
+	return text
 }
 
 func (d PrefixDigest) calls(v View) string {
@@ -160,5 +162,5 @@ func (d PrefixDigest) calls(v View) string {
 	if len(calls) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(calls)) + ledger.Write(calls, d.LedgerTokens, v.gauge.Text)
+	return fmt.Sprintf(titleCalls+"%d), oldest first:\n", len(calls)) + budget.Join(ledger.Write(calls, d.LedgerTokens, v.gauge))
 }

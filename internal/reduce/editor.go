@@ -227,21 +227,21 @@ func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 	g := v.items[i].group
 	d := &Dropped{Reducer: reducer, Reason: reason}
 	if len(g.Calls) > 0 {
-		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(g.Calls), reason, ledgerOf(g, failed, v.gauge.Text))
+		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(g.Calls), reason, ledgerOf(g, failed, v.gauge))
 		d.tokens = budget.MessageOverhead + v.gauge.Text(d.Text)
 	}
 	return d
 }
 
 // ledgerOf is a short line for each call of a group.
-func ledgerOf(g *Group, failed bool, count func(string) uint64) string {
+func ledgerOf(g *Group, failed bool, gauge budget.Accountant) string {
 	calls := g.shortEntries()
 	for i := range calls {
 		if failed {
 			calls[i].Outcome = ledger.Failed
 		}
 	}
-	return ledger.Write(calls, math.MaxUint64, count)
+	return budget.Join(ledger.Write(calls, math.MaxUint64, gauge))
 }
 
 // PutDropped is Drop with what PrepareDrop made for group i.

@@ -14,4 +14,8 @@ func (quarter) Count(text string) budget.Count {
 	return budget.Count{Tokens: (len(text) + 3) / 4}
 }
 
+func (quarter) Cost(text string) uint64 { return uint64(len(text)) }
+
+func (quarter) PerToken() uint64 { return 4 }
+
 var gauge = budget.NewAccountant(quarter{})

@@ -234,11 +234,13 @@ func (g *Group) textTokens() []uint64 {
 	return out
 }
 
-// entry is the call as the ledger has it.
-func (c *Call) entry() ledger.Call {
-	entry := c.shortEntry()
-	entry.Detail = ledger.Detail(c.Arguments)
-	return entry
+// list adds the calls of the group to a ledger.
+func (g *Group) list(calls *ledger.Calls) {
+	for i := range g.Calls {
+		entry := g.Calls[i].shortEntry()
+		entry.Detail = ledger.Detail(g.Calls[i].Arguments)
+		calls.Add(entry)
+	}
 }
 
 // shortEntries are the calls of the group as the ledger has them, with their arguments in

@@ -2,8 +2,9 @@ package reduce
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -78,29 +79,27 @@ func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 
 // quoteReminders quotes the beginnings of reminders, the newest first choice,
 // within limit.
-func quoteReminders(all []Reminder, limit uint64, count func(string) uint64) string {
-	lines := make([]string, len(all))
-	for i, r := range all {
-		lines[i] = fmt.Sprintf("- event %d: %q\n", r.Seq, ledger.Cut(r.Body, quoteBytes))
-	}
-	text, _ := newestLines(lines, "reminders", limit, count)
-	return text
+func quoteReminders(all []Reminder, limit uint64, gauge budget.Accountant) []budget.Piece {
+	lines, _ := newestLines(len(all), func(i int) budget.Piece {
+		return gauge.Piece(fmt.Sprintf("- event %d: %q\n", all[i].Seq, ledger.Cut(all[i].Body, quoteBytes)))
+	}, "reminders", limit, gauge)
+	return lines
 }
 
-// newestLines joins as many of the newest lines as fit in limit and says how many
-// others there are; all says that there are none.
-func newestLines(lines []string, what string, limit uint64, count func(string) uint64) (text string, all bool) {
-	from, used := len(lines), uint64(0)
-	for from > 0 && used+count(lines[from-1]) <= limit {
-		from--
-		used += count(lines[from])
+// newestLines are as many of the newest of n lines as fit in limit, after one that says how
+// many others there are; all says that there are none.
+func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Accountant) (lines []budget.Piece, all bool) {
+	from, used := n, uint64(0)
+	for ; from > 0; from-- {
+		next := line(from - 1)
+		if used += gauge.Tokens(next.Cost); used > limit {
+			break
+		}
+		lines = append(lines, next)
 	}
-	if from == len(lines) {
-		return "", from == 0
+	if from > 0 && len(lines) > 0 {
+		lines = append(lines, gauge.Piece(fmt.Sprintf("- (%d older %s)\n", from, what)))
 	}
-	older := ""
-	if from > 0 {
-		older = fmt.Sprintf("- (%d older %s)\n", from, what)
-	}
-	return older + strings.Join(lines[from:], ""), from == 0
+	slices.Reverse(lines)
+	return lines, from == 0
 }

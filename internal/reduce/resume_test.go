@@ -18,6 +18,10 @@ func (words) Name() string { return "words" }
 
 func (words) Count(text string) budget.Count { return budget.Count{Tokens: len(strings.Fields(text))} }
 
+func (w words) Cost(text string) uint64 { return uint64(w.Count(text).Tokens) }
+
+func (words) PerToken() uint64 { return 1 }
+
 // A run that leaves all at once from what was gathered about it gives the view
 // that the verb gives when it goes through every group.
 func TestResumeAgreesWithCollapse(t *testing.T) {

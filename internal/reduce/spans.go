@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -173,7 +172,7 @@ func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
 // Record returns what contextd itself writes about a span: the ledger of its calls
 // and the index of its names, in the shares of a target.
 func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
-	var m digestMemo
+	m := newDigestMemo(p.conv.gauge)
 	for _, g := range p.conv.Span(0, span.To) {
 		if p.ended() != nil {
 			return "", ""
@@ -182,6 +181,8 @@ func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	}
 	d := p.digests
 	b := budget.Budget{Target: target}
-	calls = ledger.Write(m.callsBeside(nil), b.Share(d.policy.LedgerShare), d.gauge.Text)
-	return calls, m.index.Write(b.Share(d.policy.IndexShare), calls, d.gauge.Text)
+	calls = budget.Join(m.calls.Write(b.Share(d.policy.LedgerShare)))
+	shown := m.index.Shown()
+	shown.Grow(calls)
+	return calls, budget.Join(m.index.Write(b.Share(d.policy.IndexShare), shown))
 }

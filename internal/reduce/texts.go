@@ -47,10 +47,10 @@ func (t texts) stub(call *Call, outlineTokens uint64) string {
 	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; ResolvePointer %s]",
 		call.Name, utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), Pointer(call.Seq, call.Block))
 	if outlineTokens > 0 {
-		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge.Text); outline != "" {
+		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge); outline != "" {
 			s += "\n" + outline
 		}
-		if names := ledger.Names(call.Body, s, outlineTokens/namesPart, t.gauge.Text); names != "" {
+		if names := ledger.Names(call.Body, s, outlineTokens/namesPart, t.gauge); names != "" {
 			s += "\nalso: " + names
 		}
 	}

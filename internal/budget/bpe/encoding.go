@@ -84,6 +84,12 @@ func (e *Encoding) Count(text string) budget.Count {
 	return total
 }
 
+// Cost implements budget.Counter.
+func (e *Encoding) Cost(text string) uint64 { return uint64(e.Count(text).Tokens) }
+
+// PerToken implements budget.Counter.
+func (*Encoding) PerToken() uint64 { return 1 }
+
 // replaceInvalid puts U+FFFD in place of every byte that is not part of a
 // character, as a conversion to runes does.
 func replaceInvalid(text string) string {

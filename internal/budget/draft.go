@@ -1,0 +1,100 @@
+package budget
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Piece is a part of a text and what it costs: see Counter.Cost.
+type Piece struct {
+	Text string
+	Cost uint64
+}
+
+// Piece measures a part of a text.
+func (a Accountant) Piece(text string) Piece { return Piece{text, a.counter.Cost(text)} }
+
+// Tokens is how many tokens a text has that costs so much.
+func (a Accountant) Tokens(cost uint64) uint64 {
+	unit := a.counter.PerToken()
+	return (cost + unit - 1) / unit
+}
+
+// Adds reports whether a text of two parts costs what they cost, whatever counts it: where
+// a line ends, and before a single space between words. It may be false where it does, too.
+// No part is empty.
+func Adds(before, after string) bool {
+	switch after[0] {
+	case ' ':
+		left, _ := utf8.DecodeLastRuneInString(before)
+		right, _ := utf8.DecodeRuneInString(after[1:])
+		return len(after) > 1 && !unicode.IsSpace(left) && !unicode.IsSpace(right)
+	case '/':
+		return false // symbols take breaks along, and slashes after these
+	}
+	first, _ := utf8.DecodeRuneInString(after)
+	return before[len(before)-1] == '\n' && !unicode.IsSpace(first)
+}
+
+// Sum is the size of a text that is written in pieces.
+type Sum struct {
+	gauge Accountant
+	cost  uint64 // of all before last
+	last  Piece  // what the next may cost less with
+}
+
+// Sum returns that of pieces that a measured.
+func (a Accountant) Sum(pieces ...Piece) *Sum {
+	s := &Sum{gauge: a}
+	for _, p := range pieces {
+		s.Add(p)
+	}
+	return s
+}
+
+// Add takes in a piece that the gauge measured. It counts again only where the text before
+// may cost less with it.
+func (s *Sum) Add(p Piece) {
+	switch {
+	case p.Text == "":
+		return
+	case s.last.Text == "" || Adds(s.last.Text, p.Text):
+		s.cost += s.last.Cost
+	default:
+		p = s.gauge.Piece(s.last.Text + p.Text)
+	}
+	s.last = p
+}
+
+// Tokens is the size of the text: what Text counts in it.
+func (s *Sum) Tokens() uint64 { return s.gauge.Tokens(s.cost + s.last.Cost) }
+
+// Join is the text of pieces.
+func Join(pieces []Piece) string {
+	var text strings.Builder
+	for _, p := range pieces {
+		text.WriteString(p.Text)
+	}
+	return text.String()
+}
+
+// Draft is a text that is written in pieces, and its size.
+type Draft struct {
+	Sum
+	text strings.Builder
+}
+
+// Draft returns an empty one.
+func (a Accountant) Draft() *Draft { return &Draft{Sum: Sum{gauge: a}} }
+
+// Add writes pieces.
+func (d *Draft) Add(pieces ...Piece) {
+	for _, p := range pieces {
+		d.Sum.Add(p)
+		d.text.WriteString(p.Text)
+	}
+}
+
+// String is what was written.
+func (d *Draft) String() string { return d.text.String() }
