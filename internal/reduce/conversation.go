@@ -17,6 +17,7 @@ type Conversation struct {
 	reminders   []Reminder
 	texts       texts
 	digests     digestMemos
+	results     results
 	sources     sources
 	rules       *rules
 	boundary    boundary
@@ -54,6 +55,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		made:      map[string]uint32{},
 		first:     opening{group: -1},
 		texts:     newTexts(gauge),
+		results:   results{number: map[result]int{}},
 		digests:   newDigestMemos(gauge),
 	}
 }
@@ -237,6 +239,7 @@ func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, 
 			g.Messages[call.Result] = c.message(eventlog.RoleTool, []Block{b}, b.Seq, "")
 			call.Interrupted, call.IsError = false, r.IsError
 			call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
+			call.returned = c.results.add(call, &g.Messages[call.Result])
 			g.Last = max(g.Last, b.Seq)
 			g.Pinned = g.Pinned || pinned
 			g.label(e.Labels)

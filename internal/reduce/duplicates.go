@@ -15,7 +15,36 @@ const duplicateMinTokens = 40
 type duplicates struct {
 	enabled bool
 	texts   texts
+	results *results
 }
+
+// results numbers what calls returned: the same number is the same call with the same result.
+type results struct {
+	number map[result]int
+	again  []bool // by number: whether more than one has it
+}
+
+type result struct{ tool, arguments, body string }
+
+// add returns the number of what a call returned, or 0 where a pointer would hardly be
+// shorter, or it is not text alone: images cannot be compared by the body.
+func (r *results) add(call *Call, m *Message) int {
+	if m.Tokens < duplicateMinTokens || !textAlone(m) {
+		return 0
+	}
+	k := result{call.Name, call.Arguments, call.Body}
+	n, again := r.number[k]
+	if !again {
+		r.again = append(r.again, false)
+		n = len(r.again)
+		r.number[k] = n
+	}
+	r.again[n-1] = again
+	return n
+}
+
+// repeated reports whether there are several with a number.
+func (r *results) repeated(number int) bool { return number > 0 && r.again[number-1] }
 
 func (duplicates) Name() string { return "duplicates" }
 
@@ -23,9 +52,8 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 	if !d.enabled || s.EvictedAsOf == 0 {
 		return v, Step{Note: "nothing was due"}
 	}
-	type key struct{ name, arguments, body string }
 	e := v.Editor()
-	newest := map[key]*Call{}
+	newest := map[int]*Call{}
 	for i := v.Len() - 1; i >= 0 && v.Ended() == nil; i-- {
 		g := v.Group(i)
 		if g.First > s.EvictedAsOf {
@@ -33,14 +61,12 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 		}
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
-			result := &g.Messages[call.Result]
-			if call.Interrupted || call.Seq > s.EvictedAsOf || result.Tokens < duplicateMinTokens || !textAlone(result) {
+			if call.Seq > s.EvictedAsOf || !d.results.repeated(call.returned) {
 				continue
 			}
-			k := key{call.Name, call.Arguments, call.Body}
-			later, again := newest[k]
+			later, again := newest[call.returned]
 			if !again {
-				newest[k] = call
+				newest[call.returned] = call
 				continue
 			}
 			if g.outlasts() {
@@ -55,8 +81,7 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 	}
 }
 
-// textAlone reports whether a result is text and nothing else: images cannot be compared by
-// the body.
+// textAlone reports whether a result is text and nothing else.
 func textAlone(m *Message) bool {
 	content := m.Blocks[0].Block.(eventlog.ToolResult).Content
 	return !slices.ContainsFunc(content, func(b eventlog.Block) bool {

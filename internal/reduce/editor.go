@@ -17,13 +17,21 @@ import (
 // it replaces. An Editor must not be used after View.
 type Editor struct {
 	v       View
+	copied  bool // the items, which happens with the first change
 	touched int
 }
 
 // Editor returns an editor on a copy of the view.
-func (v View) Editor() *Editor {
-	v.items = slices.Clone(v.items)
-	return &Editor{v: v}
+func (v View) Editor() *Editor { return &Editor{v: v} }
+
+// change puts an item in the place of item i.
+func (e *Editor) change(i int, to item) {
+	if !e.copied {
+		e.v.items, e.copied = slices.Clone(e.v.items), true
+	}
+	e.v.tokens -= e.v.items[i].tokens - to.tokens
+	e.v.items[i] = to
+	e.touched++
 }
 
 // View returns the changed view.
@@ -100,15 +108,10 @@ func isThinking(b Block) bool {
 
 // put records an edit if it shrinks the block, or omits it.
 func (e *Editor) put(i int, edit Edit) bool {
-	it := &e.v.items[i]
+	it := e.v.items[i]
 	if it.dropped != nil {
 		return false
 	}
-	return e.putAmong(it, edit)
-}
-
-// putAmong is put for a group that is shown.
-func (e *Editor) putAmong(it *item, edit Edit) bool {
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	now := raw
 	gone := false
@@ -129,8 +132,7 @@ func (e *Editor) putAmong(it *item, edit Edit) bool {
 	})
 	it.edits = edits
 	it.tokens -= now - edit.Tokens
-	e.v.tokens -= now - edit.Tokens
-	e.touched++
+	e.change(i, it)
 	return true
 }
 
@@ -157,7 +159,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 		return false
 	}
 	e.touched += left
-	e.v.items, e.v.digest, e.v.tokens = kept, digest, tokens
+	e.v.items, e.copied, e.v.digest, e.v.tokens = kept, true, digest, tokens
 	e.v.digestAt = e.v.anchorEnd(through)
 	return true
 }
@@ -187,13 +189,13 @@ func (v View) Prepare(i int, call *Call, kind EditKind, text, reducer, reason st
 
 // Put does what was prepared for group i.
 func (e *Editor) Put(i int, p *Prepared) bool {
-	it := &e.v.items[i]
+	it := e.v.items[i]
 	if p.never || it.dropped != nil {
 		return false
 	}
 	edit := &p.edits[0]
 	if len(it.edits) > 0 {
-		return e.putAmong(it, *edit)
+		return e.put(i, *edit)
 	}
 	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	if edit.Tokens >= raw {
@@ -201,8 +203,7 @@ func (e *Editor) Put(i int, p *Prepared) bool {
 	}
 	it.edits = p.edits
 	it.tokens -= raw - edit.Tokens
-	e.v.tokens -= raw - edit.Tokens
-	e.touched++
+	e.change(i, it)
 	return true
 }
 
@@ -246,12 +247,11 @@ func ledgerOf(g *Group, failed bool, gauge budget.Accountant) string {
 
 // PutDropped is Drop with what PrepareDrop made for group i.
 func (e *Editor) PutDropped(i int, d *Dropped) bool {
-	it := &e.v.items[i]
+	it := e.v.items[i]
 	if e.v.Spared(i) || it.dropped != nil || d.tokens >= it.tokens {
 		return false
 	}
-	e.v.tokens -= it.tokens - d.tokens
 	it.tokens, it.edits, it.dropped = d.tokens, nil, d
-	e.touched++
+	e.change(i, it)
 	return true
 }

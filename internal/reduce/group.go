@@ -107,6 +107,8 @@ type Call struct {
 	Turn uint32
 	// Block is the result's index in its event.
 	Block int
+	// returned is the number of the result: see results.
+	returned int
 }
 
 // Place is that of the call's result.

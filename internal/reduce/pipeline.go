@@ -167,10 +167,13 @@ type run struct {
 	ask Ask
 	// budget is that of the view: what is reserved is taken off its target.
 	budget budget.Budget
+	// evicted is the view at the start with the rules by age moved up to the head; nil if
+	// that was not tried.
+	evicted *Result
 }
 
 func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
-	r := &run{p, ask, b}
+	r := &run{Pipeline: p, ask: ask, budget: b}
 	r.budget.Target -= min(ask.Reserved, b.Target)
 	return r
 }
@@ -219,6 +222,7 @@ func (r *run) batch(now Result) Result {
 		return now
 	}
 	candidate := r.apply(r.evict(now.State))
+	r.evicted = &candidate
 	due, why := r.policy.Cache.due(now.View, candidate.View, now.State, r.conv.turns, r.conv.lastAt.idle(r.policy.Cache.TTL))
 	if !due {
 		return now
@@ -249,8 +253,8 @@ func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Resu
 		return start
 	}
 	now := start
-	if now.State.EvictedAsOf < r.conv.head {
-		now = r.apply(r.evict(now.State))
+	if now.State.EvictedAsOf < r.conv.head && r.evicted != nil {
+		now = *r.evicted
 	}
 	for _, s := range stages {
 		d := r.demand(r.excess(s, start.View, now.View, goal, strategy))

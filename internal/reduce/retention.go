@@ -47,8 +47,10 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 			if call.Interrupted || call.Seq > s.EvictedAsOf {
 				continue
 			}
-			seen[call.Name]++
 			rule := r.rules.rule(call.Name, r.ended)
+			if rule.Last > 0 {
+				seen[call.Name]++
+			}
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
 			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may be dropped before it
 			if !tooOld && !tooMany {

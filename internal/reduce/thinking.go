@@ -1,8 +1,6 @@
 package reduce
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // thinking omits reasoning that is old enough, as of the last batch. Sealed
 // reasoning goes only where its provider allows it, and then all of a message's
@@ -18,7 +16,7 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 	}
 	loop := v.loopStart(s.EvictedAsOf)
 	e := v.Editor()
-	sealed := 0
+	sealed, reason := 0, fmt.Sprintf("older than %d turns", *t.policy.KeepTurns)
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			break
@@ -32,7 +30,7 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 			sealed++
 			continue
 		}
-		e.OmitThinking(i, t.Name(), fmt.Sprintf("older than %d turns", *t.policy.KeepTurns))
+		e.OmitThinking(i, t.Name(), reason)
 	}
 	return e.View(), Step{
 		Touched: e.Touched(),
