@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -33,7 +34,7 @@ func TestPointersGiveTheRawBody(t *testing.T) {
 		t.Fatal("nothing was clipped")
 	}
 	for _, p := range got.Pointers {
-		_, block, err := engine.Resolve(context.Background(), "s", p.Name)
+		_, block, err := pointers.Resolve(context.Background(), store, "s", p.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,15 +50,15 @@ func TestPointersGiveTheRawBody(t *testing.T) {
 			t.Errorf("the context does not show %s", p.Name)
 		}
 	}
-	listed, err := engine.PointerReader("s").Read(context.Background(), got.Projection.Pointers)
+	listed, err := pointers.NewReader(store, "s").Read(context.Background(), got.Projection.Pointers)
 	if err != nil || fmt.Sprint(listed) != fmt.Sprint(got.Pointers) {
 		t.Errorf("the record lists %v, the header %v (%v)", listed, got.Pointers, err)
 	}
-	_, _, err = engine.Resolve(context.Background(), "s", "nonsense")
+	_, _, err = pointers.Resolve(context.Background(), store, "s", "nonsense")
 	wantField(t, err, "pointer")
 	for _, pointer := range []string{"ctx:99.0", "ctx:4.7"} {
 		var missing *eventlog.NotFoundError
-		if _, _, err := engine.Resolve(context.Background(), "s", pointer); !errors.As(err, &missing) {
+		if _, _, err := pointers.Resolve(context.Background(), store, "s", pointer); !errors.As(err, &missing) {
 			t.Errorf("%s: error is %v, want not found", pointer, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -57,7 +58,7 @@ type session struct {
 	last    recent[lastProjection]                 // by stream
 	report  *lastReport
 	// described are the blocks of the pointers of the last answer.
-	described describedBlocks
+	described pointers.Described
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
 	// projectors are the projection policies in use, by the JSON of their options.

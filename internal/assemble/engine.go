@@ -229,7 +229,7 @@ func build(s *session, p projected, req Request, record records.Projection) (*Co
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
 	out.Projection, out.Budget = record, report(p, record.Budget)
-	out.Pointers = s.described.facts(record.Pointers, p.result.View.Groups())
+	out.Pointers = s.described.Facts(record.Pointers, p.result.View.Groups())
 	return out, encoded.messages, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/explain"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
@@ -315,7 +316,7 @@ func compactNow(t *rapid.T, store eventlog.Store, engine *assemble.Engine) {
 	}
 }
 
-func checkExplanation(t *rapid.T, got assemble.Explanation, sent []sentMessage, text string) {
+func checkExplanation(t *rapid.T, got explain.Explanation, sent []sentMessage, text string) {
 	holds := func(of func(sentMessage) bool) bool {
 		return slices.ContainsFunc(sent, func(m sentMessage) bool { return of(m) && m.holds(text) })
 	}

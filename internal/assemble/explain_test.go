@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/explain"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
@@ -59,7 +60,7 @@ func tell(t *testing.T) told {
 	return s
 }
 
-func (s told) explain(t *testing.T, number uint32, text string) assemble.Explanation {
+func (s told) explain(t *testing.T, number uint32, text string) explain.Explanation {
 	t.Helper()
 	out, err := s.engine.Explain(t.Context(), "s", number, text)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s told) explain(t *testing.T, number uint32, text string) assemble.Explana
 }
 
 // says is a sighting in one line.
-func says(s assemble.Sighting) string {
+func says(s explain.Sighting) string {
 	return fmt.Sprintf("%d.%d %s seen=%v %s", s.Seq, s.Block, s.Shown, s.Seen, s.Pointer)
 }
 

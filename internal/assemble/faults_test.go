@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 )
 
@@ -94,12 +95,12 @@ func TestStoreFaults(t *testing.T) {
 			_, err := e.Replay(ctx, "s", c.Projection.ID)
 			return err
 		},
-		"Pointers": func(e *assemble.Engine, _ eventlog.Store, c *assemble.Context) error {
-			_, err := e.PointerReader("s").Read(ctx, c.Projection.Pointers)
+		"Pointers": func(_ *assemble.Engine, store eventlog.Store, c *assemble.Context) error {
+			_, err := pointers.NewReader(store, "s").Read(ctx, c.Projection.Pointers)
 			return err
 		},
-		"Resolve": func(e *assemble.Engine, _ eventlog.Store, _ *assemble.Context) error {
-			_, _, err := e.Resolve(ctx, "s", "ctx:4.0")
+		"Resolve": func(_ *assemble.Engine, store eventlog.Store, _ *assemble.Context) error {
+			_, _, err := pointers.Resolve(ctx, store, "s", "ctx:4.0")
 			return err
 		},
 		"Projections": func(_ *assemble.Engine, store eventlog.Store, _ *assemble.Context) error {

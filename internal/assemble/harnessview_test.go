@@ -15,6 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/projection"
 )
 
@@ -198,9 +199,8 @@ func TestBeginsCompacted(t *testing.T) {
 func TestHarnessViewResolves(t *testing.T) {
 	store := memlog.New()
 	defer store.Close()
-	engine := newEngine(t, store)
 	push(t, store, "s", text("one", eventlog.RoleUser, "first"), boundary("c", eventlog.Compaction{Summary: "It began."}))
-	_, block, err := engine.Resolve(context.Background(), "s", "ctx:2.0")
+	_, block, err := pointers.Resolve(context.Background(), store, "s", "ctx:2.0")
 	if said, ok := block.(eventlog.Text); !ok || said.Text != "It began." {
 		t.Errorf("%v, %v", block, err)
 	}

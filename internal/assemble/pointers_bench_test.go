@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkPointers(b *testing.B) {
 				mustAssemble(b, engine, request())
 			}
 			for b.Loop() {
-				reader := engine.PointerReader("s")
+				reader := pointers.NewReader(store, "s")
 				page, _, err := records.Page(b.Context(), store, "s", "", 100)
 				if err != nil || len(page) != 100 {
 					b.Fatal(len(page), err)

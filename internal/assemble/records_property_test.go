@@ -17,6 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -128,8 +129,8 @@ func (l *lookups) assemble(id string) {
 		l.first[id+r.ID] = got.Cache
 	}
 	l.sameAsScan(id, before, r)
-	pointers, err := l.engine.PointerReader(id).Read(context.Background(), r.Pointers)
-	if diff := cmp.Diff(got.Pointers, pointers, cmpopts.EquateEmpty()); err != nil || diff != "" {
+	facts, err := pointers.NewReader(l.store, id).Read(context.Background(), r.Pointers)
+	if diff := cmp.Diff(got.Pointers, facts, cmpopts.EquateEmpty()); err != nil || diff != "" {
 		l.Fatalf("%s has other pointers than its context (%v):\n%s", r.ID, err, diff)
 	}
 }

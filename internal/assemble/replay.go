@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
-	"github.com/contextd/contextd/internal/reduce"
 )
 
 // again computes a recorded projection from the log.
@@ -77,35 +75,4 @@ func difference(a, b records.Projection) string {
 	default:
 		return ""
 	}
-}
-
-// Resolve returns the raw block of a pointer and the event it is in.
-func (e *Engine) Resolve(ctx context.Context, sessionID, pointer string) (eventlog.Event, eventlog.Block, error) {
-	seq, block, err := reduce.ParsePointer(pointer)
-	if err != nil {
-		return eventlog.Event{}, nil, &eventlog.InvalidError{Field: "pointer", Reason: err.Error()}
-	}
-	event, err := e.event(ctx, sessionID, seq)
-	if err != nil {
-		return eventlog.Event{}, nil, err
-	}
-	blocks := blocksOf(event)
-	if block >= len(blocks) {
-		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
-	}
-	return event, blocks[block], nil
-}
-
-func (e *Engine) event(ctx context.Context, sessionID string, seq eventlog.Seq) (eventlog.Event, error) {
-	info, err := e.store.Session(ctx, sessionID)
-	if err != nil {
-		return eventlog.Event{}, err
-	}
-	if seq > info.Head {
-		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
-	}
-	for event, err := range e.store.Read(ctx, sessionID, seq, seq) {
-		return event, err
-	}
-	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -88,7 +89,7 @@ type Context struct {
 	PromptCacheKey string
 	Projection     records.Projection
 	// Pointers are the record's, completed from the log.
-	Pointers []PointerFacts
+	Pointers []pointers.Facts
 	Budget   BudgetReport
 	Cache    CacheReport
 	// What a context that was recorded leads to. Proposed is the span that is worth a
@@ -99,16 +100,6 @@ type Context struct {
 	Pressure  Pressure
 	Collapsed *Collapsed
 	Expired   []string
-}
-
-// PointerFacts is a pointer with what the log says of its block.
-type PointerFacts struct {
-	records.Pointer
-	Name        string // what ResolvePointer takes
-	CallID      string
-	ToolName    string
-	ContentHash string // "sha256:" + hex of the block's text in the log
-	Chars       int
 }
 
 // BudgetReport says how the budget was used, in tokens as the provider is expected to

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -29,7 +30,7 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	}
 	memory.UntilSent(ctx, held)
 	out := &contextdv1.ListProjectionsResponse{}
-	facts := s.engine.PointerReader(req.GetSessionId())
+	facts := pointers.NewReader(s.store, req.GetSessionId())
 	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
 		const atOnce = 16
 		page, next, err := records.Page(ctx, s.store, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
@@ -118,7 +119,7 @@ func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, strea
 
 // projection completes a record with what the log says of its pointers.
 func (s *Server) projection(ctx context.Context, sessionID string, r records.Projection) (*contextdv1.Projection, error) {
-	facts, err := s.engine.PointerReader(sessionID).Read(ctx, r.Pointers)
+	facts, err := pointers.NewReader(s.store, sessionID).Read(ctx, r.Pointers)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (s *Server) ResolvePointer(ctx context.Context, req *contextdv1.ResolvePoin
 		return nil, err
 	}
 	memory.UntilSent(ctx, held)
-	event, block, err := s.engine.Resolve(ctx, req.GetSessionId(), req.GetPointer())
+	event, block, err := pointers.Resolve(ctx, s.store, req.GetSessionId(), req.GetPointer())
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -100,7 +101,7 @@ func TestHeaderToProto(t *testing.T) {
 			Dropped: []eventlog.Range{{From: 3, To: 6}}, ReclaimedTokens: -5, ReclaimedChars: 6,
 			Steps: []reduce.Step{{Reducer: "x", TokensBefore: 10, TokensAfter: 8, Touched: 1, Note: "n"}},
 		},
-		Pointers: []assemble.PointerFacts{{
+		Pointers: []pointers.Facts{{
 			Pointer: records.Pointer{Seq: 7, Block: 1, Kind: reduce.Stubbed, Reducer: "x", Reason: "old", Reclaimed: 2},
 			Name:    "ctx:7.1", CallID: "c", ToolName: "t", ContentHash: "sha256:h", Chars: 12,
 		}},

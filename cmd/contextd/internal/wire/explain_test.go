@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
-	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/explain"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -15,14 +16,14 @@ import (
 
 func TestExplanationToProto(t *testing.T) {
 	pointer := records.Pointer{Seq: 4, Block: 1, Kind: reduce.Stubbed, Reducer: "tool_results", Reason: "old", Reclaimed: 9}
-	explanation := assemble.Explanation{
+	explanation := explain.Explanation{
 		Call:       records.ModelCall{Call: aCall(), Number: 3},
 		Projection: &records.Projection{ID: "p9-0001", AsOf: 9, Pointers: []records.Pointer{pointer}},
-		Pointers:   []assemble.PointerFacts{{Pointer: pointer, Name: "ctx:4.1"}},
+		Pointers:   []pointers.Facts{{Pointer: pointer, Name: "ctx:4.1"}},
 		Seen:       true,
-		Sightings: []assemble.Sighting{
-			{Shown: assemble.ShownLedger, Seen: true},
-			{Seq: 4, Block: 1, Shown: assemble.ShownStubbed, Seen: true, Reason: "tool_results: old", Pointer: "ctx:4.1"},
+		Sightings: []explain.Sighting{
+			{Shown: explain.ShownLedger, Seen: true},
+			{Seq: 4, Block: 1, Shown: explain.ShownStubbed, Seen: true, Reason: "tool_results: old", Pointer: "ctx:4.1"},
 		},
 	}
 	got := wire.ExplanationToProto(explanation)
@@ -41,7 +42,7 @@ func TestExplanationToProto(t *testing.T) {
 	if len(got.GetProjection().GetRedactionPointers()) != 1 {
 		t.Error("the projection lacks its pointers")
 	}
-	if got := wire.ExplanationToProto(assemble.Explanation{}); got.GetProjection() != nil {
+	if got := wire.ExplanationToProto(explain.Explanation{}); got.GetProjection() != nil {
 		t.Errorf("a call from no projection has %v", got.GetProjection())
 	}
 }

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/explain"
 	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -55,7 +55,7 @@ func CallToProto(c records.ModelCall) *contextdv1.ModelCall {
 }
 
 // ExplanationToProto converts the explanation of a recorded call.
-func ExplanationToProto(e assemble.Explanation) *contextdv1.ExplainCallResponse {
+func ExplanationToProto(e explain.Explanation) *contextdv1.ExplainCallResponse {
 	out := &contextdv1.ExplainCallResponse{Call: CallToProto(e.Call), Seen: e.Seen}
 	if e.Projection != nil {
 		out.Projection = ProjectionToProto(*e.Projection, e.Pointers)

@@ -3,15 +3,15 @@ package wire
 import (
 	"slices"
 
-	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // ProjectionToProto converts a record and the facts of its pointers.
-func ProjectionToProto(r records.Projection, pointers []assemble.PointerFacts) *contextdv1.Projection {
+func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1.Projection {
 	out := &contextdv1.Projection{
 		ProjectionId: r.ID,
 		Policy:       r.Policy,
@@ -35,7 +35,7 @@ func ProjectionToProto(r records.Projection, pointers []assemble.PointerFacts) *
 	out.KeptCount = uint32(len(out.GetKeptSeqs()))
 	out.DroppedCount = uint32(len(out.GetDroppedSeqs()))
 	out.RedactedCount = uint32(len(out.GetRedactedSeqs()))
-	for _, p := range pointers {
+	for _, p := range facts {
 		out.RedactionPointers = append(out.RedactionPointers, &contextdv1.RedactionPointer{
 			Pointer:         p.Name,
 			Policy:          p.Reducer,

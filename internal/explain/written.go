@@ -1,4 +1,4 @@
-package assemble
+package explain
 
 import (
 	"context"
@@ -31,18 +31,18 @@ func (x *explainer) written() {
 			x.add(Sighting{Shown: shown, Seen: true})
 		}
 	}
-	digest, _ := x.result.View.Digest()
+	digest, _ := x.Result.View.Digest()
 	for _, section := range digest.Sections() {
 		if shown, ok := writtenAs[section.Kind]; ok {
 			look(shown, section.Text)
 		}
 	}
-	for i := range x.result.View.Len() {
-		if d := x.result.View.Dropped(i); d != nil {
+	for i := range x.Result.View.Len() {
+		if d := x.Result.View.Dropped(i); d != nil {
 			look(ShownLedger, d.Text)
 		}
 	}
-	if x.summary == nil || x.pointer != nil {
+	if x.Summary == nil || x.pointer != nil {
 		return
 	}
 	for _, kept := range []struct {
@@ -50,12 +50,12 @@ func (x *explainer) written() {
 		text   string
 		reason string
 	}{
-		{ShownSummary, x.summary.Text, "the text of summary %s holds it, but not as it is quoted in this context"},
-		{ShownLedger, x.summary.Ledger, "the ledger kept with summary %s holds it; in this context's share there was no room"},
-		{ShownIndex, x.summary.Index, "the index kept with summary %s holds it; in this context's share there was no room, or it is elsewhere"},
+		{ShownSummary, x.Summary.Text, "the text of summary %s holds it, but not as it is quoted in this context"},
+		{ShownLedger, x.Summary.Ledger, "the ledger kept with summary %s holds it; in this context's share there was no room"},
+		{ShownIndex, x.Summary.Index, "the index kept with summary %s holds it; in this context's share there was no room, or it is elsewhere"},
 	} {
 		if !sent[kept.shown] && strings.Contains(kept.text, x.text) {
-			x.add(Sighting{Shown: kept.shown, Reason: fmt.Sprintf(kept.reason, x.summary.ID)})
+			x.add(Sighting{Shown: kept.shown, Reason: fmt.Sprintf(kept.reason, x.Summary.ID)})
 		}
 	}
 }
@@ -68,12 +68,12 @@ type collapse struct {
 }
 
 // collapses lists how the run that a record leaves out came to be, oldest first.
-func (e *Engine) collapses(ctx context.Context, sessionID string, r records.Projection) ([]collapse, error) {
+func collapses(ctx context.Context, store eventlog.Artifacts, sessionID string, r records.Projection) ([]collapse, error) {
 	if r.After.CollapsedThrough == 0 {
 		return nil, nil
 	}
 	var out []collapse
-	for older, err := range records.Projections(ctx, e.store, sessionID, eventlog.ArtifactQuery{To: r.AsOf}) {
+	for older, err := range records.Projections(ctx, store, sessionID, eventlog.ArtifactQuery{To: r.AsOf}) {
 		if err != nil {
 			return nil, err
 		}
@@ -109,11 +109,11 @@ func causeOf(r records.Projection) string {
 
 // left says how a group was dropped.
 func (x *explainer) left(g *reduce.Group) string {
-	reason := fmt.Sprintf("it was dropped with the groups through event %d", x.through())
-	if d := x.conv.Decided(); d.Drops(g) {
+	reason := fmt.Sprintf("it was dropped with the groups through event %d", x.Result.State.CollapsedThrough)
+	if d := x.Conversation.Decided(); d.Drops(g) {
 		reason = fmt.Sprintf("it was dropped by the compaction at event %d", d.Seq)
-		if x.summary != nil && g.First <= x.summary.To {
-			reason += "; summary " + x.summary.ID + " replaces it"
+		if x.Summary != nil && g.First <= x.Summary.To {
+			reason += "; summary " + x.Summary.ID + " replaces it"
 		}
 		return reason
 	}
@@ -127,8 +127,8 @@ func (x *explainer) left(g *reduce.Group) string {
 		}
 		break
 	}
-	if x.summary != nil && g.First <= x.summary.To {
-		return reason + "; summary " + x.summary.ID + " replaces it"
+	if x.Summary != nil && g.First <= x.Summary.To {
+		return reason + "; summary " + x.Summary.ID + " replaces it"
 	}
 	return reason
 }

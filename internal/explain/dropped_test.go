@@ -1,4 +1,4 @@
-package assemble
+package explain_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/explain"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
@@ -43,32 +44,38 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := New(store, Options{CacheSessions: 1})
-	s := &session{id: "s"}
-	s.reset()
-	conv, err := s.conversation(context.Background(), store, budget.NewAccountant(encoding), nil)
-	if err != nil {
-		t.Fatal(err)
+	conv := reduce.NewConversation(budget.NewAccountant(encoding))
+	for e, err := range store.Read(context.Background(), "s", 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		conv.Append(e)
 	}
 	edit := reduce.NewView(conv.Gauge(), conv.Groups()).Editor()
 	if !edit.Drop(1, "repair", "it failed") || !edit.Replace(2, &conv.Groups()[2].Calls[0], reduce.Redacted, "[gone: ctx:5.0]", "reach", "nothing refers to it") {
 		t.Fatal("the view was not changed")
 	}
-	p := projected{conv: conv, result: reduce.Result{View: edit.View()}}
+	c := explain.Context{SessionID: "s", Record: records.Projection{AsOf: 5}, Conversation: conv, Result: reduce.Result{View: edit.View()}, Head: 5}
+	var fragments []render.Fragment
+	for i := range c.Result.View.Len() {
+		for _, m := range render.GroupMessages(c.Result.View, i) {
+			fragments = append(fragments, render.Formats()[0].Fragments(m)...)
+		}
+	}
+	c.Messages = render.Formats()[0].Join(fragments)
 	for text, want := range map[string]struct {
 		seen      bool
-		sightings []Sighting
+		sightings []explain.Sighting
 	}{
-		"dropped_said":  {false, []Sighting{{Seq: 2, Shown: ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:2.0"}}},
-		"dropped_body":  {false, []Sighting{{Seq: 3, Shown: ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:3.0"}}},
-		"dropped.go":    {true, []Sighting{{Shown: ShownLedger, Seen: true}, {Seq: 2, Block: 1, Shown: ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:2.1"}}},
-		"ctx:3.0":       {false, []Sighting{{Shown: ShownLedger, Reason: "it names the pointer"}, {Seq: 3, Shown: ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:3.0"}}},
-		"redacted_body": {false, []Sighting{{Seq: 5, Shown: ShownStubbed, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
-		"redacted.go":   {true, []Sighting{{Seq: 4, Block: 1, Shown: ShownVerbatim, Seen: true, Pointer: "ctx:4.1"}}},
-		"gone":          {true, []Sighting{{Seq: 5, Shown: ShownStubbed, Seen: true, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
+		"dropped_said":  {false, []explain.Sighting{{Seq: 2, Shown: explain.ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:2.0"}}},
+		"dropped_body":  {false, []explain.Sighting{{Seq: 3, Shown: explain.ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:3.0"}}},
+		"dropped.go":    {true, []explain.Sighting{{Shown: explain.ShownLedger, Seen: true}, {Seq: 2, Block: 1, Shown: explain.ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:2.1"}}},
+		"ctx:3.0":       {false, []explain.Sighting{{Shown: explain.ShownLedger, Reason: "it names the pointer"}, {Seq: 3, Shown: explain.ShownOmitted, Reason: "repair: it failed", Pointer: "ctx:3.0"}}},
+		"redacted_body": {false, []explain.Sighting{{Seq: 5, Shown: explain.ShownStubbed, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
+		"redacted.go":   {true, []explain.Sighting{{Seq: 4, Block: 1, Shown: explain.ShownVerbatim, Seen: true, Pointer: "ctx:4.1"}}},
+		"gone":          {true, []explain.Sighting{{Seq: 5, Shown: explain.ShownStubbed, Seen: true, Reason: "reach: nothing refers to it", Pointer: "ctx:5.0"}}},
 	} {
-		x := &explainer{engine: engine, sessionID: "s", record: records.Projection{AsOf: 5}, projected: p, search: newSearch(text), head: 5}
-		seen, sightings, err := x.explain(context.Background(), s.encode(p, render.Formats()[0]).messages)
+		seen, sightings, err := explain.Find(context.Background(), store, c, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +85,7 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 		}
 		for i := range sightings {
 			if sightings[i] != want.sightings[i] {
-				t.Errorf("%q stands at %+v, want %+v", text, sightings[i], want.sightings[i])
+				t.Errorf("%q is at %+v, want %+v", text, sightings[i], want.sightings[i])
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package assemble
+package explain
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -26,8 +27,8 @@ type shownBlock struct {
 // lookUp finds what became of every block that was said up to the call.
 func (x *explainer) lookUp() {
 	x.places = map[eventlog.Place]shownBlock{}
-	for _, g := range x.conv.Groups() {
-		if x.result.View.Ended() != nil {
+	for _, g := range x.Conversation.Groups() {
+		if x.Result.View.Ended() != nil {
 			return
 		}
 		for m := range g.Messages {
@@ -36,7 +37,7 @@ func (x *explainer) lookUp() {
 			}
 		}
 	}
-	v := x.result.View
+	v := x.Result.View
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			return
@@ -94,18 +95,18 @@ func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 // logged goes through the log. It returns whether the block that a pointer names was
 // sent in full.
 func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
-	from, to := eventlog.Seq(1), x.head
+	from, to := eventlog.Seq(1), x.Head
 	if x.pointer != nil {
 		from, to = x.pointer.Seq, x.pointer.Seq
 	}
-	for event, err := range x.engine.store.Read(ctx, x.sessionID, from, to) {
+	for event, err := range x.store.Read(ctx, x.SessionID, from, to) {
 		if err != nil {
 			return false, err
 		}
 		if c, ok := event.Body.(*eventlog.Compaction); ok && c.Decision != nil && x.pointer == nil {
 			continue // what the digest quotes of it was looked through
 		}
-		blocks := blocksOf(event)
+		blocks := pointers.Blocks(event)
 		if x.pointer != nil {
 			if x.pointer.Block >= len(blocks) {
 				return false, x.missing()
@@ -125,18 +126,6 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 	return false, nil
 }
 
-// blocksOf are the blocks of an event that pointers name: what was said, or what is
-// for it after a harness's compaction.
-func blocksOf(e eventlog.Event) []eventlog.Block {
-	switch b := e.Body.(type) {
-	case *eventlog.Message:
-		return b.Blocks
-	case *eventlog.Compaction:
-		return harness.BoundaryOf(b).Blocks
-	}
-	return nil
-}
-
 // block adds a block of an event if it holds what is looked for, and returns whether it
 // did and whether that was sent.
 func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
@@ -153,7 +142,7 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	}
 	s := Sighting{Seq: at.Seq, Block: at.Block, Seen: seen, Pointer: reduce.Pointer(at.Seq, at.Block)}
 	switch {
-	case at.Seq > x.record.AsOf:
+	case at.Seq > x.Record.AsOf:
 		s.Shown, s.Reason = ShownLater, x.tooLate()
 	case !said:
 		s.Shown, s.Reason = ShownOmitted, x.unsaid(e)
@@ -184,14 +173,14 @@ const notSent = "only messages and reminders are sent"
 
 // unsaid says why no group has an event.
 func (x *explainer) unsaid(e eventlog.Event) string {
-	at := x.conv.Boundary()
+	at := x.Conversation.Boundary()
 	_, message := e.Body.(*eventlog.Message)
 	switch {
-	case x.conv.Skipped(e.Seq) && !harness.Seen(e):
+	case x.Conversation.Skipped(e.Seq) && !harness.Seen(e):
 		return "the harness shows no reply that failed to a model"
-	case x.conv.Skipped(e.Seq) && e.Seq > at:
+	case x.Conversation.Skipped(e.Seq) && e.Seq > at:
 		return "the harness went on from a message before it"
-	case x.conv.Skipped(e.Seq), !message && e.Seq < at:
+	case x.Conversation.Skipped(e.Seq), !message && e.Seq < at:
 		return fmt.Sprintf("the harness dropped it with its compaction at event %d", at)
 	case !message:
 		return notSent
@@ -231,7 +220,7 @@ func (x *explainer) beside(e eventlog.Event) {
 	if !x.in(texts) {
 		return
 	}
-	if e.Seq > x.record.AsOf {
+	if e.Seq > x.Record.AsOf {
 		s.Shown, s.Seen, s.Reason = ShownLater, false, x.tooLate()
 	}
 	x.add(s)
@@ -239,8 +228,8 @@ func (x *explainer) beside(e eventlog.Event) {
 
 // reminder says what became of the reminder of an event.
 func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason string) {
-	all := x.conv.Reminders()
-	for i, fate := range reduce.Fates(all, x.conv.Turns(), x.through()) {
+	all := x.Conversation.Reminders()
+	for i, fate := range reduce.Fates(all, x.Conversation.Turns(), x.Result.State.CollapsedThrough) {
 		if all[i].Seq != seq {
 			continue
 		}
@@ -250,7 +239,7 @@ func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason s
 		case reduce.ReminderReplaced:
 			reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
 		case reduce.ReminderFolded:
-			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.through())
+			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)
 		}
 		return ShownReminder, fate == reduce.ReminderLive, reason
 	}
@@ -258,5 +247,5 @@ func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason s
 }
 
 func (x *explainer) tooLate() string {
-	return fmt.Sprintf("the context was made of the log up to event %d", x.record.AsOf)
+	return fmt.Sprintf("the context was made of the log up to event %d", x.Record.AsOf)
 }

@@ -1,4 +1,4 @@
-package assemble
+package explain
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ type sentText struct {
 	texts []string
 }
 
-func readSent(messages []Message) sentBytes {
+func readSent(messages []render.Encoded) sentBytes {
 	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq][]int{}, map[eventlog.Place]bool{}, map[eventlog.Place]bool{}}
 	for i := range messages {
 		m := &messages[i]

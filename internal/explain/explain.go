@@ -1,0 +1,138 @@
+// Package explain finds out what a recorded context showed of a text or of a block of the log,
+// and why it did not show the rest.
+package explain
+
+import (
+	"context"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Explanation says what the model saw in a recorded call.
+type Explanation struct {
+	Call records.ModelCall
+	// Projection is what the call was made from; nil if none was named.
+	Projection *records.Projection
+	// Pointers are the record's, completed from the log.
+	Pointers []pointers.Facts
+	// Seen says that the text was in what was sent, injections left out: they are
+	// not kept.
+	Seen bool
+	// Sightings are at most maxSightings places, those that contextd wrote first, then
+	// those of the log in its order.
+	Sightings []Sighting
+}
+
+// maxSightings bounds the places that one explanation names.
+const maxSightings = 100
+
+// Sighting is a place where a text is.
+type Sighting struct {
+	// Seq and Block are the place in the log; Seq is 0 for what contextd wrote.
+	Seq   eventlog.Seq
+	Block int
+	Shown Shown
+	// Seen says that the text itself could be read at this place.
+	Seen bool
+	// Reason says why it could not, or what changed the place; empty if nothing did.
+	Reason string
+	// Pointer is what Resolve takes; empty if the text is in no block of the log.
+	Pointer string
+}
+
+// Shown says what a context shows of a place.
+type Shown string
+
+// What a context may show of a place in the log, and what contextd writes itself.
+const (
+	ShownVerbatim  Shown = "verbatim"
+	ShownStubbed   Shown = "stubbed"
+	ShownClipped   Shown = "clipped"
+	ShownOmitted   Shown = "omitted"
+	ShownCollapsed Shown = "collapsed"
+	ShownLater     Shown = "later" // appended after the call
+
+	ShownSummary  Shown = "summary"
+	ShownLedger   Shown = "ledger"
+	ShownIndex    Shown = "index"
+	ShownQuote    Shown = "quote"
+	ShownReminder Shown = "reminder"
+)
+
+// Context is a recorded context that was computed again, and gave the same bytes.
+type Context struct {
+	SessionID    string
+	Record       records.Projection
+	Conversation *reduce.Conversation
+	Result       reduce.Result
+	// Messages are all but the injections.
+	Messages []render.Encoded
+	// Summary is the one that it quotes; nil if it quotes none.
+	Summary *summarize.Summary
+	// Head is that of the log now.
+	Head eventlog.Seq
+}
+
+// Store is what is read to explain a context: the log, and the records of earlier ones.
+type Store interface {
+	eventlog.Reader
+	eventlog.Artifacts
+}
+
+// Find returns whether a text was sent, and where it is. A text that is a pointer asks for
+// the block that it names: *eventlog.NotFoundError if there is none.
+func Find(ctx context.Context, store Store, c Context, text string) (seen bool, all []Sighting, err error) {
+	x := &explainer{Context: c, store: store, search: newSearch(text)}
+	return x.explain(ctx)
+}
+
+// explainer looks for a text in one projection and in the log that it was made from.
+type explainer struct {
+	Context
+	store Store
+	search
+	sent sentBytes
+
+	places    map[eventlog.Place]shownBlock
+	causes    []collapse
+	sightings []Sighting
+}
+
+// explain returns whether the text was sent, and where it is.
+func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
+	if x.pointer != nil && x.pointer.Seq > x.Head {
+		return false, nil, x.missing()
+	}
+	var err error
+	if x.causes, err = collapses(ctx, x.store, x.SessionID, x.Record); err != nil {
+		return false, nil, err
+	}
+	x.sent = readSent(x.Messages)
+	x.lookUp()
+	x.written()
+	if err := ctx.Err(); err != nil {
+		return false, nil, err
+	}
+	seen, err := x.logged(ctx)
+	if err != nil || x.pointer != nil {
+		return seen, x.sightings, err
+	}
+	x.formatted()
+	return x.sent.anywhere(x.text), x.sightings, nil
+}
+
+func (x *explainer) missing() error {
+	return &eventlog.NotFoundError{Kind: "pointer", Name: x.text}
+}
+
+// add keeps a sighting while there is room.
+func (x *explainer) add(s Sighting) {
+	if len(x.sightings) < maxSightings {
+		x.sightings = append(x.sightings, s)
+	}
+}

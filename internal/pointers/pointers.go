@@ -1,0 +1,193 @@
+// Package pointers finds the blocks of a log that pointers name, and says what there is to
+// know of them.
+package pointers
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Facts is a pointer with what the log says of its block.
+type Facts struct {
+	records.Pointer
+	Name        string // what ResolvePointer takes
+	CallID      string
+	ToolName    string
+	ContentHash string // "sha256:" + hex of the block's text in the log
+	Chars       int
+}
+
+// Blocks are the blocks of an event that pointers name: what was said, or what is
+// for it after a harness's compaction.
+func Blocks(e eventlog.Event) []eventlog.Block {
+	switch b := e.Body.(type) {
+	case *eventlog.Message:
+		return b.Blocks
+	case *eventlog.Compaction:
+		return harness.BoundaryOf(b).Blocks
+	}
+	return nil
+}
+
+// Resolve returns the raw block of a pointer and the event it is in.
+func Resolve(ctx context.Context, log eventlog.Reader, sessionID, pointer string) (eventlog.Event, eventlog.Block, error) {
+	seq, block, err := reduce.ParsePointer(pointer)
+	if err != nil {
+		return eventlog.Event{}, nil, &eventlog.InvalidError{Field: "pointer", Reason: err.Error()}
+	}
+	event, err := eventAt(ctx, log, sessionID, seq)
+	if err != nil {
+		return eventlog.Event{}, nil, err
+	}
+	blocks := Blocks(event)
+	if block >= len(blocks) {
+		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
+	}
+	return event, blocks[block], nil
+}
+
+func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eventlog.Seq) (eventlog.Event, error) {
+	info, err := log.Session(ctx, sessionID)
+	if err != nil {
+		return eventlog.Event{}, err
+	}
+	if seq > info.Head {
+		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
+	}
+	for event, err := range log.Read(ctx, sessionID, seq, seq) {
+		return event, err
+	}
+	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
+}
+
+// Described keeps the facts of blocks in groups. Groups never
+// change, so a block is hashed once for all requests.
+type Described map[*reduce.Group][]Facts
+
+// Facts completes pointers from the groups they point into, which are in the order of
+// the pointers. It forgets all other groups.
+func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []Facts {
+	out := make([]Facts, 0, len(pointers))
+	next := make(Described, len(*d))
+	for _, g := range groups {
+		known := (*d)[g]
+		for len(out) < len(pointers) {
+			p := pointers[len(out)]
+			f, ok := find(known, p)
+			if !ok {
+				if f, ok = describe(g, p); !ok {
+					break
+				}
+				known = append(known, f)
+			}
+			f.Pointer = p
+			out = append(out, f)
+		}
+		if known != nil {
+			next[g] = known
+		}
+	}
+	*d = next
+	return out
+}
+
+func find(known []Facts, p records.Pointer) (Facts, bool) {
+	for _, f := range known {
+		if f.Seq == p.Seq && f.Block == p.Block {
+			return f, true
+		}
+	}
+	return Facts{}, false
+}
+
+func describe(g *reduce.Group, p records.Pointer) (Facts, bool) {
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			if b.Seq == p.Seq && b.Index == p.Block {
+				return factsOf(p, b.Block), true
+			}
+		}
+	}
+	return Facts{}, false
+}
+
+func factsOf(p records.Pointer, b eventlog.Block) Facts {
+	f := Facts{Pointer: p, Name: reduce.Pointer(p.Seq, p.Block), Chars: reduce.Chars(b)}
+	if r, ok := b.(eventlog.ToolResult); ok {
+		f.CallID, f.ToolName = r.CallID, r.ToolName
+	}
+	sum := sha256.Sum256([]byte(reduce.BodyText(b)))
+	f.ContentHash = records.HashName(sum[:])
+	return f
+}
+
+// Reader completes pointers of a session's records. It reads the events that they
+// name, each once, and for a result without the name of its tool those before it down to
+// the call: what it costs does not depend on the length of the log.
+type Reader struct {
+	log       eventlog.Reader
+	sessionID string
+	known     map[eventlog.Place]Facts
+}
+
+// NewReader returns a reader for pointers of a session.
+func NewReader(log eventlog.Reader, sessionID string) *Reader {
+	return &Reader{log, sessionID, map[eventlog.Place]Facts{}}
+}
+
+// Read completes pointers; those to nothing in the log are left out.
+func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts, error) {
+	var event eventlog.Event
+	out := make([]Facts, 0, len(pointers))
+	for _, p := range pointers {
+		f, ok := r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}]
+		if !ok {
+			if event.Seq != p.Seq {
+				var err error
+				if event, err = eventAt(ctx, r.log, r.sessionID, p.Seq); err != nil {
+					return nil, err
+				}
+			}
+			blocks := Blocks(event)
+			if p.Block >= len(blocks) {
+				continue
+			}
+			f = factsOf(p, blocks[p.Block])
+			if f.CallID != "" && f.ToolName == "" {
+				var err error
+				if f.ToolName, err = r.toolOf(ctx, f.CallID, p.Seq); err != nil {
+					return nil, err
+				}
+			}
+			r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
+		}
+		f.Pointer = p
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// toolOf is the tool of the newest call with an id that is not after an event.
+func (r *Reader) toolOf(ctx context.Context, callID string, to eventlog.Seq) (tool string, err error) {
+	for n := eventlog.Seq(8); to > 0 && tool == ""; n *= 2 {
+		from := to - min(n, to) + 1
+		for event, err := range r.log.Read(ctx, r.sessionID, from, to) {
+			if err != nil {
+				return "", err
+			}
+			for _, b := range Blocks(event) {
+				if c, ok := b.(eventlog.ToolCall); ok && c.CallID == callID {
+					tool = c.Name
+				}
+			}
+		}
+		to = from - 1
+	}
+	return tool, nil
+}
