@@ -177,7 +177,8 @@ func (h *history) check(b *branch, c *assemble.Context) {
 			fail("%q was taken back", text)
 		}
 	}
-	large := c.Budget.Target > 500_000 && c.Projection.Policy == projection.Raw
+	full := c.Projection.Policy == projection.Full
+	large := full || c.Budget.Target > 500_000 && c.Projection.Policy == projection.Raw
 	for i, s := range b.said[:c.AsOf] {
 		seq := eventlog.Seq(i + 1)
 		gone := slices.ContainsFunc(standing, func(d decided) bool {
@@ -185,6 +186,10 @@ func (h *history) check(b *branch, c *assemble.Context) {
 		})
 		if large && s.word != "" && !gone && !shown[seq] {
 			fail("event %d is not shown, and nobody took it away", seq)
+		}
+		masked := slices.ContainsFunc(standing, func(d decided) bool { return d.masked[seq] })
+		if full && s.word != "" && !gone && !masked && !whole[seq] {
+			fail("event %d is not shown as it is", seq)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (h *history) request(b *branch) assemble.Request {
 		Format:    rapid.SampledFrom(formats).Draw(h.T, "format"),
 	}
 	req.Policy.Projection = rapid.SampledFrom([]projection.Options{
-		{}, {Name: projection.CleanToolRepair}, {Name: projection.SquashFailed}, {Name: projection.SummaryPrefix, Summary: "What the runtime says."},
+		{}, {Name: projection.Full}, {Name: projection.CleanToolRepair}, {Name: projection.SquashFailed}, {Name: projection.SummaryPrefix, Summary: "What the runtime says."},
 		{Name: projection.ReachabilityGC}, {Name: projection.HarnessView},
 		{Name: projection.CustomExpression, Expression: `tools == [] || age < 3 ? "keep" : age > 6 ? "drop" : "stub"`},
 	}).Draw(h.T, "policy")

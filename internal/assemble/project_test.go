@@ -17,7 +17,7 @@ import (
 
 // everyPolicy are projection policies that find something to do in most logs.
 var everyPolicy = []projection.Options{
-	{}, {Name: projection.CleanToolRepair, KeepLast: 1}, {Name: projection.SquashFailed, KeepLast: 1},
+	{}, {Name: projection.Full}, {Name: projection.CleanToolRepair, KeepLast: 1}, {Name: projection.SquashFailed, KeepLast: 1},
 	{Name: projection.SummaryPrefix, KeepLast: 1, Summary: "All went well."},
 	{Name: projection.ReachabilityGC, RootWindow: new(uint32(1)), MinChars: new(uint32(0)), ClearAtLeastTokens: new(uint32(0))},
 	{Name: projection.CustomExpression, Expression: `age > 1 ? "stub" : "keep"`, KeepLast: 1},

@@ -48,11 +48,15 @@ type Policy struct {
 }
 
 // reduction is the policy of reduction. A summary of what a harness had compacted would
-// replace more than it had read, so none is made under harness_view.
+// replace more than it had read, so none is made under harness_view. Under full only what
+// compactions go by counts.
 func (p Policy) reduction() reduce.Policy {
 	r := p.Reduction
-	if p.Projection.Name == projection.HarnessView {
+	switch p.Projection.Name {
+	case projection.HarnessView:
 		r.Collapse.StartAt = 0
+	case projection.Full:
+		r = reduce.Policy{Whole: true, ToolResults: r.ToolResults, Collapse: r.Collapse}
 	}
 	return r
 }

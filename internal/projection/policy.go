@@ -13,7 +13,10 @@ import (
 // The names of the policies.
 const (
 	// Raw shows the reduced view as it is.
-	Raw              = "raw"
+	Raw = "raw"
+	// Full shows the log as it is, but for what callers compacted, or refuses: nothing is
+	// reduced before it.
+	Full             = "full"
 	CleanToolRepair  = "clean_tool_repair"
 	SquashFailed     = "squash_failed_calls"
 	SummaryPrefix    = "summary_prefix"
@@ -126,7 +129,7 @@ func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + 
 // returns an *OptionsError.
 func (o Options) Compile() (Options, error) {
 	switch o.PolicyName() {
-	case Raw, HarnessView, CleanToolRepair, SquashFailed, SummaryPrefix, ReachabilityGC:
+	case Raw, Full, HarnessView, CleanToolRepair, SquashFailed, SummaryPrefix, ReachabilityGC:
 	case CustomExpression:
 		var err error
 		if o.program, err = expression.Compiled(o.Expression); err != nil {

@@ -48,6 +48,9 @@ func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget)
 		MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer,
 	}
 	for _, tier := range budget.Tiers() {
+		if reduction.Whole {
+			break // what is not reduced has no caps
+		}
 		if fraction, ok := b.CapFractions[tier]; ok {
 			m.Caps = append(m.Caps, &storagev1.FingerprintedCap{Tier: string(tier), PartsPerMillion: budget.PartsPerMillion(fraction)})
 		}

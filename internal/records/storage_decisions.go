@@ -47,6 +47,7 @@ func readClips(all []*storagev1.Clip) []reduce.Clip {
 
 func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 	out := &storagev1.ReductionPolicy{
+		Whole:            p.Whole,
 		DefaultRetention: storeRetention(p.ToolResults.Default),
 		EvictErrors:      p.ToolResults.EvictErrors, OutlineTokens: p.ToolResults.OutlineTokens, Duplicates: p.Duplicates,
 		ClipMaxTokens: p.Clipping.MaxTokens, ClipHeadTokens: p.Clipping.HeadTokens, ClipTailTokens: p.Clipping.TailTokens, ClipExact: p.Clipping.Exact,
@@ -68,6 +69,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 		return reduce.Policy{}
 	}
 	out := reduce.Policy{
+		Whole:       m.GetWhole(),
 		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
 		Duplicates:  m.GetDuplicates(),
 		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens(), Exact: m.GetClipExact()},

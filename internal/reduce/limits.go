@@ -15,6 +15,9 @@ const resultShare = 0.125
 // reminders come and go, and must not rewrite the front.
 func (r *run) firstLimits(s State, target uint64) (State, error) {
 	s = r.decidedLimits(r.From(s))
+	if r.policy.Whole {
+		return s, nil
+	}
 	if s.ClipTokens == 0 {
 		s.ClipTokens = r.policy.Clipping.limit(r.budget)
 	}
@@ -32,7 +35,7 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 		return s, nil
 	}
 	if strict {
-		return s, &OverBudgetError{target, g.Tokens, []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
+		return s, &OverBudgetError{Target: target, Needed: g.Tokens, Parts: []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
 	}
 	s.AnchorTokens = r.budget.Target / 2
 	return s, nil

@@ -13,6 +13,8 @@ import (
 type OverBudgetError struct {
 	Target, Needed uint64
 	Parts          []IrreduciblePart
+	// Whole is set where nothing was to be reduced; Parts are the largest then.
+	Whole bool
 }
 
 // IrreduciblePart is a part of the context that no reducer may make smaller.
@@ -23,7 +25,11 @@ type IrreduciblePart struct {
 }
 
 func (e *OverBudgetError) Error() string {
-	s := fmt.Sprintf("the context needs %d tokens and the target is %d; irreducible:", e.Needed, e.Target)
+	why := "irreducible"
+	if e.Whole {
+		why = "nothing of it may be reduced, its largest parts are"
+	}
+	s := fmt.Sprintf("the context needs %d tokens and the target is %d; %s:", e.Needed, e.Target, why)
 	for i, p := range e.Parts {
 		if i > 0 {
 			s += ","

@@ -128,13 +128,17 @@ func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 // last run. The error is an *OverBudgetError, or that of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if ask.Reserved >= b.Target {
-		return Result{}, &OverBudgetError{b.Target, ask.Reserved, []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
+		return Result{}, &OverBudgetError{Target: b.Target, Needed: ask.Reserved, Parts: []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
 	}
 	r, now, err := p.start(b, s, ask)
 	if err != nil {
 		return Result{}, err
 	}
 	start := now
+	if r.policy.Whole {
+		now.Start = &start
+		return now, r.whole(now)
+	}
 	now = r.batch(now)
 	if share := r.budget.Share(p.policy.Collapse.To); ask.Goal == 0 && r.cutPays(now, share) {
 		now = r.cut(now, share, "", "a cut pays")
@@ -152,13 +156,26 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		return Result{}, err
 	}
 	if now.View.Tokens() > r.budget.Target {
-		return Result{}, &OverBudgetError{b.Target, now.View.Tokens() + ask.Reserved, irreducible(now.View, ask.Reserved)}
+		return Result{}, &OverBudgetError{Target: b.Target, Needed: now.View.Tokens() + ask.Reserved, Parts: irreducible(now.View, ask.Reserved)}
 	}
 	if now.State.CollapsedThrough > s.CollapsedThrough {
 		p.conv.texts.forget(now.State.CollapsedThrough)
 	}
 	now.Start = &start
 	return now, nil
+}
+
+// whole refuses a result over the target.
+func (r *run) whole(now Result) error {
+	const mostParts = 20 // the largest say enough
+	if !r.over(now) {
+		return nil
+	}
+	parts := r.InTheWay(now.View, r.ask.Reserved)
+	return &OverBudgetError{
+		Target: r.budget.Target + r.ask.Reserved, Needed: now.View.Tokens() + r.ask.Reserved,
+		Parts: parts[:min(len(parts), mostParts)], Whole: true,
+	}
 }
 
 // run is one run of a pipeline.

@@ -32,7 +32,7 @@ const (
 func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
 	r := p.newRun(b, ask)
 	used, policy := now.View.Tokens(), p.policy.Collapse
-	if policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
+	if p.policy.Whole || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
 		return Span{}, false
 	}
 	goal := r.budget.Share(policy.To)

@@ -718,17 +718,17 @@ func (x *Summarization) GetInstructionsMode() string {
 // What of the reduced context is shown to the model.
 type ProjectionPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// raw, clean_tool_repair, squash_failed_calls, summary_prefix,
+	// raw, full, clean_tool_repair, squash_failed_calls, summary_prefix,
 	// reachability_gc, custom or harness_view. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Allow dropping groups with a provider's signatures even where the provider would
 	// refuse the rest. An assistant message is never sent in part. Refused by the policies
-	// that drop nothing: raw and harness_view.
+	// that drop nothing: raw, full and harness_view.
 	IgnoreProviderSignatures bool `protobuf:"varint,2,opt,name=ignore_provider_signatures,json=ignoreProviderSignatures,proto3" json:"ignore_provider_signatures,omitempty"`
 	// Why the caller chose it, for the record. Empty: not given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Newest groups that the policy does not change. 0: the policy's default. Refused by raw
-	// and harness_view.
+	// Newest groups that the policy does not change. 0: the policy's default. Refused by raw,
+	// full and harness_view.
 	KeepLast uint32 `protobuf:"varint,4,opt,name=keep_last,json=keepLast,proto3" json:"keep_last,omitempty"`
 	// summary_prefix: the caller's own text. Empty: the latest summary.
 	Summary string `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"`
@@ -758,7 +758,8 @@ type ProjectionPolicy struct {
 	// Required by custom, empty elsewhere.
 	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
 	// Show the whole reduced context where signatures prevent any of the policy's
-	// changes. False: only what is affected stays. Refused by raw and harness_view.
+	// changes. False: only what is affected stays. Refused by raw, full and
+	// harness_view.
 	RawFallback bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
 	// reachability_gc: the least that a batch redacts, in tokens, unless the last batch
 	// is long ago. Absent: the policy's default. 0: every result is redacted as soon as
@@ -1069,9 +1070,9 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
 	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
-	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xc5\a\n" +
-	"\x10ProjectionPolicy\x12\x84\x01\n" +
-	"\x06policy\x18\x01 \x01(\tBl\xbaHi\xd8\x01\x01rdR\x03rawR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +
+	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xcb\a\n" +
+	"\x10ProjectionPolicy\x12\x8a\x01\n" +
+	"\x06policy\x18\x01 \x01(\tBr\xbaHo\xd8\x01\x01rjR\x03rawR\x04fullR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +
 	"\x1aignore_provider_signatures\x18\x02 \x01(\bR\x18ignoreProviderSignatures\x12 \n" +
 	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\x12\x1b\n" +
 	"\tkeep_last\x18\x04 \x01(\rR\bkeepLast\x12#\n" +

@@ -154,7 +154,7 @@ func asMembers(t *testing.T, format contextdv1.Format, arguments string) string 
 // harness takes it, and a harness's transcript gives it back.
 func TestMalformedArgumentsDownstream(t *testing.T) {
 	policies := []*contextdv1.ProjectionPolicy{
-		nil, {Policy: "raw"}, {Policy: "harness_view"}, {Policy: "clean_tool_repair"}, {Policy: "squash_failed_calls"},
+		nil, {Policy: "raw"}, {Policy: "full"}, {Policy: "harness_view"}, {Policy: "clean_tool_repair"}, {Policy: "squash_failed_calls"},
 		{Policy: "summary_prefix", Summary: "It ran."}, {Policy: "reachability_gc"},
 		{Policy: "custom", Expression: `age > 1 ? "stub" : result_chars > 10 ? "clip" : "keep"`},
 	}
