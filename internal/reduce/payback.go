@@ -32,6 +32,8 @@ func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, s
 	}
 	freed := before.Tokens() - after.Tokens()
 	switch {
+	case s.AskedAsOf == 0 && c != Cache{}:
+		return true, "nothing was sent before"
 	case cold && freed >= before.Tokens()/coldPart:
 		return true, "the provider's cache has expired"
 	case c.PaybackTurns > 0 && !pays(freed, rewrittenTokens(before, after), c.PaybackTurns):
