@@ -49,6 +49,7 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 	out := &storagev1.ReductionPolicy{
 		Whole:            p.Whole,
 		DefaultRetention: storeRetention(p.ToolResults.Default),
+		StrictRetention:  p.ToolResults.Strict,
 		EvictErrors:      p.ToolResults.EvictErrors, OutlineTokens: p.ToolResults.OutlineTokens, Duplicates: p.Duplicates,
 		ClipMaxTokens: p.Clipping.MaxTokens, ClipHeadTokens: p.Clipping.HeadTokens, ClipTailTokens: p.Clipping.TailTokens, ClipExact: p.Clipping.Exact,
 		ThinkingKeepTurns: p.Thinking.KeepTurns,
@@ -70,7 +71,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 	}
 	out := reduce.Policy{
 		Whole:       m.GetWhole(),
-		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
+		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), Strict: m.GetStrictRetention(), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
 		Duplicates:  m.GetDuplicates(),
 		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens(), Exact: m.GetClipExact()},
 		Thinking:    reduce.Thinking{KeepTurns: m.ThinkingKeepTurns},

@@ -183,7 +183,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 		share := rapid.SampledFrom([]float64{0, 0.03, 0.1, 0.3})
 		p := reduce.Policy{
 			ToolResults: reduce.ToolResults{
-				Default: genRetention(t), EvictErrors: rapid.Bool().Draw(t, "errors"),
+				Default: genRetention(t), EvictErrors: rapid.Bool().Draw(t, "errors"), Strict: rapid.IntRange(0, 3).Draw(t, "strict") == 0,
 				OutlineTokens: rapid.SampledFrom([]uint64{0, 30, 300}).Draw(t, "outline"),
 				ByTool:        map[string]reduce.Retention{},
 			},

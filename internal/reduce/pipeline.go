@@ -42,7 +42,10 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
 	}
-	p.retention = retention{policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), texts: conv.texts, digests: p.digests, ended: p.ended}
+	p.retention = retention{
+		policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), texts: conv.texts, head: conv.head, turns: conv.turns,
+		digests: p.digests, ended: p.ended,
+	}
 	p.clipping = clipping{policy.Clipping, conv.texts}
 	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests}
 	return p

@@ -27,6 +27,8 @@ type ToolResults struct {
 	// comes before globs, a longer glob before a shorter one, and equal ones in
 	// byte order.
 	ByTool map[string]Retention
+	// Strict has rules by age hold at every run; otherwise they are evaluated at batches.
+	Strict bool
 	// EvictErrors lets failed results go by the same rules; otherwise they stay.
 	EvictErrors bool
 	// OutlineTokens is how much of its most telling lines an evicted result keeps.

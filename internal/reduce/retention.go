@@ -13,6 +13,9 @@ type retention struct {
 	policy ToolResults
 	rules  *rules
 	texts  texts
+	// head and turns are those of the log.
+	head  eventlog.Seq
+	turns uint32
 	// digests knows what callers decided.
 	digests *digests
 	// ended returns why the run should end, if it should.
@@ -23,6 +26,9 @@ func (retention) Name() string { return "tool_results" }
 
 func (r retention) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
+	if r.policy.Strict {
+		s.EvictedAsOf, s.EvictedTurn = r.head, r.turns
+	}
 	left := r.stubByAge(e, s)
 	r.stubThrough(e, s)
 	r.stubDecided(e)

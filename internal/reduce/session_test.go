@@ -81,7 +81,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	s.checkQuotation(t, got)
 	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View), s.conv.Decided(), s.conv.Head()}
 	if s.last != nil {
-		checkSticky(t, *s.last, now)
+		checkSticky(t, *s.last, now, p.ToolResults.Strict)
 	}
 	s.state, s.last = got.State, &now
 	return got, nil
@@ -170,8 +170,9 @@ func checkForward(t fataler, before, after reduce.State) {
 	}
 }
 
-// checkSticky checks what one step may change of what the step before showed.
-func checkSticky(t fataler, before, now step) {
+// checkSticky checks what one step may change of what the step before showed. Under strict
+// retention the log alone decides.
+func checkSticky(t fataler, before, now step, strict bool) {
 	old, fresh := reducetest.Show(before.result.View), reducetest.Show(now.result.View)
 	if !slices.Equal(before.bytes, reducetest.Bytes(before.result.View)) {
 		t.Fatalf("a view changed after it was made")
@@ -180,7 +181,7 @@ func checkSticky(t fataler, before, now step) {
 	// A late event can make the collapsed run smaller than its digest.
 	there, _ := now.result.View.Digest()
 	undone := digest && there.Through == 0
-	if sameDecisions(before.result.State, now.result.State) && !undone && before.decided == now.decided {
+	if !strict && sameDecisions(before.result.State, now.result.State) && !undone && before.decided == now.decided {
 		for i, m := range old {
 			if m.Group == nil && digest || m.Group != nil && m.Group.First >= first {
 				break

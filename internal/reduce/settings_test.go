@@ -91,6 +91,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 			p.ToolResults.Default = s.retention()
 			p.ToolResults.OutlineTokens = s.number("outline")
 			p.ToolResults.EvictErrors = s.flag("errors")
+			p.ToolResults.Strict = s.flag("strict")
 		case "tool":
 			if p.ToolResults.ByTool == nil {
 				p.ToolResults.ByTool = map[string]reduce.Retention{}

@@ -158,6 +158,10 @@ type ToolResultRetention struct {
 	// How many tokens of its most informative lines an evicted result keeps with its
 	// pointer. 0: none.
 	OutlineTokens uint32 `protobuf:"varint,4,opt,name=outline_tokens,json=outlineTokens,proto3" json:"outline_tokens,omitempty"`
+	// Apply turns and last at every assembly, exactly, whatever that rewrites: the provider
+	// reads again what follows the oldest result that is replaced. False: in batches, as
+	// CacheDiscipline says.
+	Strict        bool `protobuf:"varint,5,opt,name=strict,proto3" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,6 +222,13 @@ func (x *ToolResultRetention) GetOutlineTokens() uint32 {
 		return x.OutlineTokens
 	}
 	return 0
+}
+
+func (x *ToolResultRetention) GetStrict() bool {
+	if x != nil {
+		return x.Strict
+	}
+	return false
 }
 
 // How long results of a tool stay whole.
@@ -1015,12 +1026,13 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"projection\x18\b \x01(\v2\x1d.contextd.v1.ProjectionPolicyR\n" +
 	"projection\x122\n" +
-	"\x05cache\x18\t \x01(\v2\x1c.contextd.v1.CacheDisciplineR\x05cache\"\xca\x02\n" +
+	"\x05cache\x18\t \x01(\v2\x1c.contextd.v1.CacheDisciplineR\x05cache\"\xe2\x02\n" +
 	"\x13ToolResultRetention\x120\n" +
 	"\adefault\x18\x01 \x01(\v2\x16.contextd.v1.RetentionR\adefault\x12Y\n" +
 	"\aby_tool\x18\x02 \x03(\v2,.contextd.v1.ToolResultRetention.ByToolEntryB\x12\xbaH\x0f\x9a\x01\f\x10\x80\x02\"\ar\x05\x10\x01\x18\x80\x04R\x06byTool\x12!\n" +
 	"\fevict_errors\x18\x03 \x01(\bR\vevictErrors\x120\n" +
-	"\x0eoutline_tokens\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\routlineTokens\x1aQ\n" +
+	"\x0eoutline_tokens\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\routlineTokens\x12\x16\n" +
+	"\x06strict\x18\x05 \x01(\bR\x06strict\x1aQ\n" +
 	"\vByToolEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.contextd.v1.RetentionR\x05value:\x028\x01\"\x99\x01\n" +

@@ -86,6 +86,7 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (out reduce.ToolResults, err error) {
 	out = reduce.ToolResults{
 		Default:       d.Default,
+		Strict:        t.GetStrict(),
 		EvictErrors:   t.GetEvictErrors(),
 		OutlineTokens: uint64(t.GetOutlineTokens()),
 	}

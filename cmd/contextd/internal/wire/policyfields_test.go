@@ -80,6 +80,7 @@ func fieldEffects() map[string]fieldEffect {
 	all := map[string]fieldEffect{
 		"name":                        {in: `{"name":%s}`, one: `"default"`, other: `"lean"`},
 		"tool_results.evict_errors":   {in: `{"tool_results":{"evict_errors":%s}}`, one: "false", other: "true"},
+		"tool_results.strict":         {in: `{"tool_results":{"strict":%s}}`, one: "false", other: "true"},
 		"tool_results.outline_tokens": {in: `{"tool_results":{"outline_tokens":%s}}`, one: "0", other: "9"},
 		"duplicates.enabled":          {in: `{"duplicates":{"enabled":%s}}`, one: "false", other: "true"},
 		"clipping.max_tokens":         {in: `{"clipping":{"max_tokens":%s}}`, one: "0", other: "900"},

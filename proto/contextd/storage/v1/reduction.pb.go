@@ -294,9 +294,11 @@ type ReductionPolicy struct {
 	// target is the limit where that is less.
 	ClipExact bool `protobuf:"varint,25,opt,name=clip_exact,json=clipExact,proto3" json:"clip_exact,omitempty"`
 	// Whether a log that does not fit is refused rather than reduced.
-	Whole         bool `protobuf:"varint,26,opt,name=whole,proto3" json:"whole,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Whole bool `protobuf:"varint,26,opt,name=whole,proto3" json:"whole,omitempty"`
+	// Whether the rules for results hold at every assembly.
+	StrictRetention bool `protobuf:"varint,27,opt,name=strict_retention,json=strictRetention,proto3" json:"strict_retention,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ReductionPolicy) Reset() {
@@ -507,6 +509,13 @@ func (x *ReductionPolicy) GetClipExact() bool {
 func (x *ReductionPolicy) GetWhole() bool {
 	if x != nil {
 		return x.Whole
+	}
+	return false
+}
+
+func (x *ReductionPolicy) GetStrictRetention() bool {
+	if x != nil {
+		return x.StrictRetention
 	}
 	return false
 }
@@ -737,7 +746,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xe0\b\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\x8b\t\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -770,7 +779,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\rpayback_turns\x18\x18 \x01(\rR\fpaybackTurns\x12\x1d\n" +
 	"\n" +
 	"clip_exact\x18\x19 \x01(\bR\tclipExact\x12\x14\n" +
-	"\x05whole\x18\x1a \x01(\bR\x05wholeB\x16\n" +
+	"\x05whole\x18\x1a \x01(\bR\x05whole\x12)\n" +
+	"\x10strict_retention\x18\x1b \x01(\bR\x0fstrictRetentionB\x16\n" +
 	"\x14_thinking_keep_turns\"j\n" +
 	"\tRetention\x12\x14\n" +
 	"\x05turns\x18\x01 \x01(\rR\x05turns\x12\x12\n" +
