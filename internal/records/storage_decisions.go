@@ -11,22 +11,41 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
+// toolResults is the reducer whose Through has a field of its own.
+const toolResults = "tool_results"
+
 func storeReductionState(s reduce.State) *storagev1.ReductionState {
-	return &storagev1.ReductionState{
+	out := &storagev1.ReductionState{
 		EvictedAsOf: uint64(s.EvictedAsOf), EvictedTurn: s.EvictedTurn, AskedAsOf: uint64(s.AskedAsOf),
-		StubbedThrough: uint64(s.StubbedThrough), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
+		StubbedThrough: uint64(s.Through(toolResults)), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
 		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips),
 		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens, SummaryTokens: s.SummaryTokens,
 	}
+	out.Freed = make(map[string]uint64, len(s.Freed))
+	for reducer, through := range s.Freed {
+		out.Freed[reducer] = uint64(through)
+	}
+	delete(out.Freed, toolResults)
+	return out
 }
 
 func readReductionState(m *storagev1.ReductionState) reduce.State {
-	return reduce.State{
+	out := reduce.State{
 		EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()), EvictedTurn: m.GetEvictedTurn(), AskedAsOf: eventlog.Seq(m.GetAskedAsOf()),
-		StubbedThrough: eventlog.Seq(m.GetStubbedThrough()), CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
+		CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
 		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()),
 		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(), SummaryTokens: m.GetSummaryTokens(),
 	}
+	if through := m.GetStubbedThrough(); through > 0 {
+		out.Freed = map[string]eventlog.Seq{toolResults: eventlog.Seq(through)}
+	}
+	for reducer, through := range m.GetFreed() {
+		if out.Freed == nil {
+			out.Freed = map[string]eventlog.Seq{}
+		}
+		out.Freed[reducer] = eventlog.Seq(through)
+	}
+	return out
 }
 
 func storeClips(all []reduce.Clip) []*storagev1.Clip {

@@ -26,6 +26,7 @@ func filled() Projection {
 	r.Time = time.Unix(1_700_000_000, 5).UTC()
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""
+	r.Before.Freed[toolResults], r.After.Freed[toolResults] = 153, 33
 	// Lists are in order, and caps are a tier's in both maps.
 	r.Kept = eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
 	r.Dropped = eventlog.Ranges{{From: 2, To: 2}}

@@ -33,7 +33,7 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 	r.stubThrough(e, s)
 	r.stubDecided(e)
 	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; spared %d errors, %d of tools that are never evicted, %d too small",
-		e.Touched(), s.EvictedAsOf, s.StubbedThrough, left.errors, left.never, left.small)
+		e.Touched(), s.EvictedAsOf, s.Through(r.Name()), left.errors, left.never, left.small)
 	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 
@@ -92,11 +92,12 @@ func (r retention) spares(g *Group, call *Call, rule Retention, anySize bool, le
 }
 
 func (r retention) stubThrough(e *Editor, s State) {
+	through := s.Through(r.Name())
 	for i := range e.v.Len() {
-		if e.v.Group(i).First > s.StubbedThrough || r.ended() != nil {
+		if e.v.Group(i).First > through || r.ended() != nil {
 			return
 		}
-		r.stubGroup(e, i, s.StubbedThrough, false)
+		r.stubGroup(e, i, through, false)
 	}
 }
 
@@ -146,26 +147,26 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize boo
 // Free implements Freer.
 func (r retention) Free(v View, s State, d Demand) State { return r.stubOldest(v.Editor(), s, d) }
 
-// stubOldest moves StubbedThrough forward, each time up to the next group, until
+// stubOldest moves Through forward, each time up to the next group, until
 // enough is freed. A late result is as recent as the groups around it: the group
 // of its call is taken up again when the watermark has come so far.
 func (r retention) stubOldest(e *Editor, s State, d Demand) State {
-	before := e.Tokens()
+	before, reached := e.Tokens(), s.Through(r.Name())
 	var late []int
 	for i := range e.v.Len() {
 		if r.ended() != nil || before-e.Tokens() >= d.Tokens || e.v.lastTurn()-e.v.Group(i).Turn < d.KeepTurns {
 			break
 		}
 		through := e.v.lastBefore(i + 1)
-		if through <= s.StubbedThrough {
+		if through <= reached {
 			continue
 		}
-		s.StubbedThrough = through
+		reached = through
 		late = append(late, i)
 		late = slices.DeleteFunc(late, func(j int) bool {
 			r.stubGroup(e, j, through, d.AnySize)
 			return e.v.Group(j).Last <= through
 		})
 	}
-	return s
+	return s.freed(r.Name(), reached)
 }

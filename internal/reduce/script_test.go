@@ -173,7 +173,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData) string {
 
 func stateText(s reduce.State) string {
 	out := fmt.Sprintf("evicted as of event %d (turn %d), stubbed through %d, collapsed through %d for %d\nresults over %dt are clipped, further clips %v, anchor %dt\n",
-		s.EvictedAsOf, s.EvictedTurn, s.StubbedThrough, s.CollapsedThrough, s.CollapsedFor, s.ClipTokens, s.Clips, s.AnchorTokens)
+		s.EvictedAsOf, s.EvictedTurn, s.Through("tool_results"), s.CollapsedThrough, s.CollapsedFor, s.ClipTokens, s.Clips, s.AnchorTokens)
 	if s.Summary != "" {
 		out += fmt.Sprintf("quotes summary %s\n", s.Summary)
 	}

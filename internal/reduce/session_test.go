@@ -74,8 +74,13 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	checkStanding(t, s.log, s.conv, got)
 	checkForward(t, s.state, got.State)
 	checkDecided(t, s.conv.Decided(), got.View)
-	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() || got.State.StubbedThrough > s.conv.Head() {
+	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
+	}
+	for reducer, through := range got.State.Freed {
+		if through > s.conv.Head() {
+			t.Fatalf("%s is ahead of event %d: %+v", reducer, s.conv.Head(), got.State)
+		}
 	}
 	checkSteps(t, reduce.NewPipeline(p, s.conv, s.summaries...).Resume(got.State), got)
 	s.checkQuotation(t, got)
@@ -159,11 +164,16 @@ func checkSteps(t fataler, resumed reduce.View, r reduce.Result) {
 // checkForward checks that decisions only move forward.
 func checkForward(t fataler, before, after reduce.State) {
 	if after.EvictedAsOf < before.EvictedAsOf || after.EvictedTurn < before.EvictedTurn ||
-		after.StubbedThrough < before.StubbedThrough || after.CollapsedThrough < before.CollapsedThrough ||
+		after.CollapsedThrough < before.CollapsedThrough ||
 		before.ClipTokens > 0 && after.ClipTokens != before.ClipTokens ||
 		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) ||
 		before.SystemTextTokens > 0 && (after.SystemTextTokens == 0 || after.SystemTextTokens > before.SystemTextTokens) {
 		t.Fatalf("the state moved back from %+v to %+v", before, after)
+	}
+	for reducer := range before.Freed {
+		if after.Through(reducer) < before.Through(reducer) {
+			t.Fatalf("%s moved back from %+v to %+v", reducer, before, after)
+		}
 	}
 	if n := len(before.Clips); len(after.Clips) < n || !slices.Equal(after.Clips[:n], before.Clips) {
 		t.Fatalf("the clips moved back from %+v to %+v", before.Clips, after.Clips)

@@ -15,9 +15,9 @@ type State struct {
 	// asked twice of the same log: the answer depends on the summaries that are there,
 	// and one that arrives must rewrite nothing by itself.
 	AskedAsOf eventlog.Seq
-	// StubbedThrough is the event up to which pressure stubbed every result that
-	// may be stubbed.
-	StubbedThrough eventlog.Seq
+	// Freed has, by the name of a reducer, the event up to which it did under pressure all
+	// that it may; see Through.
+	Freed map[string]eventlog.Seq
 	// CollapsedThrough is the event up to which groups are dropped from the view.
 	CollapsedThrough eventlog.Seq
 	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
@@ -43,6 +43,22 @@ type State struct {
 	// SystemTextTokens is the size above which single texts of the system prompt are
 	// clipped; 0 if it is in full.
 	SystemTextTokens uint64
+}
+
+// Through is the event up to which a reducer did under pressure all that it may; 0 if it was
+// never asked to.
+func (s State) Through(reducer string) eventlog.Seq { return s.Freed[reducer] }
+
+// freed is the state with a reducer's Through moved forward.
+func (s State) freed(reducer string, through eventlog.Seq) State {
+	if through > s.Through(reducer) {
+		freed := map[string]eventlog.Seq{reducer: through}
+		for name, seq := range s.Freed {
+			freed[name] = max(seq, freed[name])
+		}
+		s.Freed = freed
+	}
+	return s
 }
 
 // Clip is a limit on the size of single bodies in events (From, Through].

@@ -30,7 +30,8 @@ type ReductionState struct {
 	EvictedTurn uint32 `protobuf:"varint,2,opt,name=evicted_turn,json=evictedTurn,proto3" json:"evicted_turn,omitempty"`
 	// The event at which it was last asked whether a cut pays.
 	AskedAsOf uint64 `protobuf:"varint,3,opt,name=asked_as_of,json=askedAsOf,proto3" json:"asked_as_of,omitempty"`
-	// The event through which pressure stubbed every result that may be stubbed.
+	// The event through which pressure stubbed every result that may be stubbed: what freed
+	// would have of the reducer tool_results.
 	StubbedThrough uint64 `protobuf:"varint,4,opt,name=stubbed_through,json=stubbedThrough,proto3" json:"stubbed_through,omitempty"`
 	// The event through which groups were collapsed.
 	CollapsedThrough uint64 `protobuf:"varint,5,opt,name=collapsed_through,json=collapsedThrough,proto3" json:"collapsed_through,omitempty"`
@@ -50,6 +51,9 @@ type ReductionState struct {
 	SystemTextTokens uint64 `protobuf:"varint,12,opt,name=system_text_tokens,json=systemTextTokens,proto3" json:"system_text_tokens,omitempty"`
 	// What the text of a caller's summary was clipped to, in tokens. 0: it is in full.
 	SummaryTokens uint64 `protobuf:"varint,13,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
+	// By the name of each other reducer that pressure asked: the event through which it did all
+	// that it may.
+	Freed         map[string]uint64 `protobuf:"bytes,14,rep,name=freed,proto3" json:"freed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +177,13 @@ func (x *ReductionState) GetSummaryTokens() uint64 {
 		return x.SummaryTokens
 	}
 	return 0
+}
+
+func (x *ReductionState) GetFreed() map[string]uint64 {
+	if x != nil {
+		return x.Freed
+	}
+	return nil
 }
 
 // A limit on bodies in a range of events.
@@ -725,7 +736,7 @@ var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x92\x04\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x92\x05\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -742,7 +753,12 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	" \x03(\v2\x19.contextd.storage.v1.ClipR\ttextClips\x12#\n" +
 	"\ranchor_tokens\x18\v \x01(\x04R\fanchorTokens\x12,\n" +
 	"\x12system_text_tokens\x18\f \x01(\x04R\x10systemTextTokens\x12%\n" +
-	"\x0esummary_tokens\x18\r \x01(\x04R\rsummaryTokens\"L\n" +
+	"\x0esummary_tokens\x18\r \x01(\x04R\rsummaryTokens\x12D\n" +
+	"\x05freed\x18\x0e \x03(\v2..contextd.storage.v1.ReductionState.FreedEntryR\x05freed\x1a8\n" +
+	"\n" +
+	"FreedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"L\n" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
@@ -809,7 +825,7 @@ func file_contextd_storage_v1_reduction_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_reduction_proto_rawDescData
 }
 
-var file_contextd_storage_v1_reduction_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_contextd_storage_v1_reduction_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_contextd_storage_v1_reduction_proto_goTypes = []any{
 	(*ReductionState)(nil),  // 0: contextd.storage.v1.ReductionState
 	(*Clip)(nil),            // 1: contextd.storage.v1.Clip
@@ -817,18 +833,20 @@ var file_contextd_storage_v1_reduction_proto_goTypes = []any{
 	(*Retention)(nil),       // 3: contextd.storage.v1.Retention
 	(*ToolRetention)(nil),   // 4: contextd.storage.v1.ToolRetention
 	(*Ask)(nil),             // 5: contextd.storage.v1.Ask
+	nil,                     // 6: contextd.storage.v1.ReductionState.FreedEntry
 }
 var file_contextd_storage_v1_reduction_proto_depIdxs = []int32{
 	1, // 0: contextd.storage.v1.ReductionState.clips:type_name -> contextd.storage.v1.Clip
 	1, // 1: contextd.storage.v1.ReductionState.text_clips:type_name -> contextd.storage.v1.Clip
-	3, // 2: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
-	4, // 3: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
-	3, // 4: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 2: contextd.storage.v1.ReductionState.freed:type_name -> contextd.storage.v1.ReductionState.FreedEntry
+	3, // 3: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
+	4, // 4: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
+	3, // 5: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_reduction_proto_init() }
@@ -843,7 +861,7 @@ func file_contextd_storage_v1_reduction_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_reduction_proto_rawDesc), len(file_contextd_storage_v1_reduction_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
