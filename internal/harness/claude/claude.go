@@ -52,7 +52,7 @@ type reader struct {
 	main     *transcript.SessionBuilder
 	chains   sidechains
 	parents  parents
-	files    files
+	edits    transcript.OpenEdits
 	notes    restorer
 	queue    queue
 	sessions map[*transcript.SessionBuilder]*progress
@@ -89,6 +89,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{
 		out: out, main: out.Session(""), unknown: map[string]bool{}, sessions: map[*transcript.SessionBuilder]*progress{},
+		edits: transcript.OpenEdits{},
 	}
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
@@ -224,11 +225,29 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	if m.Role != eventlog.RoleTool && rec.injected(blocks, at.local) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
-	if changed := r.files.changed(blocks); changed != "" {
-		entry.Label(transcript.LabelFilesChanged, changed)
-	}
+	entry.Labels = transcript.WithFilesChanged(entry.Labels, r.filesChanged(blocks))
 	r.chains.note(rec, session == r.main, blocks)
 	r.append(session, rec, entry)
+}
+
+// editors are the harness's own.
+var editors = transcript.Editors{
+	"Edit": {"file_path"}, "MultiEdit": {"file_path"}, "Write": {"file_path"}, "NotebookEdit": {"file_path", "notebook_path"},
+}
+
+// filesChanged are the files that the results among the blocks say were changed.
+func (r *reader) filesChanged(blocks []eventlog.Block) (changed []string) {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.ToolCall:
+			r.edits.Call(b.CallID, editors.Files(b.Name, []byte(b.Arguments)))
+		case eventlog.ToolResult:
+			if files := r.edits.Result(b.CallID); !b.IsError {
+				changed = append(changed, files...)
+			}
+		}
+	}
+	return changed
 }
 
 // append makes the event, and keeps with it what its record says besides. It returns the

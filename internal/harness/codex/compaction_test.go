@@ -1,11 +1,13 @@
 package codex
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -51,5 +53,31 @@ func TestKeptWithoutList(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestPartsStayAroundACompaction: a reply's parts are together in the file, but none of them
+// passes a compaction.
+func TestPartsStayAroundACompaction(t *testing.T) {
+	say := func(id, group string) eventlog.Event {
+		return eventlog.Event{ID: id, Body: &eventlog.Message{
+			Role: eventlog.RoleAssistant, GroupID: group, Blocks: []eventlog.Block{eventlog.Text{Text: "says " + id}},
+		}}
+	}
+	ask := eventlog.Event{ID: "u", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "says u"}}}}
+	sum := eventlog.Event{ID: "c", Body: &eventlog.Compaction{Summary: "says c"}}
+	var file bytes.Buffer
+	if _, err := write(&file, transcript.Transcript{Sessions: []transcript.Session{{
+		Events: []eventlog.Event{say("a", "g"), ask, say("b", "g"), sum, say("d", "g")},
+	}}}, transcript.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last := -1
+	for _, said := range []string{"says a", "says b", "says u", "says c", "says d"} {
+		at := strings.Index(file.String(), said)
+		if at <= last {
+			t.Errorf("%q is not where it belongs:\n%s", said, file.String())
+		}
+		last = at
 	}
 }

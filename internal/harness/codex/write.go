@@ -57,7 +57,10 @@ func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 	if n := len(t.Sessions) - 1; n > 0 {
 		out.lost["further sessions in one file"] = n
 	}
-	for _, i := range out.order() {
+	order := transcript.Together(out.session.Events, func(e *eventlog.Event) bool {
+		return !out.own || out.envelopes.Entries[e.ID] == ""
+	})
+	for _, i := range order {
 		out.event(i, &out.session.Events[i])
 	}
 	out.begin()
@@ -82,41 +85,6 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 		out.around.sessionID = o.SessionID
 	}
 	return out
-}
-
-// order is that of the file: the parts of a reply are together, where the first
-// of them does, unless the harness wrote them otherwise itself.
-func (w *writer) order() []int {
-	events := w.session.Events
-	order := make([]int, 0, len(events))
-	taken := make([]bool, len(events))
-	for i := range events {
-		if taken[i] {
-			continue
-		}
-		order = append(order, i)
-		group := w.foreignGroup(&events[i])
-		for j := i + 1; group != "" && j < len(events); j++ {
-			m, ok := events[j].Body.(*eventlog.Message)
-			if !ok || m.Role != eventlog.RoleAssistant {
-				continue
-			}
-			if m.GroupID != group {
-				break
-			}
-			order = append(order, j)
-			taken[j] = true
-		}
-	}
-	return order
-}
-
-func (w *writer) foreignGroup(e *eventlog.Event) string {
-	m, ok := e.Body.(*eventlog.Message)
-	if _, imported := w.envelopes.Entries[e.ID]; !ok || m.Role != eventlog.RoleAssistant || (imported && w.own) {
-		return ""
-	}
-	return m.GroupID
 }
 
 func (w *writer) event(i int, e *eventlog.Event) {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
@@ -71,7 +74,7 @@ func CompareEntries(original, written []Entry, exempt []transcript.NotKept) Comp
 		case len(got) == 0:
 			c.Differences = append(c.Differences, fmt.Sprintf("missing: %s %s", w.Kind, show(w.Value)))
 		default:
-			c.Differences = append(c.Differences, fmt.Sprintf("%s %s: %s", w.Kind, w.ID, difference("", w.Value, got[0].Value)))
+			c.Differences = append(c.Differences, fmt.Sprintf("%s %s: %s", w.Kind, w.ID, cmp.Diff(w.Value, got[0].Value)))
 			got = got[1:]
 		}
 		seen[w.ID] = true
@@ -122,51 +125,6 @@ func remove(v any, path []string) {
 	for _, element := range all {
 		remove(element, path[1:])
 	}
-}
-
-// difference says where two values differ first.
-func difference(at string, want, got any) string {
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			break
-		}
-		names := map[string]bool{}
-		for k := range w {
-			names[k] = true
-		}
-		for k := range g {
-			names[k] = true
-		}
-		for _, k := range sorted(names) {
-			wv, inWant := w[k]
-			gv, inGot := g[k]
-			switch {
-			case inWant != inGot:
-				return fmt.Sprintf("%s.%s: in the original %v, written %v", at, k, inWant, inGot)
-			case !reflect.DeepEqual(wv, gv):
-				return difference(at+"."+k, wv, gv)
-			}
-		}
-	case []any:
-		g, ok := got.([]any)
-		for i := 0; ok && i < min(len(w), len(g)); i++ {
-			if !reflect.DeepEqual(w[i], g[i]) {
-				return difference(fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
-			}
-		}
-	}
-	return fmt.Sprintf("%s: original %s, written %s", at, show(want), show(got))
-}
-
-func sorted(names map[string]bool) []string {
-	var all []string
-	for k := range names {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
 }
 
 func show(v any) string {
@@ -239,14 +197,9 @@ func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) i
 func changed(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		names := map[string]bool{}
-		for k := range v {
-			names[k] = true
-		}
-		all := sorted(names)
-		if len(all) > 0 {
-			k := all[len(all)-1]
-			v[k] = changed(v[k])
+		if all := slices.Sorted(maps.Keys(v)); len(all) > 0 {
+			last := all[len(all)-1]
+			v[last] = changed(v[last])
 			return v
 		}
 	case []any:

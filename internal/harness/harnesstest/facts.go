@@ -29,8 +29,9 @@ func FactsOf(tr transcript.Transcript) Facts {
 	if len(tr.Sessions) == 0 {
 		return r.facts
 	}
-	for _, e := range regroup(tr.Sessions[0].Events) {
-		r.event(e)
+	events := tr.Sessions[0].Events
+	for _, i := range transcript.Together(events, func(*eventlog.Event) bool { return true }) {
+		r.event(events[i])
 	}
 	for _, id := range r.calls {
 		if result, ok := r.results[id]; ok {
@@ -189,36 +190,4 @@ func resultText(r eventlog.ToolResult) string {
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// regroup puts the parts of a reply together where its first part is; what
-// was between them follows.
-func regroup(events []eventlog.Event) []eventlog.Event {
-	out := make([]eventlog.Event, 0, len(events))
-	taken := make([]bool, len(events))
-	for i, e := range events {
-		if taken[i] {
-			continue
-		}
-		out = append(out, e)
-		m, ok := e.Body.(*eventlog.Message)
-		if !ok || m.Role != eventlog.RoleAssistant || m.GroupID == "" {
-			continue
-		}
-		for j := i + 1; j < len(events); j++ {
-			if _, boundary := events[j].Body.(*eventlog.Compaction); boundary {
-				break
-			}
-			next, ok := events[j].Body.(*eventlog.Message)
-			if !ok || next.Role != eventlog.RoleAssistant {
-				continue
-			}
-			if next.GroupID != m.GroupID {
-				break
-			}
-			out = append(out, events[j])
-			taken[j] = true
-		}
-	}
-	return out
 }

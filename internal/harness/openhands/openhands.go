@@ -6,6 +6,9 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -119,4 +122,166 @@ func (c *conversation) event(entry transcript.Entry, e *event) error {
 func (c *conversation) say(entry transcript.Entry, role eventlog.Role, text string) {
 	entry.Body = &eventlog.Message{Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
 	c.session.Append(entry)
+}
+
+// call appends an action that is one of the model's calls. The reply's text goes
+// before the first of them.
+func (c *conversation) call(entry transcript.Entry, e *event) error {
+	r := e.ToolCall.Reply
+	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: r.ID, Model: r.Model}
+	call := eventlog.ToolCall{CallID: e.ToolCall.ToolCallID, Name: e.ToolCall.FunctionName, Arguments: transcript.Compact(e.Args)}
+	if len(r.Choices) > 0 {
+		said := r.Choices[0].Message
+		if r.ID == "" || r.ID != c.reply {
+			if said.Reasoning != "" {
+				m.Blocks = append(m.Blocks, eventlog.Thinking{Text: said.Reasoning})
+			}
+			text, err := content.ChatBlocks(said.Content)
+			if err != nil {
+				return err
+			}
+			m.Blocks = append(m.Blocks, text...)
+			entry.Labels = r.labels()
+		}
+		for _, made := range said.ToolCalls {
+			if made.ID == call.CallID {
+				call.Name = made.Function.Name
+				call.Arguments = c.arguments(entry, made.Function.Arguments)
+			}
+		}
+	}
+	c.reply = r.ID
+	m.Blocks = append(m.Blocks, call)
+	entry.Body = m
+	c.session.Append(entry)
+	return nil
+}
+
+func (c *conversation) arguments(entry transcript.Entry, raw jsontext.Value) string {
+	arguments, ok := transcript.RawArguments(raw)
+	if !ok {
+		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as they are")
+	}
+	return arguments
+}
+
+// action appends an action of an agent that calls no functions: the action itself
+// is the call.
+func (c *conversation) action(entry transcript.Entry, e *event) {
+	id := c.session.ReserveCallID("action-" + string(e.ID))
+	c.calls[string(e.ID)] = id
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{
+		eventlog.ToolCall{CallID: id, Name: e.Action, Arguments: transcript.Compact(e.Args)},
+	}}
+	c.session.Append(entry)
+}
+
+func (c *conversation) observation(entry transcript.Entry, e *event) {
+	id := c.calls[string(e.Cause)]
+	if e.ToolCall != nil {
+		id = e.ToolCall.ToolCallID
+	}
+	switch {
+	case id != "":
+		result := eventlog.ToolResult{CallID: id, IsError: e.failed()}
+		if e.Content != "" {
+			result.Content = []eventlog.Block{eventlog.Text{Text: e.Content}}
+		}
+		entry.Labels = transcript.WithFilesChanged(entry.Labels, e.filesChanged())
+		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
+		c.session.Append(entry)
+	case e.Observation == "error":
+		// An error that answers no call is shown to the model as the user's message.
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		c.say(entry, eventlog.RoleUser, e.Content)
+	default:
+		c.session.Keep(entry, "observation-"+e.Observation)
+	}
+}
+
+// run is one line of an evaluation's output.
+type run struct {
+	InstanceID string           `json:"instance_id"`
+	History    []jsontext.Value `json:"history"`
+}
+
+// event is an action or an observation of a run.
+type event struct {
+	ID          jsontext.Value `json:"id"`
+	Timestamp   string         `json:"timestamp"`
+	Source      string         `json:"source"`
+	Action      string         `json:"action"`
+	Observation string         `json:"observation"`
+	Content     string         `json:"content"`
+	Cause       jsontext.Value `json:"cause"`
+	Args        jsontext.Value `json:"args"`
+	Extras      *struct {
+		Metadata jsontext.Value `json:"metadata"`
+		Path     jsontext.Value `json:"path"`
+	} `json:"extras"`
+	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
+}
+
+// toolCallMetadata says which of the model's calls an event belongs to. It repeats
+// the whole reply on every event.
+type toolCallMetadata struct {
+	FunctionName string `json:"function_name"`
+	ToolCallID   string `json:"tool_call_id"`
+	Reply        *reply `json:"model_response"`
+}
+
+type reply struct {
+	ID      string `json:"id"`
+	Model   string `json:"model"`
+	Choices []struct {
+		Message struct {
+			Content   jsontext.Value `json:"content"`
+			Reasoning string         `json:"reasoning_content"`
+			ToolCalls []struct {
+				ID       string `json:"id"`
+				Function struct {
+					Name      string         `json:"name"`
+					Arguments jsontext.Value `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     transcript.Count `json:"prompt_tokens"`
+		Completion transcript.Count `json:"completion_tokens"`
+		Details    *struct {
+			Cached transcript.Count `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+}
+
+func (r *reply) labels() map[string]string {
+	u := transcript.Usage{Prompt: r.Usage.Prompt, Output: r.Usage.Completion}
+	if r.Usage.Details != nil {
+		u.CacheRead = r.Usage.Details.Cached
+	}
+	return u.Labels()
+}
+
+// filesChanged are the files that an observation says were changed.
+func (e *event) filesChanged() []string {
+	if e.Observation != "edit" && e.Observation != "write" || e.failed() || e.Extras == nil {
+		return nil
+	}
+	path, _ := transcript.Text(e.Extras.Path)
+	return []string{path}
+}
+
+// failed reports whether an observation says that its action went wrong.
+func (e *event) failed() bool {
+	if e.Observation == "error" {
+		return true
+	}
+	if e.Observation == "edit" && len(e.Content) >= 6 && e.Content[:6] == "ERROR:" {
+		return true
+	}
+	var m struct {
+		ExitCode int `json:"exit_code"`
+	}
+	return e.Extras != nil && transcript.Decode(e.Extras.Metadata, &m) == nil && m.ExitCode != 0
 }
