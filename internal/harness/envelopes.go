@@ -80,6 +80,7 @@ func storedEnvelope(e Envelope) (all []*storagev1.TranscriptEnvelope) {
 // *artifact.VersionError.
 func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, events []eventlog.Event) ([]Envelope, error) {
 	var all []Envelope
+	var whole []byte // the newest of them, as far as it was read
 	continues := false
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: EnvelopeKind}) {
 		if err != nil {
@@ -98,9 +99,11 @@ func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 			if a.Seq > 0 {
 				e.Event = events[a.Seq-1].ID
 			}
-			all = append(all, e)
+			all, whole = append(all, e), m.GetDifference()
 		case continues:
-			all[len(all)-1].Difference += string(m.GetDifference())
+			if whole = append(whole, m.GetDifference()...); !m.GetContinues() {
+				all[len(all)-1].Difference = string(whole)
+			}
 		default:
 			continue // of a longer one that was stored before
 		}

@@ -3,6 +3,7 @@
 package claude
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -114,10 +115,7 @@ func (r *reader) record(line transcript.Record) {
 		r.between(r.main, n)
 		return
 	}
-	entry.ID, entry.Time = rec.UUID, transcript.ParseTime(rec.Timestamp)
-	if entry.ID == "" {
-		entry.ID = transcript.PositionID(line)
-	}
+	entry.ID, entry.Time = cmp.Or(rec.UUID, transcript.PositionID(line)), transcript.ParseTime(rec.Timestamp)
 	// What a boundary kept comes before it, and what comes is not known yet.
 	defer r.parents.note(r.chains.key(&rec), &rec, line.Line)
 	switch {

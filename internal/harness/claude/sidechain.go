@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -48,13 +49,7 @@ func (c *sidechains) key(rec *record) string {
 	if !rec.IsSidechain {
 		return ""
 	}
-	key := rec.AgentID
-	if key == "" {
-		key = c.parents[rec.ParentUUID]
-	}
-	if key == "" {
-		key = "root " + rec.UUID
-	}
+	key := cmp.Or(rec.AgentID, c.parents[rec.ParentUUID], "root "+rec.UUID)
 	if rec.UUID != "" {
 		c.parents[rec.UUID] = key
 	}
@@ -132,10 +127,7 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	carried.IsSidechain, carried.IsCompactSummary, carried.AgentID = true, false, data.AgentID
 	carried.SessionID, carried.Version = rec.SessionID, rec.Version
 	carried.CWD, carried.GitBranch, carried.UserType = rec.CWD, rec.GitBranch, rec.UserType
-	if carried.AgentID == "" {
-		carried.AgentID = rec.ParentToolUseID
-	}
-	if carried.AgentID == "" {
+	if carried.AgentID = cmp.Or(carried.AgentID, rec.ParentToolUseID); carried.AgentID == "" {
 		return false
 	}
 	if carried.UUID != "" {

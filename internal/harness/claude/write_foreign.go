@@ -155,7 +155,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	if c.NativeJSON == "" || transcript.Decode([]byte(c.NativeJSON), &native) != nil {
 		return false
 	}
-	raw := []byte(transcript.Compact([]byte(c.NativeJSON)))
+	raw := transcript.Compacted([]byte(c.NativeJSON))
 	if native.IsCompactSummary {
 		s.flushBetween()
 		s.write(e.ID, raw)

@@ -73,7 +73,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 		}
 		return
 	}
-	raw := []byte(transcript.Compact([]byte(c.JSON)))
+	raw := transcript.Compacted([]byte(c.JSON))
 	if e.Labels[labelBetween] == "true" {
 		s.between = append(s.between, raw)
 		return

@@ -116,7 +116,7 @@ func (w *writer) custom(e *eventlog.Event, c *eventlog.Custom) {
 	case transcript.Own(Name, c) && transcript.Valid([]byte(c.JSON)):
 		w.state.begun = w.state.begun || w.own
 		w.state.reply = ""
-		w.write([]byte(transcript.Compact([]byte(c.JSON))))
+		w.write(transcript.Compacted([]byte(c.JSON)))
 	case e.Labels[transcript.LabelPromptTokens] == "": // else it counts a reply
 		w.lost["custom events of others"]++
 	}
@@ -151,7 +151,7 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	w.announce(e, m, write)
 	var rec record
 	if transcript.Decode(raw, &rec) == nil && len(rec.Payload) > 0 {
-		w.items[e.ID] = []jsontext.Value{jsontext.Value(rec.Payload)}
+		w.items[e.ID] = []jsontext.Value{rec.Payload}
 	}
 	return true
 }

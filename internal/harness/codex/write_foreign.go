@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -133,10 +134,7 @@ func (w *writer) resultOf(r eventlog.ToolResult) foreignItem {
 // turn writes the record that names the model, where it is another one or where a
 // reply would run into the one before.
 func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
-	group := m.GroupID
-	if group == "" {
-		group = "event " + e.ID
-	}
+	group := cmp.Or(m.GroupID, "event "+e.ID)
 	if m.Model == w.state.model && (w.state.reply == "" || w.state.reply == group) {
 		w.state.reply = group
 		return
@@ -218,7 +216,7 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 	w.state.reply = ""
 	var native record
 	if c.NativeJSON != "" && transcript.Decode([]byte(c.NativeJSON), &native) == nil && native.boundary() {
-		w.write([]byte(transcript.Compact([]byte(c.NativeJSON))))
+		w.write(transcript.Compacted([]byte(c.NativeJSON)))
 		return
 	}
 	w.begin()

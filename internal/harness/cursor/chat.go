@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,13 +41,8 @@ func (t *table) chats() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *chat) int {
-		if (a.composer.Subagent.Parent == "") != (b.composer.Subagent.Parent == "") {
-			if a.composer.Subagent.Parent == "" {
-				return -1
-			}
-			return 1
-		}
-		return a.composer.Created.Compare(b.composer.Created.Time)
+		rank := func(c *chat) int { return min(len(c.composer.Subagent.Parent), 1) }
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.composer.Created.Compare(b.composer.Created.Time))
 	})
 	for i, c := range all {
 		kind := "chat-"
@@ -167,26 +163,19 @@ func (c *chat) reply(entry transcript.Entry, b *bubble) {
 	if b.Tool != nil {
 		c.tools, c.call = true, call
 	}
-	model := b.Model.Name
-	if model == "" {
-		model = c.composer.Model.Name
-	}
-	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.group, Model: model, Blocks: b.thinking()}
+	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.group, Model: cmp.Or(b.Model.Name, c.composer.Model.Name), Blocks: b.thinking()}
 	if b.Text != "" {
 		m.Blocks = append(m.Blocks, eventlog.Text{Text: b.Text})
 	}
-	if b.Tool == nil {
-		if len(m.Blocks) == 0 {
-			c.out.Skip("bubble without content")
-			return
-		}
-	} else {
+	switch {
+	case b.Tool != nil:
 		c.tool(entry, b, m)
-		return
+	case len(m.Blocks) == 0:
+		c.out.Skip("bubble without content")
+	default:
+		entry.Labels, entry.Body = b.usage(), m
+		c.session.Append(entry)
 	}
-	entry.Labels = b.usage()
-	entry.Body = m
-	c.session.Append(entry)
 }
 
 func (b *bubble) usage() map[string]string {

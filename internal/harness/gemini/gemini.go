@@ -284,20 +284,11 @@ func parts(raw jsontext.Value) ([]eventlog.Block, error) {
 	if len(raw) == 0 || raw[0] == 'n' {
 		return nil, nil
 	}
-	switch raw[0] {
-	case '"':
-		b, err := part(raw)
-		if t, ok := b.(eventlog.Text); ok && t.Text == "" {
-			return nil, err
+	list := []jsontext.Value{raw}
+	if raw[0] != '"' && raw[0] != '{' {
+		if err := transcript.Decode(raw, &list); err != nil {
+			return nil, fmt.Errorf("content: %w", err)
 		}
-		return []eventlog.Block{b}, err
-	case '{':
-		b, err := part(raw)
-		return []eventlog.Block{b}, err
-	}
-	var list []jsontext.Value
-	if err := transcript.Decode(raw, &list); err != nil {
-		return nil, fmt.Errorf("content: %w", err)
 	}
 	blocks := make([]eventlog.Block, 0, len(list))
 	for _, p := range list {

@@ -47,7 +47,7 @@ type reader struct {
 // read reads a whole session.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}}
+	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
 	r.session.Label(transcript.LabelHarness, Name)
 	err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message)
 	r.flush()

@@ -37,12 +37,6 @@ func (r *renderer) place(event, message string) {
 	}
 }
 
-func (r *renderer) warning(format string, args ...any) {
-	if r.warn != nil {
-		r.warn(format, args...)
-	}
-}
-
 func (r *renderer) messageID(e *eventlog.Event) string {
 	if r.id != nil {
 		return r.id(e)

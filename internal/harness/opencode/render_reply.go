@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -119,13 +120,8 @@ func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[stri
 // required are the members that the harness requires of a reply, of which the model may be
 // there.
 func (r *renderer) required(message string, model any, mode, finish string) []any {
-	parent := r.parent
-	if parent == "" {
-		parent = message // nobody asked, and there must be one
-	}
-	if mode == "" {
-		mode = "build"
-	}
+	parent := cmp.Or(r.parent, message) // where nobody asked, there must be one
+	mode = cmp.Or(mode, "build")
 	named := any(r.model)
 	if model != nil {
 		named = nil
@@ -184,7 +180,7 @@ func (r *renderer) other(p *parts, block eventlog.Block) {
 			p.raw(b.JSON, 0)
 			return
 		}
-		r.warning("a block of %s, of which opencode has none, is left out", b.Provider)
+		r.warn("a block of %s, of which opencode has none, is left out", b.Provider)
 	}
 }
 

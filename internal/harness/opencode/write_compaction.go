@@ -43,7 +43,7 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		if difference, ok := w.envelopes.Entries[id]; ok {
 			reply := w.amend(w.native.reply(e, c), difference)
 			w.add(reply)
-			w.sayAgain(keeps.messages, againOf(reply), millis(e.Time))
+			w.sayAgain(keeps.Sent, againOf(reply), millis(e.Time))
 		}
 		return
 	}
@@ -57,21 +57,21 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	kept := w.kept(c)
 	if c.Summary == "" {
 		w.report.Warn("a compaction whose summary is not readable stays out of opencode's prompt, which has the whole history")
-		part := p.add("text", "text", "", "ignored", true, "metadata", metadataOf(c, kept.messages, nil))
+		part := p.add("text", "text", "", "ignored", true, "metadata", metadataOf(c, kept.Sent, nil))
 		w.add(w.foreign.request(e, &eventlog.Compaction{NativeJSON: string(part)}))
 		return
 	}
 	auto := c.Trigger != eventlog.TriggerManual && c.Trigger != eventlog.TriggerUnspecified
 	part := p.add("compaction", "auto", auto)
 	var named, again []string
-	if kept.more {
-		named = kept.messages
+	if kept.More {
+		named = kept.Sent
 		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // it comes before these
 		for range named {
 			again = append(again, w.newID(e, "again"))
 		}
 	} else {
-		part = transcript.With(part, "tail_start_id", transcript.Optional(kept.tail))
+		part = transcript.With(part, "tail_start_id", transcript.Optional(kept.Tail))
 	}
 	asked := *c
 	asked.NativeJSON = string(part)
@@ -82,36 +82,16 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.sayAgain(named, again, millis(w.foreign.last))
 }
 
-// keptSet is what a compaction kept.
-type keptSet struct {
-	messages []string // in order
-	tail     string   // the message that the tail begins with
-	more     bool     // it is more than the tail that the harness can keep
-}
-
-// kept finds the first message of the tail that was kept: the harness keeps all from there
-// on, with the requests and summaries of older compactions if there are any.
-func (w *writer) kept(c *eventlog.Compaction) keptSet {
-	var k keptSet
+// kept are the messages that a compaction kept. The harness keeps all from a message on, with
+// the requests and summaries of older compactions if there are any.
+func (w *writer) kept(c *eventlog.Compaction) transcript.Kept {
 	ids := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
 		if message, ok := w.owner[id]; ok {
 			ids[message] = true
 		}
 	}
-	first := len(w.sent)
-	for first > 0 && ids[w.sent[first-1]] {
-		first--
-		k.tail = w.sent[first]
-	}
-	k.more = k.tail != "" && first < w.compacted
-	for i, message := range w.sent {
-		if ids[message] {
-			k.messages = append(k.messages, message)
-			k.more = k.more || i < first
-		}
-	}
-	return k
+	return transcript.KeptOf(w.sent, w.compacted, func(message string) bool { return ids[message] })
 }
 
 // sayAgain has messages come after a compaction once more, under other ids, as the
@@ -159,13 +139,7 @@ func againOf(reply jsontext.Value) []string {
 }
 
 func metadataOf(c *eventlog.Compaction, kept, again []string) jsontext.Value {
-	names := func(list []string) any {
-		if list == nil {
-			return nil
-		}
-		return list
-	}
 	return marked("compaction", transcript.Object("trigger", transcript.Triggers[c.Trigger], "mode", transcript.Optional(c.Mode),
 		"strategy", transcript.Optional(c.Strategy), "preTokens", c.PreTokens, "postTokens", c.PostTokens,
-		"kept", names(kept), "again", names(again)))
+		"kept", kept, "again", again))
 }

@@ -73,11 +73,7 @@ func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
 
 // detailsOf is nil where there is nothing to note.
 func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
-	named := any(nil)
-	if kept != nil {
-		named = kept
-	}
-	d := transcript.With(transcript.JSON(transcript.Tell(c)), "kept", named, "postTokens", c.PostTokens)
+	d := transcript.With(transcript.JSON(transcript.Tell(c)), "kept", kept, "postTokens", c.PostTokens)
 	if len(d) == len("{}") {
 		return nil
 	}

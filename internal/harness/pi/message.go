@@ -193,7 +193,7 @@ type sent struct {
 }
 
 func newBranch(out *transcript.Builder, suffix string) *branch {
-	b := &branch{out: out, session: out.Session(suffix), edits: transcript.OpenEdits{}}
+	b := &branch{out: out, session: out.Session(suffix), edits: transcript.OpenEdits{}, render: renderer{warn: func(string, ...any) {}}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strings"
 	"time"
@@ -36,12 +37,6 @@ func (r *renderer) wrote(id string, at time.Time) {
 	r.parent = id
 	if !at.IsZero() {
 		r.last = at
-	}
-}
-
-func (r *renderer) warning(format string, args ...any) {
-	if r.warn != nil {
-		r.warn(format, args...)
 	}
 }
 
@@ -106,11 +101,7 @@ func (r *renderer) user(e *eventlog.Event, m *eventlog.Message, at time.Time) js
 }
 
 func (r *renderer) result(result eventlog.ToolResult, at time.Time) jsontext.Value {
-	name := result.ToolName
-	if name == "" {
-		name = "unknown"
-	}
-	return transcript.Object("role", "toolResult", "toolCallId", result.CallID, "toolName", name,
+	return transcript.Object("role", "toolResult", "toolCallId", result.CallID, "toolName", cmp.Or(result.ToolName, "unknown"),
 		"content", r.content(result.Content), "isError", result.IsError, "timestamp", at.UnixMilli())
 }
 
@@ -209,7 +200,7 @@ func (r *renderer) content(blocks []eventlog.Block) jsontext.Value {
 				items = append(items, jsontext.Value(b.JSON))
 				continue
 			}
-			r.warning("a block of %s, of which pi has none, is left out", b.Provider)
+			r.warn("a block of %s, of which pi has none, is left out", b.Provider)
 		}
 	}
 	return transcript.List(items...)
@@ -227,7 +218,7 @@ func thoughtSignature(b eventlog.ProviderBlock) (string, bool) {
 
 func (r *renderer) media(m eventlog.Media) jsontext.Value {
 	if m.Data == "" {
-		r.warning("media with a URI, which pi cannot hold, is named in a text")
+		r.warn("media with a URI, which pi cannot hold, is named in a text")
 		return transcript.Object("type", "text", "text", "["+m.MIMEType+" "+m.URI+"]")
 	}
 	return transcript.Object("type", "image", "data", base64.StdEncoding.EncodeToString([]byte(m.Data)), "mimeType", m.MIMEType)

@@ -22,15 +22,16 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	if len(t.Sessions) > 0 {
 		main = t.Sessions[0]
 	}
-	entries := append([]jsontext.Value{w.header(main, o)}, w.session(main)...)
+	envelopes := transcript.EnvelopesOf(Name, main)
+	entries := append([]jsontext.Value{w.header(main, envelopes.Session, o)}, w.session(main, envelopes)...)
 	left, added := 0, 0
-	if transcript.EnvelopesOf(Name, main).Session == "" {
+	if envelopes.Session == "" {
 		added = 1 // the file that was read had no header
 	}
 	if len(t.Sessions) > 1 {
 		for _, s := range t.Sessions[1:] {
 			if where := s.Labels[labelEntries]; where != "" {
-				entries = merge(entries, w.session(s), where, added)
+				entries = merge(entries, w.session(s, transcript.EnvelopesOf(Name, s)), where, added)
 			} else {
 				left++
 			}
@@ -70,7 +71,7 @@ type fileWriter struct {
 	old     bool // the file is of version 1, where compactions name lines
 }
 
-func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jsontext.Value {
+func (w *fileWriter) header(s transcript.Session, difference string, o transcript.WriteOptions) jsontext.Value {
 	id := s.Labels[transcript.LabelSessionID]
 	if id == "" {
 		id = transcript.SessionID(s)
@@ -84,7 +85,7 @@ func (w *fileWriter) header(s transcript.Session, o transcript.WriteOptions) jso
 		}
 	}
 	v := header(id, o.Directory(s.Labels), string(transcript.Stamp(began)), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
-	raw := w.amend(v, transcript.EnvelopesOf(Name, s).Session)
+	raw := w.amend(v, difference)
 	if o.SessionID != "" {
 		// What another session was called must not be resumed under its name.
 		raw = w.amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)
@@ -179,9 +180,9 @@ type sessionWriter struct {
 }
 
 // session returns the entries that are not in the file yet.
-func (w *fileWriter) session(s transcript.Session) []jsontext.Value {
+func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelopes) []jsontext.Value {
 	sw := &sessionWriter{
-		file: w, envelopes: transcript.EnvelopesOf(Name, s), replaced: replaced(s),
+		file: w, envelopes: envelopes, replaced: replaced(s),
 		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
 		said: map[string]jsontext.Value{},
 	}
@@ -326,6 +327,6 @@ func (w *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 		w.file.report.Warn("events of type %.100s are no entries of pi and are left out", c.Type)
 	case w.isReplacement(e, kind):
 	default:
-		w.add(e, []byte(transcript.Compact([]byte(c.JSON))))
+		w.add(e, transcript.Compacted([]byte(c.JSON)))
 	}
 }

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,11 +12,11 @@ import (
 )
 
 func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
-	kept := w.kept(c)
+	kept, entries := w.kept(c)
 	if own(c) {
-		w.add(e, []byte(transcript.Compact([]byte(c.NativeJSON))))
+		w.add(e, transcript.Compacted([]byte(c.NativeJSON)))
 		if saidAgain(c.NativeJSON) {
-			w.sayAgain(e, kept.events)
+			w.sayAgain(e, kept.Sent)
 		}
 		return
 	}
@@ -26,7 +27,7 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	at := w.render.at(e)
 	if c.Summary == "" {
 		w.file.report.Warn("a compaction whose summary is not readable stays out of pi's prompt, which has the whole history")
-		d := detailsOf(c, kept.entries)
+		d := detailsOf(c, entries)
 		if d == nil {
 			d = transcript.Object("contextd", transcript.Null)
 		}
@@ -36,67 +37,41 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 	name, first := "firstKeptEntryId", any(e.ID)
 	switch {
-	case w.file.old && kept.tail != "" && !kept.more:
-		name, first = "firstKeptEntryIndex", w.line[kept.tail]
+	case w.file.old && kept.Tail != "" && !kept.More:
+		name, first = "firstKeptEntryIndex", w.line[kept.Tail]
 	case w.file.old:
 		name, first = "firstKeptEntryIndex", len(w.entries)+w.shared+1
-	case kept.tail != "" && !kept.more:
-		first = w.native[kept.tail]
+	case kept.Tail != "" && !kept.More:
+		first = w.native[kept.Tail]
 	}
 	var named []string
-	if kept.more {
-		named = kept.entries
+	if kept.More {
+		named = entries
 	}
 	v := w.render.envelope("compaction", e.ID, at, "summary", c.Summary, name, first, "tokensBefore", tokens)
 	if d := detailsOf(c, named); d != nil {
 		v = transcript.With(v, "details", d, "fromHook", true)
 	}
 	w.add(e, w.file.versioned(v))
-	if kept.more {
-		w.sayAgain(e, kept.events)
+	if kept.More {
+		w.sayAgain(e, kept.Sent)
 	}
 }
 
-// keptSet is what a compaction kept.
-type keptSet struct {
-	events  []string // in order
-	entries []string // their ids in the file
-	tail    string   // the event that the tail begins with
-	more    bool     // it is more than the tail that pi can keep
-}
-
-// kept finds where the tail begins that was kept: pi keeps all from there on. That must not
-// hold what an older compaction has had said again.
-func (w *sessionWriter) kept(c *eventlog.Compaction) keptSet {
-	var k keptSet
+// kept are the events that a compaction kept, and the names of their entries. pi keeps all
+// from an entry on, which must not hold what an older compaction has had said again.
+func (w *sessionWriter) kept(c *eventlog.Compaction) (k transcript.Kept, entries []string) {
 	ids := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
 		ids[id] = true
 	}
-	isKept := func(id string) bool {
-		for _, part := range w.parts[id] {
-			if ids[part] {
-				return true
-			}
-		}
-		return ids[id]
+	k = transcript.KeptOf(w.sent, w.again, func(id string) bool {
+		return ids[id] || slices.ContainsFunc(w.parts[id], func(part string) bool { return ids[part] })
+	})
+	for _, id := range k.Sent {
+		entries = append(entries, w.name(id))
 	}
-	tail := len(w.sent)
-	for tail > 0 && isKept(w.sent[tail-1]) {
-		tail--
-	}
-	if tail < len(w.sent) {
-		k.tail = w.sent[tail]
-		k.more = tail < w.again
-	}
-	for i, id := range w.sent {
-		if isKept(id) {
-			k.events = append(k.events, id)
-			k.entries = append(k.entries, w.name(id))
-			k.more = k.more || i < tail
-		}
-	}
-	return k
+	return k, entries
 }
 
 // sayAgain has the entries of events come after a compaction once more, as pi knows no

@@ -73,7 +73,7 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 // its place. It is a *FormatError if no session has a message or a compaction: then the
 // input was no transcript of this harness. The builder must not be used afterwards.
 func (b *Builder) Finish(err error) (Transcript, error) {
-	if err = cmp.Or(err, b.account.Retain(0)); err != nil {
+	if err := cmp.Or(err, b.account.Retain(0)); err != nil {
 		return Transcript{}, err
 	}
 	conversation := false

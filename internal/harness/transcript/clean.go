@@ -47,14 +47,12 @@ func halfSurrogate(record []byte) bool {
 		if at < 0 || at+1 >= len(record) || first && at > 0 {
 			return first
 		}
-		second := false
 		if record = record[at:]; len(record) >= 6 && record[1] == 'u' {
 			if unit, err := strconv.ParseUint(string(record[2:6]), 16, 16); err == nil && utf16.IsSurrogate(rune(unit)) {
-				if second = unit >= 0xDC00; second != first {
+				if second := unit >= 0xDC00; second != first {
 					return true
 				}
-				first = !first
-				record = record[6:]
+				first, record = !first, record[6:]
 				continue
 			}
 		}

@@ -64,7 +64,7 @@ func compare(base, native *node, depth int) (d jsontext.Value, whole bool) {
 		var equal bool
 		switch native.kind {
 		case '{':
-			equal, ok = found.objects(base, native, depth)
+			equal, ok = found.objects(base, native, depth), true
 		case '[':
 			equal, ok = found.lists(base.parts, native.parts, depth)
 		case '"':
@@ -76,14 +76,14 @@ func compare(base, native *node, depth int) (d jsontext.Value, whole bool) {
 	}
 	if ok {
 		d = encode(found)
-		if all := native.json(); len(d) < len(all)/spaced || len(d) <= len(Compact(all))+len(`{"=":}`) {
+		if all := native.json(); len(d) < len(all)/spaced || len(d) <= len(Compacted(all))+len(`{"=":}`) {
 			return d, false
 		}
 	}
 	return native.json(), true
 }
 
-func (d *difference) objects(base, native *node, depth int) (equal, ok bool) {
+func (d *difference) objects(base, native *node, depth int) (equal bool) {
 	last, both := first(), 0
 	for i := range native.parts {
 		want := &native.parts[i]
@@ -108,7 +108,7 @@ func (d *difference) objects(base, native *node, depth int) (equal, ok bool) {
 	byName := func(a, b member) int { return cmp.Compare(a.name, b.name) }
 	slices.SortFunc(d.Set, byName)
 	slices.SortFunc(d.In, byName)
-	return d.Set == nil && d.In == nil && d.Del == nil, true
+	return d.Set == nil && d.In == nil && d.Del == nil
 }
 
 func (d *difference) lists(have, want []node, depth int) (equal, ok bool) {
@@ -190,7 +190,10 @@ func kinds(elements []node) []string {
 	all := make([]string, len(elements))
 	for i := range elements {
 		all[i] = elements[i].kind.String()
-		if kind := elements[i].find([]byte("type"), first()); kind != nil && elements[i].kind == '{' {
+		if elements[i].kind != '{' {
+			continue
+		}
+		if kind := elements[i].find([]byte("type"), first()); kind != nil {
 			all[i] += string(kind.json())
 		}
 	}
@@ -243,7 +246,7 @@ func Amend(base, d []byte) ([]byte, error) {
 		return nil, unfit("not JSON")
 	}
 	amended, err := amend(base, d, 0)
-	return []byte(Compact(amended)), err
+	return Compacted(amended), err
 }
 
 func amend(base, raw jsontext.Value, depth int) (jsontext.Value, error) {
@@ -272,10 +275,18 @@ func amend(base, raw jsontext.Value, depth int) (jsontext.Value, error) {
 }
 
 func (d *difference) amendObject(all members, depth int) (members, error) {
-	all = slices.DeleteFunc(all, func(m member) bool { return slices.Contains(d.Del, m.name) })
+	gone := map[string]bool{}
+	for _, name := range d.Del {
+		gone[name] = true
+	}
+	all = slices.DeleteFunc(all, func(m member) bool { return gone[m.name] })
+	at := make(map[string]int, len(all))
+	for i, m := range all {
+		at[m.name] = i
+	}
 	for _, m := range d.In {
-		i := all.find(m.name)
-		if i < 0 {
+		i, ok := at[m.name]
+		if !ok {
 			return nil, unfit("there is no member %q", m.name)
 		}
 		var err error
@@ -284,7 +295,7 @@ func (d *difference) amendObject(all members, depth int) (members, error) {
 		}
 	}
 	for _, m := range d.Set {
-		if i := all.find(m.name); i >= 0 {
+		if i, ok := at[m.name]; ok {
 			all[i].value = m.value
 		} else {
 			all = append(all, m)

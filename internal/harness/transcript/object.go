@@ -42,6 +42,10 @@ func With(object jsontext.Value, members ...any) jsontext.Value {
 			if value == nil {
 				continue
 			}
+		case []string:
+			if value == nil {
+				continue
+			}
 		case jsontext.Value:
 			if value == nil {
 				continue
@@ -64,14 +68,18 @@ func List[T any](items ...T) jsontext.Value {
 	for _, item := range items {
 		room += roomOf(item)
 	}
-	out := append(make(jsontext.Value, 0, room), '[')
+	return appendList(make(jsontext.Value, 0, room), items)
+}
+
+func appendList[T any](dst []byte, items []T) []byte {
+	dst = append(dst, '[')
 	for i, item := range items {
 		if i > 0 {
-			out = append(out, ',')
+			dst = append(dst, ',')
 		}
-		out = appendJSON(out, item)
+		dst = appendJSON(dst, item)
 	}
-	return append(out, ']')
+	return append(dst, ']')
 }
 
 // roomOf is about how many bytes a name or a value takes.
@@ -80,6 +88,12 @@ func roomOf(value any) int {
 	switch v := value.(type) {
 	case jsontext.Value:
 		return len(v) + 1
+	case []jsontext.Value:
+		room := around
+		for _, one := range v {
+			room += len(one) + 1
+		}
+		return room
 	case string:
 		return len(v) + len(v)/16 + around
 	}
@@ -103,7 +117,7 @@ func appendJSON(dst []byte, value any) []byte {
 	case Optional:
 		return appendText(dst, string(v))
 	case []jsontext.Value:
-		return append(dst, List(v...)...)
+		return appendList(dst, v)
 	}
 	raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
 	if err != nil {

@@ -20,17 +20,22 @@ type node struct {
 // parse reads a value, which must be valid JSON; of members with the same name the last
 // one counts.
 func parse(value []byte) node {
+	return parseLevels(value, -1)
+}
+
+// parseLevels is parse for so many levels of values inside values; what is below has no parts.
+func parseLevels(value []byte, levels int) node {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
-	n, err := read(dec, value)
+	n, err := read(dec, value, levels)
 	if err != nil {
 		return node{raw: value}
 	}
 	return n
 }
 
-func read(dec *jsontext.Decoder, value []byte) (n node, err error) {
+func read(dec *jsontext.Decoder, value []byte, levels int) (n node, err error) {
 	n.kind = dec.PeekKind()
-	if n.kind != '{' && n.kind != '[' {
+	if levels == 0 || n.kind != '{' && n.kind != '[' {
 		n.raw, err = dec.ReadValue()
 		n.raw = before(dec, value, len(n.raw))
 		return n, err
@@ -47,7 +52,7 @@ func read(dec *jsontext.Decoder, value []byte) (n node, err error) {
 			}
 			name = unquoted(before(dec, value, len(name)))
 		}
-		part, err := read(dec, value)
+		part, err := read(dec, value, levels-1)
 		if err != nil {
 			return n, err
 		}
@@ -227,7 +232,7 @@ func (m members) find(name string) int {
 
 // membersOf splits an object; what is no object has no members.
 func membersOf(value []byte) (all members) {
-	n := parse(value)
+	n := parseLevels(value, 1)
 	for i := range n.parts {
 		if n.kind == '{' {
 			all = append(all, member{string(n.parts[i].name), n.parts[i].raw})
@@ -248,18 +253,21 @@ func encode(v any) jsontext.Value {
 // Compact returns the JSON value without the whitespace between its tokens, and
 // otherwise with the bytes it came in. The value must be valid JSON; an absent
 // one is an empty object.
-func Compact(value []byte) string {
+func Compact(value []byte) string { return string(Compacted(value)) }
+
+// Compacted is Compact for bytes, which may be those of the value.
+func Compacted(value []byte) []byte {
 	if len(value) == 0 {
-		return "{}"
+		return []byte("{}")
 	}
 	if !bytes.ContainsAny(value, " \n\t\r") {
-		return string(value)
+		return value
 	}
 	out := jsontext.Value(bytes.Clone(value))
 	if out.Compact() != nil {
-		return string(value)
+		return value
 	}
-	return string(out)
+	return out
 }
 
 // Rewrite returns the object with each member's value as member gives it, and
@@ -278,19 +286,9 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 // MemberOf returns the value of an object's member unchanged, and false if there
 // is none.
 func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
-	if open, err := dec.ReadToken(); err != nil || open.Kind() != '{' {
-		return nil, false
+	all := membersOf(value)
+	if i := all.find(name); i >= 0 {
+		return all[i].value, true
 	}
-	for {
-		key, err := dec.ReadToken()
-		if err != nil || key.Kind() == '}' {
-			return found, ok
-		}
-		same := key.String() == name
-		part, err := dec.ReadValue()
-		if same && err == nil {
-			found, ok = before(dec, value, len(part)), true
-		}
-	}
+	return nil, false
 }

@@ -141,6 +141,31 @@ func (t Told) Into(c *eventlog.Compaction) {
 	c.Mode, c.Strategy = t.Mode, t.Strategy
 }
 
+// Kept is what a compaction kept of what was sent before it, for a harness that keeps a tail.
+type Kept struct {
+	Sent []string // in order
+	Tail string   // what the tail begins with; empty if there is none
+	// More says that it is more than a tail, or that the tail reaches further back than it may.
+	More bool
+}
+
+// KeptOf finds the tail of sent that was kept, which may hold what was sent from since on.
+func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
+	tail := len(sent)
+	for tail > 0 && kept(sent[tail-1]) {
+		tail--
+	}
+	if tail < len(sent) {
+		k.Tail, k.More = sent[tail], tail < since
+	}
+	for i, id := range sent {
+		if kept(id) {
+			k.Sent, k.More = append(k.Sent, id), k.More || i < tail
+		}
+	}
+	return k
+}
+
 // Own reports whether a custom event holds an entry of the harness, or what its reader kept
 // of one.
 func Own(harness string, c *eventlog.Custom) bool {

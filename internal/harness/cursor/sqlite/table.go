@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -85,7 +86,7 @@ func (f *File) keyAndValue(p *payload, prefixes []string) (Row, bool, error) {
 		return Row{}, false, err
 	}
 	key := f.text.utf8(raw)
-	if !hasPrefix(key, prefixes) {
+	if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) {
 		return Row{}, false, nil
 	}
 	row := Row{Key: key}
@@ -101,15 +102,6 @@ func (f *File) keyAndValue(p *payload, prefixes []string) (Row, bool, error) {
 	}
 	row.Value = column{types[1], value}.bytes(f.text)
 	return row, true, nil
-}
-
-func hasPrefix(key string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // columns reads the first n columns of a row, or nothing of one that is larger than the
