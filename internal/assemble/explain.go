@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/contextd/contextd/internal/explain"
@@ -11,10 +12,11 @@ import (
 )
 
 // Explain says what the model saw of a text, or of the block that a pointer names, in
-// a recorded call, number 0 the newest. An empty text asks for the call alone.
-// *eventlog.NotFoundError if there is no such session, call or block;
-// *eventlog.InvalidError where the call cannot say what was sent.
-func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, text string) (explain.Explanation, error) {
+// a recorded call, number 0 the newest. Where no call is recorded, number 0 is the newest
+// projection; and where none of these is either, the context that the preview asks for. An
+// empty text asks for the call alone. *eventlog.NotFoundError if there is no such session,
+// call or block; *eventlog.InvalidError where the call cannot say what was sent.
+func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, text string, preview Request) (explain.Explanation, error) {
 	// A session of its own, so that nothing kept in memory can flatter the answer.
 	s := &session{id: sessionID}
 	s.reset()
@@ -22,26 +24,18 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	call, err := records.GetCall(ctx, e.store, sessionID, number)
+	call, r, p, err := e.explained(ctx, s, number, preview)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
 	out := explain.Explanation{Call: call}
-	if call.ProjectionID == "" {
+	if call.Number > 0 && call.ProjectionID == "" {
 		if text != "" {
 			return explain.Explanation{}, unknowable("call %d named no projection, so nobody knows what was sent", call.Number)
 		}
 		return out, nil
 	}
-	r, err := call.Sent(ctx, e.store)
-	if err != nil {
-		return explain.Explanation{}, err
-	}
 	out.Projection = &r
-	p, err := e.again(ctx, s, r)
-	if err != nil {
-		return explain.Explanation{}, err
-	}
 	out.Pointers = new(pointers.Described).Facts(r.Pointers, p.conv.Groups())
 	if text == "" {
 		return out, nil
@@ -60,13 +54,53 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err := ctx.Err(); err != nil {
 		return explain.Explanation{}, err
 	}
-	if other := difference(r, remade(r, p, x.Messages)); other != "" {
-		return explain.Explanation{}, unknowable("the context of call %d cannot be rebuilt (%s)", call.Number, other)
+	if other := difference(r, remade(r, p, x.Messages)); other != "" && r.ID != "" {
+		return explain.Explanation{}, unknowable("projection %s cannot be rebuilt (%s)", r.ID, other)
 	}
 	if out.Seen, out.Sightings, err = explain.Find(ctx, e.store, x, text); err == nil {
 		_, err = s.look(ctx, e.store)
 	}
 	return out, err
+}
+
+// explained is the call that is to be explained, and the projection that was sent; both are
+// zero where they are not recorded.
+func (e *Engine) explained(ctx context.Context, s *session, number uint32, preview Request) (call records.ModelCall, r records.Projection, p projected, err error) {
+	call, err = records.GetCall(ctx, e.store, s.id, number)
+	var missing *eventlog.NotFoundError
+	switch {
+	case number == 0 && errors.As(err, &missing):
+		var id string
+		if id, err = records.Newest(ctx, e.store, s.id); err != nil {
+			return call, r, p, err
+		}
+		if id == "" {
+			r, p, err = e.previewed(ctx, s, preview)
+			return call, r, p, err
+		}
+		r, err = records.Get(ctx, e.store, s.id, id)
+	case err == nil && call.ProjectionID != "":
+		r, err = call.Sent(ctx, e.store)
+	default:
+		return call, r, p, err
+	}
+	if err == nil {
+		p, err = e.again(ctx, s, r)
+	}
+	return call, r, p, err
+}
+
+// previewed computes a context that is not recorded.
+func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r records.Projection, p projected, err error) {
+	in, _, err := e.gather(ctx, s, req)
+	if err != nil {
+		return r, p, err
+	}
+	p, err = in.run()
+	if err != nil {
+		return r, p, err
+	}
+	return in.record(p, req, e.opts.Clock()), p, nil
 }
 
 // remade is the record with what its projection came out as this time.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
 )
@@ -83,7 +84,7 @@ func TestExplainBehindABoundary(t *testing.T) {
 			"the boundary that was in force": {3, "later_summary", false, []string{"10.0 omitted seen=false ctx:10.0"}, "the harness dropped it with its compaction at event 14"},
 			"the next boundary":              {3, "last_summary", true, []string{"14.0 verbatim seen=true ctx:14.0"}, ""},
 		} {
-			got, err := engine.Explain(t.Context(), "s", want.call, want.text)
+			got, err := engine.Explain(t.Context(), "s", want.call, want.text, assemble.Request{})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -98,7 +99,7 @@ func TestExplainBehindABoundary(t *testing.T) {
 			}
 		}
 		for _, pointer := range []string{"ctx:10.1", "ctx:12.0", "ctx:3.0"} {
-			if got, err := engine.Explain(t.Context(), "s", 1, pointer); err == nil || !strings.Contains(fmt.Sprint(err), pointer) {
+			if got, err := engine.Explain(t.Context(), "s", 1, pointer, assemble.Request{}); err == nil || !strings.Contains(fmt.Sprint(err), pointer) {
 				t.Errorf("%s names nothing: %+v, %v", pointer, got.Sightings, err)
 			}
 		}

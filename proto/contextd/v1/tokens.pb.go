@@ -194,7 +194,9 @@ type ExplainCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The call, counted from 1 in the order of RecordModelCall. 0: the newest.
+	// The call, counted from 1 in the order of RecordModelCall. 0: the newest. Where no call
+	// is recorded, the newest projection; where there is none, the context that the session's
+	// own budget and policy would give now.
 	Call uint32 `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
 	// The exact text to look for, or a pointer. Empty: none, only the call is described.
 	// At most 4096 characters.
@@ -257,9 +259,10 @@ func (x *ExplainCallRequest) GetText() string {
 // What the model saw.
 type ExplainCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call as it was recorded.
+	// The call as it was recorded. Absent: none is.
 	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// The projection that was sent.
+	// The projection that was sent. Absent where the call named none. Its projection_id is
+	// empty where it is not recorded.
 	Projection *Projection `protobuf:"bytes,2,opt,name=projection,proto3" json:"projection,omitempty"`
 	// The text was readable in the context that was sent, in its format: what is
 	// encrypted or binary is not text.

@@ -17,7 +17,7 @@ import (
 )
 
 // AddrEnv is the variable that says where the daemon is.
-const AddrEnv = config.EnvPrefix + "ADDR"
+const AddrEnv = config.EnvPrefix + "ADDRESS"
 
 // client is what the commands share that talk to a daemon.
 type client struct {

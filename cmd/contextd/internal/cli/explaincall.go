@@ -22,7 +22,8 @@ summary, the ledger, the index, quotations and reminders. A pointer such as
 ctx:12.0 asks about the block that it names. Without TEXT the call is described,
 with every decision about its context.
 
-Calls are those of "contextd record" and RecordModelCall, counted from 1.`,
+Calls are those of "contextd record" and RecordModelCall, counted from 1. Where none is
+recorded, the newest projection is explained, or else the context that would be made now.`,
 		Example: `  contextd explain --session my-session pkg/pool.go
   contextd explain --session my-session --call 17 ctx:12.0
   contextd explain --session my-session --call 17 --json`,
@@ -65,6 +66,14 @@ func writeCall(cmd *cobra.Command, req *contextdv1.ExplainCallRequest, resp *con
 }
 
 func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *contextdv1.Projection) {
+	if call == nil {
+		what := "projection " + p.GetProjectionId()
+		if p.GetProjectionId() == "" {
+			what = "nothing is recorded, this is the context that would be made now,"
+		}
+		fmt.Fprintf(w, "no call of %s is recorded: %s as of event %d\n", session, what, p.GetAsOfSeq())
+		return
+	}
 	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(call.GetModel()))
 	if p == nil {
 		fmt.Fprint(w, ", from no projection: what was sent is not known\n")

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -19,6 +22,16 @@ type rendered struct {
 
 // render rebuilds the messages of a projection; no name is the newest.
 func render(ctx context.Context, api api, session, projection string) (rendered, error) {
+	out, err := rebuild(ctx, api, session, projection)
+	if status.Code(err) == codes.NotFound && projection == "" {
+		if _, missing := api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: session}); missing == nil {
+			return out, status.Errorf(codes.NotFound, "no projection of %s is recorded yet; contextd assemble %s records one", session, session)
+		}
+	}
+	return out, err
+}
+
+func rebuild(ctx context.Context, api api, session, projection string) (rendered, error) {
 	stream, err := api.RenderProjection(ctx, &contextdv1.RenderProjectionRequest{
 		SessionId: session, ProjectionId: projection, MessageForm: contextdv1.MessageForm_MESSAGE_FORM_BOTH,
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -24,13 +26,20 @@ func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 	return &contextdv1.RecordModelCallResponse{Calibration: learnt.Factor()}, nil
 }
 
-// ExplainCall says what the model saw in a recorded call. It computes the call's
-// projection again, and changes nothing.
+// ExplainCall says what the model saw in a recorded call, or would see where none is
+// recorded. It computes the projection again, and changes nothing.
 func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallRequest) (*contextdv1.ExplainCallResponse, error) {
-	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
+	session, err := s.existing(ctx, req.GetSessionId())
+	if err != nil {
 		return nil, err
 	}
-	out, err := s.engine.Explain(ctx, req.GetSessionId(), req.GetCall(), req.GetText())
+	policy, err := s.policy(session.policy, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.engine.Explain(ctx, req.GetSessionId(), req.GetCall(), req.GetText(), assemble.Request{
+		SessionID: req.GetSessionId(), Budget: s.spec(session, nil, nil, render.NameContextd), Policy: policy, Preview: true,
+	})
 	if err != nil {
 		return nil, err
 	}

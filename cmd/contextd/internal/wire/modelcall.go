@@ -56,7 +56,10 @@ func CallToProto(c records.ModelCall) *contextdv1.ModelCall {
 
 // ExplanationToProto converts the explanation of a recorded call.
 func ExplanationToProto(e explain.Explanation) *contextdv1.ExplainCallResponse {
-	out := &contextdv1.ExplainCallResponse{Call: CallToProto(e.Call), Seen: e.Seen}
+	out := &contextdv1.ExplainCallResponse{Seen: e.Seen}
+	if e.Call.Number > 0 {
+		out.Call = CallToProto(e.Call)
+	}
 	if e.Projection != nil {
 		out.Projection = ProjectionToProto(*e.Projection, e.Pointers)
 	}
