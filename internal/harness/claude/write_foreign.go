@@ -96,7 +96,7 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, jsont
 			b = c
 		case eventlog.ToolResult:
 			c.CallID = s.callID(c.CallID)
-			c.Content = s.resultContent(c.Content)
+			c.Content = content.Readable(c.Content, content.Anthropic)
 			b = c
 		}
 		out[i] = b
@@ -105,17 +105,6 @@ func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, jsont
 		return out, nil
 	}
 	return out, transcript.JSON(n)
-}
-
-func (s *sessionWriter) resultContent(blocks []eventlog.Block) []eventlog.Block {
-	out := make([]eventlog.Block, 0, len(blocks))
-	for _, b := range blocks {
-		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider != content.Anthropic {
-			b = eventlog.Text{Text: p.JSON}
-		}
-		out = append(out, b)
-	}
-	return out
 }
 
 func (s *sessionWriter) callID(id string) string {

@@ -110,18 +110,11 @@ func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 }
 
 func (w *writer) resultOf(r eventlog.ToolResult) foreignItem {
-	var shown []eventlog.Block
-	for _, b := range r.Content {
-		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider != content.OpenAI {
-			b = eventlog.Text{Text: p.JSON}
-		}
-		shown = append(shown, b)
-	}
-	r.Content = shown
+	r.Content = content.Readable(r.Content, content.OpenAI)
 	item := foreignItem{payload: outputOf(r, "")}
 	told := false
-	if len(shown) > 0 {
-		if t, ok := shown[0].(eventlog.Text); ok {
+	if len(r.Content) > 0 {
+		if t, ok := r.Content[0].(eventlog.Text); ok {
 			told = exitedWithError(t.Text)
 		}
 	}

@@ -272,6 +272,18 @@ func URL(m eventlog.Media) string {
 	return "data:" + m.MIMEType + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Data))
 }
 
+// Readable is what a tool gave back, with blocks of other providers as the text of their JSON.
+func Readable(blocks []eventlog.Block, provider string) []eventlog.Block {
+	out := make([]eventlog.Block, len(blocks))
+	for i, b := range blocks {
+		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider != provider {
+			b = eventlog.Text{Text: p.JSON}
+		}
+		out[i] = b
+	}
+	return out
+}
+
 // ResultContent reads what a tool gave back: a string or a list of parts; empty
 // texts are left out.
 func ResultContent(raw jsontext.Value) ([]eventlog.Block, error) {

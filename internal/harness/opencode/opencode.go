@@ -6,9 +6,11 @@ package opencode
 import (
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -158,3 +160,200 @@ var (
 	notKeptOfUser  = transcript.FieldsOf(notKept, "message/user")
 	notKeptOfModel = transcript.FieldsOf(notKept, "message/assistant")
 )
+
+// record is one message of a session with its parts.
+type record struct {
+	Info  info             `json:"info"`
+	Parts []jsontext.Value `json:"parts"`
+}
+
+type info struct {
+	ID      string         `json:"id"`
+	Role    string         `json:"role"`
+	ModelID string         `json:"modelID"`
+	Summary jsontext.Value `json:"summary"` // true on a compaction's reply; an object on user messages
+	Error   jsontext.Value `json:"error"`
+	Time    struct {
+		Created   int64 `json:"created"`
+		Completed int64 `json:"completed"`
+	} `json:"time"`
+}
+
+// failed is the error of a reply that the harness does not send: of any but an aborted one
+// that had said something.
+func (r *record) failed(parts []part) string {
+	var e struct {
+		Name string `json:"name"`
+	}
+	if len(r.Info.Error) == 0 || string(r.Info.Error) == "null" {
+		return ""
+	}
+	if transcript.Decode(r.Info.Error, &e) != nil || e.Name == "" || len(e.Name) > transcript.MaxLabelValue {
+		e.Name = "error"
+	}
+	if e.Name != "MessageAbortedError" {
+		return e.Name
+	}
+	for i := range parts {
+		if t := parts[i].Type; t != "step-start" && t != "reasoning" {
+			return ""
+		}
+	}
+	return e.Name
+}
+
+type part struct {
+	Type      string                                    `json:"type"`
+	ID        string                                    `json:"id"`
+	Text      string                                    `json:"text"`
+	Synthetic bool                                      `json:"synthetic"`
+	Ignored   bool                                      `json:"ignored"`
+	CallID    string                                    `json:"callID"`
+	Tool      string                                    `json:"tool"`
+	State     *state                                    `json:"state"`
+	Metadata  map[string]transcript.Maybe[partMetadata] `json:"metadata"`
+	Auto      *bool                                     `json:"auto"` // of compaction
+	TailStart string                                    `json:"tail_start_id"`
+	TailOld   string                                    `json:"tailStartID"` // older versions write it so
+	MIME      string                                    `json:"mime"`        // of file
+	URL       string                                    `json:"url"`
+	Tokens    tokens                                    `json:"tokens"` // of step-finish
+	Files     transcript.Maybe[[]string]                `json:"files"`  // of patch
+}
+
+// partMetadata is what a provider wants back with a part. Members of other kinds
+// are next to the providers' and are read as nothing.
+type partMetadata struct {
+	Signature        string `json:"signature"`
+	ItemID           string `json:"itemId"` // of what OpenAI sealed
+	EncryptedContent string `json:"reasoningEncryptedContent"`
+	RedactedData     string `json:"redactedData"`
+	// Of contextd's own: the role of a message that it wrote as a part no model sees,
+	// and what the harness does not say of a compaction.
+	Role       string              `json:"role"`
+	Compaction *compactionMetadata `json:"compaction"`
+}
+
+type compactionMetadata struct {
+	transcript.Told
+	PreTokens  *uint64 `json:"preTokens"`
+	PostTokens *uint64 `json:"postTokens"`
+	// Kept names the messages that were kept where they are not a tail, and Again those
+	// that say them again after the compaction.
+	Kept  []string `json:"kept"`
+	Again []string `json:"again"`
+}
+
+type state struct {
+	Status      string                     `json:"status"`
+	Input       jsontext.Value             `json:"input"`
+	Output      string                     `json:"output"`
+	Error       string                     `json:"error"`
+	Attachments []attachment               `json:"attachments"`
+	Metadata    transcript.Maybe[metadata] `json:"metadata"`
+	Time        struct {
+		Start     int64 `json:"start"`
+		End       int64 `json:"end"`
+		Compacted int64 `json:"compacted"`
+	} `json:"time"`
+}
+
+type attachment struct {
+	MIME string `json:"mime"`
+	URL  string `json:"url"`
+}
+
+type tokens struct {
+	Input  transcript.Count `json:"input"`
+	Output transcript.Count `json:"output"`
+	Cache  struct {
+		Read  transcript.Count `json:"read"`
+		Write transcript.Count `json:"write"`
+	} `json:"cache"`
+}
+
+func (t tokens) labels() map[string]string {
+	return transcript.Usage{
+		Prompt: t.Input + t.Cache.Read + t.Cache.Write, CacheRead: t.Cache.Read, CacheWrite: t.Cache.Write, Output: t.Output,
+	}.Labels()
+}
+
+// answered reports whether the call has come to an end.
+func (s *state) answered() bool { return s.Status == "completed" || s.Status == "error" }
+
+// failed reports whether it ended badly: by its state, or by the exit code of a
+// command.
+func (s *state) failed() bool {
+	_, interrupted := s.interrupted()
+	return s.Status == "error" && !interrupted || s.exit() != ""
+}
+
+// interrupted returns what a tool had put out when it was interrupted; the model is given
+// that and no error.
+func (s *state) interrupted() (output string, ok bool) {
+	m := s.Metadata.Value
+	if s.Status != "error" || !m.Interrupted.Value || m.Output.Value == nil {
+		return "", false
+	}
+	return *m.Output.Value, true
+}
+
+// exit is the exit code of a command that failed and that the harness takes for
+// completed.
+func (s *state) exit() string {
+	if code := s.Metadata.Value.Exit.Value; s.Status == "completed" && code != 0 {
+		return strconv.Itoa(code)
+	}
+	return ""
+}
+
+// metadata is what a tool shows the user; most of it is not read.
+type metadata struct {
+	Exit      transcript.Maybe[int] `json:"exit"`
+	SessionID transcript.Word       `json:"sessionId"` // where a subagent ran
+	// Interrupted is set where Output is what there was until then.
+	Interrupted transcript.Maybe[bool]    `json:"interrupted"`
+	Output      transcript.Maybe[*string] `json:"output"`
+}
+
+func (p *part) thinking() eventlog.Thinking {
+	t := eventlog.Thinking{Text: p.Text}
+	for _, one := range p.Metadata {
+		m := one.Value
+		t.Signature = max(t.Signature, m.Signature)
+		t.EncryptedContent = max(t.EncryptedContent, m.EncryptedContent)
+		t.RedactedData = max(t.RedactedData, m.RedactedData)
+		if m.EncryptedContent != "" && content.IsReasoningID(m.ItemID) && m.ItemID != content.MadeUpReasoningID(m.EncryptedContent) {
+			t.Signature = m.ItemID
+		}
+	}
+	return t
+}
+
+// at is a time of the file, in milliseconds of the epoch.
+func at(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// editors are OpenCode's own, but for apply_patch.
+var editors = transcript.Editors{"edit": {"filePath"}, "multiedit": {"filePath"}, "write": {"filePath"}}
+
+// filesChanged are the files that a tool which has done its work changed.
+func (p *part) filesChanged() []string {
+	if p.State.failed() {
+		return nil
+	}
+	if p.Tool != "apply_patch" && p.Tool != "patch" {
+		return editors.Files(p.Tool, p.State.Input)
+	}
+	var input struct {
+		Patch string `json:"patchText"`
+	}
+	if transcript.Decode(p.State.Input, &input) != nil {
+		return nil
+	}
+	return transcript.PatchFiles(input.Patch)
+}

@@ -1,8 +1,7 @@
 package opencode
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -107,17 +106,15 @@ func (w *writer) sayAgain(messages, ids []string, at int64) {
 		if transcript.Decode(list, &parts) != nil {
 			continue
 		}
-		id := transcript.Quote(ids[i])
-		var b strings.Builder
-		fmt.Fprintf(&b, `{"in":{"info":{"set":{"id":%s},"in":{"time":{"set":{"created":%d}}}},"parts":{"at":{`, id, at)
+		var renamed []any
 		for n := range parts {
-			if n > 0 {
-				b.WriteByte(',')
-			}
-			fmt.Fprintf(&b, `"%d":{"set":{"id":%s,"messageID":%s}}`, n, transcript.Quote(partID(ids[i], n+1)), id)
+			renamed = append(renamed, strconv.Itoa(n), transcript.Object("set",
+				transcript.Object("id", partID(ids[i], n+1), "messageID", ids[i])))
 		}
-		b.WriteString("}}}}")
-		w.add(w.amend(v, b.String()))
+		info := transcript.Object("set", transcript.Object("id", ids[i]),
+			"in", transcript.Object("time", transcript.Object("set", transcript.Object("created", at))))
+		d := transcript.Object("in", transcript.Object("info", info, "parts", transcript.Object("at", transcript.Object(renamed...))))
+		w.add(w.amend(v, string(d)))
 	}
 }
 

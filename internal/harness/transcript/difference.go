@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,14 +88,14 @@ func (d *difference) objects(base, native *node, depth int) (equal bool) {
 		want := &native.parts[i]
 		have := base.find(want.name, last)
 		if have == nil {
-			d.Set = append(d.Set, member{string(want.name), want.json()})
+			d.Set = append(d.Set, node{name: want.name, raw: want.json()})
 			continue
 		}
 		both++
 		if sub, whole := compare(have, want, depth+1); whole {
-			d.Set = append(d.Set, member{string(want.name), sub})
+			d.Set = append(d.Set, node{name: want.name, raw: sub})
 		} else if sub != nil {
-			d.In = append(d.In, member{string(want.name), sub})
+			d.In = append(d.In, node{name: want.name, raw: sub})
 		}
 	}
 	for i := range base.parts {
@@ -105,7 +104,7 @@ func (d *difference) objects(base, native *node, depth int) (equal bool) {
 		}
 	}
 	// The order in which an entry has its members makes no difference.
-	byName := func(a, b member) int { return cmp.Compare(a.name, b.name) }
+	byName := func(a, b node) int { return bytes.Compare(a.name, b.name) }
 	slices.SortFunc(d.Set, byName)
 	slices.SortFunc(d.In, byName)
 	return d.Set == nil && d.In == nil && d.Del == nil
@@ -118,9 +117,9 @@ func (d *difference) lists(have, want []node, depth int) (equal, ok bool) {
 	}
 	h := 0
 	for i, p := range pairs {
-		name := strconv.Itoa(i)
+		name := strconv.AppendInt(nil, int64(i), 10)
 		if p < 0 {
-			d.Put = append(d.Put, member{name, want[i].json()})
+			d.Put = append(d.Put, node{name: name, raw: want[i].json()})
 			continue
 		}
 		for ; h < p; h++ {
@@ -128,9 +127,9 @@ func (d *difference) lists(have, want []node, depth int) (equal, ok bool) {
 		}
 		h = p + 1
 		if sub, whole := compare(&have[p], &want[i], depth+1); whole {
-			d.At = append(d.At, member{name, encode(difference{Whole: sub})})
+			d.At = append(d.At, node{name: name, raw: encode(difference{Whole: sub})})
 		} else if sub != nil {
-			d.At = append(d.At, member{name, sub})
+			d.At = append(d.At, node{name: name, raw: sub})
 		}
 	}
 	for ; h < len(have); h++ {
@@ -279,24 +278,24 @@ func (d *difference) amendObject(all members, depth int) (members, error) {
 	for _, name := range d.Del {
 		gone[name] = true
 	}
-	all = slices.DeleteFunc(all, func(m member) bool { return gone[m.name] })
+	all = slices.DeleteFunc(all, func(m node) bool { return gone[string(m.name)] })
 	at := make(map[string]int, len(all))
 	for i, m := range all {
-		at[m.name] = i
+		at[string(m.name)] = i
 	}
 	for _, m := range d.In {
-		i, ok := at[m.name]
+		i, ok := at[string(m.name)]
 		if !ok {
 			return nil, unfit("there is no member %q", m.name)
 		}
 		var err error
-		if all[i].value, err = amend(all[i].value, m.value, depth+1); err != nil {
+		if all[i].raw, err = amend(all[i].raw, m.raw, depth+1); err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range d.Set {
-		if i, ok := at[m.name]; ok {
-			all[i].value = m.value
+		if i, ok := at[string(m.name)]; ok {
+			all[i].raw = m.raw
 		} else {
 			all = append(all, m)
 		}
@@ -312,13 +311,13 @@ func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Valu
 		}
 		all = slices.Delete(all, i, i+1)
 	}
-	slices.SortStableFunc(d.Put, func(a, b member) int { return position(a.name) - position(b.name) })
+	slices.SortStableFunc(d.Put, func(a, b node) int { return position(a.name) - position(b.name) })
 	for _, m := range d.Put {
 		i := position(m.name)
 		if i < 0 || i > len(all) {
 			return nil, unfit("no element can be put at %q", m.name)
 		}
-		all = slices.Insert(all, i, m.value)
+		all = slices.Insert(all, i, m.raw)
 	}
 	for _, m := range d.At {
 		i := position(m.name)
@@ -326,7 +325,7 @@ func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Valu
 			return nil, unfit("there is no element %q", m.name)
 		}
 		var err error
-		if all[i], err = amend(all[i], m.value, depth+1); err != nil {
+		if all[i], err = amend(all[i], m.raw, depth+1); err != nil {
 			return nil, err
 		}
 	}
@@ -334,8 +333,8 @@ func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Valu
 }
 
 // position reads an element's position; -1 is none.
-func position(name string) int {
-	i, err := strconv.Atoi(name)
+func position(name []byte) int {
+	i, err := strconv.Atoi(string(name))
 	if err != nil || i < 0 || i > 1<<30 {
 		return -1
 	}

@@ -16,15 +16,13 @@ func (e Editors) Files(tool string, arguments []byte) []string {
 	if len(names) == 0 || !Valid(arguments) {
 		return nil
 	}
-	members := membersOf(arguments)
+	input := parseLevels(arguments, 1)
 	var files []string
 	for _, name := range names {
-		i := members.find(name)
-		if i < 0 {
-			continue
-		}
-		if file, ok := Text(members[i].value); ok && file != "" {
-			files = append(files, file)
+		if member := input.find([]byte(name), first()); member != nil && input.kind == '{' {
+			if file, ok := Text(member.raw); ok && file != "" {
+				files = append(files, file)
+			}
 		}
 	}
 	return files

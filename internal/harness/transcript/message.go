@@ -21,20 +21,22 @@ func (s *SessionBuilder) ReserveCallID(original string) string {
 func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) (id string) {
 	blocks := make([]eventlog.Block, 0, len(m.Blocks))
 	var orphan, misplaced bool
+	misplace := func(format string, args ...any) {
+		s.builder.Warn(e.Line, format+"; kept as a custom event", args...)
+		misplaced = true
+	}
 	event := len(s.session.Events)
 	for _, block := range m.Blocks {
 		switch c := block.(type) {
 		case eventlog.ToolCall:
 			if m.Role != eventlog.RoleAssistant {
-				s.builder.Warn(e.Line, "tool call %q is in a %s message; kept as a custom event", c.CallID, m.Role)
-				misplaced = true
+				misplace("tool call %q is in a %s message", c.CallID, m.Role)
 				continue
 			}
 			blocks = append(blocks, s.call(e, m, c, event))
 		case eventlog.ToolResult:
 			if m.Role != eventlog.RoleTool && m.Role != eventlog.RoleUser {
-				s.builder.Warn(e.Line, "tool result %q is in a %s message; kept as a custom event", c.CallID, m.Role)
-				misplaced = true
+				misplace("tool result %q is in a %s message", c.CallID, m.Role)
 				continue
 			}
 			final, ok := s.answer(e, c.CallID)
@@ -50,13 +52,11 @@ func (s *SessionBuilder) appendMessage(e Entry, m *eventlog.Message) (id string)
 			if c.Text != "" && m.Role != eventlog.RoleTool {
 				blocks = append(blocks, c)
 			} else if c.Text != "" {
-				s.builder.Warn(e.Line, "tool message holds text besides results; kept as a custom event")
-				misplaced = true
+				misplace("tool message holds text besides results")
 			}
 		default:
 			if m.Role == eventlog.RoleTool {
-				s.builder.Warn(e.Line, "tool message holds something besides results; kept as a custom event")
-				misplaced = true
+				misplace("tool message holds something besides results")
 				continue
 			}
 			blocks = append(blocks, block)

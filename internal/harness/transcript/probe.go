@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,34 +54,17 @@ func NewProbe(prefix []byte) Probe {
 
 // Has reports whether any record has all the paths.
 func (p Probe) Has(paths ...string) bool {
-	for _, r := range p.Records {
-		if has(r, paths) {
-			return true
-		}
-	}
-	return false
-}
-
-func has(record map[string]string, paths []string) bool {
-	for _, path := range paths {
-		if _, ok := record[path]; !ok {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(p.Records, func(record map[string]string) bool {
+		return !slices.ContainsFunc(paths, func(path string) bool { _, ok := record[path]; return !ok })
+	})
 }
 
 // Is reports whether any record has one of the values at the path.
 func (p Probe) Is(path string, values ...string) bool {
-	for _, r := range p.Records {
-		have, ok := r[path]
-		for _, v := range values {
-			if ok && have == v {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Records, func(record map[string]string) bool {
+		have, ok := record[path]
+		return ok && slices.Contains(values, have)
+	})
 }
 
 // walker collects paths from one JSON value, which may be cut off.
@@ -90,20 +74,12 @@ type walker struct {
 	tokens *int
 }
 
-func (w *walker) token() (kind jsontext.Kind, text string, ok bool) {
-	*w.tokens--
-	if *w.tokens < 0 {
-		return 0, "", false
+func (w *walker) token() (t jsontext.Token, ok bool) {
+	if *w.tokens--; *w.tokens < 0 {
+		return t, false
 	}
 	t, err := w.dec.ReadToken()
-	if err != nil {
-		return 0, "", false
-	}
-	switch t.Kind() {
-	case '"', '0', 't', 'f':
-		return t.Kind(), t.String(), true
-	}
-	return t.Kind(), "", true
+	return t, err == nil
 }
 
 // value reads one value and reports whether it was there whole.
@@ -111,20 +87,22 @@ func (w *walker) value(path string, depth int) bool {
 	if depth > probeDepth {
 		return w.dec.SkipValue() == nil
 	}
-	kind, text, ok := w.token()
+	t, ok := w.token()
 	if !ok {
 		return false
 	}
-	if path != "" {
-		if _, seen := w.paths[path]; !seen {
-			w.paths[path] = text
+	kind := t.Kind()
+	if _, seen := w.paths[path]; path != "" && !seen {
+		w.paths[path] = ""
+		if strings.ContainsRune(`"0tf`, rune(kind)) {
+			w.paths[path] = t.String()
 		}
 	}
 	switch kind {
 	case '{':
 		for w.more() {
-			_, name, ok := w.token()
-			if !ok || !w.value(strings.TrimPrefix(path+"."+name, "."), depth+1) {
+			name, ok := w.token()
+			if !ok || !w.value(strings.TrimPrefix(path+"."+name.String(), "."), depth+1) {
 				return false
 			}
 		}
@@ -137,7 +115,7 @@ func (w *walker) value(path string, depth int) bool {
 	default:
 		return true
 	}
-	_, _, ok = w.token()
+	_, ok = w.token()
 	return ok
 }
 

@@ -133,20 +133,15 @@ func first() *int { i := -1; return &i }
 
 // json returns the value's JSON.
 func (n *node) json() jsontext.Value {
-	if n.raw != nil {
-		return n.raw
-	}
-	n.raw = append(n.raw, byte(n.kind))
-	for i := range n.parts {
-		if i > 0 {
-			n.raw = append(n.raw, ',')
+	if n.raw == nil && n.kind == '{' {
+		n.raw = encode(members(n.parts))
+	} else if n.raw == nil {
+		list := make([]jsontext.Value, len(n.parts))
+		for i := range n.parts {
+			list[i] = n.parts[i].json()
 		}
-		if n.kind == '{' {
-			n.raw = append(appendText(n.raw, string(n.parts[i].name)), ':')
-		}
-		n.raw = append(n.raw, n.parts[i].json()...)
+		n.raw = encode(list)
 	}
-	n.raw = append(n.raw, byte(n.kind+2))
 	return n.raw
 }
 
@@ -191,13 +186,8 @@ func (n *node) dropPath(path []string) (dropped bool) {
 	return dropped
 }
 
-// member is a member of an object that is written, or of a difference.
-type member struct {
-	name  string
-	value jsontext.Value
-}
-
-type members []member
+// members are those of an object that is written, or of a difference.
+type members []node
 
 // UnmarshalJSONFrom reads an object.
 func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -211,34 +201,27 @@ func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSONTo writes an object.
 func (m members) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
-	for _, one := range m {
-		if err := enc.WriteToken(jsontext.String(one.name)); err != nil {
-			return err
+	err := enc.WriteToken(jsontext.BeginObject)
+	for i := range m {
+		if err == nil {
+			err = enc.WriteToken(jsontext.String(string(m[i].name)))
 		}
-		if err := enc.WriteValue(one.value); err != nil {
-			return err
+		if err == nil {
+			err = enc.WriteValue(m[i].json())
 		}
 	}
-	return enc.WriteToken(jsontext.EndObject)
-}
-
-// find returns the position of a member, or -1.
-func (m members) find(name string) int {
-	return slices.IndexFunc(m, func(one member) bool { return one.name == name })
+	if err == nil {
+		err = enc.WriteToken(jsontext.EndObject)
+	}
+	return err
 }
 
 // membersOf splits an object; what is no object has no members.
-func membersOf(value []byte) (all members) {
-	n := parseLevels(value, 1)
-	for i := range n.parts {
-		if n.kind == '{' {
-			all = append(all, member{string(n.parts[i].name), n.parts[i].raw})
-		}
+func membersOf(value []byte) members {
+	if n := parseLevels(value, 1); n.kind == '{' {
+		return n.parts
 	}
-	return all
+	return nil
 }
 
 // encode writes JSON without whitespace; raw values in it stay otherwise as they are.
@@ -276,7 +259,7 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 	all := membersOf(object)
 	out := all[:0]
 	for _, m := range all {
-		if m.value = member(m.name, m.value); m.value != nil {
+		if m.raw = member(string(m.name), m.raw); m.raw != nil {
 			out = append(out, m)
 		}
 	}
@@ -286,9 +269,9 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 // MemberOf returns the value of an object's member unchanged, and false if there
 // is none.
 func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
-	all := membersOf(value)
-	if i := all.find(name); i >= 0 {
-		return all[i].value, true
+	n := parseLevels(value, 1)
+	if part := n.find([]byte(name), first()); part != nil && n.kind == '{' {
+		return part.raw, true
 	}
 	return nil, false
 }
