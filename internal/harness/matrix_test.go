@@ -115,8 +115,8 @@ func (m *matrix) pair(t *testing.T, of, via, name string, file []byte) {
 	harnesstest.Admitted(t, there)
 	back := send(t, name, there, of)
 	harnesstest.Admitted(t, back)
-	want, got := harnesstest.FactsOf(start), harnesstest.FactsOf(back)
-	for _, d := range harnesstest.Dimensions {
+	want, got := factsOf(start), factsOf(back)
+	for _, d := range dimensions {
 		if len(want[d]) > 0 {
 			m.seen[of][d] = true
 		}
@@ -164,7 +164,7 @@ func (m *matrix) allowed(of, via, dimension string) int {
 // every exemption is needed.
 func (m *matrix) complete(t *testing.T, of string) {
 	t.Helper()
-	for _, d := range harnesstest.Dimensions {
+	for _, d := range dimensions {
 		why, never := m.data.Never[of][d]
 		switch seen := m.seen[of][d]; {
 		case seen && never:
@@ -174,7 +174,7 @@ func (m *matrix) complete(t *testing.T, of string) {
 		}
 	}
 	for _, via := range matrixHarnesses {
-		for _, d := range harnesstest.Dimensions {
+		for _, d := range dimensions {
 			key := of + " via " + via + " " + d
 			if n := m.allowed(of, via, d); m.lost[key] < n {
 				t.Errorf("%s: %d files lose something, although %d are said to", key, m.lost[key], n)

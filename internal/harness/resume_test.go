@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/harness"
-	"github.com/contextd/contextd/internal/harness/harnesstest"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -55,8 +54,8 @@ func checkResume(t reporter, tr harness.Transcript) {
 // sameFacts compares what two transcripts say.
 func sameFacts(t reporter, of string, was, is harness.Transcript) {
 	t.Helper()
-	want, got := harnesstest.FactsOf(was), harnesstest.FactsOf(is)
-	for _, d := range harnesstest.Dimensions {
+	want, got := factsOf(was), factsOf(is)
+	for _, d := range dimensions {
 		if strings.Contains(strings.Join(want[d], "\n"), "call-line-") {
 			continue // an id that the reader made of a position
 		}
@@ -250,7 +249,7 @@ func FuzzResume(f *testing.F) {
 // TestWriteByName: writers are found by all the names of their harness, and others
 // are refused.
 func TestWriteByName(t *testing.T) {
-	tr := harnesstest.Foreign()
+	tr := foreign()
 	for _, name := range []string{"claude", "claude-code", "codex", "codex-rollout"} {
 		if _, err := harness.Write(&bytes.Buffer{}, tr, name, harness.WriteOptions{}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -270,7 +269,7 @@ func TestWriteOptions(t *testing.T) {
 	const id, dir = "11111111-2222-4333-8444-555555555555", "/elsewhere"
 	for _, name := range resumable {
 		inputs, _ := filepath.Glob(name + "/testdata/*.in.jsonl")
-		for _, tr := range append(readAll(t, inputs), harnesstest.Foreign()) {
+		for _, tr := range append(readAll(t, inputs), foreign()) {
 			var file bytes.Buffer
 			if _, err := harness.Write(&file, tr, name, harness.WriteOptions{SessionID: id, WorkingDirectory: dir}); err != nil {
 				t.Fatal(err)

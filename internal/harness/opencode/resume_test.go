@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/contextd/contextd/internal/harness/harnesstest"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -24,7 +23,9 @@ func TestSessionID(t *testing.T) {
 		"0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10": "ses_0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10",
 	} {
 		var out bytes.Buffer
-		if _, err := opencode.Harness.Write(&out, harnesstest.Foreign(), transcript.WriteOptions{SessionID: given}); err != nil {
+		if _, err := opencode.Harness.Write(&out, transcript.Transcript{Sessions: []transcript.Session{{
+			Events: []eventlog.Event{text(eventlog.RoleUser, "u", "Hi.", 1)},
+		}}}, transcript.WriteOptions{SessionID: given}); err != nil {
 			t.Fatal(err)
 		}
 		again, err := opencode.Harness.Read(&out)

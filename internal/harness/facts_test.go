@@ -1,4 +1,4 @@
-package harnesstest
+package harness_test
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Dimensions are what Facts say about a session. Positions and turns count what was said,
+// dimensions are what facts say about a session. Positions and turns count what was said,
 // called and answered: neither thinking, which some harnesses cannot keep of others, nor
 // system messages. Results are in the order of their calls. Inputs are compared byte for
 // byte but for whitespace between tokens, and spaces are those that have some.
-var Dimensions = []string{
+var dimensions = []string{
 	"system", "turns", "roles", "text", "calls", "inputs", "spaces", "results", "errors", "thinking", "signatures", "media",
 	"models", "usage", "boundaries", "triggers", "summaries", "kept", "parents",
 }
 
-// Facts are what a transcript says, by dimension, without regard to how a harness
+// facts are what a transcript says, by dimension, without regard to how a harness
 // splits messages into entries: the parts of one reply are together.
-type Facts map[string][]string
+type facts map[string][]string
 
-// FactsOf reads the facts of a transcript's first session, and which calls began
+// factsOf reads the facts of a transcript's first session, and which calls began
 // the others.
-func FactsOf(tr transcript.Transcript) Facts {
-	r := &factReader{facts: Facts{}, span: map[string][]int{}, results: map[string]eventlog.ToolResult{}}
+func factsOf(tr transcript.Transcript) facts {
+	r := &factReader{facts: facts{}, span: map[string][]int{}, results: map[string]eventlog.ToolResult{}}
 	if len(tr.Sessions) == 0 {
 		return r.facts
 	}
@@ -51,7 +51,7 @@ func FactsOf(tr transcript.Transcript) Facts {
 }
 
 type factReader struct {
-	facts Facts
+	facts facts
 	// said counts the blocks so far, and span says which ones are an event's.
 	said int
 	span map[string][]int
