@@ -33,7 +33,7 @@ type Size struct {
 // event ids.
 type ReminderReport struct {
 	Expired, Replaced, Folded, Preserved []string
-	// Decremented is how many stay with fewer turns left than they had at first.
+	// Decremented is how many stay and have fewer remaining turns than at first.
 	Decremented int
 }
 

@@ -223,8 +223,7 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) 
 	return &s, nil
 }
 
-// report publishes a compaction that was done and completes the call by which the runtime's
-// hooks are told.
+// report publishes a compaction that was done and completes the call to the runtime's hooks.
 func (c *Compactor) report(call lifecycle.Call, done assemble.Collapsed) {
 	summaryID, text := "", ""
 	if done.Summary != nil {

@@ -93,7 +93,7 @@ type Result struct {
 // event id.
 type ReminderReport struct {
 	Expired, Deduped, Compacted, Preserved []string
-	// Decremented is how many stay with fewer turns left than they had at first.
+	// Decremented is how many stay and have fewer remaining turns than at first.
 	Decremented uint32
 }
 

@@ -460,7 +460,7 @@ type ReminderReport struct {
 	Compacted []string `protobuf:"bytes,3,rep,name=compacted,proto3" json:"compacted,omitempty"`
 	// They survived it.
 	Preserved []string `protobuf:"bytes,4,rep,name=preserved,proto3" json:"preserved,omitempty"`
-	// How many stay with fewer turns left than they had at first.
+	// How many stay and have fewer remaining turns than at first.
 	Decremented   uint32 `protobuf:"varint,5,opt,name=decremented,proto3" json:"decremented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

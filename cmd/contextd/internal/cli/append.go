@@ -29,7 +29,7 @@ with --atomic all of them are one batch, whole or not at all.`,
   echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runCreating(func(cmd *cobra.Command, api api, args []string) error {
 		lines := newEventReader(cmd.InOrStdin())
 		sum := &appendSum{client: c, cmd: cmd}
 		req := &contextdv1.AppendEventsRequest{SessionId: args[0]}

@@ -24,6 +24,8 @@ type client struct {
 	program  Program
 	addr     string
 	embedded string
+	// creates says that the command may make the data directory of --embedded.
+	creates bool
 	json     bool
 }
 
@@ -57,6 +59,14 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 			}
 		}()
 		return f(cmd, newAPI(conn), args)
+	}
+}
+
+// runCreating is run for a command with which a store may begin.
+func (c *client) runCreating(f func(cmd *cobra.Command, api api, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c.creates = true
+		return c.run(f)(cmd, args)
 	}
 }
 

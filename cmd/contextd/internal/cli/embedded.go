@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -18,6 +22,9 @@ import (
 // embed runs a daemon within the process for as long as a command takes. Its
 // settings are those of the environment, except where it listens and stores.
 func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
+	if _, err := os.Stat(c.embedded); errors.Is(err, fs.ErrNotExist) && !c.creates {
+		return nil, nil, status.Errorf(codes.NotFound, "--embedded: there is no data directory %s", c.embedded)
+	}
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
 }
 

@@ -41,7 +41,7 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
   contextd import rollout.jsonl --harness codex --embedded ./data`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runCreating(func(cmd *cobra.Command, api api, args []string) error {
 		if flags.jobs < 1 {
 			return usageError{errors.New("--jobs must be at least 1")}
 		}

@@ -94,7 +94,7 @@ settings.`,
 		Example: `  contextd sessions create my-session --label agent=coder --max-tokens 32000
   contextd sessions create my-session --policy '{tool_results: {default: {turns: 2}}}'`,
 		Args: cobra.ExactArgs(1),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) (err error) {
+		RunE: c.runCreating(func(cmd *cobra.Command, api api, args []string) (err error) {
 			req.SessionId = args[0]
 			if req.Budget, req.Policy, err = settings.resolve(); err != nil {
 				return err
