@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection/expression"
@@ -70,7 +71,11 @@ type customRun struct {
 
 	groups, results, clips, failed int
 	firstFailed                    eventlog.Seq
+	failure                        error
 	safety                         *safety
+	// succeeded are the newest groups in which a call of a tool succeeded; nil until it is
+	// asked for.
+	succeeded map[string]eventlog.Seq
 }
 
 func (r *customRun) visit(i int) {
@@ -160,17 +165,70 @@ func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Ver
 func (r *customRun) verdict(i int) expression.Verdict {
 	g := r.view.Group(i)
 	now := expression.Position{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
+	if r.options.program.ReadsContent() {
+		now.Content = groupContent{r, g}
+	}
 	if r.turns > g.Turn {
 		now.Age = r.turns - g.Turn
 	}
 	verdict, err := r.options.program.Evaluate(r.known.of(g), now)
 	if err != nil {
 		if r.failed++; r.failed == 1 {
-			r.firstFailed = g.First
+			r.firstFailed, r.failure = g.First, err
 		}
 		return expression.Keep
 	}
 	return verdict
+}
+
+// groupContent is what a group says.
+type groupContent struct {
+	run   *customRun
+	group *reduce.Group
+}
+
+// Text implements expression.Content.
+func (c groupContent) Text() string {
+	var all []string
+	for m := range c.group.Messages {
+		for _, b := range c.group.Messages[m].Blocks {
+			if t, ok := b.Block.(eventlog.Text); ok {
+				all = append(all, t.Text)
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// Calls implements expression.Content.
+func (c groupContent) Calls() []expression.Call {
+	out := make([]expression.Call, len(c.group.Calls))
+	for k := range c.group.Calls {
+		call := &c.group.Calls[k]
+		out[k] = expression.Call{
+			Name: call.Name, Arguments: call.Arguments, Answered: !call.Interrupted,
+			Failed:         func() bool { return Failed(call) },
+			SucceededLater: func() bool { return c.run.newestSuccess(call.Name) > max(call.Seq, c.group.First) },
+		}
+		if !call.Interrupted {
+			out[k].Result = call.Body
+		}
+	}
+	return out
+}
+
+// newestSuccess is the first event of the newest group in which a call of the tool
+// succeeded; 0 if none did.
+func (r *customRun) newestSuccess(tool string) eventlog.Seq {
+	if r.succeeded == nil {
+		r.succeeded = map[string]eventlog.Seq{}
+		for _, g := range r.view.Groups() {
+			for _, tool := range r.known.succeededIn(g) {
+				r.succeeded[tool] = max(r.succeeded[tool], g.First)
+			}
+		}
+	}
+	return r.succeeded[tool]
 }
 
 const (
@@ -196,7 +254,7 @@ func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 func (r *customRun) note() string {
 	note := fmt.Sprintf("%d groups dropped, %d results redacted, %d clipped to %d tokens", r.groups, r.results, r.clips, customClipTokens)
 	if r.failed > 0 {
-		note += fmt.Sprintf("; kept %d groups for which the expression failed, the first at event %d", r.failed, r.firstFailed)
+		note += fmt.Sprintf("; kept %d groups for which the expression failed, the first at event %d: %v", r.failed, r.firstFailed, r.failure)
 	}
 	if r.safety.blocked > 0 {
 		note += "; " + r.safety.reason()

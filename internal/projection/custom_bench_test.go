@@ -32,6 +32,9 @@ func BenchmarkCustom(b *testing.B) {
 		{"tools", `tools.exists(t, t.startsWith("mcp__")) ? "stub" : "keep"`},
 		{"stub half", `age > 1000 ? "stub" : "keep"`},
 		{"drop half", `age < 1000`},
+		{"result", `calls.exists(c, c.result.contains("Traceback") && c.succeeded_later) ? "stub" : "keep"`},
+		{"arguments", `calls.exists(c, has(c.arguments.path) && c.arguments.path.startsWith("vendor/")) ? "stub" : "keep"`},
+		{"text", `text.matches("(?i)plan") ? "keep" : "stub"`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p, err := projection.New(projection.Options{Name: projection.CustomExpression, Expression: c.source})

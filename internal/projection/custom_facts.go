@@ -23,6 +23,9 @@ type customGroup struct {
 	facts   *expression.Facts
 	dropped *reduce.Dropped
 	results map[*reduce.Call]*customTexts
+	// succeeded are the tools of which a call was answered and did not fail; nil until it is
+	// asked for.
+	succeeded []string
 }
 
 // customTexts are the texts in a result's place.
@@ -60,6 +63,20 @@ func factsOf(g *reduce.Group) expression.Fixed {
 		}
 	}
 	return f
+}
+
+// succeededIn are the tools of which a call of the group succeeded.
+func (c *customFacts) succeededIn(g *reduce.Group) []string {
+	known := c.Of(g)
+	if known.succeeded == nil {
+		known.succeeded = []string{}
+		for k := range g.Calls {
+			if call := &g.Calls[k]; !call.Interrupted && !Failed(call) && !slices.Contains(known.succeeded, call.Name) {
+				known.succeeded = append(known.succeeded, call.Name)
+			}
+		}
+	}
+	return known.succeeded
 }
 
 // pointer is what replaces a stubbed result of group i: shorter than those of reducers, so

@@ -15,6 +15,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common"
+	"cel.dev/cel-go/common/types"
 )
 
 // Limits of an expression. Costs are in CEL's units: about one per operation, and
@@ -25,6 +26,8 @@ const (
 	// MaxCost is what one evaluation may cost, and what it may cost by the estimate for
 	// a group of an ordinary size.
 	MaxCost = 2000
+	// MaxContentCost is the same of an expression that reads what groups say.
+	MaxContentCost = 50_000
 
 	maxNodes      = 4096
 	maxNesting    = 64
@@ -48,7 +51,12 @@ func (e *Error) Error() string {
 
 // environment declares the variables; making one takes longer than compiling.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
 	options := []cel.EnvOption{
+		cel.CustomTypeProvider(typesOfCalls{registry}),
 		cel.ParserExpressionSizeLimit(MaxChars),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(maxErrorsSeen),
@@ -66,6 +74,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 type Program struct {
 	// watched stops at the limit; plain does not.
 	watched, plain cel.Program
+	// content is set where it reads what groups say.
+	content bool
 }
 
 // Compile checks and compiles an expression. What is wrong with it is an *Error.
@@ -84,14 +94,18 @@ func Compile(source string) (*Program, error) {
 	if err := check(ast); err != nil {
 		return nil, err
 	}
-	cost, err := env.EstimateCost(ast, ordinary{})
+	content, limit := readsContent(ast), uint64(MaxCost)
+	if content {
+		limit = MaxContentCost
+	}
+	cost, err := env.EstimateCost(ast, ordinary{content})
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
-	if cost.Max > MaxCost {
-		return nil, &Error{Reason: fmt.Sprintf("may cost up to %d for an ordinary group; the limit is %d: nest fewer loops and match shorter texts", cost.Max, uint64(MaxCost))}
+	if cost.Max > limit {
+		return nil, &Error{Reason: fmt.Sprintf("may cost up to %d for an ordinary group; the limit is %d: nest fewer loops and match shorter texts", cost.Max, limit)}
 	}
-	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(MaxCost))
+	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(limit))
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
@@ -99,7 +113,7 @@ func Compile(source string) (*Program, error) {
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
-	return &Program{watched, plain}, nil
+	return &Program{watched, plain, content}, nil
 }
 
 // firstOf is the error that comes first in the expression.

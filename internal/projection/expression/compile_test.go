@@ -17,7 +17,23 @@ var aGroup = expression.Fixed{
 	TextChars: 900, ResultChars: 800, Results: 2, Errors: 1,
 }
 
-var standing = expression.Position{Tokens: 300, Age: 7, ModelCalls: 12, Index: 4, FromEnd: 9}
+var standing = expression.Position{
+	Tokens: 300, Age: 7, ModelCalls: 12, Index: 4, FromEnd: 9, Content: said{"I look.", []expression.Call{
+		{Name: "read_file", Arguments: `{"path":"a.go","lines":[1,2]}`, Result: "package a", Answered: true, Failed: is(false), SucceededLater: is(true)},
+		{Name: "mcp__search", Arguments: `{"query`, Result: "Traceback: boom", Answered: true, Failed: is(true), SucceededLater: is(true)},
+	}},
+}
+
+func is(b bool) func() bool { return func() bool { return b } }
+
+// said is what a group says.
+type said struct {
+	text  string
+	calls []expression.Call
+}
+
+func (s said) Text() string             { return s.text }
+func (s said) Calls() []expression.Call { return s.calls }
 
 func TestEvaluate(t *testing.T) {
 	for source, want := range map[string]expression.Verdict{
@@ -37,6 +53,13 @@ func TestEvaluate(t *testing.T) {
 		`!("other" in labels) || labels.other == "x"`:                                   expression.Keep,
 		"age > 3 // old\n ? (tokens > 1000 ? 'drop' : 'stub') : 'keep'":                 expression.Stub,
 		`tools[0] == "read_file" ? ["keep", "stub"][1] : "keep"`:                        expression.Stub,
+
+		`text == "I look." && size(calls) == 2 && calls[0].name == tools[0]`:                               expression.Keep,
+		`calls[0].arguments.path == "a.go" && calls[0].arguments.lines[1] == 2`:                            expression.Keep,
+		`calls[1].arguments == "{\"query" && has(calls[0].arguments.path) && !has(calls[0].arguments.to)`:  expression.Keep,
+		`calls.exists(c, c.failed && c.answered && c.result.contains("Traceback") && c.succeeded_later)`:   expression.Keep,
+		`calls.filter(c, c.name.startsWith("mcp__")).all(c, c.result.matches("^Trace")) ? "stub" : "keep"`: expression.Stub,
+		`calls[0] == calls[0] && calls[0] != calls[1] && dyn(calls[0]).name == "read_file"`:                expression.Keep,
 	} {
 		p, err := expression.Compile(source)
 		if err != nil {
@@ -67,6 +90,9 @@ func TestRefused(t *testing.T) {
 		`tools.all(a, tools.all(b, tools.all(c, tools.all(d, a + b == c + d))))`: "may cost up to",
 		strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200):             "recursion",
 		strings.Repeat("true && ", 2000) + "true":                                "size",
+		`calls.all(c, c.body == "")`:                                             "1:15: undefined field 'body'",
+		`calls[0].arguments.all(k, k == "path")`:                                 "only lists",
+		`calls.exists(c, calls.exists(d, c.result.contains(d.result)))`:          "the limit is 50000",
 		`now() > 3`: "undeclared reference to 'now'",
 	} {
 		_, err := expression.Compile(source)
@@ -79,6 +105,16 @@ func TestRefused(t *testing.T) {
 
 // TestFails has expressions that fail for this group alone.
 func TestFails(t *testing.T) {
+	t.Run("a text of more than it may cost", func(t *testing.T) {
+		p, err := expression.Compile(`text.contains("needle")`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := expression.Position{Content: said{text: strings.Repeat("hay", 10*expression.MaxContentCost)}}
+		if got, err := p.Evaluate(expression.NewFacts(aGroup), long); err == nil || !strings.Contains(err.Error(), "cost limit") || got != expression.Keep {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
 	long := aGroup
 	long.Tools = nil
 	for i := range 3000 {
@@ -93,6 +129,8 @@ func TestFails(t *testing.T) {
 		"a tool that it has not":  {`tools[5] == "x"`, aGroup, "index"},
 		"by zero":                 {`age / (errors - 1) == 1`, aGroup, "division by zero"},
 		"no verdict":              {`tools[0]`, aGroup, `"read_file" is no verdict`},
+		"what arguments have not": {`calls[0].arguments.to == "x"`, aGroup, "no such key: to"},
+		"text for a number":       {`calls[0].arguments.path > 3`, aGroup, "no such overload"},
 		"more than it may cost":   {`!tools.exists(t, t.contains("none"))`, long, "cost limit"},
 	} {
 		t.Run(name, func(t *testing.T) {

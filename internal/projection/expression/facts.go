@@ -31,6 +31,8 @@ var variables = []variable{
 	{"model_calls", cel.IntType},
 	{"index", cel.IntType},
 	{"from_end", cel.IntType},
+	{"text", cel.StringType},
+	{"calls", cel.ListType(callType)},
 }
 
 // Fixed are the facts of a group that do not change while the conversation grows.
@@ -75,12 +77,15 @@ type Position struct {
 	ModelCalls uint32
 	// Index counts the groups before it, FromEnd those after it.
 	Index, FromEnd int
+	// Content is what the group says, for a Program that ReadsContent.
+	Content Content
 }
 
 // activation resolves the variables of one evaluation.
 type activation struct {
 	*Facts
 	Position
+	text, calls ref.Val // nil until they are read
 }
 
 // ResolveName implements cel.Activation.
@@ -110,6 +115,16 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return types.Int(a.Index), true
 	case "from_end":
 		return types.Int(a.FromEnd), true
+	case "text":
+		if a.text == nil {
+			a.text = types.String(a.Content.Text())
+		}
+		return a.text, true
+	case "calls":
+		if a.calls == nil {
+			a.calls = callList(a.Content.Calls())
+		}
+		return a.calls, true
 	default:
 		return nil, false
 	}

@@ -25,14 +25,17 @@ var verdicts = map[string]Verdict{"keep": Keep, "clip": Clip, "stub": Stub, "dro
 
 const verdictList = `"keep", "clip", "stub" and "drop"`
 
+// ReadsContent reports whether the expression names what groups say.
+func (p *Program) ReadsContent() bool { return p.content }
+
 // Evaluate returns the verdict on a group. It fails where the expression does for
 // this group, comes to a text that is no verdict, or costs too much.
 func (p *Program) Evaluate(f *Facts, now Position) (Verdict, error) {
 	program := p.watched
-	if f.ordinary {
+	if f.ordinary && !p.content {
 		program = p.plain
 	}
-	out, _, err := program.Eval(&activation{f, now})
+	out, _, err := program.Eval(&activation{Facts: f, Position: now})
 	if err != nil {
 		return Keep, err
 	}
