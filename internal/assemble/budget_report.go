@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
@@ -11,15 +12,15 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-func report(p projected, b budget.Budget) BudgetReport {
-	tiers := p.result.View.TierTokens()
-	for _, r := range p.reminders {
+func report(p decide.Projected, b budget.Budget) BudgetReport {
+	tiers := p.Result.View.TierTokens()
+	for _, r := range p.Reminders {
 		tiers[budget.TierDialogue] += r.Tokens
 	}
 	for tier, tokens := range tiers {
 		tiers[tier] = b.Real(tokens)
 	}
-	return reportOf(b, p.tokens(), p.conv.Tokens(), tiers)
+	return reportOf(b, p.Tokens(), p.Conversation.Tokens(), tiers)
 }
 
 // reportOf returns the provider's tokens, as far as they are known.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
@@ -196,7 +197,7 @@ func TestPlans(t *testing.T) {
 		ctx := context.Background()
 		w := started(t, store, &scripted{answer: writes})
 		push(t, store, "s", opening()...)
-		plan := func(c assemble.Compaction) assemble.Plan {
+		plan := func(c assemble.Compaction) decide.Plan {
 			t.Helper()
 			p, err := w.engine.PlanCompaction(ctx, c)
 			if err != nil {

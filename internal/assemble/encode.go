@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -29,12 +30,12 @@ type encoding struct {
 
 // encode lays a projection out in a format, reusing the fragments of groups that are
 // unchanged.
-func (s *session) encode(p projected, f *render.Format) encoding {
-	v := p.result.View
+func (s *session) encode(p decide.Projected, f *render.Format) encoding {
+	v := p.Result.View
 	before, _ := s.encoded.get(f.Name)
 	next := make(map[*reduce.Group]encodedGroup, v.Len())
 	digest, at := v.Digest()
-	out := make([]render.Fragment, 0, v.Len()+len(p.reminders)+1)
+	out := make([]render.Fragment, 0, v.Len()+len(p.Reminders)+1)
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			return encoding{format: f} // who called looks, too
@@ -56,11 +57,11 @@ func (s *session) encode(p projected, f *render.Format) encoding {
 	if at == v.Len() && digest.Through > 0 {
 		out = append(out, f.Fragments(render.DigestMessage(digest))...)
 	}
-	for _, r := range p.reminders {
+	for _, r := range p.Reminders {
 		out = append(out, f.Fragments(render.ReminderMessage(r))...)
 	}
 	for i := range s.convs.entries {
-		if p.conv == s.convs.entries[i].value {
+		if p.Conversation == s.convs.entries[i].value {
 			s.encoded.put(f.Name, next, fragmentsBytes(out))
 		}
 	}

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -104,7 +107,7 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 
 // gather reads what a request is answered from: everything that decides what its context
 // shows, or the record that its idempotency key led to before.
-func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs, earlier *records.Projection, err error) {
+func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide.Inputs, earlier *records.Projection, err error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return in, nil, err
 	}
@@ -141,21 +144,48 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in inputs
 	return in, nil, err
 }
 
+// inputs gathers what a request decides by from the records and the artifacts.
+func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (decide.Inputs, error) {
+	in := decide.Inputs{
+		Ctx: ctx, SessionID: s.id, Of: s.of, Conversation: conv, Reduction: req.Policy.reduction(), Budget: b, Ask: req.ask,
+		Projection: req.Policy.Projection, Summarizing: req.Policy.Summaries,
+	}
+	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
+	var err error
+	if in.Policy, err = s.projector(in.Projection); err != nil {
+		return in, err
+	}
+	last, err := records.DecisionsAt(ctx, e.store, req.SessionID, in.Fingerprint, conv)
+	if err != nil {
+		return in, err
+	}
+	in.Before, in.ShownBefore = last.Reduction, last.Shown
+	in.Summaries, err = e.offered(ctx, s, in)
+	return in, err
+}
+
+// record describes the projection that a request led to.
+func (r Request) record(in decide.Inputs, p decide.Projected, at time.Time) records.Projection {
+	out := in.Record(p, at)
+	out.Reason, out.IdempotencyKey, out.RequestDigest = r.Policy.Reason, r.IdempotencyKey, r.Digest
+	return out
+}
+
 // attempt answers a request that was not answered before, unless a summary is due that the
 // request waits for.
-func (e *Engine) attempt(ctx context.Context, s *session, in inputs, req Request) (*Context, *summarize.Proposal, error) {
-	p, err := in.run()
+func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req Request) (*Context, *summarize.Proposal, error) {
+	p, err := in.Run()
 	if err != nil {
 		return nil, nil, err
 	}
 	if req.Wait != nil {
-		if due := in.due(p, req); due != nil {
+		if due := in.Due(p); due != nil {
 			return nil, due, nil
 		}
 	}
-	out, err := e.finish(ctx, s, p, req, in.record(p, req, e.opts.Clock()), req.Preview)
+	out, err := e.finish(ctx, s, p, req, req.record(in, p, e.opts.Clock()), req.Preview)
 	if err == nil && !req.Preview {
-		s.lookAhead(in, p, req, out)
+		s.lookAhead(in, p, out)
 	}
 	return out, nil, err
 }
@@ -171,7 +201,7 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.
 
 // finish builds the answer, compares it with the projection before, and records
 // it unless it is recorded already or only a preview.
-func (e *Engine) finish(ctx context.Context, s *session, p projected, req Request, record records.Projection, recorded bool) (*Context, error) {
+func (e *Engine) finish(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection, recorded bool) (*Context, error) {
 	var err error
 	if record.Previous, err = e.previous(ctx, s, record); err != nil {
 		return nil, err
@@ -200,18 +230,18 @@ func (e *Engine) finish(ctx context.Context, s *session, p projected, req Reques
 	if err := records.Put(ctx, e.store, s.id, s.of, out.Projection); err != nil {
 		return nil, err
 	}
-	s.remember(out.Projection, messages, p.conv)
+	s.remember(out.Projection, messages, p.Conversation)
 	return out, nil
 }
 
 // build encodes and hashes what was projected. It also returns the messages that
 // the prefix hash covers.
-func build(s *session, p projected, req Request, record records.Projection) (*Context, []Message, error) {
+func build(s *session, p decide.Projected, req Request, record records.Projection) (*Context, []Message, error) {
 	f, err := format(record)
 	if err != nil {
 		return nil, nil, err
 	}
-	injected, err := injections(p.conv.Gauge(), record.Budget, req.Injections)
+	injected, err := injections(p.Conversation.Gauge(), record.Budget, req.Injections)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,7 +259,7 @@ func build(s *session, p projected, req Request, record records.Projection) (*Co
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
 	out.Projection, out.Budget = record, report(p, record.Budget)
-	out.Pointers = s.described.Facts(record.Pointers, p.result.View.Groups())
+	out.Pointers = s.described.Facts(record.Pointers, p.Result.View.Groups())
 	return out, encoded.messages, nil
 }
 

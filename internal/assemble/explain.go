@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/explain"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
@@ -36,13 +37,13 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 		return out, nil
 	}
 	out.Projection = &r
-	out.Pointers = new(pointers.Described).Facts(r.Pointers, p.conv.Groups())
+	out.Pointers = new(pointers.Described).Facts(r.Pointers, p.Conversation.Groups())
 	if text == "" {
 		return out, nil
 	}
-	x := explain.Context{SessionID: sessionID, Record: r, Conversation: p.conv, Result: p.result, Head: info.Head}
+	x := explain.Context{SessionID: sessionID, Record: r, Conversation: p.Conversation, Result: p.Result, Head: info.Head}
 	if r.After.Summary != "" {
-		if x.Summary, err = e.summaryInForce(ctx, s, p.conv, r); err != nil {
+		if x.Summary, err = e.summaryInForce(ctx, s, p.Conversation, r); err != nil {
 			return explain.Explanation{}, err
 		}
 	}
@@ -65,7 +66,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 
 // explained is the call that is to be explained, and the projection that was sent; both are
 // zero where they are not recorded.
-func (e *Engine) explained(ctx context.Context, s *session, number uint32, preview Request) (call records.ModelCall, r records.Projection, p projected, err error) {
+func (e *Engine) explained(ctx context.Context, s *session, number uint32, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
 	call, err = records.GetCall(ctx, e.store, s.id, number)
 	var missing *eventlog.NotFoundError
 	switch {
@@ -91,21 +92,21 @@ func (e *Engine) explained(ctx context.Context, s *session, number uint32, previ
 }
 
 // previewed computes a context that is not recorded.
-func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r records.Projection, p projected, err error) {
+func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r records.Projection, p decide.Projected, err error) {
 	in, _, err := e.gather(ctx, s, req)
 	if err != nil {
 		return r, p, err
 	}
-	p, err = in.run()
+	p, err = in.Run()
 	if err != nil {
 		return r, p, err
 	}
-	return in.record(p, req, e.opts.Clock()), p, nil
+	return req.record(in, p, e.opts.Clock()), p, nil
 }
 
 // remade is the record with what its projection came out as this time.
-func remade(r records.Projection, p projected, messages []Message) records.Projection {
-	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.tokens()
+func remade(r records.Projection, p decide.Projected, messages []Message) records.Projection {
+	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.Tokens()
 	return r
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
 )
@@ -33,13 +34,16 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	}
 	s := &session{room: DefaultCacheBytes}
 	s.reset()
-	in := inputs{ctx: ctx, session: s, conv: conv, policy: req.Policy.reduction(), budget: b, shows: req.Policy.Projection}
-	in.fingerprint = records.Fingerprint(in.shows, in.policy, b)
-	p, err := in.run()
+	in := decide.Inputs{Ctx: ctx, Conversation: conv, Reduction: req.Policy.reduction(), Budget: b, Projection: req.Policy.Projection}
+	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
+	if in.Policy, err = s.projector(in.Projection); err != nil {
+		return nil, err
+	}
+	p, err := in.Run()
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := build(s, p, req, in.record(p, req, e.opts.Clock()))
+	out, _, err := build(s, p, req, req.record(in, p, e.opts.Clock()))
 	if err == nil {
 		err = ctx.Err()
 	}

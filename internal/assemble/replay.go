@@ -4,30 +4,37 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/records"
 )
 
 // again computes a recorded projection from the log.
-func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (projected, error) {
+func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (decide.Projected, error) {
 	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
-		return projected{}, err
+		return decide.Projected{}, err
 	}
 	gauge, err := e.gauge(r.Budget)
 	if err != nil {
-		return projected{}, err
+		return decide.Projected{}, err
 	}
 	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
 	if err != nil {
-		return projected{}, err
+		return decide.Projected{}, err
 	}
-	in := inputs{ctx: ctx, session: s, conv: conv, policy: r.Reduction, budget: r.Budget, before: r.Before, ask: r.Ask, shows: r.Projection, shown: r.ShownBefore}
-	if in.summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
-		return projected{}, err
+	in := decide.Inputs{
+		Ctx: ctx, Conversation: conv, Reduction: r.Reduction, Budget: r.Budget, Before: r.Before, Ask: r.Ask,
+		Projection: r.Projection, ShownBefore: r.ShownBefore,
+	}
+	if in.Policy, err = s.projector(r.Projection); err != nil {
+		return decide.Projected{}, err
+	}
+	if in.Summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
+		return decide.Projected{}, err
 	}
 	if _, err := s.look(ctx, e.store); err != nil {
-		return projected{}, err
+		return decide.Projected{}, err
 	}
-	return in.run()
+	return in.Run()
 }
 
 // Replay computes a recorded projection again from the log and the recorded state
@@ -52,8 +59,8 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 		return Replay{}, err
 	}
 	now := r
-	now.After, now.Steps, now.Tokens, now.Pointers = p.result.State, p.result.Steps, p.tokens(), nil
-	now.Observe(p.result.View, p.conv)
+	now.After, now.Steps, now.Tokens, now.Pointers = p.Result.State, p.Result.Steps, p.Tokens(), nil
+	now.Observe(p.Result.View, p.Conversation)
 	messages := s.encode(p, f).messages
 	if err := ctx.Err(); err != nil {
 		return Replay{}, err

@@ -3,53 +3,27 @@ package assemble
 import (
 	"context"
 	"slices"
-	"time"
 
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
-	"github.com/contextd/contextd/internal/summarize/prompt"
 )
-
-// Pressure is how full a context was when a summary was proposed.
-type Pressure struct {
-	// Fresh is the event after which the proposed span holds enough to ask about it once
-	// more: a veto of a span that ends after it still holds.
-	Fresh eventlog.Seq
-	// Policy is the projection policy.
-	Policy   string
-	Messages int
-	Tokens   uint64
-	// Goal is what a forced cut would leave, in tokens.
-	Goal          uint64
-	KeepLastTurns uint32
-}
-
-// SummaryPolicy says how summaries are made. When they are, reduce.Collapse says.
-type SummaryPolicy struct {
-	// Summarizer is a name of the configuration; empty is its default.
-	Summarizer   string
-	Instructions prompt.Instructions
-	// MaxInputTokens is the most that a summarizer is given at once; 0 is its own limit.
-	MaxInputTokens uint64
-	// Wait is how long an assembly over budget may wait for a summary.
-	Wait time.Duration
-}
 
 // offered returns the summaries that a projection may quote: the one in use and the
 // newest.
-func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summarize.Summary, error) {
-	if in.before.Summary == "" && in.policy.Collapse.StartAt == 0 && in.caller.Strategy != reduce.Summarize && in.ask.Strategy != reduce.Summarize {
+func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]summarize.Summary, error) {
+	if in.Before.Summary == "" && in.Reduction.Collapse.StartAt == 0 && in.Caller.Strategy != reduce.Summarize && in.Ask.Strategy != reduce.Summarize {
 		return nil, nil
 	}
-	all, err := e.summariesOf(ctx, s, in.conv.Head())
+	all, err := e.summariesOf(ctx, s, in.Conversation.Head())
 	if err != nil {
 		return nil, err
 	}
 	newest := -1
 	for i := range all {
-		if all[i].Summarizer == summarize.Caller && decidedSummary(in.conv, all[i].ID) == nil {
+		if all[i].Summarizer == summarize.Caller && decide.DecidedSummary(in.Conversation, all[i].ID) == nil {
 			continue // it replaces what its caller said, and only as long as it does
 		}
 		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
@@ -58,7 +32,7 @@ func (e *Engine) offered(ctx context.Context, s *session, in inputs) ([]summariz
 	}
 	var out []summarize.Summary
 	for i := range all {
-		if i == newest || all[i].ID == in.before.Summary {
+		if i == newest || all[i].ID == in.Before.Summary {
 			out = append(out, all[i])
 		}
 	}
@@ -107,7 +81,7 @@ func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Co
 	if err == nil {
 		return &all[0], nil
 	}
-	if decided := decidedSummary(conv, r.After.Summary); decided != nil {
+	if decided := decide.DecidedSummary(conv, r.After.Summary); decided != nil {
 		return decided, nil
 	}
 	return nil, err
@@ -121,60 +95,18 @@ func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.S
 	return summarize.Load(ctx, e.store, sessionID, 0)
 }
 
-// due is the summary that a context was cut without; nil if it was not cut, or none is
-// worth making.
-func (in inputs) due(p projected, req Request) *summarize.Proposal {
-	if p.through() == p.result.Start.State.CollapsedThrough {
-		return nil
-	}
-	return in.proposal(*p.result.Start, req)
-}
-
-// proposal is the summary that is worth making of what is shown; nil if none is.
-func (in inputs) proposal(now reduce.Result, req Request) *summarize.Proposal {
-	in.before = now.State
-	pipeline, ask := in.pipeline()
-	span, ok := pipeline.Propose(in.budget, now, ask)
-	if !ok {
-		return nil
-	}
-	return in.propose(pipeline, span, req, "threshold")
-}
-
-func (in inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, req Request, trigger string) *summarize.Proposal {
-	of := req.Policy.Summaries
-	tokens := pipeline.SummaryTokens(in.budget)
-	tokens -= tokens / 6 // for the quotation marks
-	return &summarize.Proposal{
-		SessionID: req.SessionID, Of: in.session.of, From: span.From, To: span.To, Extends: span.Extends,
-		Summarizer: of.Summarizer, Instructions: of.Instructions, MaxInputTokens: of.MaxInputTokens,
-		MaxOutputTokens: tokens, Tokenizer: in.conv.Gauge().Tokenizer(), Trigger: trigger,
-	}
-}
-
 // lookAhead adds to the answer what its record leads to.
-func (s *session) lookAhead(in inputs, p projected, req Request, out *Context) {
+func (s *session) lookAhead(in decide.Inputs, p decide.Projected, out *Context) {
 	turns := s.turns
-	s.turns = max(turns, in.conv.Turns()) // nothing new is reported of the past
-	for i, fate := range reduce.Fates(in.conv.Reminders(), in.conv.Turns(), p.through()) {
-		r := in.conv.Reminders()[i]
+	s.turns = max(turns, in.Conversation.Turns()) // nothing new is reported of the past
+	for i, fate := range reduce.Fates(in.Conversation.Reminders(), in.Conversation.Turns(), p.Through()) {
+		r := in.Conversation.Reminders()[i]
 		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {
 			out.Expired = append(out.Expired, r.Name())
 		}
 	}
-	if start := *p.result.Start; p.through() > start.State.CollapsedThrough {
-		if before, err := in.show(start); err == nil {
-			collapsed := in.collapsed(before, p)
-			collapsed.Goal, collapsed.KeepLastTurns = in.budget.Share(in.policy.Collapse.To), in.policy.Collapse.KeepLastTurns
-			out.Collapsed = &collapsed
-		}
-	}
-	if out.Proposed = in.proposal(reduce.Result{View: p.reduced, State: p.result.State}, req); out.Proposed != nil {
-		pipeline, _ := in.pipeline()
-		out.Pressure = Pressure{
-			Fresh: pipeline.FreshAfter(in.budget, out.Proposed.To), Policy: in.shows.PolicyName(), Messages: p.messages(), Tokens: p.tokens(), Goal: in.budget.Share(in.policy.Collapse.To), KeepLastTurns: in.policy.Collapse.KeepLastTurns,
-		}
-	}
+	out.Collapsed = in.Forced(p)
+	out.Proposed, out.Pressure = in.Ahead(p)
 }
 
 // Material implements summarize.Sessions.

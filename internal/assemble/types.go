@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/projection"
@@ -40,7 +41,7 @@ type Request struct {
 // Policy is everything a request decides by.
 type Policy struct {
 	Reduction reduce.Policy
-	Summaries SummaryPolicy
+	Summaries decide.SummaryPolicy
 	// Projection is the policy that is applied to the reduced view.
 	Projection projection.Options
 	// Reason is the caller's own, for the record.
@@ -101,8 +102,8 @@ type Context struct {
 	// budget forced out; nil if nothing left. Expired are the reminders that are not
 	// rendered any more, by their dedupe keys or event ids.
 	Proposed  *summarize.Proposal
-	Pressure  Pressure
-	Collapsed *Collapsed
+	Pressure  decide.Pressure
+	Collapsed *decide.Collapsed
 	Expired   []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -46,7 +47,7 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 
 // propose has a summary made ahead of need unless a hook objects. Hooks are not asked
 // about one whose summarizer is left alone now.
-func (c *Compactor) propose(p summarize.Proposal, pressure assemble.Pressure) eventlog.Seq {
+func (c *Compactor) propose(p summarize.Proposal, pressure decide.Pressure) eventlog.Seq {
 	resting := c.Scheduler.Resting(p.Summarizer)
 	return c.News.begin(p, pressure.Fresh, resting, func() {
 		c.work.Go(func() {
@@ -58,7 +59,7 @@ func (c *Compactor) propose(p summarize.Proposal, pressure assemble.Pressure) ev
 
 // make asks the hooks about a summary and has it made. The scheduler reports what keeps it
 // from being made.
-func (c *Compactor) make(p summarize.Proposal, pressure assemble.Pressure) {
+func (c *Compactor) make(p summarize.Proposal, pressure decide.Pressure) {
 	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
 	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
 		SessionID: p.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerThreshold, Terms: terms,
@@ -93,7 +94,7 @@ func (c *Compactor) do(p summarize.Proposal) {
 func (c *Compactor) makeOther(p summarize.Proposal, terms lifecycle.Terms) {
 	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
 		SessionID: p.SessionID, Of: p.Of, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,
-		Request: assemble.Request{Policy: assemble.Policy{Summaries: assemble.SummaryPolicy{
+		Request: assemble.Request{Policy: assemble.Policy{Summaries: decide.SummaryPolicy{
 			Summarizer: p.Summarizer, Instructions: p.Instructions, MaxInputTokens: p.MaxInputTokens,
 		}}},
 	})

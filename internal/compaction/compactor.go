@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -86,11 +87,11 @@ type Outcome struct {
 	// Detail says why, in words; empty if there is nothing to say.
 	Detail   string
 	Strategy reduce.Strategy
-	Before   assemble.Size
+	Before   decide.Size
 	// Target is what the context was to hold, in tokens, and Short by how much it holds
 	// more; 0 is as little as may be.
 	Target uint64
-	Short  assemble.Shortfall
+	Short  decide.Shortfall
 	// Done is nil unless the session was compacted.
 	Done *assemble.Compacted
 	// Event is the seq of the Compaction event; 0 if none was appended.
@@ -156,7 +157,7 @@ func (r Request) check() error {
 
 // modify takes over what hooks made of a plan. A strategy that was left open stays so
 // unless they chose another, and another has no place for the caller's text.
-func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
+func (r *Request) modify(t lifecycle.Terms, plan decide.Plan) {
 	r.KeepLastTurns, r.TargetTokens = t.KeepLastTurns, t.TargetTokens
 	if r.Strategy == "" && t.Strategy == string(plan.Strategy) {
 		return
@@ -167,7 +168,7 @@ func (r *Request) modify(t lifecycle.Terms, plan assemble.Plan) {
 }
 
 // carryOut does what was planned and allowed.
-func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan, out Outcome) (Outcome, error) {
+func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, out Outcome) (Outcome, error) {
 	c.News.publish(r.SessionID, lifecycle.CompactionStarted, lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, triggerName(r.Trigger),
 		lifecycle.AttributeStrategy, string(plan.Strategy), lifecycle.AttributeTokensBefore, number(plan.Before.Tokens))
 	open := r.Strategy == ""
@@ -206,7 +207,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan assemble.Plan,
 }
 
 // summary has the planned summary made, or takes the caller's.
-func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) (*summarize.Summary, error) {
+func (c *Compactor) summary(ctx context.Context, r Request, plan decide.Plan) (*summarize.Summary, error) {
 	if plan.Summary == nil {
 		return nil, nil
 	}
@@ -224,7 +225,7 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan assemble.Plan) 
 }
 
 // report publishes a compaction that was done and completes the call to the runtime's hooks.
-func (c *Compactor) report(call lifecycle.Call, done assemble.Collapsed) {
+func (c *Compactor) report(call lifecycle.Call, done decide.Collapsed) {
 	summaryID, text := "", ""
 	if done.Summary != nil {
 		summaryID, text = done.Summary.ID, done.Summary.Text
@@ -259,7 +260,7 @@ func instructed(own, policy prompt.Instructions) lifecycle.Instructions {
 	}
 }
 
-func (r Request) call(plan assemble.Plan) lifecycle.Call {
+func (r Request) call(plan decide.Plan) lifecycle.Call {
 	return lifecycle.Call{
 		SessionID: r.SessionID, Mode: r.Mode, Trigger: r.Trigger, Policy: plan.Policy,
 		Instructions: instructed(r.Instructions, r.Request.Policy.Summaries.Instructions),

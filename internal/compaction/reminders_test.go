@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -26,23 +26,23 @@ func TestReminders(t *testing.T) {
 	ttl := func(n uint32) *uint32 { return &n }
 	cases := map[string]struct {
 		early, late []eventlog.Reminder // ids are early-0, …, late-0, …
-		want        assemble.ReminderReport
+		want        decide.ReminderReport
 	}{
 		"none":                   {},
-		"unpreserved":            {early: []eventlog.Reminder{{}}, want: assemble.ReminderReport{Folded: []string{"early-0"}}},
-		"preserved":              {early: []eventlog.Reminder{{PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}}},
+		"unpreserved":            {early: []eventlog.Reminder{{}}, want: decide.ReminderReport{Folded: []string{"early-0"}}},
+		"preserved":              {early: []eventlog.Reminder{{PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0"}}},
 		"behind the cut":         {late: []eventlog.Reminder{{}, {PreserveOnCompact: true}}},
-		"expired":                {early: []eventlog.Reminder{{TTLTurns: ttl(2)}}, want: assemble.ReminderReport{Expired: []string{"early-0"}}},
-		"expired, preserved":     {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: assemble.ReminderReport{Expired: []string{"early-0"}}},
-		"replaced":               {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}}},
-		"replaced before":        {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: assemble.ReminderReport{Replaced: []string{"plan"}, Folded: []string{"plan"}}},
+		"expired":                {early: []eventlog.Reminder{{TTLTurns: ttl(2)}}, want: decide.ReminderReport{Expired: []string{"early-0"}}},
+		"expired, preserved":     {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: decide.ReminderReport{Expired: []string{"early-0"}}},
+		"replaced":               {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: decide.ReminderReport{Replaced: []string{"plan"}}},
+		"replaced before":        {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: decide.ReminderReport{Replaced: []string{"plan"}, Folded: []string{"plan"}}},
 		"counting down":          {late: []eventlog.Reminder{{TTLTurns: ttl(9)}}},
-		"counted down":           {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}, {PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0", "early-1"}, Decremented: 1}},
-		"preserved, counting":    {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: assemble.ReminderReport{Preserved: []string{"early-0"}, Decremented: 1}},
-		"counting, left with it": {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: assemble.ReminderReport{Folded: []string{"early-0"}}},
+		"counted down":           {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}, {PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0", "early-1"}, Decremented: 1}},
+		"preserved, counting":    {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0"}, Decremented: 1}},
+		"counting, left with it": {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: decide.ReminderReport{Folded: []string{"early-0"}}},
 		"named by their keys": {
 			early: []eventlog.Reminder{{DedupeKey: "a"}, {DedupeKey: "b", PreserveOnCompact: true}, {DedupeKey: "c", TTLTurns: ttl(1)}},
-			want:  assemble.ReminderReport{Expired: []string{"c"}, Folded: []string{"a"}, Preserved: []string{"b"}},
+			want:  decide.ReminderReport{Expired: []string{"c"}, Folded: []string{"a"}, Preserved: []string{"b"}},
 		},
 	}
 	for name, c := range cases {

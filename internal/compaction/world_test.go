@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
@@ -161,7 +162,7 @@ func settings() assemble.Request {
 	policy.ToolResults = reduce.ToolResults{OutlineTokens: 20}
 	return assemble.Request{
 		SessionID: "s", Budget: budget.Spec{MaxTokens: 6_000, Tokenizer: "heuristic"},
-		Policy: assemble.Policy{Reduction: policy, Summaries: assemble.SummaryPolicy{Summarizer: "model"}},
+		Policy: assemble.Policy{Reduction: policy, Summaries: decide.SummaryPolicy{Summarizer: "model"}},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -23,7 +24,7 @@ type Overlay struct {
 	Thinking    *reduce.Thinking
 	Window      *reduce.Window
 	Collapse    *reduce.Collapse
-	Summaries   *assemble.SummaryPolicy
+	Summaries   *decide.SummaryPolicy
 	Cache       *reduce.Cache
 	Projection  *projection.Options
 	// Reason is the caller's own, for the Projection.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -109,6 +110,6 @@ func (s Set) Names() []string {
 func (s Set) builtin() assemble.Policy {
 	return assemble.Policy{
 		Reduction: reduce.DefaultPolicy(),
-		Summaries: assemble.SummaryPolicy{Summarizer: s.summarizers.Default},
+		Summaries: decide.SummaryPolicy{Summarizer: s.summarizers.Default},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
@@ -156,8 +156,8 @@ func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 }
 
 // summaries says how summaries are made.
-func summaries(s *contextdv1.Summarization) *assemble.SummaryPolicy {
-	return &assemble.SummaryPolicy{
+func summaries(s *contextdv1.Summarization) *decide.SummaryPolicy {
+	return &decide.SummaryPolicy{
 		Summarizer:     s.GetSummarizer(),
 		Instructions:   InstructionsToDomain(s.GetInstructions(), s.GetInstructionsMode()),
 		MaxInputTokens: uint64(s.GetMaxInputTokens()),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/projection"
@@ -116,7 +117,7 @@ func TestOverlay(t *testing.T) {
 			func(p *assemble.Policy) {
 				c := &p.Reduction.Collapse
 				c.StartAt, c.SummaryShare, c.KeepLastTurns, c.IndexShare = 0.6, 0.1, 5, 0.2
-				p.Summaries = assemble.SummaryPolicy{
+				p.Summaries = decide.SummaryPolicy{
 					Instructions:   prompt.Instructions{Text: "be brief", Mode: prompt.Replace},
 					MaxInputTokens: 900, Wait: time.Second,
 				}

@@ -1,4 +1,4 @@
-package assemble
+package decide
 
 import (
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -37,22 +37,37 @@ type ReminderReport struct {
 	Decremented int
 }
 
-// collapsed compares what came before with what was projected.
-func (in inputs) collapsed(before, after projected) Collapsed {
-	out := Collapsed{
-		Policy: in.shows.PolicyName(),
-		Before: Size{before.messages(), before.tokens()}, After: Size{after.messages(), after.tokens()},
-		Strategy: in.caller.Strategy, Reminders: in.reminders(before.through(), after),
+// Forced is what the budget forced out with a projection; nil if nothing was.
+func (in Inputs) Forced(p Projected) *Collapsed {
+	start := *p.Result.Start
+	if p.Through() <= start.State.CollapsedThrough {
+		return nil
 	}
-	old, _ := before.result.View.Digest()
-	now, _ := after.result.View.Digest()
+	before, err := in.Show(start)
+	if err != nil {
+		return nil
+	}
+	out := in.Collapsed(before, p)
+	out.Goal, out.KeepLastTurns = in.Budget.Share(in.Reduction.Collapse.To), in.Reduction.Collapse.KeepLastTurns
+	return &out
+}
+
+// Collapsed compares what came before with what was Projected.
+func (in Inputs) Collapsed(before, after Projected) Collapsed {
+	out := Collapsed{
+		Policy: in.Projection.PolicyName(),
+		Before: Size{before.Messages(), before.Tokens()}, After: Size{after.Messages(), after.Tokens()},
+		Strategy: in.Caller.Strategy, Reminders: in.reminders(before.Through(), after),
+	}
+	old, _ := before.Result.View.Digest()
+	now, _ := after.Result.View.Digest()
 	out.Archived = now.Messages - old.Messages
-	out.Summary = in.summaryNamed(after.result.State.Summary)
+	out.Summary = in.summaryNamed(after.Result.State.Summary)
 	if out.Strategy == "" {
 		switch {
 		case out.Archived <= 0:
 			out.Strategy = reduce.Mask
-		case out.Summary != nil && after.result.State.Summary != before.result.State.Summary:
+		case out.Summary != nil && after.Result.State.Summary != before.Result.State.Summary:
 			out.Strategy = reduce.Summarize
 		default:
 			out.Strategy = reduce.Drop
@@ -63,18 +78,18 @@ func (in inputs) collapsed(before, after projected) Collapsed {
 
 // summaryNamed is the summary with an id, of those available or a caller's; nil if there is
 // none.
-func (in inputs) summaryNamed(id string) *summarize.Summary {
-	for i := range in.summaries {
-		if in.summaries[i].ID == id {
-			return &in.summaries[i]
+func (in Inputs) summaryNamed(id string) *summarize.Summary {
+	for i := range in.Summaries {
+		if in.Summaries[i].ID == id {
+			return &in.Summaries[i]
 		}
 	}
-	return decidedSummary(in.conv, id)
+	return DecidedSummary(in.Conversation, id)
 }
 
-// decidedSummary is the summary that a compaction of the log holds, if it has the id. In
+// DecidedSummary is the summary that a compaction of the log holds, if it has the id. In
 // a log that was copied it may be all there is of it.
-func decidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
+func DecidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
 	if d := conv.Decided(); d != nil && id != "" && d.Summary.ID == id {
 		return &summarize.Summary{ID: id, From: 1, To: d.Summary.Through, Text: d.Summary.Text, Summarizer: d.Summary.By}
 	}
@@ -82,11 +97,11 @@ func decidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
 }
 
 // reminders says what became of those that had not left before.
-func (in inputs) reminders(left eventlog.Seq, after projected) ReminderReport {
+func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
 	var out ReminderReport
-	all := in.conv.Reminders()
-	before := reduce.Fates(all, in.conv.Turns(), left)
-	for i, fate := range reduce.Fates(all, in.conv.Turns(), after.through()) {
+	all := in.Conversation.Reminders()
+	before := reduce.Fates(all, in.Conversation.Turns(), left)
+	for i, fate := range reduce.Fates(all, in.Conversation.Turns(), after.Through()) {
 		r := all[i]
 		gone := before[i] != reduce.ReminderLive && r.Seq <= left
 		switch {
@@ -98,10 +113,10 @@ func (in inputs) reminders(left eventlog.Seq, after projected) ReminderReport {
 		case fate == reduce.ReminderFolded:
 			out.Folded = append(out.Folded, r.Name())
 		default:
-			if r.TTLTurns != nil && in.conv.Turns() > r.Turn {
+			if r.TTLTurns != nil && in.Conversation.Turns() > r.Turn {
 				out.Decremented++
 			}
-			if r.PreserveOnCompact && r.Seq <= after.through() {
+			if r.PreserveOnCompact && r.Seq <= after.Through() {
 				out.Preserved = append(out.Preserved, r.Name())
 			}
 		}

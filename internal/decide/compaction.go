@@ -1,0 +1,151 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Plan is what a compaction would do.
+type Plan struct {
+	// Policy is the projection policy by which the context is measured.
+	Policy string
+	// Nothing says why there is nothing to do; empty if there is something. Short is then
+	// by how much the target is missed all the same.
+	Nothing string
+	Short   Shortfall
+	Before  Size
+	// Strategy, KeepLastTurns and TargetTokens are the request's with everything filled
+	// in that it left open.
+	Strategy      reduce.Strategy
+	KeepLastTurns uint32
+	TargetTokens  uint64
+	// Summary is the summary that has to be made first; nil if none has.
+	Summary *summarize.Proposal
+}
+
+// Shortfall is by how many tokens a context is over what a compaction was to leave, and
+// what is left in it, the largest parts first. Zero where it is not.
+type Shortfall struct {
+	Over     uint64
+	InTheWay []reduce.IrreduciblePart
+}
+
+// Plan says what the compaction that the caller asks for would do. own is the caller's text of
+// the summary; empty if it brings none.
+func (in Inputs) Plan(own string) (Plan, error) {
+	standing, err := in.Standing()
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{
+		Policy:   in.Projection.PolicyName(),
+		Before:   Size{standing.Messages(), standing.Tokens()},
+		Strategy: in.Caller.Strategy, KeepLastTurns: in.Caller.KeepLastTurns, TargetTokens: in.Caller.Goal,
+	}
+	if goal := in.Caller.Goal; own == "" && goal > 0 && p.Before.Tokens <= goal {
+		p.Nothing = fmt.Sprintf("the context holds %d tokens and may hold %d", p.Before.Tokens, goal)
+		return p, nil
+	}
+	open := p.Strategy == ""
+	if open {
+		if p.Strategy, err = in.cheapest(); err != nil {
+			return p, err
+		}
+		in.Caller.Strategy = p.Strategy
+	}
+	if p.Strategy == reduce.Summarize {
+		var worth bool
+		if p.Summary, worth, p.Nothing, err = in.planSummary(own); err != nil {
+			return p, err
+		}
+		if open && !worth { // nobody asked for a summary, and groups can leave without
+			p.Summary, p.Nothing = nil, ""
+			p.Strategy, in.Caller.Strategy = reduce.Drop, reduce.Drop
+		}
+		if p.Summary != nil {
+			return p, nil
+		}
+	}
+	if p.Nothing == "" {
+		_, p.Nothing, err = in.Decide(nil)
+	}
+	if p.Nothing != "" {
+		p.Short = in.Shortfall(standing)
+	}
+	return p, err
+}
+
+// cheapest is the first strategy that comes down to the goal.
+func (in Inputs) cheapest() (reduce.Strategy, error) {
+	in.Caller.Strategy = reduce.Mask
+	masks, _, err := in.Decide(nil)
+	if err != nil {
+		return "", err
+	}
+	if masks != nil {
+		in.Decided = masks
+		masked, err := in.Standing()
+		if err != nil || masked.Tokens() <= in.Caller.Goal {
+			return reduce.Mask, err
+		}
+	}
+	if in.Reduction.Collapse.StartAt == 0 {
+		return reduce.Drop, nil
+	}
+	return reduce.Summarize, nil
+}
+
+// planSummary finds out whether a summary has to be made, and for what; nothing says why
+// none can replace anything. worth is set where one would be made or used without anybody
+// asking.
+func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, nothing string, err error) {
+	pipeline, reserved := in.pipeline()
+	if own != "" {
+		if tokens, most := in.Conversation.Gauge().Text(own), pipeline.QuotableTokens(in.Budget); tokens > most {
+			return nil, false, "", &eventlog.InvalidError{Field: "summary", Reason: fmt.Sprintf("takes %d tokens; the context has room for %d", tokens, most)}
+		}
+	}
+	ask := in.Caller
+	ask.Reserved = reserved.Reserved
+	span, ready, nothing := pipeline.SpanFor(in.Budget, in.Before, ask, own != "")
+	if nothing != "" || ready.ID != "" {
+		return nil, nothing == "", nothing, nil
+	}
+	p = in.propose(pipeline, span, "compaction")
+	return p, pipeline.Worth(in.Budget, span), "", nil
+}
+
+// Decide says what the log is to hold of the compaction that is asked for. made is the
+// summary that was planned; nil if none was.
+func (in Inputs) Decide(made *summarize.Summary) (c *eventlog.Compaction, nothing string, err error) {
+	pipeline, reserved := in.pipeline()
+	ask := in.Caller
+	ask.Reserved = reserved.Reserved
+	var text reduce.Summary
+	switch {
+	case made != nil:
+		text = quotable(*made)
+	case ask.Strategy == reduce.Summarize:
+		if _, text, nothing = pipeline.SpanFor(in.Budget, in.Before, ask, false); nothing != "" || text.ID == "" {
+			return nil, cmp.Or(nothing, "the summary that it was to quote is not there any more"), nil
+		}
+	}
+	return pipeline.Decide(in.Budget, in.Before, ask, text)
+}
+
+// Shortfall is by how much a context is over what was asked for.
+func (in Inputs) Shortfall(p Projected) Shortfall {
+	// most bounds the parts that are reported.
+	const most = 20
+	goal := in.Caller.Goal
+	if goal == 0 || p.Tokens() <= goal {
+		return Shortfall{}
+	}
+	pipeline, _ := in.pipeline()
+	parts := pipeline.InTheWay(p.Result.View, p.Tokens()-p.Result.View.Tokens())
+	return Shortfall{p.Tokens() - goal, parts[:min(len(parts), most)]}
+}

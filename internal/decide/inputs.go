@@ -1,0 +1,154 @@
+// Package decide computes what a context shows, and what a compaction would do to it: a log,
+// its summaries, a policy, a budget and the decisions so far give a view. It reads nothing
+// else and keeps nothing.
+package decide
+
+import (
+	"context"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Inputs are everything that decides what a context shows.
+type Inputs struct {
+	// Ctx ends what is computed from them: who asked may be gone.
+	Ctx          context.Context
+	SessionID    string
+	Of           eventlog.Incarnation
+	Conversation *reduce.Conversation
+	Reduction    reduce.Policy
+	Budget       budget.Budget
+	Before       reduce.State
+	Ask          reduce.Ask
+	// Summaries are those that may be quoted, oldest first, and Summarizing says how others
+	// are made.
+	Summaries   []summarize.Summary
+	Summarizing SummaryPolicy
+	// Caller is what a caller's compaction asks for, and Decided what it comes to, as if
+	// the log held that already.
+	Caller  reduce.Ask
+	Decided *eventlog.Compaction
+	// Projection is the projection policy, Policy the same compiled, and ShownBefore the
+	// state of its decisions.
+	Projection  projection.Options
+	Policy      projection.Policy
+	ShownBefore projection.State
+	// Fingerprint is that of the policy and budget under which the decisions stick.
+	Fingerprint string
+}
+
+// Projected is a reduced conversation laid out as messages.
+type Projected struct {
+	Conversation *reduce.Conversation
+	// Result has the view as the projection policy shows it, and Reduced is that before.
+	Result    reduce.Result
+	Reduced   reduce.View
+	Applied   projection.Applied
+	Reminders []reduce.Reminder // after the view
+}
+
+// Run is the pure function at the heart: log, artifacts, policy, budget and state
+// give the view.
+func (in Inputs) Run() (Projected, error) {
+	pipeline, ask := in.pipeline()
+	result, err := pipeline.Run(in.Budget, in.Before, ask)
+	if err != nil {
+		return Projected{}, err
+	}
+	return in.Show(result)
+}
+
+// Show applies the projection policy to what was reduced, and says which reminders
+// come after it.
+func (in Inputs) Show(result reduce.Result) (Projected, error) {
+	applied := in.Policy.Apply(result.View, in.Conversation.Turns(), in.ShownBefore)
+	if err := in.Ctx.Err(); err != nil {
+		return Projected{}, err
+	}
+	reduced := result.View
+	result.View = applied.View
+	if applied.Step != nil {
+		result.Steps = append(result.Steps[:len(result.Steps):len(result.Steps)], *applied.Step)
+	}
+	live := render.LiveReminders(in.Conversation.Reminders(), in.Conversation.Turns(), result.State.CollapsedThrough)
+	return Projected{in.Conversation, result, reduced, applied, live}, nil
+}
+
+// pipeline returns the pipeline and what it is asked for. What the reminders take is
+// reserved, those included that may yet leave with a run.
+func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
+	quoted := make([]reduce.Summary, len(in.Summaries))
+	for i, s := range in.Summaries {
+		quoted[i] = quotable(s)
+	}
+	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx)
+	if in.Decided != nil {
+		pipeline.Assume(in.Decided)
+	}
+	ask := in.Ask
+	for _, r := range render.LiveReminders(in.Conversation.Reminders(), in.Conversation.Turns(), pipeline.From(in.Before).CollapsedThrough) {
+		ask.Reserved += r.Tokens
+	}
+	return pipeline, ask
+}
+
+// quotable is a summary as a context quotes it.
+func quotable(s summarize.Summary) reduce.Summary {
+	by := s.Summarizer
+	if s.Model != "" {
+		by += " (" + s.Model + ")"
+	}
+	return reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: s.Text}
+}
+
+// Record describes a projection that was computed just now. What a request says besides is
+// left to the caller.
+func (in Inputs) Record(p Projected, at time.Time) records.Projection {
+	r := records.Projection{
+		Policy:      in.Projection.PolicyName(),
+		Fingerprint: in.Fingerprint, AsOf: p.Conversation.Head(), Time: at,
+		Before: in.Before, After: p.Result.State, Reduction: in.Reduction, Budget: in.Budget, Ask: in.Ask,
+		Projection: in.Projection, ShownBefore: in.ShownBefore, ShownAfter: p.Applied.State,
+		RootsConsulted: p.Applied.RootsConsulted, SafetyBlocked: p.Applied.SafetyBlocked, Reverted: p.Applied.Reason,
+		Steps: p.Result.Steps, Tokens: p.Tokens(),
+	}
+	for _, s := range in.Summaries {
+		if r.Summaries = append(r.Summaries, s.ID); s.ID == r.After.Summary {
+			r.SummaryVersion = s.Version
+		}
+	}
+	r.Observe(p.Result.View, p.Conversation)
+	return r
+}
+
+// Tokens is the size of what is rendered, injections left out.
+func (p Projected) Tokens() uint64 {
+	n := p.Result.View.Tokens()
+	for _, r := range p.Reminders {
+		n += r.Tokens
+	}
+	return n
+}
+
+// Messages is how many messages are rendered, injections left out.
+func (p Projected) Messages() int { return p.Result.View.Messages() + len(p.Reminders) }
+
+// Through is the last event of the dropped run.
+func (p Projected) Through() eventlog.Seq { return p.Result.State.CollapsedThrough }
+
+// Standing is what the decisions taken so far show, whether over the budget or not.
+func (in Inputs) Standing() (Projected, error) {
+	pipeline, ask := in.pipeline()
+	now, err := pipeline.Current(in.Budget, in.Before, ask)
+	if err != nil {
+		return Projected{}, err
+	}
+	return in.Show(now)
+}
