@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Options are what a Compactor works with. All are required.
+// Options are what a Compactor works with. All but Observe are required.
 type Options struct {
 	Engine    *assemble.Engine
 	Scheduler *summarize.Scheduler
@@ -29,6 +29,9 @@ type Options struct {
 	Clock  func() time.Time
 	NewID  func() (string, error)
 	Logger *slog.Logger
+	// Observe, if set, is called before a compaction that somebody asked for; the function
+	// that it returns is called after it.
+	Observe func(context.Context, Request) (context.Context, func(Outcome, error))
 }
 
 // Compactor carries out compactions. Its methods may be called from any goroutine.
@@ -99,11 +102,20 @@ type Outcome struct {
 }
 
 // Compact compacts a session now. What it did is durable on return.
-func (c *Compactor) Compact(ctx context.Context, r Request) (Outcome, error) {
+func (c *Compactor) Compact(ctx context.Context, r Request) (out Outcome, err error) {
+	r.Trigger = cmp.Or(r.Trigger, defaultTrigger(r.Mode))
+	if c.Observe != nil {
+		var done func(Outcome, error)
+		ctx, done = c.Observe(ctx, r)
+		defer func() { done(out, err) }()
+	}
+	return c.compact(ctx, r)
+}
+
+func (c *Compactor) compact(ctx context.Context, r Request) (Outcome, error) {
 	if err := r.check(); err != nil {
 		return Outcome{}, err
 	}
-	r.Trigger = cmp.Or(r.Trigger, defaultTrigger(r.Mode))
 	session, err := c.Store.Session(ctx, r.SessionID)
 	if err != nil {
 		return Outcome{}, err

@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
@@ -15,10 +18,24 @@ import (
 func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, opts))
+		return slog.New(traced{slog.NewJSONHandler(w, opts)})
 	}
-	return slog.New(slog.NewTextHandler(w, opts))
+	return slog.New(traced{slog.NewTextHandler(w, opts)})
 }
+
+// traced adds to a line the trace and the span that it was written in.
+type traced struct{ slog.Handler }
+
+func (h traced) Handle(ctx context.Context, r slog.Record) error {
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		r.AddAttrs(slog.String("trace_id", of.TraceID().String()), slog.String("span_id", of.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
+
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
 
 // logBacklog is how many lines wait for whoever reads the log, and logFlush how long
 // they are waited for in the end.

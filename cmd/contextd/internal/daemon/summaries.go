@@ -72,6 +72,7 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 	s.compactor = compaction.New(compaction.Options{
 		Engine: engine, Scheduler: s.scheduler, News: news, Hooks: s.hooks,
 		Store: d.store, Clock: o.Clock, NewID: newID, Logger: o.Logger,
+		Observe: d.telemetry.NewObserver().Compaction,
 	})
 	return s, nil
 }

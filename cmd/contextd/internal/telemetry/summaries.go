@@ -18,6 +18,7 @@ import (
 // the session, and no key.
 type Summaries struct {
 	tracer        trace.Tracer
+	causes        *causes
 	clock         func() time.Time
 	duration      metric.Float64Histogram
 	input, output metric.Int64Counter
@@ -35,7 +36,7 @@ type running struct {
 func (t *Telemetry) NewSummaries(clock func() time.Time) (*Summaries, error) {
 	b := builder{meter: t.metrics.Meter(scope)}
 	s := &Summaries{
-		tracer: t.traces.Tracer(scope), clock: clock, running: map[string]running{},
+		tracer: t.traces.Tracer(scope), causes: t.causes, clock: clock, running: map[string]running{},
 		duration: b.histogram("contextd.summary.duration", "Time to make a summary, by summarizer and outcome: ready or failed."),
 		input:    b.counter("contextd.summary.tokens.input", "{token}", "Tokens that summarizers were given, by their own count."),
 		output:   b.counter("contextd.summary.tokens.output", "{token}", "Tokens that summarizers wrote, by their own count."),
@@ -52,7 +53,7 @@ func (s *Summaries) SummaryStarted(p summarize.Proposal) {
 		attribute.Int64("contextd.from_seq", int64(p.From)),
 		attribute.Int64("contextd.to_seq", int64(p.To)),
 		attribute.String("contextd.trigger", p.Trigger),
-	))
+	), trace.WithLinks(s.causes.links(p.SessionID)...))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[p.SessionID] = running{span, s.clock()}

@@ -49,12 +49,13 @@ type Telemetry struct {
 	metrics  metric.MeterProvider
 	registry *promclient.Registry
 	enabled  bool
+	causes   *causes
 	shutdown []func(context.Context) error
 }
 
 // Setup reads the environment and starts what it asks for.
 func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
-	t := &Telemetry{traces: tracenoop.NewTracerProvider(), metrics: metricnoop.NewMeterProvider()}
+	t := &Telemetry{traces: tracenoop.NewTracerProvider(), metrics: metricnoop.NewMeterProvider(), causes: &causes{of: map[string]trace.SpanContext{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Shutdown(ctx))

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -82,12 +85,16 @@ func roomy() transport.Bounds {
 	}
 }
 
-func serve(t *testing.T, log io.Writer, unavailable func()) contextdv1.ContextServiceClient {
+func serve(t *testing.T, log io.Writer, unavailable func(), change ...func(*transport.Options)) contextdv1.ContextServiceClient {
 	t.Helper()
-	g, err := transport.NewServer(transport.Options{
+	o := transport.Options{
 		Logger:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		MaxMessageBytes: 1 << 20, MaxStreams: 10, Unavailable: unavailable, Bounds: roomy(), ConnectionIdle: time.Minute,
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	g, err := transport.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +117,32 @@ func serve(t *testing.T, log io.Writer, unavailable func()) contextdv1.ContextSe
 		}
 	})
 	return contextdv1.NewContextServiceClient(conn)
+}
+
+// The span of a call says which session it is about.
+func TestCallsNameTheirSession(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	handler := otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+	client := serve(t, io.Discard, nil, func(o *transport.Options) { o.Telemetry = handler })
+	if _, err := client.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := client.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "two"})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	of := map[string]bool{}
+	for _, span := range spans.Started() {
+		for _, a := range span.Attributes() {
+			of[string(a.Key)+"="+a.Value.String()] = true
+		}
+	}
+	if !of["contextd.session.id=one"] || !of["contextd.session.id=two"] {
+		t.Errorf("the spans of calls have %v", of)
+	}
 }
 
 // TestChain calls in every way, unary and streaming: the client learns what it

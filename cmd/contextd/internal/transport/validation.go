@@ -2,6 +2,8 @@ package transport
 
 import (
 	"buf.build/go/protovalidate"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
@@ -37,6 +39,9 @@ type validatedStream struct {
 func (s validatedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
+	}
+	if of, ok := m.(interface{ GetSessionId() string }); ok {
+		trace.SpanFromContext(s.Context()).SetAttributes(attribute.String("contextd.session.id", of.GetSessionId()))
 	}
 	return s.validation.check(m)
 }
