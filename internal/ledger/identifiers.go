@@ -53,8 +53,11 @@ var classes = func() (c [256]uint8) {
 }()
 
 func trim(text string, start, end int) (int, int) {
-	for end > start && strings.IndexByte("./:#-", text[end-1]) >= 0 {
+	for end > start && classes[text[end-1]] == separator && text[end-1] != '_' {
 		end--
+	}
+	if start < end && classes[text[start]] != separator {
+		return start, end
 	}
 	for start < end {
 		word := text[start:end]

@@ -264,16 +264,20 @@ func (c *Calls) inFull(lines []shownLine) []budget.Piece {
 
 func (l shownLine) String() string {
 	var s strings.Builder
+	s.Grow(len(l.tool) + len(l.arguments) + len(l.pointer) + 32)
 	s.WriteString(l.tool)
 	if l.arguments != "" {
-		s.WriteString(" " + l.arguments)
+		s.WriteByte(' ')
+		s.WriteString(l.arguments)
 	}
-	s.WriteString(" → " + l.outcome.String())
+	s.WriteString(" → ")
+	s.WriteString(l.outcome.String())
 	if l.times > 1 {
 		fmt.Fprintf(&s, " ×%d", l.times)
 	}
 	if l.pointer != "" {
-		s.WriteString(" " + l.pointer)
+		s.WriteByte(' ')
+		s.WriteString(l.pointer)
 	}
 	s.WriteByte('\n')
 	return s.String()
