@@ -25,16 +25,18 @@ func (a Accountant) Tokens(cost uint64) uint64 {
 // a line ends, and before a single space between words. It may be false where it does, too.
 // No part is empty.
 func Adds(before, after string) bool {
-	switch after[0] {
-	case ' ':
-		left, _ := utf8.DecodeLastRuneInString(before)
-		right, _ := utf8.DecodeRuneInString(after[1:])
-		return len(after) > 1 && !unicode.IsSpace(left) && !unicode.IsSpace(right)
-	case '/':
-		return false // symbols take breaks along, and slashes after these
+	rest := strings.TrimLeft(after, " \t")
+	right, size := utf8.DecodeRuneInString(rest)
+	if size == 0 || unicode.IsSpace(right) {
+		return false
 	}
-	first, _ := utf8.DecodeRuneInString(after)
-	return before[len(before)-1] == '\n' && !unicode.IsSpace(first)
+	if indent := len(after) - len(rest); before[len(before)-1] == '\n' {
+		return indent > 0 || right != '/' // symbols take breaks along, and slashes after these
+	} else if indent != 1 || after[0] != ' ' {
+		return false
+	}
+	left, _ := utf8.DecodeLastRuneInString(before)
+	return !unicode.IsSpace(left)
 }
 
 // Sum is the size of a text that is written in pieces.

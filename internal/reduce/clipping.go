@@ -13,7 +13,7 @@ import (
 // limits come from the state.
 type clipping struct {
 	policy Clipping
-	texts  texts
+	texts  *texts
 }
 
 func (clipping) Name() string { return "clipping" }
@@ -55,18 +55,18 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 		return
 	}
 	if text, ok := c.texts.clip(call, tokens, limit, c.policy); ok {
-		e.Replace(i, call, Clipped, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
+		e.replace(i, call, Clipped, text, c.Name(), fmt.Sprintf("larger than %d tokens", limit))
 	} else if limit == pointerAlone {
-		e.Replace(i, call, Stubbed, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
+		e.replace(i, call, Stubbed, c.texts.stub(call, 0), c.Name(), "the newest results alone are too large")
 	}
 }
 
 // clipTexts shortens the texts of group i to the limits of their events; 0 is none.
 func (c clipping) clipTexts(e *Editor, i int, limit func(eventlog.Seq) uint64, reason string) {
 	g := e.v.Group(i)
-	clip := e.ClipText
+	clip := e.clipText
 	if g.Anchor {
-		clip = e.ClipAnchor
+		clip = e.clipAnchor
 	}
 	for m := range g.Messages {
 		for b, block := range g.Messages[m].Blocks {

@@ -15,7 +15,7 @@ type Conversation struct {
 	gauge       budget.Accountant
 	groups      []*Group
 	reminders   []Reminder
-	texts       texts
+	texts       *texts
 	digests     digestMemos
 	results     results
 	sources     sources
@@ -81,8 +81,9 @@ func (c *Conversation) Chars() int { return c.chars }
 // eventOverhead is about what an event takes in memory beside its content.
 const eventOverhead = 768
 
-// Bytes is about how much memory the conversation's events take.
-func (c *Conversation) Bytes() int { return c.bytes }
+// Bytes is about how much memory the conversation's events take, and the texts that replace
+// parts of them.
+func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() }
 
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }

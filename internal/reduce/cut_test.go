@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/budget/bpe"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
@@ -112,4 +114,31 @@ func TestCutFits(t *testing.T) {
 			t.Errorf("%s: cut %v, want %v", name, ok, c.want)
 		}
 	}
+}
+
+// What lines cost says the same as counting the text.
+func TestCutBetweenLinesIsWhatCountingGives(t *testing.T) {
+	gauges := []budget.Accountant{gauge, budget.NewAccountant(budget.Heuristic{})}
+	for _, name := range bpe.Names() {
+		enc, err := bpe.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gauges = append(gauges, budget.NewAccountant(enc))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		g := rapid.SampledFrom(gauges).Draw(t, "gauge")
+		line := rapid.SampledFrom([]string{"\n", "}\n", "  indented {\n", "\tx := f(1234)\r\n", "/path/to\n", "no end ", "é漢\n", "\xff\n", " \n", "word word word\n"})
+		text := strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "")
+		limit := rapid.Uint64Range(0, 150).Draw(t, "limit")
+		head, tail := rapid.Uint64Range(0, 40).Draw(t, "head"), rapid.Uint64Range(0, 40).Draw(t, "tail")
+		got, ok := reduce.CutText(g, text, limit, head, tail, cutPointer)
+		want, counted := reduce.CutCounted(g, text, limit, head, tail, cutPointer)
+		if got != want || ok != counted {
+			t.Fatalf("%s cuts %q to %q, and to %q where each attempt is counted", g.Name(), text, got, want)
+		}
+		if lines := g.Lines(text); lines.Whole().Bytes != len(text) || g.Tokens(lines.Whole().Cost) != g.Text(text) {
+			t.Fatalf("%s: %q is %+v, and counts %d", g.Name(), text, lines.Whole(), g.Text(text))
+		}
+	})
 }

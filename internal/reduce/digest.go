@@ -228,10 +228,9 @@ func (d *digests) prose(key digestKey, b budget.Budget, s Summary) string {
 	}
 	pointer := Pointer(d.decided.Seq, 0)
 	short, ok := cutter{gauge: d.gauge}.cut(s.Text, d.gauge.Text(s.Text), key.prose, pointer)
-	if !ok {
-		short = fmt.Sprintf("[contextd: ResolvePointer %s]", pointer)
+	if s.Text = short.Text; !ok {
+		s.Text = fmt.Sprintf("[contextd: ResolvePointer %s]", pointer)
 	}
-	s.Text = short
 	return s.quote()
 }
 

@@ -14,7 +14,7 @@ const duplicateMinTokens = 40
 // of the last batch: the older copy says nothing that the newer does not.
 type duplicates struct {
 	enabled bool
-	texts   texts
+	texts   *texts
 	results *results
 }
 
@@ -72,7 +72,7 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 			if g.outlasts() {
 				continue // the later one may be dropped before it
 			}
-			e.Replace(i, call, Stubbed, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
+			e.replace(i, call, Stubbed, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
 		}
 	}
 	return e.View(), Step{

@@ -46,7 +46,12 @@ func (e *Editor) Tokens() uint64 { return e.v.tokens }
 // Replace replaces the body of a call's result by text, which should name the result's
 // pointer unless it is head and tail.
 func (e *Editor) Replace(i int, call *Call, kind EditKind, text, reducer, reason string) bool {
-	return e.Put(i, e.v.Prepare(i, call, kind, text, reducer, reason))
+	return e.replace(i, call, kind, e.v.gauge.Piece(text), reducer, reason)
+}
+
+// replace is Replace by a text that is measured.
+func (e *Editor) replace(i int, call *Call, kind EditKind, text budget.Piece, reducer, reason string) bool {
+	return e.Put(i, e.v.prepare(i, call, kind, text, reducer, reason))
 }
 
 // Drop drops group i by itself. Its calls stay visible: a line for each takes its place.
@@ -58,17 +63,25 @@ func (e *Editor) Drop(i int, reducer, reason string) bool {
 // ClipAnchor replaces a text block of the system prompt or of the first user message
 // by its head and tail. It is the one verb that touches the anchor.
 func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string) bool {
-	return e.v.items[i].group.Anchor && e.clipText(i, message, block, text, reducer, reason)
+	return e.clipAnchor(i, message, block, e.v.gauge.Piece(text), reducer, reason)
+}
+
+func (e *Editor) clipAnchor(i, message, block int, text budget.Piece, reducer, reason string) bool {
+	return e.v.items[i].group.Anchor && e.putText(i, message, block, text, reducer, reason)
 }
 
 // ClipText replaces a text block of any other message by its head and tail, but for
 // what is beside sealed reasoning.
 func (e *Editor) ClipText(i, message, block int, text, reducer, reason string) bool {
-	g := e.v.items[i].group
-	return !g.Anchor && !g.Sealed && e.clipText(i, message, block, text, reducer, reason)
+	return e.clipText(i, message, block, e.v.gauge.Piece(text), reducer, reason)
 }
 
-func (e *Editor) clipText(i, message, block int, text, reducer, reason string) bool {
+func (e *Editor) clipText(i, message, block int, text budget.Piece, reducer, reason string) bool {
+	g := e.v.items[i].group
+	return !g.Anchor && !g.Sealed && e.putText(i, message, block, text, reducer, reason)
+}
+
+func (e *Editor) putText(i, message, block int, text budget.Piece, reducer, reason string) bool {
 	g := e.v.items[i].group
 	if g.Pinned {
 		return false
@@ -76,7 +89,7 @@ func (e *Editor) clipText(i, message, block int, text, reducer, reason string) b
 	if _, ok := g.Messages[message].Blocks[block].Block.(eventlog.Text); !ok {
 		return false
 	}
-	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text, Tokens: e.v.gauge.Text(text), Reducer: reducer, Reason: reason})
+	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
 // OmitThinking omits every thinking block of group i, all or none, and
@@ -176,15 +189,15 @@ type Prepared struct {
 
 // Prepare measures an edit that replaces the body of a call's result by a text.
 func (v View) Prepare(i int, call *Call, kind EditKind, text, reducer, reason string) *Prepared {
-	edit := Edit{Kind: kind, Text: text, Reducer: reducer, Reason: reason}
-	g := v.items[i].group
-	if g.Pinned || call.Interrupted {
+	return v.prepare(i, call, kind, v.gauge.Piece(text), reducer, reason)
+}
+
+func (v View) prepare(i int, call *Call, kind EditKind, text budget.Piece, reducer, reason string) *Prepared {
+	if v.items[i].group.Pinned || call.Interrupted {
 		return &Prepared{never: true}
 	}
-	r := g.Messages[call.Result].Blocks[0].Block.(eventlog.ToolResult)
-	r.Content = []eventlog.Block{eventlog.Text{Text: edit.Text}}
-	edit.Message, edit.Block, edit.Tokens = call.Result, 0, v.gauge.Block(r)
-	return &Prepared{edits: []Edit{edit}}
+	tokens := v.gauge.Block(eventlog.ToolResult{}) + v.gauge.Tokens(text.Cost)
+	return &Prepared{edits: []Edit{{Kind: kind, Message: call.Result, Text: text.Text, Tokens: tokens, Reducer: reducer, Reason: reason}}}
 }
 
 // Put does what was prepared for group i.

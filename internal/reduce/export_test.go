@@ -7,11 +7,18 @@ import (
 
 // CutText shortens a text as clipping does.
 func CutText(gauge budget.Accountant, text string, limit, head, tail uint64, pointer string) (string, bool) {
-	return cutter{gauge, head, tail}.cut(text, gauge.Text(text), limit, pointer)
+	short, ok := cutter{gauge, head, tail, gauge.Lines(text)}.cut(text, gauge.Text(text), limit, pointer)
+	return short.Text, ok
+}
+
+// CutCounted is CutText where each attempt is counted.
+func CutCounted(gauge budget.Accountant, text string, limit, head, tail uint64, pointer string) (string, bool) {
+	short, ok := cutter{gauge, head, tail, nil}.cut(text, gauge.Text(text), limit, pointer)
+	return short.Text, ok
 }
 
 // TextsKept is how many texts a conversation keeps that are in a block's place.
-func TextsKept(c *Conversation) int { return len(c.texts.made) }
+func TextsKept(c *Conversation) int { return len(c.texts.stubs.made) + len(c.texts.clips.made) }
 
 // RewrittenTokens is what a provider reads again if after takes the place of before.
 func RewrittenTokens(before, after View) uint64 { return rewrittenTokens(before, after) }

@@ -170,3 +170,23 @@ func TestTextsLeave(t *testing.T) {
 		t.Errorf("collapsed through event %d; up to %d texts were kept", s.state.CollapsedThrough, most)
 	}
 }
+
+// What is kept for budgets that differ each time does not grow with their number.
+func TestTextsOfManyBudgetsAreBounded(t *testing.T) {
+	s := newSession()
+	for _, e := range longSession(400) {
+		if err := s.append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty, most := s.conv.Bytes(), 0
+	for target := uint64(20_000); target > 2000; target -= 30 {
+		if _, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: target}, reduce.State{}, reduce.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, s.conv.Bytes())
+	}
+	if most == empty || most > 2*empty+empty/4 {
+		t.Errorf("%d bytes of events are held as %d", empty, most)
+	}
+}

@@ -161,9 +161,10 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if now.View.Tokens() > r.budget.Target {
 		return Result{}, &OverBudgetError{Target: b.Target, Needed: now.View.Tokens() + ask.Reserved, Parts: irreducible(now.View, ask.Reserved)}
 	}
-	if now.State.CollapsedThrough > s.CollapsedThrough {
-		p.conv.texts.forget(now.State.CollapsedThrough)
+	if s.CollapsedThrough > 0 && now.State.CollapsedThrough > s.CollapsedThrough {
+		p.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
 	}
+	p.conv.texts.bound(p.conv.bytes)
 	now.Start = &start
 	return now, nil
 }

@@ -12,7 +12,7 @@ import (
 type retention struct {
 	policy ToolResults
 	rules  *rules
-	texts  texts
+	texts  *texts
 	// head and turns are those of the log.
 	head  eventlog.Seq
 	turns uint32
@@ -43,6 +43,7 @@ type sparedResults struct{ errors, never, small int }
 func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	var left sparedResults
 	seen := map[string]uint32{} // results of each tool from the newest on
+	reasons := map[uint32]string{}
 	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
 		if g.First > s.EvictedAsOf {
@@ -65,11 +66,14 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 			if r.spares(g, call, rule, false, &left) {
 				continue
 			}
-			reason := fmt.Sprintf("older than %d turns", rule.Turns)
+			if _, ok := reasons[rule.Turns]; !ok {
+				reasons[rule.Turns] = fmt.Sprintf("older than %d turns", rule.Turns)
+			}
+			reason := reasons[rule.Turns]
 			if !tooOld {
 				reason = fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
 			}
-			e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
+			e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
 		}
 	}
 	return left
@@ -118,8 +122,8 @@ func (r retention) stubDecided(e *Editor) {
 			if call.Interrupted || !decided.Masks(call.Place()) {
 				continue
 			}
-			if !e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
-				e.Replace(i, call, Stubbed, r.texts.stub(call, 0), r.Name(), reason)
+			if !e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
+				e.replace(i, call, Stubbed, r.texts.stub(call, 0), r.Name(), reason)
 			}
 		}
 	}
@@ -140,12 +144,18 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize boo
 		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
 			continue
 		}
-		e.Replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
+		e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
 	}
 }
 
 // Free implements Freer.
-func (r retention) Free(v View, s State, d Demand) State { return r.stubOldest(v.Editor(), s, d) }
+func (r retention) Free(v View, s State, d Demand) State {
+	e := v.Editor()
+	if after := r.stubOldest(e, s, d); e.Touched() > 0 || s.Through(r.Name()) > 0 {
+		return after // before the first, there are no groups that it passed over
+	}
+	return s
+}
 
 // stubOldest moves Through forward, each time up to the next group, until
 // enough is freed. A late result is as recent as the groups around it: the group

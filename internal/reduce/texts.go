@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -11,12 +10,21 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// texts writes what replaces a reduced block. Each text is a function
-// of the block and the limit alone; they are kept, so that an assembly does not
-// write them again.
+// texts writes what replaces a reduced block. Each text is a function of the block and the
+// limit alone, whatever the policy and the budget; they are kept with their sizes, so that an
+// assembly does not write and count them again.
 type texts struct {
 	gauge budget.Accountant
-	made  map[textKey]string
+	// stubs are good under any budget; clips are many where each has limits of its own.
+	stubs, clips keptTexts
+	lines        map[eventlog.Place]budget.Lines // of results that were clipped
+	lineBytes    int
+}
+
+// keptTexts are texts, and about how much memory they take.
+type keptTexts struct {
+	made  map[textKey]budget.Piece
+	bytes int
 }
 
 // textKey is everything that a text depends on.
@@ -29,9 +37,66 @@ type textKey struct {
 	head, tail uint64
 }
 
-func newTexts(gauge budget.Accountant) texts {
-	return texts{gauge: gauge, made: map[textKey]string{}}
+func newTexts(gauge budget.Accountant) *texts {
+	t := &texts{gauge: gauge, stubs: keptTexts{made: map[textKey]budget.Piece{}}, clips: keptTexts{made: map[textKey]budget.Piece{}}}
+	t.lines = map[eventlog.Place]budget.Lines{}
+	return t
 }
+
+// textOverhead is about what a text takes in memory beside its bytes, and extentBytes what
+// that of a line is.
+const (
+	textOverhead = 128
+	extentBytes  = 32
+)
+
+func (k *keptTexts) keep(key textKey, p budget.Piece) budget.Piece {
+	k.made[key] = p
+	k.bytes += len(p.Text) + textOverhead
+	return p
+}
+
+// forget drops the texts that take the place of blocks up to an event.
+func (k *keptTexts) forget(through eventlog.Seq) {
+	for key, p := range k.made {
+		if key.seq <= through {
+			delete(k.made, key)
+			k.bytes -= len(p.Text) + textOverhead
+		}
+	}
+}
+
+// forget drops what was written for blocks up to an event, which are dropped.
+func (t *texts) forget(through eventlog.Seq) {
+	t.stubs.forget(through)
+	t.clips.forget(through)
+	for place, lines := range t.lines {
+		if place.Seq <= through {
+			delete(t.lines, place)
+			t.lineBytes -= extentBytes * len(lines)
+		}
+	}
+}
+
+// clipPart is the part of their bound that clips may take: one over so much.
+const clipPart = 4
+
+// bound forgets what takes more than so many bytes. Stubs and lines of all blocks seldom
+// take as many as these.
+func (t *texts) bound(bytes int) {
+	if t.stubs.bytes+t.lineBytes > bytes {
+		clear(t.stubs.made)
+		clear(t.lines)
+		t.stubs.bytes, t.lineBytes = 0, 0
+	}
+	if t.clips.bytes > bytes/clipPart {
+		clear(t.clips.made)
+		t.clips.bytes = 0
+	}
+}
+
+// bytes is about how much memory the texts take.
+func (t *texts) bytes() int { return t.stubs.bytes + t.clips.bytes + t.lineBytes }
 
 // namesPart is the part of an outline's size that names without their lines may take
 // beside it.
@@ -39,9 +104,9 @@ const namesPart = 2
 
 // stub returns the pointer line of an evicted result, an outline of at most
 // outlineTokens, and the names that the outline does not hold.
-func (t texts) stub(call *Call, outlineTokens uint64) string {
+func (t *texts) stub(call *Call, outlineTokens uint64) budget.Piece {
 	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens}
-	if s, ok := t.made[key]; ok {
+	if s, ok := t.stubs.made[key]; ok {
 		return s
 	}
 	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; ResolvePointer %s]",
@@ -54,38 +119,42 @@ func (t texts) stub(call *Call, outlineTokens uint64) string {
 			s += "\nalso: " + names
 		}
 	}
-	t.made[key] = s
-	return s
-}
-
-// forget drops the texts of results and messages up to an event, which are dropped.
-func (t texts) forget(through eventlog.Seq) {
-	maps.DeleteFunc(t.made, func(k textKey, _ string) bool { return k.seq <= through })
+	return t.stubs.keep(key, t.gauge.Piece(s))
 }
 
 // duplicate returns the pointer line of a result that a later call returned again.
-func (t texts) duplicate(call, later *Call) string {
-	return fmt.Sprintf("[contextd: the same result stands again below, at %s; ResolvePointer %s]",
-		Pointer(later.Seq, later.Block), Pointer(call.Seq, call.Block))
+func (t *texts) duplicate(call, later *Call) budget.Piece {
+	return t.gauge.Piece(fmt.Sprintf("[contextd: the same result stands again below, at %s; ResolvePointer %s]",
+		Pointer(later.Seq, later.Block), Pointer(call.Seq, call.Block)))
 }
 
 // clip returns a result's head and tail within limit, or false if it fits.
-func (t texts) clip(call *Call, tokens, limit uint64, c Clipping) (string, bool) {
-	return t.cut(textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens}, call.Body, tokens)
+func (t *texts) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {
+	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens}
+	if p, ok := t.clips.made[key]; ok {
+		return p, p.Text != ""
+	}
+	lines, ok := t.lines[call.Place()]
+	if !ok {
+		lines = t.gauge.Lines(call.Body)
+		t.lines[call.Place()] = lines
+		t.lineBytes += extentBytes * len(lines)
+	}
+	return t.cut(key, call.Body, tokens, lines)
 }
 
 // clipText does the same for a text block.
-func (t texts) clipText(b Block, text string, limit uint64) (string, bool) {
-	return t.cut(textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit}, text, b.Tokens)
+func (t *texts) clipText(b Block, text string, limit uint64) (budget.Piece, bool) {
+	return t.cut(textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit}, text, b.Tokens, nil)
 }
 
-func (t texts) cut(key textKey, text string, tokens uint64) (string, bool) {
-	if s, ok := t.made[key]; ok {
-		return s, s != ""
+func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines) (budget.Piece, bool) {
+	p, ok := t.clips.made[key]
+	if !ok {
+		p, _ = cutter{t.gauge, key.head, key.tail, lines}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
+		t.clips.keep(key, p)
 	}
-	s, ok := cutter{t.gauge, key.head, key.tail}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
-	t.made[key] = s
-	return s, ok
+	return p, p.Text != ""
 }
 
 // cutter keeps the head and the tail of a text within a limit of tokens.
@@ -94,15 +163,17 @@ type cutter struct {
 	// head and tail are how many tokens of each end stay at the most; both 0 divide
 	// the limit two to one.
 	head, tail uint64
+	// lines are those of the text, or nil: then each attempt is counted.
+	lines budget.Lines
 }
 
 // cut returns text shortened to at most limit tokens, with a note in the gap
 // that names the pointer. It cuts between lines where a line end is near, and
 // between runes always. ok is false if text fits already, or if limit is too
 // small to say anything.
-func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short string, ok bool) {
+func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short budget.Piece, ok bool) {
 	if tokens <= limit || len(text) == 0 {
-		return "", false
+		return short, false
 	}
 	head, tail := min(c.head, limit), min(c.tail, limit)
 	kept := min(head+tail, limit)
@@ -119,18 +190,35 @@ func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short st
 			room = room * 4 / 5
 			continue
 		}
-		short = text[:headEnd] + cutNote(text[headEnd:tailStart], pointer) + text[tailStart:]
-		if c.gauge.Text(short) <= limit {
+		if short = c.without(text, headEnd, tailStart, pointer, limit); short.Text != "" {
 			return short, true
 		}
 		room = room * 4 / 5
 	}
-	return "", false
+	return short, false
 }
 
-func cutNote(gap, pointer string) string {
-	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n",
-		utf8.RuneCountInString(gap), strings.Count(gap, "\n"), pointer)
+// without is the text with a note in place of a part of it; empty where that is over limit.
+func (c cutter) without(text string, from, to int, pointer string, limit uint64) (short budget.Piece) {
+	head, ok := c.lines.UpTo(from + 1) // the note begins with the break that ends the line
+	tail, whole := c.lines.UpTo(to)
+	if ok && whole && text[from] == '\n' {
+		note := c.gauge.Piece(cutNote(1+tail.Chars-head.Chars, 1+tail.Breaks-head.Breaks, pointer)[1:])
+		if short.Cost = head.Cost + note.Cost + c.lines.Whole().Cost - tail.Cost; c.gauge.Tokens(short.Cost) <= limit {
+			short.Text = text[:from+1] + note.Text + text[to:]
+		}
+		return short
+	}
+	gap := text[from:to]
+	short = c.gauge.Piece(text[:from] + cutNote(utf8.RuneCountInString(gap), strings.Count(gap, "\n"), pointer) + text[to:])
+	if c.gauge.Tokens(short.Cost) > limit {
+		return budget.Piece{}
+	}
+	return short
+}
+
+func cutNote(chars, lines int, pointer string) string {
+	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n", chars, lines, pointer)
 }
 
 // lineEnd moves at back to the last line end in the half before it, or else to a

@@ -325,5 +325,6 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 // anything.
 func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
-	return cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, Pointer(call.Seq, call.Block))
+	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, Pointer(call.Seq, call.Block))
+	return short.Text, ok
 }
