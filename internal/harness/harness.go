@@ -100,7 +100,10 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 	if err != nil {
 		return Transcript{}, err
 	}
-	return withPasts(t), nil
+	for i := range t.Sessions {
+		t.Sessions[i].Events = withPast(t.Sessions[i].Events)
+	}
+	return t, nil
 }
 
 // Write writes a transcript for a harness, by one of the names that Read takes, so
@@ -111,16 +114,13 @@ func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteRepo
 	if err != nil {
 		return WriteReport{}, err
 	}
-	return h.Write(w, gathered(withoutPasts(t, h.Owns), h.Owns), o)
-}
-
-// gathered prepares the sessions that are not the harness's own for its writer.
-func gathered(t Transcript, own func(Session) bool) Transcript {
 	t.Sessions = slices.Clone(t.Sessions)
 	for i, s := range t.Sessions {
-		if !own(s) {
-			t.Sessions[i] = transcript.Gather(s)
+		own := h.Owns(s)
+		if s.Events = withoutPast(s.Events, own); !own {
+			s = transcript.Gather(s)
 		}
+		t.Sessions[i] = s
 	}
-	return t
+	return h.Write(w, t, o)
 }

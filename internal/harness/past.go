@@ -22,15 +22,9 @@ func Summarizes(e, compaction eventlog.Event) bool {
 
 func pastID(compaction string) string { return compaction + "/past" }
 
-// withPasts adds to each session that begins with a compaction its summary as a message: a
-// compaction is no part of a context, and of what it replaced nothing else is in the file.
-func withPasts(t Transcript) Transcript {
-	for i := range t.Sessions {
-		t.Sessions[i].Events = withPast(t.Sessions[i].Events)
-	}
-	return t
-}
-
+// withPast adds to the events of a session that begins with a compaction its summary as a
+// message: a compaction is no part of a context, and of what it replaced nothing else is in
+// the file.
 func withPast(events []eventlog.Event) []eventlog.Event {
 	var told []eventlog.Event
 	from := 0
@@ -69,18 +63,10 @@ func pastOf(compaction eventlog.Event, blocks []eventlog.Block) eventlog.Event {
 	}
 }
 
-// withoutPasts leaves out what withPasts added: the file of every harness has it in the
+// withoutPast leaves out what withPast added: the file of every harness has it in the
 // compaction. A later compaction that kept the message has its words in its summary. Where own
-// is false for a session, what comes before the compaction follows it, so that the file of
-// another harness begins with it too.
-func withoutPasts(t Transcript, own func(Session) bool) Transcript {
-	t.Sessions = slices.Clone(t.Sessions)
-	for i, s := range t.Sessions {
-		t.Sessions[i].Events = withoutPast(s.Events, own(s))
-	}
-	return t
-}
-
+// is false, what comes before the compaction follows it, so that the file of another harness
+// begins with it too.
 func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 	past := map[string]string{}
 	begins := 0

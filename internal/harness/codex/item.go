@@ -51,7 +51,8 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 		}
 		r.fromModel(entry, &it, thinking)
 	case "function_call":
-		return r.call(entry, &it)
+		arguments := r.out.Arguments(entry.Line, it.CallID, it.Arguments)
+		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
 	case "custom_tool_call":
 		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)})
 	case "local_shell_call":
@@ -91,15 +92,6 @@ func (r *reader) note(it *item, id string) {
 	if key := it.key(); id != "" && key != "" {
 		r.items[key] = id
 	}
-}
-
-func (r *reader) call(entry transcript.Entry, it *item) error {
-	arguments, ok := transcript.RawArguments(it.Arguments)
-	if !ok {
-		r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as they are", it.CallID)
-	}
-	r.fromModel(entry, it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
-	return nil
 }
 
 func (r *reader) message(entry transcript.Entry, it *item) error {

@@ -190,10 +190,7 @@ func (r *reader) assistant(entry transcript.Entry, data jsontext.Value) error {
 		m.Blocks = append(m.Blocks, eventlog.Text{Text: d.Content})
 	}
 	for _, c := range d.ToolRequests {
-		arguments, ok := transcript.RawArguments(c.Arguments)
-		if !ok {
-			r.out.Warn(entry.Line, "arguments of call %q are not JSON; kept as they are", c.ToolCallID)
-		}
+		arguments := r.out.Arguments(entry.Line, c.ToolCallID, c.Arguments)
 		r.edits.Call(c.ToolCallID, filesOf(c.Name, []byte(arguments)))
 		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ToolCallID, Name: c.Name, Arguments: arguments})
 	}

@@ -201,13 +201,7 @@ func (c *chat) tool(entry transcript.Entry, b *bubble, m *eventlog.Message) {
 	if text(raw) == "" {
 		raw = b.Tool.Params
 	}
-	arguments, ok := transcript.RawArguments(raw)
-	if len(raw) == 0 {
-		arguments, ok = "{}", true
-	}
-	if !ok {
-		c.out.Warn(entry.Line, "the arguments of tool call %.100q are not JSON", b.Tool.CallID)
-	}
+	arguments := c.out.Arguments(entry.Line, b.Tool.CallID, raw)
 	id := c.session.ReserveCallID(b.Tool.CallID)
 	m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: id, Name: b.Tool.Name, Arguments: arguments})
 	said := entry

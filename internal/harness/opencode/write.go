@@ -59,7 +59,7 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	case o.SessionID != "":
 		id = sessionPrefix + "_" + o.SessionID // opencode takes no id that begins otherwise
 	case id == "", !strings.HasPrefix(id, sessionPrefix) && w.envelopes.Session == "":
-		id = makeID(sessionPrefix, began(s), 0, id+transcript.SessionID(s))
+		id = makeID(sessionPrefix, transcript.Began(s), 0, id+transcript.SessionID(s))
 	}
 	w.native = renderer{session: id, directory: directory, metadata: true, warn: w.report.Warn, placed: w.placed}
 	w.foreign = w.native
@@ -76,25 +76,16 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	return w
 }
 
-func began(s transcript.Session) time.Time {
-	for _, e := range s.Events {
-		if !e.Time.IsZero() {
-			return e.Time
-		}
-	}
-	return time.Time{}
-}
-
 // session writes the file's info.
 func (w *writer) session(s transcript.Session, id, directory string) {
 	parent := s.Labels[transcript.LabelParentSession]
 	if w.envelopes.Session != "" || s.Labels[transcript.LabelHarness] == Name {
 		base := sessionInfo(id, s.Labels[transcript.LabelVersion], s.Labels[transcript.LabelWorkingDirectory], parent)
-		w.info = w.amend(base, w.envelopes.Session)
+		w.info = w.report.Amend(base, w.envelopes.Session)
 		return
 	}
 	w.info = sessionInfo(id, "1.0.0", directory, "")
-	at, ended := began(s), began(s)
+	at, ended := transcript.Began(s), transcript.Began(s)
 	for _, e := range s.Events {
 		if e.Time.After(ended) {
 			ended = e.Time
@@ -102,19 +93,6 @@ func (w *writer) session(s transcript.Session, id, directory string) {
 	}
 	w.info = transcript.With(w.info, "slug", "contextd-"+strings.ToLower(name(id)), "projectID", "global", "title", "Session "+id,
 		"time", transcript.Object("created", millis(at), "updated", millis(ended)))
-}
-
-// amend adds to a message what was kept of it.
-func (w *writer) amend(base jsontext.Value, difference string) jsontext.Value {
-	if difference == "" {
-		return base
-	}
-	raw, err := transcript.Amend(base, []byte(difference))
-	if err != nil {
-		w.report.Warn("what was kept of a message does not fit it and is left out: %v", err)
-		return base
-	}
-	return raw
 }
 
 // messageID is the event's own message id, if it is one of the harness's, or one
@@ -199,7 +177,7 @@ func (w *writer) message(events []eventlog.Event) {
 		return
 	}
 	if difference, ok := w.envelopes.Entries[events[0].ID]; ok {
-		v := w.amend(w.native.message(events, w.results), difference)
+		v := w.report.Amend(w.native.message(events, w.results), difference)
 		w.foreign.parent = messageID(events[0].ID)
 		w.ids[messageID(events[0].ID)] = w.foreign.parent
 		w.addSaid(v)

@@ -31,7 +31,7 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 	difference, kept := w.envelopes.Entries[e.ID]
 	if request && kept {
-		w.add(w.amend(w.native.request(e, c), difference))
+		w.add(w.report.Amend(w.native.request(e, c), difference))
 	}
 	within := e.Labels[labelWithin] == "true"
 	if request && (kept || within) {
@@ -40,7 +40,7 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 		keeps := w.kept(c)
 		w.compacted = len(w.sent)
 		if difference, ok := w.envelopes.Entries[id]; ok {
-			reply := w.amend(w.native.reply(e, c), difference)
+			reply := w.report.Amend(w.native.reply(e, c), difference)
 			w.add(reply)
 			w.sayAgain(keeps.Sent, againOf(reply), millis(e.Time))
 		}
@@ -76,7 +76,7 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	asked.NativeJSON = string(part)
 	w.add(w.foreign.request(e, &asked))
 	reply := w.foreign.reply(e, c)
-	w.add(w.amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, named, again))+`}}}}}}`))
+	w.add(w.report.Amend(reply, `{"in":{"parts":{"at":{"1":{"set":{"metadata":`+string(metadataOf(c, named, again))+`}}}}}}`))
 	w.compacted = len(w.sent)
 	w.sayAgain(named, again, millis(w.foreign.last))
 }
@@ -114,7 +114,7 @@ func (w *writer) sayAgain(messages, ids []string, at int64) {
 		info := transcript.Object("set", transcript.Object("id", ids[i]),
 			"in", transcript.Object("time", transcript.Object("set", transcript.Object("created", at))))
 		d := transcript.Object("in", transcript.Object("info", info, "parts", transcript.Object("at", transcript.Object(renamed...))))
-		w.add(w.amend(v, string(d)))
+		w.add(w.report.Amend(v, string(d)))
 	}
 }
 

@@ -146,7 +146,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 		for _, made := range said.ToolCalls {
 			if made.ID == call.CallID {
 				call.Name = made.Function.Name
-				call.Arguments = c.arguments(entry, made.Function.Arguments)
+				call.Arguments = c.out.Arguments(entry.Line, made.ID, made.Function.Arguments)
 			}
 		}
 	}
@@ -155,14 +155,6 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 	entry.Body = m
 	c.session.Append(entry)
 	return nil
-}
-
-func (c *conversation) arguments(entry transcript.Entry, raw jsontext.Value) string {
-	arguments, ok := transcript.RawArguments(raw)
-	if !ok {
-		c.out.Warn(entry.Line, "arguments of a call are not JSON; kept as they are")
-	}
-	return arguments
 }
 
 // action appends an action of an agent that calls no functions: the action itself

@@ -76,19 +76,12 @@ func (w *fileWriter) header(s transcript.Session, difference string, o transcrip
 	if id == "" {
 		id = transcript.SessionID(s)
 	}
-	r := renderer{}
-	began := r.at(&eventlog.Event{})
-	for i := range s.Events {
-		if !s.Events[i].Time.IsZero() {
-			began = s.Events[i].Time
-			break
-		}
-	}
+	began := transcript.OrEpoch(transcript.Began(s))
 	v := header(id, o.Directory(s.Labels), string(transcript.Stamp(began)), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
-	raw := w.amend(v, difference)
+	raw := w.report.Amend(v, difference)
 	if o.SessionID != "" {
 		// What another session was called must not be resumed under its name.
-		raw = w.amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)
+		raw = w.report.Amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)
 	}
 	version, stated := transcript.MemberOf(raw, "version")
 	w.old = !stated || string(version) == "1"
@@ -101,20 +94,7 @@ func (w *fileWriter) versioned(raw []byte) jsontext.Value {
 	if !w.old {
 		return raw
 	}
-	return w.amend(raw, `{"del":["id","parentId"]}`)
-}
-
-// amend adds to an entry what was kept of it.
-func (w *fileWriter) amend(base []byte, difference string) jsontext.Value {
-	if difference == "" {
-		return base
-	}
-	raw, err := transcript.Amend(base, []byte(difference))
-	if err != nil {
-		w.report.Warn("what was kept of an entry does not fit it and is left out: %v", err)
-		return base
-	}
-	return raw
+	return w.report.Amend(raw, `{"del":["id","parentId"]}`)
 }
 
 // fitting reports whether a custom event's JSON can be in a file as an entry.
@@ -135,18 +115,6 @@ func own(c *eventlog.Compaction) bool {
 		native.Type == "compaction" && len(native.Summary)+len(native.Index)+len(native.First) > 0
 }
 
-// replaced are the entries that a reader kept whole beside an event made of them,
-// by the event's id.
-func replaced(s transcript.Session) map[string]string {
-	all := map[string]string{}
-	for id, c := range transcript.Held(Name, s.Events) {
-		if fitting(c.JSON) {
-			all[id] = transcript.Compact([]byte(c.JSON))
-		}
-	}
-	return all
-}
-
 // cutType recognises pi's own custom events.
 func cutType(kind string) (rest string, mine bool) {
 	return strings.CutPrefix(strings.TrimPrefix(kind, "harness."), Name+".")
@@ -165,10 +133,10 @@ type sessionWriter struct {
 	file      *fileWriter
 	render    renderer
 	envelopes transcript.Envelopes
-	replaced  map[string]string
-	native    map[string]string // event id: the id of its entry
-	line      map[string]int    // event id: the position of its entry
-	sent      []string          // events whose entries the model sees, in order
+	held      map[string]*eventlog.Custom // entries that the reader kept whole, by the event made of them
+	native    map[string]string           // event id: the id of its entry
+	line      map[string]int              // event id: the position of its entry
+	sent      []string                    // events whose entries the model sees, in order
 	// parts are the events that an entry holds besides the one that names it.
 	parts   map[string][]string
 	entries []jsontext.Value
@@ -182,7 +150,7 @@ type sessionWriter struct {
 // session returns the entries that are not in the file yet.
 func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelopes) []jsontext.Value {
 	sw := &sessionWriter{
-		file: w, envelopes: envelopes, replaced: replaced(s),
+		file: w, envelopes: envelopes, held: transcript.Held(Name, s.Events),
 		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
 		said: map[string]jsontext.Value{},
 	}
@@ -279,8 +247,8 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 	for _, e := range events[1:] {
 		w.parts[first.ID] = append(w.parts[first.ID], e.ID)
 	}
-	if whole, ok := w.replaced[first.ID]; ok {
-		w.add(first, []byte(whole))
+	if whole := w.held[first.ID]; whole != nil && fitting(whole.JSON) {
+		w.add(first, transcript.Compacted([]byte(whole.JSON)))
 		return
 	}
 	base, ok := w.render.entry(events)
@@ -293,7 +261,7 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 		w.add(first, w.file.versioned(base))
 		return
 	}
-	w.add(first, w.file.amend(base, difference))
+	w.add(first, w.file.report.Amend(base, difference))
 }
 
 // add puts an entry into the file, unless another branch has put it there.

@@ -156,6 +156,15 @@ func RawArguments(value []byte) (arguments string, isJSON bool) {
 	return Compact(value), true
 }
 
+// Arguments is RawArguments with a warning where they are no JSON.
+func (b *Builder) Arguments(line int, call string, value []byte) string {
+	arguments, isJSON := RawArguments(value)
+	if !isJSON {
+		b.Warn(line, "arguments of call %q are not JSON; kept as they are", call)
+	}
+	return arguments
+}
+
 // Wrap returns a JSON object with one string member.
 func Wrap(key, value string) string {
 	return string(Object(key, Clean(value)))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -54,6 +55,19 @@ func (r *WriteReport) Warn(format string, args ...any) {
 	if r.times[text]++; r.times[text] == 1 {
 		r.Warnings = append(r.Warnings, Warning{Message: text})
 	}
+}
+
+// Amend is what a writer makes of an entry with what was kept of it besides, if that fits.
+func (r *WriteReport) Amend(base []byte, difference string) jsontext.Value {
+	if difference == "" {
+		return base
+	}
+	raw, err := Amend(base, []byte(difference))
+	if err != nil {
+		r.Warn("what was kept of an entry does not fit it and is left out: %v", err)
+		return base
+	}
+	return raw
 }
 
 // Lost warns of what the harness has no place for, by kind.
@@ -106,6 +120,16 @@ func OrEpoch(at time.Time) time.Time {
 		return time.Unix(0, 0).UTC()
 	}
 	return at
+}
+
+// Began is the first time of a session's events; zero if there is none.
+func Began(s Session) time.Time {
+	for _, e := range s.Events {
+		if !e.Time.IsZero() {
+			return e.Time
+		}
+	}
+	return time.Time{}
 }
 
 // Triggers are the names that contextd gives the triggers of compactions in files of
