@@ -82,13 +82,16 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 
 // However many turns pass while a model writes, one span is written at a time: when it
 // is done, the turns in between have queued nothing that repeats it.
-func TestASlowModelIsAskedForOneSpanAtATime(t *testing.T) {
+func TestASlowModelIsAskedForOneSpanAtATime(t *testing.T) { synctest.Test(t, oneSpanAtATime) }
+
+func oneSpanAtATime(t *testing.T) {
 	m, let := gated()
 	w := start(t, m)
 	w.open(10)
 	for i := 10; i < 60; i++ {
 		w.turns(i, i+1)
 		w.assemble()
+		synctest.Wait()
 		if n := len(m.asked()); n > 1 {
 			t.Fatalf("turn %d: %d requests while the first is not answered", i, n)
 		}
