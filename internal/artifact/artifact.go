@@ -37,7 +37,7 @@ func (e *VersionError) Error() string {
 func Encode(a eventlog.Artifact, m Message) (eventlog.Artifact, error) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return a, fmt.Errorf("encode %s %s: %w", a.Kind, a.ID, err)
+		return a, fmt.Errorf("encode %s: %w", a.Name(), err)
 	}
 	a.Value = value
 	return a, nil
@@ -68,7 +68,7 @@ func Decode(a eventlog.Artifact, m Message, readable uint32) error {
 		return &VersionError{Kind: a.Kind, ID: a.ID, Readable: readable}
 	}
 	if err := proto.Unmarshal(a.Value, m); err != nil {
-		return &eventlog.CorruptError{What: fmt.Sprintf("%s %s", a.Kind, a.ID), Reason: err.Error()}
+		return &eventlog.CorruptError{What: a.Name(), Reason: err.Error()}
 	}
 	if v := m.GetVersion(); v == 0 || v > readable {
 		return &VersionError{Kind: a.Kind, ID: a.ID, Version: v, Readable: readable}

@@ -7,9 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
-	"github.com/contextd/contextd/internal/render"
 )
 
 func report(p decide.Projected, b budget.Budget) BudgetReport {
@@ -92,93 +90,4 @@ func (s *session) grown(gauge budget.Accountant, policy projection.Options, of e
 		conv.Append(appended[i])
 	}
 	return conv, true
-}
-
-// Forget drops what is held of a session in memory; call it when the session was
-// deleted.
-func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
-
-// compare says how much of the projection recorded before is unchanged. Where that is not
-// the one in memory it is computed again from its record.
-func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record records.Projection) (CacheReport, error) {
-	if record.Previous == "" {
-		return CacheReport{}, nil
-	}
-	last, ok := s.last.get(record.Stream())
-	if !ok || last.record.ID != record.Previous {
-		r, err := records.Get(ctx, e.store, s.id, record.Previous)
-		if err != nil {
-			return CacheReport{}, err
-		}
-		if last, err = e.encodeAgain(ctx, s, r); err != nil {
-			return CacheReport{}, err
-		}
-	}
-	return compareMessages(last.messages, messages), nil
-}
-
-// encodeAgain computes the messages of a recorded projection.
-func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
-	f, err := format(r)
-	if err != nil {
-		return lastProjection{}, err
-	}
-	p, err := e.again(ctx, s, r)
-	if err != nil {
-		return lastProjection{}, err
-	}
-	scratch := &session{id: s.id}
-	scratch.reset()
-	return lastProjection{r, scratch.encode(p, f).messages}, ctx.Err()
-}
-
-func compareMessages(old, now []Message) CacheReport {
-	c := CacheReport{StableMessages: common(old, now)}
-	for i := range c.StableMessages {
-		c.StableTokens += now[i].Tokens
-	}
-	// Reminders are expected to give way to what was said since.
-	end := len(old)
-	for end > 0 && old[end-1].Passing {
-		end--
-	}
-	if c.StableMessages < end {
-		c.BrokenBy = breaker(now, c.StableMessages)
-	}
-	return c
-}
-
-// breaker is what rewrote the message at a place: a reducer, a policy or "log".
-func breaker(now []Message, at int) string {
-	if at < len(now) && now[at].Cause != "" {
-		return now[at].Cause
-	}
-	return causeLog
-}
-
-// The causes of a break that no reducer and no policy made: an event, or reminders that
-// come after the newest message.
-const (
-	causeLog       = "log"
-	causeReminders = "reminders"
-)
-
-// injections checks what the runtime adds against the reserves and lays it out.
-func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {
-	var out []render.Message
-	var sum uint64
-	for _, in := range all {
-		tokens := uint64(budget.MessageOverhead)
-		for _, block := range in.Blocks {
-			tokens += gauge.Block(block)
-		}
-		if in.ReserveTokens > 0 && tokens > in.ReserveTokens {
-			return nil, &InjectionError{in.Name, tokens, in.ReserveTokens}
-		}
-		if sum += tokens; sum > b.InjectionReserve {
-			return nil, &InjectionError{in.Name, tokens, b.InjectionReserve - min(sum-tokens, b.InjectionReserve)}
-		}
-		out = append(out, render.InjectionMessage(in, tokens))
-	}
-	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -105,4 +106,24 @@ func hashOf(messages []Message) string {
 		h.Add(messages[i].JSON)
 	}
 	return h.Sum()
+}
+
+// injections checks what the runtime adds against the reserves and lays it out.
+func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {
+	var out []render.Message
+	var sum uint64
+	for _, in := range all {
+		tokens := uint64(budget.MessageOverhead)
+		for _, block := range in.Blocks {
+			tokens += gauge.Block(block)
+		}
+		if in.ReserveTokens > 0 && tokens > in.ReserveTokens {
+			return nil, &InjectionError{in.Name, tokens, in.ReserveTokens}
+		}
+		if sum += tokens; sum > b.InjectionReserve {
+			return nil, &InjectionError{in.Name, tokens, b.InjectionReserve - min(sum-tokens, b.InjectionReserve)}
+		}
+		out = append(out, render.InjectionMessage(in, tokens))
+	}
+	return out, nil
 }

@@ -24,6 +24,9 @@ type Artifact struct {
 	New bool
 }
 
+// Name is the artifact's in errors.
+func (a Artifact) Name() string { return a.Kind + " " + a.ID }
+
 // AllOf reports whether each artifact may be kept next to the incarnation.
 func AllOf(all []Artifact, i Incarnation) bool {
 	return !slices.ContainsFunc(all, func(a Artifact) bool { return a.Of != 0 && a.Of != i })

@@ -3,7 +3,6 @@ package log
 import (
 	"cmp"
 	"slices"
-	"sort"
 )
 
 // Place is a block of the log.
@@ -47,7 +46,7 @@ func (all Ranges) Has(seq Seq) bool { return all.Around(seq) != Range{} }
 
 // Around returns the run that a seq is in; zero if it is in none.
 func (all Ranges) Around(seq Seq) Range {
-	i := sort.Search(len(all), func(i int) bool { return all[i].To >= seq })
+	i, _ := slices.BinarySearchFunc(all, seq, func(r Range, seq Seq) int { return cmp.Compare(r.To, seq) })
 	if i == len(all) || all[i].From > seq {
 		return Range{}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -112,7 +111,7 @@ func decisionsFromStored(a eventlog.Artifact) (Decisions, error) {
 	if err := artifact.Decode(a, m, decisionsVersion); err != nil {
 		return Decisions{}, err
 	}
-	in := &reader{what: fmt.Sprintf("%s %s", a.Kind, a.ID)}
+	in := &reader{what: a.Name()}
 	return Decisions{readReductionState(m.GetReduction()), in.state(m.GetProjection())}, in.err
 }
 

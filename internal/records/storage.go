@@ -50,7 +50,7 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 	if err := artifact.Decode(a, m, projectionVersion); err != nil {
 		return Projection{}, err
 	}
-	in := &reader{what: fmt.Sprintf("%s %s", a.Kind, a.ID)}
+	in := &reader{what: a.Name()}
 	r := Projection{
 		ID: a.ID, AsOf: a.Seq, Reason: m.GetReason(), Fingerprint: m.GetFingerprint(),
 		PrefixHash: HashName(m.GetPrefixHash()),

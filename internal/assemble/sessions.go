@@ -177,3 +177,7 @@ func (all *sessions) drop(s *session) {
 	delete(all.byID, s.id)
 	all.bytes -= s.bytes
 }
+
+// Forget drops what is held of a session in memory; call it when the session was
+// deleted.
+func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }

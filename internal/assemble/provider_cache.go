@@ -1,9 +1,11 @@
 package assemble
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -68,3 +70,68 @@ func (c *Context) cacheHints() {
 		c.PromptCacheKey = promptCacheKey(c.SessionID)
 	}
 }
+
+// compare says how much of the projection recorded before is unchanged. Where that is not
+// the one in memory it is computed again from its record.
+func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record records.Projection) (CacheReport, error) {
+	if record.Previous == "" {
+		return CacheReport{}, nil
+	}
+	last, ok := s.last.get(record.Stream())
+	if !ok || last.record.ID != record.Previous {
+		r, err := records.Get(ctx, e.store, s.id, record.Previous)
+		if err != nil {
+			return CacheReport{}, err
+		}
+		if last, err = e.encodeAgain(ctx, s, r); err != nil {
+			return CacheReport{}, err
+		}
+	}
+	return compareMessages(last.messages, messages), nil
+}
+
+// encodeAgain computes the messages of a recorded projection.
+func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
+	f, err := format(r)
+	if err != nil {
+		return lastProjection{}, err
+	}
+	p, err := e.again(ctx, s, r)
+	if err != nil {
+		return lastProjection{}, err
+	}
+	scratch := &session{id: s.id}
+	scratch.reset()
+	return lastProjection{r, scratch.encode(p, f).messages}, ctx.Err()
+}
+
+func compareMessages(old, now []Message) CacheReport {
+	c := CacheReport{StableMessages: common(old, now)}
+	for i := range c.StableMessages {
+		c.StableTokens += now[i].Tokens
+	}
+	// Reminders are expected to give way to what was said since.
+	end := len(old)
+	for end > 0 && old[end-1].Passing {
+		end--
+	}
+	if c.StableMessages < end {
+		c.BrokenBy = breaker(now, c.StableMessages)
+	}
+	return c
+}
+
+// breaker is what rewrote the message at a place: a reducer, a policy or "log".
+func breaker(now []Message, at int) string {
+	if at < len(now) && now[at].Cause != "" {
+		return now[at].Cause
+	}
+	return causeLog
+}
+
+// The causes of a break that no reducer and no policy made: an event, or reminders that
+// come after the newest message.
+const (
+	causeLog       = "log"
+	causeReminders = "reminders"
+)
