@@ -38,7 +38,10 @@ func (w window) Free(v View, s State, d Demand) State {
 	b := d.Budget
 	summary := w.summary(v, d)
 	prose := w.digests.gauge.Text(summary.quote())
-	through := w.cut(v, d, prose)
+	over, through := w.overLimits(v, b)
+	if d.Tokens > over {
+		through = max(through, w.cut(v, d, prose))
+	}
 	if summary.Through > s.CollapsedThrough && (d.ToSummary || w.covers(v, b, summary, through, nearly)) {
 		through = summary.Through
 	}
@@ -150,14 +153,11 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 	return clips
 }
 
-// excess is by how much the dialogue exceeds the policy's own limits, or results their cap,
-// which stubs fill, too, until their groups are dropped. Like a forced cut it
-// goes down to a fraction of the limit, so that the next is turns away.
+// excess is the size of what must be dropped for the policy's own limits, or by how much
+// results exceed their cap, which stubs fill, too, until their groups are dropped. Like a
+// forced cut that goes down to a fraction of the cap, so that the next is turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
-	excess := w.overTurns(v)
-	if limit := w.policy.MaxTokens; limit > 0 && v.Tokens() > limit {
-		excess = v.Tokens() - fraction(limit, w.collapse.To)
-	}
+	excess, _ := w.overLimits(v, b)
 	if limit, ok := b.Caps[budget.TierToolResults]; ok {
 		if used := v.TierTokens()[budget.TierToolResults]; used > limit {
 			excess = max(excess, used-fraction(limit, w.collapse.To))
@@ -166,34 +166,43 @@ func (w window) excess(v View, b budget.Budget) uint64 {
 	return excess
 }
 
-// overTurns is the size of the groups that must be dropped for MaxTurns.
-func (w window) overTurns(v View) uint64 {
-	if w.policy.MaxTurns == 0 {
-		return 0
-	}
-	turns := uint32(0)
+// overLimits is the size of the oldest groups that must be dropped where the dialogue
+// exceeds the policy's own limits, and the event through which they are. At least half of
+// a limit stays, but for the group that takes the dialogue under it. The dialogue is what
+// a run may still take: all but the anchor, what is pinned and what is beside the digest.
+func (w window) overLimits(v View, b budget.Budget) (excess uint64, through eventlog.Seq) {
+	turns, tokens := uint32(0), uint64(0)
 	for i := range v.items {
-		if v.items[i].group.Kind == KindTurn {
-			turns++
+		if it := &v.items[i]; w.inDialogue(v, it) {
+			tokens += it.tokens
+			if it.group.Kind == KindTurn {
+				turns++
+			}
 		}
 	}
-	if turns <= w.policy.MaxTurns {
-		return 0
-	}
-	surplus := turns - uint32(fraction(uint64(w.policy.MaxTurns), w.collapse.To))
-	var excess uint64
-	for i := range v.items {
-		if surplus == 0 {
-			break
-		}
-		if !v.items[i].group.collapses(v.items[i].group.First) {
+	most, limit := w.policy.MaxTurns, w.policy.MaxTokens
+	overTurns, overTokens := most > 0 && turns > most, limit > 0 && tokens > limit
+	stay := w.beside(b)
+	for i := range w.newest(v) {
+		it := &v.items[i]
+		if !w.inDialogue(v, it) {
 			continue
 		}
-		if excess += v.items[i].tokens; v.items[i].group.Kind == KindTurn {
-			surplus--
+		more := overTurns && turns > most-most/2 || overTokens && (tokens > limit || tokens-min(it.tokens, tokens) >= limit-limit/2)
+		if !more || v.lastTurn()-it.group.Turn < w.collapse.KeepLastTurns {
+			break
+		}
+		freed := stay.frees(it)
+		excess, tokens, through = excess+freed, tokens-min(freed, tokens), it.group.First
+		if it.group.Kind == KindTurn {
+			turns--
 		}
 	}
-	return excess
+	return excess, through
+}
+
+func (w window) inDialogue(v View, it *item) bool {
+	return !it.group.Anchor && !it.group.Pinned && it.group.First > v.digest.Through
 }
 
 // sizeFor is the target whose shares a digest is written for, beside a summary of
@@ -213,12 +222,11 @@ func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 }
 
 // cut finds the event through which groups must be dropped to meet the demand, their
-// digest, with a summary of so many tokens, counted at its largest unless it is only turns
-// that are too many. The newest turns are spared as long as that is enough to come under
+// digest, with a summary of so many tokens, counted at its largest. The newest turns are spared as long as that is enough to come under
 // the target, and the newest always. A demand for everything there is spares that alone.
 func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	need := d.Tokens
-	if need > w.overTurns(v) {
+	if need > 0 {
 		need += w.room(v, d.Budget, prose)
 	}
 	var through eventlog.Seq

@@ -510,12 +510,14 @@ func (x *ThinkingRetention) GetKeepTurns() uint32 {
 
 // How much of the dialogue stays. The oldest groups are dropped whole; the system
 // prompt, the first and the newest message of a human, and pinned messages stay, and
-// the calls of dropped groups are listed in the ledger.
+// the calls of dropped groups are listed in the ledger. A cut that a limit forces leaves
+// at least half of it, and the newest turns that no summary takes.
 type DialogueWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Turns (model calls) at most. 0: no limit but the budget.
 	MaxTurns uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// Tokens at most. 0: no limit but the budget.
+	// Tokens of dialogue at most: of all groups but the anchor, what is pinned, and what
+	// stays in place of dropped groups. 0: no limit but the budget.
 	MaxTokens uint32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// Refuse rather than clip a first human message that alone takes more than
 	// half of the target, or a system prompt that leaves no room.
