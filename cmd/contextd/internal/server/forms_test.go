@@ -14,6 +14,9 @@ import (
 func TestMessageForms(t *testing.T) {
 	a := serve(t, memlog.New())
 	a.append(t, "s", conversation()...)
+	if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil { // what is rendered below
+		t.Fatal(err)
+	}
 	calls := map[string]func(f contextdv1.Format, form contextdv1.MessageForm) ([]*contextdv1.RenderedMessage, error){
 		"assemble": func(f contextdv1.Format, form contextdv1.MessageForm) ([]*contextdv1.RenderedMessage, error) {
 			got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Format: f, MessageForm: form})
