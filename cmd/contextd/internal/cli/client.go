@@ -26,7 +26,7 @@ type client struct {
 	embedded string
 	// creates says that the command may make the data directory of --embedded.
 	creates bool
-	json     bool
+	json    bool
 }
 
 func (c *client) bind(f *pflag.FlagSet) {
