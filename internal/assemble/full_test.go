@@ -80,7 +80,7 @@ func checkBlocks(t *rapid.T, log []eventlog.Event, out *assemble.Context) {
 	}
 	for _, m := range out.Messages {
 		for b, place := range m.Places {
-			if place.Seq > 0 { // what stands for a result that is not there is of no event
+			if place.Seq > 0 { // what replaces a result that is not there is of no event
 				got = append(got, placed{place, m.Blocks[b]})
 			}
 		}

@@ -185,7 +185,7 @@ func (it *item) key() string {
 // compactionNotes is what a boundary of another maker says that this harness does
 // not.
 type compactionNotes struct {
-	transcript.Told
+	transcript.Provenance
 	PreTokens  *uint64 `json:"pre_tokens,omitzero"`
 	PostTokens *uint64 `json:"post_tokens,omitzero"`
 	// Kept are the lines of the items that stayed, where the record has no list of them.
@@ -193,6 +193,6 @@ type compactionNotes struct {
 }
 
 func (n *compactionNotes) into(c *eventlog.Compaction) {
-	n.Told.Into(c)
+	n.Provenance.Into(c)
 	c.PreTokens, c.PostTokens = n.PreTokens, n.PostTokens
 }

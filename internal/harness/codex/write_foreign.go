@@ -242,5 +242,5 @@ func (w *writer) unread(c *eventlog.Compaction) {
 }
 
 func notesOf(c *eventlog.Compaction) *compactionNotes {
-	return &compactionNotes{Told: transcript.Tell(c), PreTokens: c.PreTokens, PostTokens: c.PostTokens}
+	return &compactionNotes{Provenance: transcript.ProvenanceOf(c), PreTokens: c.PreTokens, PostTokens: c.PostTokens}
 }

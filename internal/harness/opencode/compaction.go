@@ -47,7 +47,7 @@ func (r *reader) compaction(entry transcript.Entry, p *part) {
 // model sees it.
 func (r *reader) unread(entry transcript.Entry, m *compactionMetadata) {
 	body := &eventlog.Compaction{}
-	r.told(body, m)
+	r.noted(body, m)
 	r.session.Boundary(entry, body)
 }
 
@@ -82,7 +82,7 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 				r.pending.body.Summary += "\n"
 			}
 			r.pending.body.Summary += parts[i].Text
-			r.told(r.pending.body, parts[i].Metadata[systemMark].Value.Compaction)
+			r.noted(r.pending.body, parts[i].Metadata[systemMark].Value.Compaction)
 		case "step-finish":
 			for k, v := range parts[i].Tokens.labels() {
 				r.pending.entry.Label(k, v)
@@ -92,8 +92,8 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 	r.flush()
 }
 
-// told takes what contextd wrote of a compaction.
-func (r *reader) told(c *eventlog.Compaction, m *compactionMetadata) {
+// noted takes what contextd wrote of a compaction.
+func (r *reader) noted(c *eventlog.Compaction, m *compactionMetadata) {
 	if m == nil {
 		return
 	}

@@ -235,7 +235,7 @@ type partMetadata struct {
 }
 
 type compactionMetadata struct {
-	transcript.Told
+	transcript.Provenance
 	PreTokens  *uint64 `json:"preTokens"`
 	PostTokens *uint64 `json:"postTokens"`
 	// Kept names the messages that were kept where they are not a tail, and Again those

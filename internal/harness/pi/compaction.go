@@ -55,7 +55,7 @@ func (b *branch) named(entries []string) []string {
 // others are read as nothing.
 type details struct {
 	Contextd struct {
-		transcript.Told
+		transcript.Provenance
 		PostTokens *uint64 `json:"postTokens"`
 		// Kept names the kept entries where they are not a tail.
 		Kept []string `json:"kept"`
@@ -73,7 +73,7 @@ func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
 
 // detailsOf is nil where there is nothing to note.
 func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
-	d := transcript.With(transcript.JSON(transcript.Tell(c)), "kept", kept, "postTokens", c.PostTokens)
+	d := transcript.With(transcript.JSON(transcript.ProvenanceOf(c)), "kept", kept, "postTokens", c.PostTokens)
 	if len(d) == len("{}") {
 		return nil
 	}

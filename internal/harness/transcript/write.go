@@ -139,16 +139,16 @@ var Triggers = map[eventlog.CompactionTrigger]string{
 	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
 }
 
-// Told is what contextd notes of a compaction in the file of a harness that has no place for it.
-type Told struct {
+// Provenance is what contextd notes of a compaction in the file of a harness that has no place for it.
+type Provenance struct {
 	Trigger  string `json:"trigger,omitzero"`
 	Mode     string `json:"mode,omitzero"`
 	Strategy string `json:"strategy,omitzero"`
 }
 
-// Tell notes it; no trigger is none.
-func Tell(c *eventlog.Compaction) Told {
-	t := Told{Mode: c.Mode, Strategy: c.Strategy}
+// ProvenanceOf notes it; no trigger is none.
+func ProvenanceOf(c *eventlog.Compaction) Provenance {
+	t := Provenance{Mode: c.Mode, Strategy: c.Strategy}
 	if c.Trigger != eventlog.TriggerUnspecified {
 		t.Trigger = Triggers[c.Trigger]
 	}
@@ -156,7 +156,7 @@ func Tell(c *eventlog.Compaction) Told {
 }
 
 // Into gives the compaction what was noted; an unknown trigger changes none.
-func (t Told) Into(c *eventlog.Compaction) {
+func (t Provenance) Into(c *eventlog.Compaction) {
 	for trigger, name := range Triggers {
 		if name == t.Trigger {
 			c.Trigger = trigger
