@@ -59,7 +59,7 @@ func anthropicResult(c *content, i int, r eventlog.ToolResult) []byte {
 	json := inner.json()
 	o := begin(len(json))
 	o.always("type", "tool_result")
-	o.always("tool_use_id", c.message.callID(r.CallID))
+	o.always("tool_use_id", c.message.callID(i, r.CallID))
 	if len(inner.items) > 0 {
 		o.name("content")
 		o.dst = append(append(append(o.dst, '['), json...), ']')

@@ -69,7 +69,7 @@ func (c *content) shown(i int, text string) bool {
 
 // callID is the id of call i in the provider's format.
 func (c *content) callID(i int, id string) string {
-	mapped := c.message.callID(id)
+	mapped := c.message.callID(i, id)
 	if mapped != id {
 		c.converted(i, Renamed, "call id "+brief(id))
 	}

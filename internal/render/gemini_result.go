@@ -22,7 +22,7 @@ func geminiResults(c *content) []Fragment {
 		media = append(media, parts...)
 		o := begin(len(text))
 		o.dst = append(o.dst, `"functionResponse":{`...)
-		o.always("id", c.message.callID(r.CallID))
+		o.always("id", c.message.callID(i, r.CallID))
 		o.always("name", wireName(r.ToolName, longestGeminiName, geminiNameByte))
 		o.name("response")
 		out := object{dst: append(o.dst, '{')}
@@ -44,14 +44,14 @@ func geminiResults(c *content) []Fragment {
 // Gemini matches them.
 func named(fragments []Fragment) []Fragment {
 	out := slices.Clone(fragments)
-	names := map[string]string{}
+	names := map[string]string{} // by the call's id in the format
 	for n := range out {
 		for i, block := range out[n].Blocks {
 			switch b := block.(type) {
 			case eventlog.ToolCall:
-				names[b.CallID] = b.Name
+				names[out[n].callID(i, b.CallID)] = b.Name
 			case eventlog.ToolResult:
-				name, made := names[b.CallID]
+				name, made := names[out[n].callID(i, b.CallID)]
 				if out[n].Role != eventlog.RoleTool || !made || name == b.ToolName {
 					continue
 				}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -34,17 +35,24 @@ func GroupMessages(v reduce.View, i int) []Message {
 	if d := v.Dropped(i); d != nil {
 		return droppedMessages(v, i, d)
 	}
-	repeats := repeatsOf(g)
+	repeated, seen := repeats(g), map[string]int{}
 	out := make([]Message, 0, len(g.Messages))
 	for m := range g.Messages {
 		msg := &g.Messages[m]
 		r := Message{
-			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model, Repeats: repeats,
+			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model,
 			Blocks: make([]eventlog.Block, 0, len(msg.Blocks)), Places: make([]eventlog.Place, 0, len(msg.Blocks)),
 		}
 		for b, block := range msg.Blocks {
 			place := eventlog.Place{Seq: block.Seq, Block: block.Index}
+			repeat := uint32(0)
+			if repeated {
+				repeat = repeatOf(g, m, block.Block, seen)
+			}
 			edit, ok := v.Edit(i, m, b)
+			if repeated && (!ok || edit.Kind != reduce.Omitted) {
+				r.Repeats = append(r.Repeats, repeat)
+			}
 			if !ok {
 				r.Blocks, r.Places = append(r.Blocks, block.Block), append(r.Places, place)
 				continue
@@ -68,18 +76,34 @@ func GroupMessages(v reduce.View, i int) []Message {
 	return out
 }
 
-// repeatsOf are the group's call ids that the log had used before it.
-func repeatsOf(g *reduce.Group) map[string]uint32 {
-	var repeats map[string]uint32
-	for i := range g.Calls {
-		if n := g.Calls[i].Repeat; n > 0 {
-			if repeats == nil {
-				repeats = map[string]uint32{}
+// repeats reports whether a group has a call whose id the log had used before.
+func repeats(g *reduce.Group) bool {
+	return slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Repeat > 0 })
+}
+
+// repeatOf is how often the log had used the id of the call that a block of message m makes
+// or answers. seen counts the group's calls by id: one group may use an id again once it was
+// answered, and its calls are in the order of their blocks.
+func repeatOf(g *reduce.Group, m int, block eventlog.Block, seen map[string]int) uint32 {
+	switch b := block.(type) {
+	case eventlog.ToolCall:
+		nth := seen[b.CallID]
+		seen[b.CallID]++
+		for i := range g.Calls {
+			if g.Calls[i].ID != b.CallID {
+				continue
 			}
-			repeats[g.Calls[i].ID] = n
+			if nth == 0 {
+				return g.Calls[i].Repeat
+			}
+			nth--
+		}
+	case eventlog.ToolResult:
+		if i := slices.IndexFunc(g.Calls, func(c reduce.Call) bool { return c.Result == m }); i >= 0 {
+			return g.Calls[i].Repeat
 		}
 	}
-	return repeats
+	return 0
 }
 
 // droppedMessages is the message that names the calls of a dropped group, if it

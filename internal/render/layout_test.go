@@ -185,14 +185,35 @@ func TestGroupMessagesSayWhereFrom(t *testing.T) {
 	if m := render.GroupMessages(v, 0)[0]; m.Repeats != nil {
 		t.Errorf("the first call counts as repeated: %v", m.Repeats)
 	}
+	repeats := [][]uint32{{0, 1}, {1}}
 	for i, want := range [][]eventlog.Place{{{Seq: 3, Block: 1}, {Seq: 3, Block: 2}}, {{Seq: 4}}} {
 		m := render.GroupMessages(v, 1)[i]
-		if !slices.Equal(m.Places, want) || m.Repeats["c1"] != 1 {
+		if !slices.Equal(m.Places, want) || !slices.Equal(m.Repeats, repeats[i]) {
 			t.Errorf("message %d: places %v, repeats %v", i, m.Places, m.Repeats)
 		}
 	}
 	if m := render.GroupMessages(v, 1)[0]; m.Model != "some-model" {
 		t.Errorf("model %q", m.Model)
+	}
+}
+
+// A group that was answered may use a call's id again: its calls stay two, with a result each.
+func TestOneIDTwiceInAGroup(t *testing.T) {
+	call := func() *eventlog.Message {
+		m := say(eventlog.RoleAssistant, eventlog.ToolCall{CallID: "c1", Name: "read"})
+		m.GroupID = "g"
+		return m
+	}
+	answer := say(eventlog.RoleTool, eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{text("ok")}})
+	c := conversation(call(), answer, call())
+	got := render.GroupMessages(reduce.NewView(gauge, c.Groups()), 0)
+	if len(c.Groups()) != 1 || len(got) != 3 {
+		t.Fatalf("%d groups with %d messages", len(c.Groups()), len(got))
+	}
+	for i, want := range [][]uint32{{0, 1}, {0}, {1}} {
+		if !slices.Equal(got[i].Repeats, want) {
+			t.Errorf("message %d repeats %v, want %v", i, got[i].Repeats, want)
+		}
 	}
 }
 

@@ -25,8 +25,9 @@ type Message struct {
 	Places []eventlog.Place
 	// Model is the model that wrote an assistant message, as far as it is known.
 	Model string
-	// Repeats are the call ids of the group that the log has used before, and how often.
-	Repeats map[string]uint32
+	// Repeats say how often the log has used the call id of a block before, one for each
+	// block; nil where no id was used before.
+	Repeats []uint32
 	Origin  Origin
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
@@ -45,8 +46,13 @@ func (m *Message) place(i int) eventlog.Place {
 	return eventlog.Place{}
 }
 
-// callID is the id of a call in the providers' formats.
-func (m *Message) callID(id string) string { return WireCallID(id, m.Repeats[id]) }
+// callID is the id of the call that block i makes or answers, in the providers' formats.
+func (m *Message) callID(i int, id string) string {
+	if i < len(m.Repeats) {
+		return WireCallID(id, m.Repeats[i])
+	}
+	return WireCallID(id, 0)
+}
 
 // Injection is per-turn content of the runtime. It is not part of the log.
 type Injection struct {

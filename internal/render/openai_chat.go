@@ -168,7 +168,7 @@ func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
 
 // openAICall gives a call's id and name as OpenAI takes them.
 func openAICall(p *openAIParts, i int, b eventlog.ToolCall) (id, name string) {
-	id, name = p.message.callID(b.CallID), wireName(b.Name, longestOpenAIName, wordByte)
+	id, name = p.message.callID(i, b.CallID), wireName(b.Name, longestOpenAIName, wordByte)
 	if id != b.CallID {
 		p.note(i, Renamed, "call id "+brief(b.CallID))
 	}

@@ -21,7 +21,7 @@ func chatResult(m *Message, i int, r eventlog.ToolResult) []Fragment {
 	}
 	o := object{dst: []byte{'{'}}
 	o.always("role", chatTool)
-	o.always("tool_call_id", m.callID(r.CallID))
+	o.always("tool_call_id", m.callID(i, r.CallID))
 	o.name("content")
 	o.dst = p.content(o.dst)
 	out := []Fragment{{Message: *m, Speaker: chatTool, JSON: append(o.dst, '}'), Conversions: p.conversions}}

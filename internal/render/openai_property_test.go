@@ -88,23 +88,18 @@ func drawTalk(t *rapid.T) []render.Message {
 	for range rapid.IntRange(0, 8).Draw(t, "messages") {
 		switch role := rapid.SampledFrom([]eventlog.Role{eventlog.RoleSystem, eventlog.RoleUser, eventlog.RoleAssistant, eventlog.RoleAssistant}).Draw(t, "role"); role {
 		case eventlog.RoleAssistant:
-			repeats := map[string]uint32{}
 			thinking := func(t *rapid.T) eventlog.Block { return rapid.SampledFrom(drawnThinking).Draw(t, "thinking") }
 			calls := func(t *rapid.T) eventlog.Block {
 				c := eventlog.ToolCall{CallID: rapid.SampledFrom(drawnIDs).Draw(t, "id"), Name: rapid.SampledFrom(drawnNames).Draw(t, "name"), Arguments: rapid.SampledFrom(drawnArguments).Draw(t, "arguments")}
-				if _, twice := repeats[c.CallID]; twice {
-					return eventlog.Text{Text: "no call"} // a group has no two calls of one id
-				}
-				repeats[c.CallID] = made[c.CallID]
-				made[c.CallID]++
 				return c
 			}
 			often := slices.Repeat([]func(*rapid.T) eventlog.Block{thinking, calls}, 2)
-			m := render.Message{Role: role, Model: rapid.SampledFrom(drawnModels).Draw(t, "model"), Blocks: drawContent(t, often...), Repeats: repeats}
+			m := render.Message{Role: role, Model: rapid.SampledFrom(drawnModels).Draw(t, "model"), Blocks: drawContent(t, often...)}
+			m.Repeats = repeatsOf(m.Blocks, made)
 			add(m)
-			for _, b := range m.Blocks {
+			for i, b := range m.Blocks {
 				if c, ok := b.(eventlog.ToolCall); ok {
-					add(render.Message{Role: eventlog.RoleTool, Repeats: repeats, Blocks: []eventlog.Block{
+					add(render.Message{Role: eventlog.RoleTool, Repeats: m.Repeats[i : i+1], Blocks: []eventlog.Block{
 						eventlog.ToolResult{CallID: c.CallID, ToolName: c.Name, Content: drawContent(t), IsError: rapid.Bool().Draw(t, "failed")},
 					}})
 				}

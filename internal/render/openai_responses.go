@@ -123,7 +123,7 @@ func responsesResult(m *Message, i int, r eventlog.ToolResult) Fragment {
 	}
 	o := object{dst: []byte{'{'}}
 	o.always("type", "function_call_output")
-	o.always("call_id", m.callID(r.CallID))
+	o.always("call_id", m.callID(i, r.CallID))
 	o.name("output")
 	o.dst = p.content(o.dst)
 	return Fragment{Message: *m, Speaker: "tool", JSON: append(o.dst, '}'), Conversions: p.conversions}

@@ -110,8 +110,8 @@ var openAITalks = []struct {
 	{"texts with citations", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"text","text":"As it says.","citations":[{"type":"char_location"}]}`)))},
 	{"a call of a group that used its id before", []render.Message{
 		{Role: eventlog.RoleUser, Blocks: []eventlog.Block{text("go")}},
-		{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{makes("c1", "read", "{}")}, Repeats: map[string]uint32{"c1": 1}},
-		{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{text("a")}}}, Repeats: map[string]uint32{"c1": 1}},
+		{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{makes("c1", "read", "{}")}, Repeats: []uint32{1}},
+		{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{text("a")}}}, Repeats: []uint32{1}},
 	}},
 	{"characters", openAITalk(say(eventlog.RoleUser, text("\x00\x1f\"\\/<>&\u2028é😀\xff")))},
 }

@@ -96,7 +96,7 @@ var conversations = []struct {
 	}},
 	{"call id used before", func() []render.Message {
 		again, answer := by(claude, run("c1", `{}`)), result("c1", "bash", text("two"))
-		again.Repeats = map[string]uint32{"c1": 1}
+		again.Repeats = []uint32{1}
 		answer.Repeats = again.Repeats
 		return []render.Message{user(text("go")), by(claude, run("c1", `{}`)), result("c1", "bash", text("one")), again, answer}
 	}()},

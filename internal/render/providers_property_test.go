@@ -62,28 +62,36 @@ func someContent(t *rapid.T, more ...func(*rapid.T) eventlog.Block) []eventlog.B
 }
 
 // someTurn draws an assistant's message with the results of its calls after it, in
-// their order. No two calls of a turn have one id; made counts those of the log.
+// their order. Calls of a turn may have one id, as where one was answered before the next was
+// made; made counts those of the log.
 func someTurn(t *rapid.T, made map[string]uint32) []render.Message {
-	repeats := map[string]uint32{}
-	m := render.Message{Role: eventlog.RoleAssistant, Model: rapid.SampledFrom(someModels).Draw(t, "model"), Repeats: repeats}
+	m := render.Message{Role: eventlog.RoleAssistant, Model: rapid.SampledFrom(someModels).Draw(t, "model")}
 	m.Blocks = someContent(t,
 		func(t *rapid.T) eventlog.Block { return rapid.SampledFrom(someThinking).Draw(t, "thinking") },
 		func(t *rapid.T) eventlog.Block {
 			c := eventlog.ToolCall{CallID: rapid.SampledFrom(someIDs).Draw(t, "id"), Name: rapid.SampledFrom(someNames).Draw(t, "name"), Arguments: rapid.SampledFrom(someJSON).Draw(t, "arguments")}
-			if _, twice := repeats[c.CallID]; twice {
-				return text("no call")
-			}
-			repeats[c.CallID] = made[c.CallID]
-			made[c.CallID]++
 			return c
 		})
+	m.Repeats = repeatsOf(m.Blocks, made)
 	out := []render.Message{m}
-	for _, b := range m.Blocks {
+	for i, b := range m.Blocks {
 		if c, ok := b.(eventlog.ToolCall); ok {
-			out = append(out, render.Message{Role: eventlog.RoleTool, Repeats: repeats, Blocks: []eventlog.Block{eventlog.ToolResult{
+			out = append(out, render.Message{Role: eventlog.RoleTool, Repeats: m.Repeats[i : i+1], Blocks: []eventlog.Block{eventlog.ToolResult{
 				CallID: c.CallID, ToolName: rapid.SampledFrom([]string{c.Name, c.Name, "other"}).Draw(t, "tool"),
 				Content: someContent(t), IsError: rapid.Bool().Draw(t, "failed"),
 			}}})
+		}
+	}
+	return out
+}
+
+// repeatsOf says how often each block's call id was used before, and counts it in made.
+func repeatsOf(blocks []eventlog.Block, made map[string]uint32) []uint32 {
+	out := make([]uint32, len(blocks))
+	for i, b := range blocks {
+		if c, ok := b.(eventlog.ToolCall); ok {
+			out[i] = made[c.CallID]
+			made[c.CallID]++
 		}
 	}
 	return out
