@@ -41,6 +41,9 @@ type Incarnation uint64
 type SessionQuery struct {
 	// After is the id after which the page starts; empty for the first.
 	After string
+	// Before is the id before which the list ends; empty for all. Nothing from there on is
+	// looked at.
+	Before string
 	// Limit is the greatest number of sessions to return; 0 means no limit.
 	Limit int
 	// Labels must all be there with these values.
@@ -90,6 +93,9 @@ func (s Session) Matches(labels map[string]string) bool {
 	}
 	return true
 }
+
+// Spans reports whether an id is between After and Before.
+func (q SessionQuery) Spans(id string) bool { return id > q.After && (q.Before == "" || id < q.Before) }
 
 // Validate checks the page's size.
 func (q SessionQuery) Validate() error {

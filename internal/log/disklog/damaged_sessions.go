@@ -103,7 +103,7 @@ func (s *Store) listAll(q eventlog.SessionQuery) ([]eventlog.Session, error) {
 	}
 	var page []eventlog.Session
 	for _, id := range ids {
-		if id <= q.After {
+		if !q.Spans(id) {
 			continue
 		}
 		if q.Limit > 0 && len(page) == q.Limit {

@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -18,8 +19,14 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	}
 	defer s.leave()
 	// No id is empty: this is after After, and without one before all ids.
-	lower := append(sessionKey(q.After), 0)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: []byte{keySession + 1}})
+	lower, upper := append(sessionKey(q.After), 0), []byte{keySession + 1}
+	if q.Before != "" {
+		upper = sessionKey(q.Before)
+	}
+	if bytes.Compare(lower, upper) >= 0 {
+		return nil, nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, s.fail("sessions", err)
 	}

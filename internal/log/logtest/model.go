@@ -200,8 +200,9 @@ func (m *machine) artifacts(t *rapid.T) {
 
 func (m *machine) list(t *rapid.T) {
 	q := eventlog.SessionQuery{
-		After: rapid.SampledFrom([]string{"", "a", "bb"}).Draw(t, "after"),
-		Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+		After:  rapid.SampledFrom([]string{"", "a", "bb"}).Draw(t, "after"),
+		Before: rapid.SampledFrom([]string{"", "a", "bb"}).Draw(t, "before"),
+		Limit:  rapid.IntRange(0, 3).Draw(t, "limit"),
 	}
 	_, _ = both(m, "list", func(s eventlog.Store) ([]eventlog.Session, error) { return s.ListSessions(m.ctx, q) })
 }

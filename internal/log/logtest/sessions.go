@@ -95,6 +95,9 @@ var sessionCases = []testCase{
 		}
 		h.same("pages", got, want)
 		h.same("after an id that is none", sessionIDs(h, eventlog.SessionQuery{After: "s20x"}), want[21:])
+		h.same("before an id", sessionIDs(h, eventlog.SessionQuery{Before: "s05"}), want[:5])
+		h.same("between ids", sessionIDs(h, eventlog.SessionQuery{After: "s03", Before: "s05x", Limit: 9}), want[4:6])
+		h.same("between none", sessionIDs(h, eventlog.SessionQuery{After: "s05", Before: "s05"}), []string(nil))
 		_, err := h.s.ListSessions(h.Context(), eventlog.SessionQuery{Limit: -1})
 		h.failsOn(err, "page_size")
 	}},

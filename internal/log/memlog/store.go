@@ -141,7 +141,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	}
 	var page []eventlog.Session
 	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
-		if found := s.sessions[id]; id > q.After && found.info.Matches(q.Labels) {
+		if found := s.sessions[id]; q.Spans(id) && found.info.Matches(q.Labels) {
 			page = append(page, found.describe())
 			if len(page) == q.Limit {
 				break
