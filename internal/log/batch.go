@@ -20,6 +20,9 @@ type Batch struct {
 	// the id has none, or another by now. 0 is a session that does not exist yet:
 	// *ExistsError if there is one, which can be seen then.
 	Of *Incarnation
+	// Artifacts are put with the events, by the rules of PutArtifacts: all or none of both
+	// are stored. A batch of which every event is a duplicate puts none.
+	Artifacts []Artifact
 	// Time becomes the session's update time, and its create time if this batch
 	// makes it.
 	Time time.Time

@@ -18,6 +18,9 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	if err != nil {
 		return nil, err
 	}
+	if err := eventlog.ValidateArtifacts(b.Artifacts); err != nil {
+		return nil, err
+	}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -28,7 +31,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 		return nil, err
 	}
 	defer s.release(sl)
-	c, err := s.appendTo(sl, b, prepared, encoded)
+	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
 	var exists *eventlog.ExistsError
 	if errors.As(err, &exists) {
 		// The session that is in the way may not be visible yet.
@@ -44,7 +47,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 
 // appendTo admits a batch to the session of a slot. With an *ExistsError it returns the
 // commit that is newest in the session that exists.
-func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
+func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	target, id := sl.session.Load(), sl.id
@@ -68,6 +71,13 @@ func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedB
 		// The events may be on their way still.
 		return appended{target.last, admission.Receipts}, nil
 	}
+	of := target.incarnation()
+	if created {
+		of = 0
+	}
+	if !eventlog.AllOf(b.Artifacts, of) {
+		return appended{}, noSession(id)
+	}
 	batch := s.db.NewBatch()
 	if created {
 		if err := putSession(batch, target.record); err != nil {
@@ -82,13 +92,25 @@ func (s *Store) appendTo(sl *slot, b eventlog.Batch, prepared eventlog.PreparedB
 			return appended{}, err
 		}
 	}
+	puts := target.puts
+	var before func(*commit)
+	if len(b.Artifacts) > 0 {
+		// These appends are rare enough to wait under the lock for the put before.
+		if err := target.settled(ctx); err != nil {
+			return appended{}, err
+		}
+		if puts, err = s.stageAll(batch, id, target, b.Artifacts); err != nil {
+			return appended{}, err
+		}
+		before = target.lastPut.Store
+	}
 	settled := target.expect(admission.Fresh, encoded)
-	commit, err := s.submit(batch, func() { settled(); target.publish(at) }, nil, sl)
+	commit, err := s.submit(batch, func() { settled(); target.publish(at) }, before, sl)
 	if err != nil {
 		settled()
 		return appended{}, err
 	}
-	target.at, target.last = at, commit
+	target.at, target.last, target.puts = at, commit, puts
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)

@@ -58,24 +58,9 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	if target.lastPut.Load() != before {
 		return nil, nil
 	}
-	for _, a := range all {
-		if !a.New {
-			continue
-		}
-		if err := s.vacant(sl.id, target, a); err != nil {
-			return nil, err
-		}
-	}
-	own := target.own()
 	batch := s.db.NewBatch()
-	put := target.puts
-	for _, a := range all {
-		put++
-		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
-			return nil, err
-		}
-	}
-	if err := putPuts(batch, own.segment, put, target.frozen); err != nil {
+	put, err := s.stageAll(batch, sl.id, target, all)
+	if err != nil {
 		return nil, err
 	}
 	c, err := s.submit(batch, nil, target.lastPut.Store, sl)
@@ -84,6 +69,27 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	}
 	target.puts, target.last = put, c
 	return c, nil
+}
+
+// stageAll adds the puts of artifacts to the batch and returns the number of the last one. The
+// put before them is durable.
+func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []eventlog.Artifact) (put uint64, err error) {
+	for _, a := range all {
+		if !a.New {
+			continue
+		}
+		if err := s.vacant(id, target, a); err != nil {
+			return 0, err
+		}
+	}
+	own, put := target.own(), target.puts
+	for _, a := range all {
+		put++
+		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
+			return 0, err
+		}
+	}
+	return put, putPuts(batch, own.segment, put, target.frozen)
 }
 
 // stage adds a put to the batch, and takes the version that it replaces out unless a fork

@@ -102,6 +102,36 @@ var artifactCases = []testCase{
 			check()
 		}
 	}},
+	{name: "artifacts of a batch are there with its events, or neither is", run: func(h *harness) {
+		batch := func(id string, of eventlog.Incarnation, all ...eventlog.Artifact) error {
+			for i := range all {
+				all[i].Of = of
+			}
+			_, err := appendAndWait(h.Context(), h.s, "s", eventlog.Batch{Events: []eventlog.Event{Say(id)}, Time: epoch, Artifacts: all})
+			return err
+		}
+		fresh := artifact("k", 9, "i", "1")
+		fresh.New = true
+		h.fails(batch("a", 7, artifact("k", 9, "i", "x")), noSession("s"))
+		h.ok(batch("a", 0, fresh, artifact("k", 1, "i", "2")))
+		of := h.session("s").Incarnation
+		h.ok(batch("a", of, artifact("k", 1, "i", "a duplicate's")))
+		h.ok(batch("b", of, artifact("k", 1, "i", "3")))
+		h.put("s", artifact("k", 2, "i", "4"))
+		h.ok(batch("c", of, artifact("k", 2, "i", "5"), artifact("k", 3, "i", "6")))
+		h.fails(batch("d", of+1, artifact("k", 1, "i", "x")), noSession("s"))
+		h.failsOn(batch("d", of, eventlog.Artifact{ID: "i"}), "artifact.kind")
+		h.conflicts(batch("d", of, artifact("k", 1, "i", "x"), fresh))
+		check := func() {
+			h.same("head", h.session("s").Head, eventlog.Seq(3))
+			h.same("k", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=3", "2/i=5", "3/i=6", "9/i=1"})
+		}
+		check()
+		if h.o.reopen != nil {
+			h.reopen()
+			check()
+		}
+	}},
 	{name: "an artifact that is to be new replaces none", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
 		fresh := func(seq eventlog.Seq, id, value string) eventlog.Artifact {

@@ -114,6 +114,9 @@ func (m *machine) submit(t *rapid.T, id string, b eventlog.Batch) {
 		expect := m.heads[id].Seq + eventlog.Seq(rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "off by"))
 		b.ExpectedHead = &expect
 	}
+	if rapid.IntRange(0, 3).Draw(t, "with artifacts") == 0 {
+		b.Artifacts = rapid.SliceOfN(genArtifact, 1, 2).Draw(t, "artifacts")
+	}
 	receipts, err := both(m, "append", func(s eventlog.Store) ([]eventlog.Receipt, error) { return appendAndWait(m.ctx, s, id, b) })
 	if err != nil {
 		return
@@ -166,16 +169,19 @@ func (m *machine) delete(t *rapid.T) {
 
 var artifactIDs = rapid.SampledFrom([]string{"x", "y", "x\x00"})
 
+var genArtifact = rapid.Custom(func(t *rapid.T) eventlog.Artifact {
+	return eventlog.Artifact{
+		Kind:  rapid.SampledFrom([]string{"k", "l", ""}).Draw(t, "kind"),
+		Seq:   eventlog.Seq(rapid.Uint64Range(0, 6).Draw(t, "seq")),
+		ID:    artifactIDs.Draw(t, "id"),
+		Value: []byte(GenBytes().Draw(t, "value")),
+		New:   rapid.IntRange(0, 3).Draw(t, "new") == 0,
+	}
+})
+
 func (m *machine) put(t *rapid.T) {
 	id := names.Draw(t, "session")
-	all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) eventlog.Artifact {
-		return eventlog.Artifact{
-			Kind:  rapid.SampledFrom([]string{"k", "l", ""}).Draw(t, "kind"),
-			Seq:   eventlog.Seq(rapid.Uint64Range(0, 6).Draw(t, "seq")),
-			ID:    artifactIDs.Draw(t, "id"),
-			Value: []byte(GenBytes().Draw(t, "value")),
-		}
-	}), 1, 3).Draw(t, "artifacts")
+	all := rapid.SliceOfN(genArtifact, 1, 3).Draw(t, "artifacts")
 	_, _ = both(m, "put", func(s eventlog.Store) (any, error) { return nil, s.PutArtifacts(m.ctx, id, all...) })
 }
 

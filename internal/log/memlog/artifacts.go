@@ -21,20 +21,40 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 	if err := eventlog.ValidateArtifacts(all); err != nil {
 		return err
 	}
-	if !eventlog.AllOf(all, found.info.Incarnation) {
+	if err := found.mayPut(id, all); err != nil {
+		return err
+	}
+	found.put(all)
+	return nil
+}
+
+// mayPut returns why the conditions of artifacts do not hold. The session is nil where there
+// is none yet.
+func (s *session) mayPut(id string, all []eventlog.Artifact) error {
+	var of eventlog.Incarnation
+	if s != nil {
+		of = s.info.Incarnation
+	}
+	if !eventlog.AllOf(all, of) {
 		return &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
 	for _, a := range all {
 		key := artifactKey{a.Kind, a.Seq, a.ID}
-		if _, taken := found.artifact(key); taken && a.New {
+		if s == nil || !a.New {
+			continue
+		}
+		if _, taken := s.artifact(key); taken {
 			return &eventlog.ConflictError{Session: id, What: "artifact " + key.String()}
 		}
 	}
-	own := found.own()
+	return nil
+}
+
+func (s *session) put(all []eventlog.Artifact) {
+	own := s.own()
 	for _, a := range all {
 		own.put(artifactKey{a.Kind, a.Seq, a.ID}, bytes.Clone(a.Value))
 	}
-	return nil
 }
 
 // Artifact returns one artifact.

@@ -22,6 +22,9 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	if err != nil {
 		return nil, err
 	}
+	if err := eventlog.ValidateArtifacts(b.Artifacts); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -41,11 +44,15 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	if len(admission.Fresh) == 0 {
 		return done(admission.Receipts), nil
 	}
+	if err := target.mayPut(id, b.Artifacts); err != nil {
+		return nil, err
+	}
 	now := b.Time.UTC().Round(0)
 	if target == nil {
 		target = s.add(eventlog.Session{ID: id, CreateTime: now}, nil, eventlog.Head{}, 0)
 	}
 	target.extend(admission, now)
+	target.put(b.Artifacts)
 	return done(admission.Receipts), nil
 }
 
