@@ -2,8 +2,10 @@ package summarize
 
 import (
 	"context"
-	"github.com/contextd/contextd/internal/reduce"
 	"strings"
+
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
 // attempt asks a backend for the text of one span, chunk by chunk: each text extends
@@ -31,12 +33,12 @@ func (a attempt) write() (Summary, error) {
 		request.Groups = a.m.Groups
 		return a.ask(rules, request, summary, nil, true)
 	}
-	request.System = a.p.Instructions.System(a.p.MaxOutputTokens)
+	request.System = a.n.Scrub.Text(a.p.Instructions.System(a.p.MaxOutputTokens))
 	limit := a.p.MaxInputTokens
 	if limit == 0 {
 		limit = a.n.MaxInputTokens
 	}
-	parts, err := cut(a.m, request.System, limit)
+	parts, err := cut(a.m, request.System, prompt.Writer{Scrub: a.n.Scrub}, limit)
 	if err != nil {
 		return Summary{}, a.n.backendError(err)
 	}

@@ -15,6 +15,7 @@ type chunks struct {
 	groups []*reduce.Group
 	count  func(string) uint64
 	system string
+	writer prompt.Writer
 	// room is what the material may take.
 	room uint64
 }
@@ -28,12 +29,12 @@ type chunk struct {
 }
 
 // cut prepares requests of at most limit tokens, both prompts included.
-func cut(m Material, system string, limit uint64) (*chunks, error) {
+func cut(m Material, system string, writer prompt.Writer, limit uint64) (*chunks, error) {
 	fixed := 2*budget.MessageOverhead + m.Count(system) + m.Count(prompt.Frame())
 	if limit < fixed+2*leastRoom {
 		return nil, &InputLimitError{limit, fixed + 2*leastRoom}
 	}
-	return &chunks{m.Groups, m.Count, system, limit - fixed}, nil
+	return &chunks{m.Groups, m.Count, system, writer, limit - fixed}, nil
 }
 
 // next returns the next chunk after an older text, and takes its groups. Without
@@ -80,7 +81,7 @@ func (c *chunks) more() bool { return len(c.groups) > 0 }
 // it takes at most half of the room. It returns to how many; at 0 nothing is quoted.
 func (c *chunks) older(text string, limit int) (string, int) {
 	for ; limit > 0; limit = limit * 3 / 4 {
-		if quoted := prompt.Older(text, limit); c.count(quoted) <= c.room/2 {
+		if quoted := c.writer.Older(text, limit); c.count(quoted) <= c.room/2 {
 			return quoted, limit
 		}
 	}
@@ -92,7 +93,7 @@ func (c *chunks) older(text string, limit int) (string, int) {
 func (c *chunks) fill(older string, room uint64) (chunk, error) {
 	var k chunk
 	for i, g := range c.groups {
-		text := prompt.Group(g, prompt.Whole)
+		text := c.writer.Group(g, prompt.Whole)
 		tokens := c.count(text)
 		if tokens > room && i > 0 {
 			break
@@ -114,7 +115,7 @@ func (c *chunks) fill(older string, room uint64) (chunk, error) {
 // shorten writes a group so that it fits, its texts cut as little as halving finds.
 func (c *chunks) shorten(g *reduce.Group, size int, room uint64) (text string, tokens uint64, ok bool) {
 	for limit := size / 2; limit >= 16; limit /= 2 {
-		text = prompt.Group(g, limit)
+		text = c.writer.Group(g, limit)
 		if tokens = c.count(text); tokens <= room {
 			return text, tokens, true
 		}

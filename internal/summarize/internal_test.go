@@ -75,7 +75,7 @@ func TestNoRequestIsTooLarge(t *testing.T) {
 		fixed := 2*budget.MessageOverhead + count(system) + count(prompt.Frame())
 		limit := fixed + rapid.SampledFrom([]uint64{0, 511, 512, 513, 1000, 5000, 100_000}).Draw(t, "room")
 		older := strings.Repeat("an older line\n", rapid.SampledFrom([]int{0, 1, 20, 5000}).Draw(t, "older"))
-		parts, err := cut(Material{Groups: groups, Count: count}, system, limit)
+		parts, err := cut(Material{Groups: groups, Count: count}, system, prompt.Writer{}, limit)
 		var tooSmall *InputLimitError
 		if limit < fixed+2*leastRoom {
 			if !errors.As(err, &tooSmall) || tooSmall.Max != limit || tooSmall.Needed != fixed+2*leastRoom {
@@ -125,9 +125,9 @@ func TestChunksAreFull(t *testing.T) {
 		conv.Append(e)
 	}
 	count := gauges["bytes"]
-	one := count(prompt.Group(conv.Groups()[0], prompt.Whole))
+	one := count((prompt.Writer{}).Group(conv.Groups()[0], prompt.Whole))
 	fixed := 2*budget.MessageOverhead + count("s") + count(prompt.Frame())
-	parts, err := cut(Material{Groups: conv.Groups(), Count: count}, "s", fixed+4*one+1)
+	parts, err := cut(Material{Groups: conv.Groups(), Count: count}, "s", prompt.Writer{}, fixed+4*one+1)
 	if err != nil {
 		t.Fatal(err)
 	}

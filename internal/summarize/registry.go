@@ -7,6 +7,7 @@ import (
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/scrub"
 )
 
 // Summarizer is a backend as the configuration names it.
@@ -21,6 +22,9 @@ type Summarizer struct {
 	// MaxInputTokens is the most that one request may take where a proposal does not
 	// say; 0 means DefaultMaxInputTokens. Rules have no such limit.
 	MaxInputTokens uint64
+	// Scrub replaces credentials in all that a request says; nil for a backend that is no
+	// other party than who wrote the session. Rules are given the groups as they are.
+	Scrub *scrub.Scrubber
 }
 
 // The defaults of a Summarizer.

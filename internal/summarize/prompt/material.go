@@ -8,6 +8,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/scrub"
 )
 
 // Every line of the material begins with mark, and every line that somebody wrote
@@ -47,24 +48,30 @@ func Compose(older string, groups []string) string {
 	return out.String()
 }
 
+// Writer writes material. The zero value writes texts as they are.
+type Writer struct {
+	// Scrub, if set, replaces credentials in a text before any of it is left out.
+	Scrub *scrub.Scrubber
+}
+
 // Older writes an earlier record as data, shortened to about limit bytes.
-func Older(text string, limit int) string {
+func (w Writer) Older(text string, limit int) string {
 	if text == "" {
 		return ""
 	}
-	var out strings.Builder
-	body(&out, text, limit)
+	out := writing{limit: limit, scrub: w.Scrub}
+	out.body(text)
 	return out.String()
 }
 
 // Group writes a group as data, each of its texts shortened to about limit bytes.
 // What is sealed or not text is named only.
-func Group(g *reduce.Group, limit int) string {
-	var out strings.Builder
+func (w Writer) Group(g *reduce.Group, limit int) string {
+	out := writing{limit: limit, scrub: w.Scrub}
 	for m := range g.Messages {
 		msg := &g.Messages[m]
 		for i := range msg.Blocks {
-			block(&out, speaker(msg), &msg.Blocks[i], limit)
+			out.block(speaker(msg), &msg.Blocks[i])
 		}
 	}
 	return out.String()
@@ -84,7 +91,14 @@ func speaker(m *reduce.Message) string {
 	return m.Role.String()
 }
 
-func block(out *strings.Builder, role string, b *reduce.Block, limit int) {
+// writing is material that is being written.
+type writing struct {
+	strings.Builder
+	limit int
+	scrub *scrub.Scrubber
+}
+
+func (out *writing) block(role string, b *reduce.Block) {
 	head := func(format string, args ...any) {
 		out.WriteString(mark)
 		if b.Seq != 0 {
@@ -96,15 +110,15 @@ func block(out *strings.Builder, role string, b *reduce.Block, limit int) {
 	switch v := b.Block.(type) {
 	case eventlog.Text:
 		head("%s:", role)
-		body(out, v.Text, limit)
+		out.body(v.Text)
 	case eventlog.Thinking:
 		if v.Text != "" {
 			head("%s, to itself:", role)
-			body(out, v.Text, limit)
+			out.body(v.Text)
 		}
 	case eventlog.ToolCall:
 		head("%s calls %s:", role, word(v.Name))
-		body(out, v.Arguments, limit)
+		out.body(v.Arguments)
 	case eventlog.ToolResult:
 		switch {
 		case b.Seq == 0:
@@ -116,30 +130,30 @@ func block(out *strings.Builder, role string, b *reduce.Block, limit int) {
 			head("result of %s:", word(v.ToolName))
 		}
 		for _, c := range v.Content {
-			content(out, c, limit)
+			out.content(c)
 		}
 	default:
 		head("%s:", role)
-		content(out, v, limit)
+		out.content(v)
 	}
 }
 
-func content(out *strings.Builder, b eventlog.Block, limit int) {
+func (out *writing) content(b eventlog.Block) {
 	switch v := b.(type) {
 	case eventlog.Text:
-		body(out, v.Text, limit)
+		out.body(v.Text)
 	case eventlog.Media:
-		body(out, "("+v.MIMEType+")", limit)
+		out.body("(" + v.MIMEType + ")")
 	case eventlog.ProviderBlock:
-		body(out, v.JSON, limit)
+		out.body(v.JSON)
 	}
 }
 
 // breaks are what some reader or other takes for the end of a line.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-func body(out *strings.Builder, text string, limit int) {
-	text = breaks.Replace(strings.ToValidUTF8(shorten(text, limit), "\uFFFD"))
+func (out *writing) body(text string) {
+	text = breaks.Replace(strings.ToValidUTF8(shorten(out.scrub.Text(text), out.limit), "\uFFFD"))
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		out.WriteString(indent)
 		out.WriteString(line)

@@ -35,9 +35,9 @@ func groupsOf(t interface{ Fatal(...any) }, events []eventlog.Event) []*reduce.G
 func compose(older string, groups []*reduce.Group, limit int) string {
 	var all []string
 	for _, g := range groups {
-		all = append(all, prompt.Group(g, limit))
+		all = append(all, (prompt.Writer{}).Group(g, limit))
 	}
-	return prompt.Compose(prompt.Older(older, limit), all)
+	return prompt.Compose((prompt.Writer{}).Older(older, limit), all)
 }
 
 func session() []eventlog.Event {

@@ -60,6 +60,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
 	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")
 	f.Var(summarizersValue{&c.Summarizers}, "summarizers", "named summarizers, as a YAML map from name to settings; see docs/summarizers.md")
+	f.Var(patternsValue{&c.ScrubPatterns}, "scrub-patterns", "patterns of credentials in addition to the built-in ones, as a YAML map from name to RE2 expression")
+	f.BoolVar(&c.ScrubAppends, "scrub-appends", c.ScrubAppends, "replace credentials in events before they are stored")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
 	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "answer for a hook that takes longer: allow or block")
 	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin")

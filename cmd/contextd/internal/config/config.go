@@ -81,6 +81,11 @@ type Config struct {
 	Summarizers map[string]Summarizer
 	// DefaultSummarizer names the one that policies use which name none.
 	DefaultSummarizer string
+	// ScrubPatterns are an operator's patterns of credentials, by name, in addition to the
+	// built-in ones.
+	ScrubPatterns map[string]string
+	// ScrubAppends has credentials replaced in events before they are stored.
+	ScrubAppends bool
 	// HookTimeout is how long a hook may take whose subscriber does not say, and
 	// HookOnTimeout what a hook that takes longer is taken to have said: allow or block.
 	HookTimeout   time.Duration

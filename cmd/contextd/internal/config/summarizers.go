@@ -42,9 +42,20 @@ type Summarizer struct {
 
 	Lease time.Duration `yaml:"lease,omitempty"`
 
+	Scrub *bool `yaml:"scrub,omitempty"`
+
 	MaxInputTokens uint64        `yaml:"max_input_tokens,omitempty"`
 	TaskTimeout    time.Duration `yaml:"task_timeout,omitempty"`
 	CoolDown       time.Duration `yaml:"cool_down,omitempty"`
+}
+
+// Scrubs reports whether credentials are replaced in what the summarizer is given: unless
+// it says otherwise, where it is another party than who runs the agent.
+func (s Summarizer) Scrubs() bool {
+	if s.Scrub != nil {
+		return *s.Scrub
+	}
+	return s.Type == SummarizerOpenAI || s.Type == SummarizerAnthropic
 }
 
 // builtinSummarizer is the one that always exists. Configuration may give the name
@@ -76,6 +87,8 @@ func (c *Config) validateSummarizers() error {
 			reason = fmt.Sprintf("type must be extractive, openai, anthropic or pull, not %q", s.Type)
 		case s.APIKeyEnv != "" && s.APIKeyFile != "":
 			reason = "api_key_env and api_key_file must not both be set"
+		case s.Type == SummarizerExtractive && s.Scrub != nil:
+			reason = "scrub has no effect on type extractive: its text goes nowhere else"
 		case s.Lease < 0 || s.TaskTimeout < 0 || s.CoolDown < 0:
 			reason = "lease, task_timeout and cool_down must not be negative"
 		}

@@ -69,6 +69,7 @@ func TestSummarizersThatMakeNoSense(t *testing.T) {
 		"no name":           {yaml: `{"": {type: pull}}`, want: `summarizers[""]`},
 		"the caller's name": {yaml: "{caller: {type: pull}}", want: `"caller"`},
 		"a negative lease":  {yaml: "{house: {type: pull, lease: -1s}}", want: `summarizers["house"]: lease`},
+		"a rule to scrub":   {yaml: "{house: {type: extractive, scrub: true}}", want: `summarizers["house"]: scrub`},
 		"no such default":   {yaml: "{house: {type: pull}}", byDefault: "home", want: `default_summarizer: "home"`},
 		"no map":            {yaml: "[house]", want: "summarizers"},
 	} {

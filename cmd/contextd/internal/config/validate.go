@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/scrub"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -64,6 +65,9 @@ func (c *Config) Validate() error {
 	if err := c.validateSummarizers(); err != nil {
 		return err
 	}
+	if _, err := c.Scrubber(nil); err != nil {
+		return err
+	}
 	if _, err := c.PolicySet(); err != nil {
 		return err
 	}
@@ -75,6 +79,16 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("default_budget: %w", err)
 	}
 	return nil
+}
+
+// Scrubber finds the credentials that the operator wants replaced. observe is
+// scrub.Options' own.
+func (c *Config) Scrubber(observe func(rule string, n int)) (*scrub.Scrubber, error) {
+	s, err := scrub.New(scrub.Options{Patterns: c.ScrubPatterns, Observe: observe})
+	if err != nil {
+		return nil, fmt.Errorf("scrub_patterns: %w", err)
+	}
+	return s, nil
 }
 
 // PolicySet returns the named policies.

@@ -166,6 +166,33 @@ func (v modelsValue) String() string {
 // Type implements pflag.Value.
 func (modelsValue) Type() string { return "yaml" }
 
+type patternsValue struct{ patterns *map[string]string }
+
+// Set implements pflag.Value.
+func (v patternsValue) Set(text string) error {
+	var patterns map[string]string
+	if err := yaml.Unmarshal([]byte(text), &patterns); err != nil {
+		return err
+	}
+	*v.patterns = patterns
+	return nil
+}
+
+// String implements pflag.Value.
+func (v patternsValue) String() string {
+	if v.patterns == nil || len(*v.patterns) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(*v.patterns)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (patternsValue) Type() string { return "yaml" }
+
 // ParseMessage fills m from YAML or JSON text, by the names that the API's
 // fields have, and checks it against the API's rules.
 func ParseMessage(text string, m proto.Message) error {

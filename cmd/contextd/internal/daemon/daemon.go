@@ -24,6 +24,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/scrub"
 )
 
 // Options are what a daemon is built from.
@@ -183,6 +184,12 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 	if err := d.telemetry.ObserveHealth(d.parts()); err != nil {
 		return nil, err
 	}
+	var scrubber *scrub.Scrubber
+	if o.Config.ScrubAppends {
+		if scrubber, err = o.Config.Scrubber(meter.Scrubbed); err != nil {
+			return nil, err
+		}
+	}
 	return server.New(ctx, server.Options{
 		Store:    d.store,
 		Engine:   engine,
@@ -198,6 +205,7 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		NewID:      newID,
 		Logger:     o.Logger,
 		Meter:      meter,
+		Scrub:      scrubber,
 
 		Hooks:       d.summaries.hooks,
 		Lifecycle:   d.summaries.events,

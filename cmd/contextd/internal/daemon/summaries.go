@@ -101,6 +101,10 @@ func (o observer) SummaryFailed(p summarize.Proposal, reason string) {
 // buildRegistry opens every summarizer of the configuration.
 func (s *summaries) buildRegistry(o Options) error {
 	all := o.Config.AllSummarizers()
+	scrubber, err := o.Config.Scrubber(nil)
+	if err != nil {
+		return err
+	}
 	made := map[string]summarize.Summarizer{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
@@ -108,11 +112,14 @@ func (s *summaries) buildRegistry(o Options) error {
 		if err != nil {
 			return fmt.Errorf("summarizers[%q]: %w", name, err)
 		}
-		made[name] = summarize.Summarizer{
+		of := summarize.Summarizer{
 			Backend: backend, Timeout: c.TaskTimeout, CoolDown: c.CoolDown, MaxInputTokens: c.MaxInputTokens,
 		}
+		if c.Scrubs() {
+			of.Scrub = scrubber
+		}
+		made[name] = of
 	}
-	var err error
 	s.registry, err = summarize.NewRegistry(made)
 	return err
 }

@@ -96,6 +96,10 @@ func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pend
 // admitKnown fills the events in. checkRoom is false where they were held against the
 // session's limits before, as a part of more.
 func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch, checkRoom bool) (pendingAppend, error) {
+	b.Events = slices.Clone(b.Events) // filled in for this session
+	for i := range b.Events {
+		b.Events[i] = s.scrub.Event(b.Events[i])
+	}
 	sizes, total, err := s.limits.CheckBatch(b.Events)
 	if err != nil {
 		return pendingAppend{}, err
@@ -105,7 +109,6 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 			return pendingAppend{}, err
 		}
 	}
-	b.Events = slices.Clone(b.Events) // filled in for this session
 	if known.exists {
 		if err := s.restoreCallIDs(ctx, id, known.settings.tokenizer, b.Events); err != nil {
 			return pendingAppend{}, err

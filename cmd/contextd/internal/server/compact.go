@@ -44,7 +44,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 			Request:   assemble.Request{SessionID: req.GetSessionId(), Budget: c.server.spec(session, req.GetBudget(), nil, render.NameContextd), Policy: policy},
 			Measured:  req.Budget != nil || req.Policy != nil,
 			Strategy:  reduce.Strategy(req.GetStrategy()), KeepLastTurns: req.GetKeepLastTurns(), TargetTokens: req.GetTargetTokens(),
-			Summary: req.GetSummary(),
+			Summary: c.server.scrub.Text(req.GetSummary()),
 		},
 	}
 	if r.Mode == "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/scrub"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -41,6 +42,8 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 		return err
 	}
 	defer account.Close()
+	// What a re-export needs is made of the file, so the file itself is scrubbed.
+	body.scrub = s.scrub
 	read, err := body.transcript(header.GetHarness(), account)
 	if err != nil {
 		return err
@@ -75,6 +78,8 @@ type transcriptReader struct {
 	read    uint64
 	limit   uint64
 	err     error // other than io.EOF
+	// scrub replaces credentials in the file; nil replaces nothing.
+	scrub *scrub.Scrubber
 }
 
 func (r *transcriptReader) Read(p []byte) (int, error) {
@@ -105,7 +110,7 @@ func (r *transcriptReader) Read(p []byte) (int, error) {
 
 // transcript reads the whole file.
 func (r *transcriptReader) transcript(name string, account *harness.Account) (harness.Transcript, error) {
-	read, err := harness.ReadWithin(r, name, account)
+	read, err := harness.ReadWithin(r.scrub.NewReader(r), name, account)
 	if r.err != nil {
 		// The reader may have wrapped it, or taken a broken file for a short one.
 		return read, r.err

@@ -18,6 +18,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/scrub"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/pull"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -62,6 +63,8 @@ type Options struct {
 	Tasks       *pull.Queue
 	Compactor   *compaction.Compactor
 	Summarizers *summarize.Registry
+	// Scrub replaces credentials in what is stored; nil replaces nothing.
+	Scrub *scrub.Scrubber
 }
 
 // Server implements the services of the API.
@@ -84,6 +87,7 @@ type Server struct {
 	newID    func() (string, error)
 	logger   *slog.Logger
 	meter    Meter
+	scrub    *scrub.Scrubber
 
 	settings settingsCache
 	quota    sessionQuota
@@ -113,6 +117,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		newID:    o.NewID,
 		logger:   o.Logger,
 		meter:    o.Meter,
+		scrub:    o.Scrub,
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.SetPolicies(o.Policies)

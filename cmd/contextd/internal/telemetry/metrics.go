@@ -24,6 +24,7 @@ type Meter struct {
 	assemblyTime              metric.Float64Histogram
 	raw, projected, reclaimed metric.Int64Counter
 	breaks                    metric.Int64Counter
+	scrubbed                  metric.Int64Counter
 }
 
 // latency are the bounds of durations, in seconds: a sync of a good disk takes a
@@ -43,6 +44,7 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 		raw:          b.counter("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
 		projected:    b.counter("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
 		reclaimed:    b.counter("contextd.assembly.tokens.reclaimed", "{token}", "Tokens that reduction saved."),
+		scrubbed:     b.counter("contextd.append.scrubbed", "{credential}", "Credentials that were replaced before events were stored, by the rule that found them."),
 		breaks:       b.counter("contextd.prefix.breaks", "{break}", "Contexts whose prefix differs from that of the one before, by the reducer that caused it."),
 	}
 	return m, errors.Join(b.errs...)
@@ -128,6 +130,11 @@ func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, by
 	m.events.Add(ctx, int64(events))
 	m.bytes.Add(ctx, int64(bytes))
 	m.appendTime.Record(ctx, took.Seconds())
+}
+
+// Scrubbed counts credentials that a rule found in what is being stored.
+func (m *Meter) Scrubbed(rule string, n int) {
+	m.scrubbed.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("rule", rule)))
 }
 
 // Assembled implements server.Meter.

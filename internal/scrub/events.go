@@ -1,0 +1,115 @@
+package scrub
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Event returns the event with the credentials in what was said, thought, called and
+// answered replaced. What a provider sealed or made, media and labels stay: a changed
+// byte there would be refused. The event that was given is not changed.
+func (s *Scrubber) Event(e eventlog.Event) eventlog.Event {
+	if s == nil {
+		return e
+	}
+	switch body := e.Body.(type) {
+	case *eventlog.Message:
+		m := *body
+		m.Blocks = s.blocks(body.Blocks)
+		e.Body = &m
+	case *eventlog.Reminder:
+		r := *body
+		r.Body = s.Text(body.Body)
+		e.Body = &r
+	case *eventlog.Compaction:
+		c := *body
+		c.Summary = s.Text(body.Summary)
+		c.NativeJSON = s.JSON(body.NativeJSON)
+		e.Body = &c
+	case *eventlog.Custom:
+		c := *body
+		c.JSON = s.JSON(body.JSON)
+		e.Body = &c
+	}
+	return e
+}
+
+func (s *Scrubber) blocks(blocks []eventlog.Block) []eventlog.Block {
+	out := make([]eventlog.Block, len(blocks))
+	for i, b := range blocks {
+		switch v := b.(type) {
+		case eventlog.Text:
+			v.Text = s.Text(v.Text)
+			b = v
+		case eventlog.Thinking:
+			if !v.Sealed() {
+				v.Text = s.Text(v.Text)
+			}
+			b = v
+		case eventlog.ToolCall:
+			v.Arguments = s.JSON(v.Arguments)
+			b = v
+		case eventlog.ToolResult:
+			v.Content = s.blocks(v.Content)
+			b = v
+		}
+		out[i] = b
+	}
+	return out
+}
+
+// JSON returns a JSON text with its credentials replaced; it is JSON still if it was. All
+// bytes that are of no credential stay as they are.
+func (s *Scrubber) JSON(text string) string {
+	if s == nil {
+		return text
+	}
+	out := s.Text(text)
+	if out == text || json.Valid([]byte(out)) || !json.Valid([]byte(text)) {
+		return out
+	}
+	return s.jsonStrings(text)
+}
+
+// jsonStrings scrubs each string of a JSON text by itself, for patterns that match beyond
+// the end of one.
+func (s *Scrubber) jsonStrings(text string) string {
+	var out strings.Builder
+	from := 0
+	decoder := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		if decoder.PeekKind() != '"' {
+			if _, err := decoder.ReadToken(); err != nil { // the end: the text is JSON
+				break
+			}
+			continue
+		}
+		raw, err := decoder.ReadValue()
+		if err != nil {
+			break
+		}
+		end := int(decoder.InputOffset())
+		begin := end - len(raw)
+		was, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			continue
+		}
+		now := s.Text(string(was))
+		if now == string(was) {
+			continue
+		}
+		quoted, err := jsontext.AppendQuote(nil, now)
+		if err != nil {
+			continue
+		}
+		out.WriteString(text[from:begin])
+		out.Write(quoted)
+		from = end
+	}
+	out.WriteString(text[from:])
+	return out.String()
+}

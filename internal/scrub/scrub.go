@@ -1,0 +1,145 @@
+// Package scrub replaces credentials in text by a mark that names what was there:
+// tokens, keys and passwords whose shape is known, and what an operator's patterns match.
+//
+// It finds shapes, not meanings: a password that looks like a word stays.
+package scrub
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// markStart begins every mark. No rule finds a mark.
+const markStart = "[scrubbed:"
+
+func markOf(name string) string { return markStart + name + "]" }
+
+// Scrubber replaces credentials. It may be used from any goroutine. A nil Scrubber
+// replaces nothing.
+type Scrubber struct {
+	custom  []pattern
+	observe func(rule string, n int)
+}
+
+// pattern is an operator's rule. group is what is replaced of a match; 0 is all of it.
+type pattern struct {
+	name   string
+	regexp *regexp.Regexp
+	group  int
+}
+
+// Options say what a Scrubber finds.
+type Options struct {
+	// Patterns are regular expressions (RE2) by name, in addition to the built-in rules.
+	// Where one has a group, the first group is replaced and the rest of the match stays.
+	Patterns map[string]string
+	// Observe, if set, is called with how many credentials of a rule a text held. It may be
+	// called from any goroutine and must not block.
+	Observe func(rule string, n int)
+}
+
+// New returns a Scrubber. What is wrong with a pattern is an *eventlog.InvalidError whose
+// field is its name.
+func New(o Options) (*Scrubber, error) {
+	s := &Scrubber{observe: o.Observe}
+	if s.observe == nil {
+		s.observe = func(string, int) {}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Patterns)) {
+		p, err := newPattern(name, o.Patterns[name])
+		if err != nil {
+			return nil, err
+		}
+		s.custom = append(s.custom, p)
+	}
+	return s, nil
+}
+
+var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+func newPattern(name, text string) (pattern, error) {
+	bad := func(reason string, args ...any) (pattern, error) {
+		return pattern{}, &eventlog.InvalidError{Field: name, Reason: fmt.Sprintf(reason, args...)}
+	}
+	if !validName.MatchString(name) {
+		return bad("the name of a pattern must match %s", validName)
+	}
+	if slices.ContainsFunc(builtin, func(r rule) bool { return r.name == name }) {
+		return bad("is the name of a built-in rule")
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if compiled.MatchString("") {
+		return bad("must not match the empty text")
+	}
+	if compiled.MatchString(markOf(name)) {
+		return bad("must not match %s, which replaces what it finds", markOf(name))
+	}
+	return pattern{name, compiled, min(1, compiled.NumSubexp())}, nil
+}
+
+// Text returns text with its credentials replaced.
+func (s *Scrubber) Text(text string) string {
+	if s == nil {
+		return text
+	}
+	text = s.known(text)
+	for _, p := range s.custom {
+		var out replaced
+		for _, at := range p.regexp.FindAllStringSubmatchIndex(text, -1) {
+			// A group may have taken no part, or found nothing.
+			if begin, end := at[2*p.group], at[2*p.group+1]; begin < end {
+				out.replace(text, begin, end, p.name)
+			}
+		}
+		if out.n > 0 {
+			s.observe(p.name, out.n)
+			text = out.text(text)
+		}
+	}
+	return text
+}
+
+// known replaces what the built-in rules find, in one pass.
+func (s *Scrubber) known(text string) string {
+	var out replaced
+	for i := 0; i+1 < len(text); i++ {
+		for _, r := range candidates(text[i], text[i+1]) {
+			if begin, end, ok := r.find(text, i); ok {
+				out.replace(text, begin, end, r.name)
+				s.observe(r.name, 1)
+				i = end - 1
+				break
+			}
+		}
+	}
+	return out.text(text)
+}
+
+// replaced is a text in which credentials are being replaced, from its beginning on.
+type replaced struct {
+	out  strings.Builder
+	from int // of the text, up to where it was written
+	n    int
+}
+
+func (r *replaced) replace(text string, begin, end int, name string) {
+	r.out.WriteString(text[r.from:begin])
+	r.out.WriteString(markOf(name))
+	r.from = end
+	r.n++
+}
+
+func (r *replaced) text(text string) string {
+	if r.n == 0 {
+		return text
+	}
+	return r.out.String() + text[r.from:]
+}
