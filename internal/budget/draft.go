@@ -87,8 +87,12 @@ type Draft struct {
 	text strings.Builder
 }
 
-// Draft returns an empty one.
-func (a Accountant) Draft() *Draft { return &Draft{Sum: Sum{gauge: a}} }
+// Draft returns an empty one, which has room for so many bytes.
+func (a Accountant) Draft(bytes int) *Draft {
+	d := &Draft{Sum: Sum{gauge: a}}
+	d.text.Grow(bytes)
+	return d
+}
 
 // Add writes pieces.
 func (d *Draft) Add(pieces ...Piece) {

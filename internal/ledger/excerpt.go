@@ -15,10 +15,10 @@ const aroundMost = 70
 // Excerpts shows the highest-ranked identifiers that are not shown in the lines that each
 // was last in, the highest-ranked last, in at most limit tokens as the lines are quoted.
 // Names that were in arguments alone have none. The text is the model's and the tools':
-// quote must set a line off as data, always in the same way, and end it.
+// quote must set a line off as data, always in the same way, and end it. What is returned is
+// to be shown: the names in it are from now on.
 func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) string) []budget.Piece {
 	var picked []*entry
-	seen := map[string]bool{}
 	var used, bytes uint64
 	for _, r := range x.ranking() {
 		// Few tokens are shorter than two bytes, so no more can fit.
@@ -26,27 +26,25 @@ func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) str
 			break
 		}
 		bytes += uint64(len(r.name)) + 1
-		if r.around == "" || seen[r.name] || shown.holds(r) {
+		if r.around == "" || shown.holds(r) {
 			continue
 		}
-		if r.aroundCost == 0 {
-			r.aroundCost = x.gauge.Piece(quote(r.around)).Cost
+		if r.quoted == nil {
+			p := x.gauge.Piece(quote(r.around))
+			r.quoted = &p
 		}
-		tokens := x.gauge.Tokens(r.aroundCost)
+		tokens := x.gauge.Tokens(r.quoted.Cost)
 		if used+tokens > limit {
 			continue
 		}
 		used += tokens
 		picked = append(picked, r.entry)
-		Identifiers(r.around, func(start, end int) bool {
-			seen[r.around[start:end]] = true
-			return true
-		})
+		shown.mark(r.around)
 	}
 	slices.Reverse(picked)
 	out := make([]budget.Piece, len(picked))
 	for i, e := range picked {
-		out[i] = budget.Piece{Text: quote(e.around), Cost: e.aroundCost}
+		out[i] = *e.quoted
 		if line, ok := strings.CutSuffix(e.around, "\r"); ok && i < len(picked)-1 {
 			out[i] = x.gauge.Piece(quote(line)) // its end is a part of the line's
 		}

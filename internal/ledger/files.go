@@ -27,8 +27,9 @@ type file struct {
 
 // fileList are files in the order in which they are listed.
 type fileList struct {
-	title string
+	title budget.Piece
 	names []budget.Piece // between a space and a comma
+	sums  []budget.Sum   // of the title and so many names, as far as they were asked for
 }
 
 // NewFiles returns none, to be measured by a gauge.
@@ -118,8 +119,8 @@ func (f *Files) Write(limit uint64) []budget.Piece {
 		f.lists = f.sorted()
 	}
 	var out []budget.Piece
-	for _, list := range f.lists {
-		line := f.write(list, limit)
+	for i := range f.lists {
+		line := f.write(&f.lists[i], limit)
 		out = append(out, line...)
 		limit -= min(limit, f.gauge.Sum(line...).Tokens())
 	}
@@ -130,7 +131,7 @@ func (f *Files) Write(limit uint64) []budget.Piece {
 func (f *Files) sorted() []fileList {
 	newest := slices.Clone(f.files)
 	slices.SortStableFunc(newest, func(a, b file) int { return b.last - a.last })
-	lists := []fileList{{title: "Files changed:"}, {title: "Files read:"}}
+	lists := []fileList{f.list("Files changed:"), f.list("Files read:")}
 	for _, file := range newest {
 		list := &lists[1]
 		if file.changed {
@@ -141,10 +142,14 @@ func (f *Files) sorted() []fileList {
 	return lists
 }
 
+// list is one of no files.
+func (f *Files) list(title string) fileList {
+	piece := f.gauge.Piece(title)
+	return fileList{title: piece, sums: []budget.Sum{*f.gauge.Sum(piece)}}
+}
+
 // write is the line of a list with as many names as fit; none where none does.
-func (f *Files) write(list fileList, limit uint64) []budget.Piece {
-	line := []budget.Piece{f.gauge.Piece(list.title)}
-	sums := []budget.Sum{*f.gauge.Sum(line...)} // without the last of so many names
+func (f *Files) write(list *fileList, limit uint64) []budget.Piece {
 	end := func(n int) []budget.Piece {
 		last := list.names[n-1]
 		if rest := len(list.names) - n; rest > 0 {
@@ -153,15 +158,15 @@ func (f *Files) write(list fileList, limit uint64) []budget.Piece {
 		return []budget.Piece{f.gauge.Piece(strings.TrimSuffix(last.Text, ",") + "\n")}
 	}
 	n := searchMost(len(list.names), func(n int) bool {
-		for len(sums) < n && sums[len(sums)-1].Tokens()/2 <= limit {
-			next := sums[len(sums)-1]
-			next.Add(list.names[len(sums)-1])
-			sums = append(sums, next)
+		for len(list.sums) < n {
+			next := list.sums[len(list.sums)-1]
+			if next.Tokens()/2 > limit {
+				return false
+			}
+			next.Add(list.names[len(list.sums)-1])
+			list.sums = append(list.sums, next)
 		}
-		if len(sums) < n {
-			return false
-		}
-		sum := sums[n-1]
+		sum := list.sums[n-1]
 		for _, p := range end(n) {
 			sum.Add(p)
 		}
@@ -170,5 +175,5 @@ func (f *Files) write(list fileList, limit uint64) []budget.Piece {
 	if n == 0 {
 		return nil
 	}
-	return slices.Concat(line, list.names[:n-1], end(n))
+	return slices.Concat([]budget.Piece{list.title}, list.names[:n-1], end(n))
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,11 +28,11 @@ type entry struct {
 	name budget.Piece // after a space; its cost is 0 until it is asked for
 	uses int          // how many texts held it; arguments count more
 	last int          // the newest of those texts
-	// around is the text in which the name last was outside of arguments, and aroundCost
-	// that of it as it is quoted; 0 until it is asked for.
-	around     string
-	aroundCost uint64
-	shown      int // the newest Shown that is known to hold it
+	// around is the text in which the name last was outside of arguments, and quoted the
+	// same as it is quoted; nil until it is asked for.
+	around string
+	quoted *budget.Piece
+	shown  int // the newest Shown that is known to hold it
 }
 
 // entry is that of a name, which is made if there is none.
@@ -64,7 +65,7 @@ func (x *Index) add(text string, weight int) {
 			e.uses += weight
 			e.last = x.clock
 			if weight != argumentWeight {
-				e.around, e.aroundCost = around(text, start, end), 0
+				e.around, e.quoted = around(text, start, end), nil
 			}
 		}
 		return true
@@ -123,11 +124,14 @@ func (x *Index) Shown() *Shown {
 func (s *Shown) Grow(text string) {
 	before := len(s.text)
 	s.text = text
-	for i := max(before-3, 0); i+4 <= len(text); i++ {
-		n := window(text[i:])
+	for n := range windows(text[max(before-3, 0):]) {
 		s.windows[n>>6] |= 1 << (n & 63)
 	}
-	text = text[before:]
+	s.mark(text[before:])
+}
+
+// mark takes note of the names in a text that is shown.
+func (s *Shown) mark(text string) {
 	Identifiers(text, func(start, end int) bool {
 		if e := s.index.entries[text[start:end]]; e != nil {
 			e.shown = s.number
@@ -136,18 +140,24 @@ func (s *Shown) Grow(text string) {
 	})
 }
 
-// window hashes the first four bytes.
-func window(s string) uint16 {
-	n := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-	return uint16(n * 0x9E3779B1 >> 16)
+// windows yields a hash of every four bytes in a row.
+func windows(s string) iter.Seq[uint16] {
+	return func(yield func(uint16) bool) {
+		var n uint32
+		for i := range len(s) {
+			if n = n<<8 | uint32(s[i]); i >= 3 && !yield(uint16(n*0x9E3779B1>>16)) {
+				return
+			}
+		}
+	}
 }
 
 func (s *Shown) holds(r ranked) bool {
 	if r.shown == s.number {
 		return true
 	}
-	for i := 0; i+4 <= len(r.name); i++ {
-		if n := window(r.name[i:]); s.windows[n>>6]&(1<<(n&63)) == 0 {
+	for n := range windows(r.name) {
+		if s.windows[n>>6]&(1<<(n&63)) == 0 {
 			return false
 		}
 	}

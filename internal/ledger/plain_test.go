@@ -224,7 +224,7 @@ func TestSumsWriteWhatCountingWrites(t *testing.T) {
 			}
 			limit := rapid.Uint64Range(0, 250).Draw(t, "limit")
 			shown := x.Shown()
-			text := gauge.Draft()
+			text := gauge.Draft(0)
 			same := func(what string, got []budget.Piece, want string) {
 				t.Helper()
 				if budget.Join(got) != want {

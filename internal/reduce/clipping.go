@@ -20,6 +20,7 @@ func (clipping) Name() string { return "clipping" }
 
 func (c clipping) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
+	least := s.leastClip()
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			break
@@ -32,8 +33,10 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 			level := max(clipLevel([]*Group{g}, s.AnchorTokens), clipFloor)
 			c.clipTexts(e, i, func(eventlog.Seq) uint64 { return level }, "the first user message alone takes more than half of the target")
 		}
-		for k := range g.Calls {
-			c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
+		if g.Tokens > least {
+			for k := range g.Calls {
+				c.clipResult(e, i, &g.Calls[k], s.clipFor(g.Calls[k].Seq))
+			}
 		}
 		if !g.Anchor && len(s.TextClips) > 0 {
 			c.clipTexts(e, i, func(seq eventlog.Seq) uint64 { return tightest(0, s.TextClips, seq) }, textReason(g))

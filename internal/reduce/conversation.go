@@ -201,7 +201,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 				c.addCall(g, at, b)
 				c.open[b.CallID] = i
 			case eventlog.Thinking:
-				g.Sealed = g.Sealed || b.Sealed()
+				g.reasons, g.Sealed = true, g.Sealed || b.Sealed()
 			}
 		}
 	})

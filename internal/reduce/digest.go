@@ -39,6 +39,7 @@ type digests struct {
 	memos     *digestMemos
 	summaries summaries
 	decided   *Decided
+	full      View // the last of inFull
 	// ended says why what is written should not be finished, if it should not.
 	ended func() error
 }
@@ -47,6 +48,9 @@ type digests struct {
 // unless it is larger than what it replaces. What callers decided is dropped in any case.
 // It does not look at the groups of the run again.
 func (d *digests) resume(s State) View {
+	if s.CollapsedThrough == 0 {
+		return d.inFull()
+	}
 	v, ok := d.collapse(s)
 	if ok && (v.digest.Tokens < v.digest.RawTokens || s.CollapsedThrough <= d.decided.through()) {
 		return v
@@ -58,7 +62,15 @@ func (d *digests) resume(s State) View {
 			return v
 		}
 	}
-	return NewView(d.gauge, d.groups)
+	return d.inFull()
+}
+
+// inFull is the view in which every group is in full. A run asks for it several times.
+func (d *digests) inFull() View {
+	if d.full.Len() < len(d.groups) {
+		d.full = NewView(d.gauge, d.groups)
+	}
+	return d.full
 }
 
 // collapse returns the view after a run, and false where nothing is dropped.
@@ -161,7 +173,7 @@ func (d *digests) most(target uint64) uint64 {
 }
 
 func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary Summary) *budget.Draft {
-	out := d.gauge.Draft()
+	out := d.gauge.Draft(len(m.text)) // most are about as long as the last
 	section := func(title string, text []budget.Piece) {
 		if len(text) > 0 {
 			out.Add(d.gauge.Piece(title))

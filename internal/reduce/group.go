@@ -50,8 +50,9 @@ type Group struct {
 	Tokens uint64
 	// Chars is the length of what the messages show, in runes.
 	Chars int
-	// Sealed is set when a block is signed, redacted or encrypted reasoning.
-	Sealed bool
+	// Sealed is set when a block is signed, redacted or encrypted reasoning, and reasons
+	// when one is reasoning of any kind.
+	Sealed, reasons bool
 	// Labels are those of its events; where they differ, the latest counts. The map must
 	// not be changed.
 	Labels map[string]string

@@ -112,10 +112,7 @@ const (
 // Resume returns the view in which the collapsed run of s is dropped and every other
 // group is in full.
 func (p *Pipeline) Resume(s State) View {
-	v := NewView(p.conv.gauge, p.conv.groups)
-	if s.CollapsedThrough > 0 {
-		v = p.digests.resume(s)
-	}
+	v := p.digests.resume(s)
 	v.ended = p.err
 	return v
 }

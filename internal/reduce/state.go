@@ -1,6 +1,11 @@
 package reduce
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	"cmp"
+	"math"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // State is what makes decisions stick: applied to the same log it gives the same
 // view, and every field only moves forward. The zero value is the state of a
@@ -69,6 +74,15 @@ type Clip struct {
 
 // clipFor is the limit that applies to a result at seq; 0 is none.
 func (s State) clipFor(seq eventlog.Seq) uint64 { return tightest(s.ClipTokens, s.Clips, seq) }
+
+// leastClip is the smallest limit on any result: a group that is not larger has none to clip.
+func (s State) leastClip() uint64 {
+	least := cmp.Or(s.ClipTokens, math.MaxUint64)
+	for _, c := range s.Clips {
+		least = min(least, c.Tokens)
+	}
+	return least
+}
 
 // tightest is the smallest limit on what is at seq; 0 is none.
 func tightest(limit uint64, clips []Clip, seq eventlog.Seq) uint64 {

@@ -40,17 +40,11 @@ func quoteLines(text string) string {
 	if text == "" {
 		return ""
 	}
-	var out strings.Builder
-	for line := range strings.SplitSeq(lineEnds.Replace(text), "\n") {
-		out.WriteString("> ")
-		out.WriteString(line)
-		out.WriteByte('\n')
-	}
-	return out.String()
+	return "> " + quotedEnds.Replace(text) + "\n"
 }
 
-// lineEnds turns everything that a reader may take for the end of a line into one.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+// quotedEnds begins a quoted line after everything that a reader may take for the end of one.
+var quotedEnds = strings.NewReplacer("\r\n", "\n> ", "\r", "\n> ", "\n", "\n> ", "\v", "\n> ", "\f", "\n> ", "\u0085", "\n> ", "\u2028", "\n> ", "\u2029", "\n> ")
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 

@@ -32,7 +32,7 @@ func TestSumIsTheCountOfTheText(t *testing.T) {
 		texts := rapid.SliceOfN(text, 0, 6).Draw(t, "texts")
 		for _, counter := range counters {
 			gauge := budget.NewAccountant(counter)
-			draft := gauge.Draft()
+			draft := gauge.Draft(0)
 			for _, s := range texts {
 				draft.Add(gauge.Piece(s))
 			}
