@@ -201,7 +201,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 				c.addCall(g, at, b)
 				c.open[b.CallID] = i
 			case eventlog.Thinking:
-				g.reasons, g.Sealed = true, g.Sealed || b.Sealed()
+				g.Sealed = g.Sealed || b.Sealed()
 			}
 		}
 	})
@@ -295,6 +295,7 @@ func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.
 	for _, b := range blocks {
 		m.Tokens += b.Tokens
 		m.Chars += Chars(b.Block)
+		m.thinks = m.thinks || isThinking(b)
 	}
 	return m
 }

@@ -102,7 +102,7 @@ func (e *Editor) OmitThinking(i int, reducer, reason string) bool {
 	done := false
 	for m := range it.group.Messages {
 		blocks := it.group.Messages[m].Blocks
-		if !slices.ContainsFunc(blocks, func(b Block) bool { return !isThinking(b) }) {
+		if !it.group.Messages[m].thinks || !slices.ContainsFunc(blocks, func(b Block) bool { return !isThinking(b) }) {
 			continue
 		}
 		for b := range blocks {

@@ -50,9 +50,8 @@ type Group struct {
 	Tokens uint64
 	// Chars is the length of what the messages show, in runes.
 	Chars int
-	// Sealed is set when a block is signed, redacted or encrypted reasoning, and reasons
-	// when one is reasoning of any kind.
-	Sealed, reasons bool
+	// Sealed is set when a block is signed, redacted or encrypted reasoning.
+	Sealed bool
 	// Labels are those of its events; where they differ, the latest counts. The map must
 	// not be changed.
 	Labels map[string]string
@@ -80,6 +79,8 @@ type Message struct {
 	Seqs   []eventlog.Seq
 	Tokens uint64
 	Chars  int
+	// thinks is set when a block is reasoning.
+	thinks bool
 }
 
 // Block is a block with its place in the log.

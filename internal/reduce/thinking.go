@@ -22,7 +22,7 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 			break
 		}
 		g := v.Group(i)
-		if !g.reasons || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
+		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
 			continue
 		}
 		// The user's message that ends its loop may be dropped before a group that outlasts it.
