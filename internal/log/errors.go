@@ -117,6 +117,14 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
+// FullError says that the store's medium is full: nothing is taken in until there is room,
+// and reading and deleting go on. Nothing was stored.
+type FullError struct{}
+
+func (*FullError) Error() string {
+	return "the store's disk is full: nothing is stored until there is room on it; reading and deleting go on"
+}
+
 // CorruptError says that a store's medium gave back something other than what
 // the store wrote. The reason is for the daemon's own diagnostics.
 type CorruptError struct {

@@ -21,7 +21,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	if err := eventlog.ValidateArtifacts(b.Artifacts); err != nil {
 		return nil, err
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToAdd(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()

@@ -15,7 +15,7 @@ import (
 // PutArtifacts stores copies of the artifacts in one batch.
 func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) (err error) {
 	defer inSession(id, &err)
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToAdd(ctx); err != nil {
 		return err
 	}
 	defer s.leave()

@@ -13,7 +13,7 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (_ eve
 	if err := from.Validate(); err != nil {
 		return eventlog.Session{}, err
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToAdd(ctx); err != nil {
 		return eventlog.Session{}, err
 	}
 	defer s.leave()

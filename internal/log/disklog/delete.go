@@ -18,6 +18,8 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		return err
 	}
 	defer s.leave()
+	s.room.deletions.Add(1)
+	defer s.room.deletions.Add(-1)
 	sl, target, err := s.find(id)
 	if err != nil {
 		return err

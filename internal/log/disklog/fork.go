@@ -11,7 +11,7 @@ import (
 // Fork makes a session that shares its parent's segments.
 func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (_ eventlog.Session, err error) {
 	defer inSession(r.ParentID, &err)
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToAdd(ctx); err != nil {
 		return eventlog.Session{}, err
 	}
 	defer s.leave()

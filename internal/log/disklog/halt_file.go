@@ -11,6 +11,8 @@ type haltFile struct {
 	vfs.File
 	fs   *haltFS
 	name string
+	// timed says that appends wait for the syncs of this file.
+	timed bool
 	// What was written to it, one after the other.
 	length int64
 	sum    uint32
@@ -47,9 +49,17 @@ func (f *haltFile) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
+// sync makes the file durable, and takes notice of how long that takes.
+func (f *haltFile) sync(sync func() error) {
+	if f.timed {
+		defer f.fs.syncing()()
+	}
+	f.fs.check("sync", f.name, sync())
+}
+
 func (f *haltFile) Sync() error {
 	if !f.fs.off() {
-		f.fs.check("sync", f.name, f.File.Sync())
+		f.sync(f.File.Sync)
 		f.durable()
 	}
 	return nil
@@ -57,7 +67,7 @@ func (f *haltFile) Sync() error {
 
 func (f *haltFile) SyncData() error {
 	if !f.fs.off() {
-		f.fs.check("sync", f.name, f.File.SyncData())
+		f.sync(f.File.SyncData)
 		f.durable()
 	}
 	return nil

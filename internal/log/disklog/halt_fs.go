@@ -31,6 +31,8 @@ type haltFS struct {
 	// lost are files with values that are missing. They are listed, so that Pebble,
 	// which panics where it knows of no such file, finds them unreadable.
 	lost []string
+	// syncing is told of each sync of a log file; may be nil.
+	syncing func() (done func())
 	// closing is closed when nothing is to be waited for any more.
 	closing chan struct{}
 
@@ -60,7 +62,8 @@ func (fs *haltFS) opened(f vfs.File, name string) vfs.File {
 	if fs.inventory != nil {
 		fs.inventory.made(name)
 	}
-	return &haltFile{File: f, fs: fs, name: name}
+	isLog, _, _ := kindOf(fs.PathBase(name))
+	return &haltFile{File: f, fs: fs, name: name, timed: isLog && fs.syncing != nil}
 }
 
 // noRecycling adds to the number of those who want log files to be new.

@@ -33,6 +33,9 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s, err := openLocked(dir, opts)
+	if isNoRoom(err) {
+		err = fmt.Errorf("%s: the disk is full, and nothing is left of the reserve: make room on it, then start again (%w)", dir, err)
+	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -46,10 +49,14 @@ func openLocked(dir string, opts Options) (*Store, error) {
 			return nil, err
 		}
 	}
+	made := newRoom(opts, dir)
+	made.find()
+	opts.FS = roomFS{opts.FS, made}
 	s := &Store{
 		opts:    opts,
 		dir:     opts.FS.PathJoin(dir, dataDir),
 		disk:    newHaltFS(opts.FS),
+		room:    made,
 		logger:  opts.Logger,
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
@@ -57,7 +64,8 @@ func openLocked(dir string, opts Options) (*Store, error) {
 		slots:   map[string]*slot{},
 		recent:  list.New(),
 	}
-	s.disk.closing, s.disk.damage.logger = s.closing, s.logger
+	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
+	s.room.halted, s.room.closing = s.disk.halted, s.closing
 	if err := s.prepare(dir); err != nil {
 		return nil, err
 	}
@@ -71,6 +79,11 @@ func openLocked(dir string, opts Options) (*Store, error) {
 	s.queue.changed.L = &s.queue.mu
 	if err := s.recover(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close(), s.disk.inventory.close(false)))
+	}
+	if opts.ReserveBytes > 0 {
+		s.room.look()
+		s.room.patient.Store(true)
+		s.background.Go(s.room.watch)
 	}
 	go s.write()
 	go s.settle()

@@ -30,6 +30,16 @@ type Options struct {
 	// memory, with those of sessions in use; 0 is 16 MiB.
 	IdleBytes int64
 
+	// ReserveBytes is how much of the disk is set aside for when it is full; 0 sets nothing
+	// aside, and what an earlier process did is used. Without a reserve a full disk halts
+	// the store.
+	ReserveBytes uint64
+	// LowBytes is how many free bytes are so few that the log warns of it.
+	LowBytes uint64
+	// Syncing, if set, is called before each sync of what was appended, and what it returns
+	// after it.
+	Syncing func() (done func())
+
 	// private says that the files are on the machine's disk, where other users are.
 	private bool
 }

@@ -136,6 +136,9 @@ func makePrivate(dir string, logger *slog.Logger) error {
 
 // isOwnName reports whether a file next to the database's directory is the store's.
 func isOwnName(name string) bool {
+	if strings.HasPrefix(name, reservePrefix) {
+		return true
+	}
 	switch strings.TrimSuffix(name, ".tmp") {
 	case formatFile, lockFile, ownerFile, inventoryFile:
 		return true

@@ -22,6 +22,7 @@ type Store struct {
 	opts   Options
 	dir    string // where the data is
 	disk   *haltFS
+	room   *room
 	db     *pebble.DB
 	lock   io.Closer
 	logger *slog.Logger
@@ -30,6 +31,8 @@ type Store struct {
 	open    sync.RWMutex
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
+	// background is what runs until then.
+	background sync.WaitGroup
 
 	queue       groups
 	written     chan *group   // groups that Pebble has and that are not synced yet
@@ -68,6 +71,21 @@ func (s *Store) enter(ctx context.Context) error {
 }
 
 func (s *Store) leave() { s.open.RUnlock() }
+
+// enterToAdd is enter for calls that add to what is stored: there must be room for it.
+func (s *Store) enterToAdd(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if err := s.room.refuse(); err != nil {
+		s.leave()
+		return err
+	}
+	return nil
+}
+
+// Disk says how much room there is.
+func (s *Store) Disk() Disk { return s.room.look() }
 
 // usable returns why no call is served. open is held.
 func (s *Store) usable() error {
@@ -139,9 +157,11 @@ func (s *Store) Close() error {
 		return eventlog.ErrClosed
 	}
 	s.closed = true
+	worked := s.failure() == nil
 	close(s.closing)
 	s.open.Unlock()
 
+	s.background.Wait()
 	s.queue.close()
 	<-s.drained
 	failure := s.failure()
@@ -159,6 +179,11 @@ func (s *Store) Close() error {
 	}
 	if closeErr := s.lock.Close(); err == nil {
 		err = closeErr
+	}
+	if failure != nil && worked && isNoRoom(failure) {
+		// What was acknowledged is in the write-ahead log.
+		s.logger.Warn("event log was not tidied on closing, because the disk is full", "error", failure)
+		return nil
 	}
 	if failure != nil {
 		return failure

@@ -1,0 +1,253 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+const (
+	// The reserve is held in so many files, which are given up one by one.
+	reservePieces = 8
+	reservePrefix = "RESERVE-"
+	// Of a small disk, the reserve takes one part in so many.
+	reserveShare = 8
+	// roomPause is how long a change that finds no room waits before it tries again.
+	roomPause = 100 * time.Millisecond
+	// roomPoll is how often the room on the disk is looked at.
+	roomPoll = time.Second
+)
+
+// Disk is how much room there is.
+type Disk struct {
+	// Free and Total are bytes of the file system; 0 where it does not say.
+	Free, Total uint64
+	// Reserve is how many bytes of the reserve are held.
+	Reserve uint64
+	// Full says that appends are refused until there is room again, Low that it is
+	// getting short.
+	Full, Low bool
+}
+
+// room keeps account of the room on the disk. A change that finds none takes it from a
+// reserve, so that what was admitted is written, and reading, deleting and opening go on
+// while nothing new is taken in.
+type room struct {
+	disk   vfs.FS
+	dir    string
+	piece  int64 // bytes of each file of the reserve; 0 if none is to be made
+	low    uint64
+	logger *slog.Logger
+	// stops end the waiting for room.
+	halted, closing <-chan struct{}
+	// patient says that a change waits for room where nothing is left of the reserve.
+	patient atomic.Bool
+	full    atomic.Bool
+	// deletions counts those under way. They, openings and closings may take the whole
+	// reserve, other work half of it.
+	deletions atomic.Int32
+
+	mu    sync.Mutex
+	held  [reservePieces]bool
+	bytes uint64 // of those that are held
+	short bool   // the last look found little room
+}
+
+func newRoom(opts Options, dir string) *room {
+	reserve := opts.ReserveBytes
+	if usage, err := opts.FS.GetDiskUsage(dir); err == nil {
+		reserve = min(reserve, usage.TotalBytes/reserveShare)
+	}
+	return &room{disk: opts.FS, dir: dir, piece: int64(reserve / reservePieces), low: opts.LowBytes, logger: opts.Logger}
+}
+
+func (r *room) path(i int) string {
+	return r.disk.PathJoin(r.dir, fmt.Sprintf("%s%d", reservePrefix, i+1))
+}
+
+// isNoRoom reports whether the disk, or what a user may have of it, is used up.
+func isNoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// refuse returns a *FullError while nothing is to be taken in.
+func (r *room) refuse() error {
+	if r.full.Load() {
+		return &eventlog.FullError{}
+	}
+	return nil
+}
+
+// refuseNew begins to refuse what is new.
+func (r *room) refuseNew() {
+	if !r.full.Swap(true) {
+		r.logger.Error("the disk is full: nothing is taken in until there is room; reading and deleting go on", "dir", r.dir)
+	}
+}
+
+// more reports whether a change that failed is to be tried again: there was no room,
+// and may be now.
+func (r *room) more(err error) bool {
+	if !isNoRoom(err) {
+		return false
+	}
+	r.refuseNew()
+	working := r.patient.Load() && !r.stopping()
+	keep := 0
+	if working && r.deletions.Load() == 0 {
+		keep = reservePieces / 2
+	}
+	if r.give(keep) {
+		return true
+	}
+	if working {
+		wait(roomPause, r.halted, r.closing)
+	}
+	return working
+}
+
+func (r *room) stopping() bool {
+	select {
+	case <-r.halted:
+		return true
+	case <-r.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// give gives up a piece of the reserve if more are held than are to be kept.
+func (r *room) give(keep int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.held[:reservePieces-keep] {
+		if !r.held[i] {
+			continue
+		}
+		size := r.sizeOf(i)
+		if err := r.disk.Remove(r.path(i)); err != nil {
+			r.logger.Warn("a piece of the disk's reserve cannot be given up", "error", err)
+			continue
+		}
+		r.held[i] = false
+		r.bytes -= min(size, r.bytes)
+		return true
+	}
+	return false
+}
+
+func (r *room) sizeOf(i int) uint64 {
+	info, err := r.disk.Stat(r.path(i))
+	if err != nil {
+		return 0
+	}
+	return uint64(info.Size())
+}
+
+// find takes the pieces in that an earlier process left.
+func (r *room) find() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.held {
+		if size := r.sizeOf(i); size > 0 {
+			r.held[i] = true
+			r.bytes += size
+		}
+	}
+}
+
+// look takes notice of the room that there is: it takes what is missing of the reserve,
+// and ends the refusing of appends once all of it is there and half as much again.
+func (r *room) look() Disk {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	usage, err := r.disk.GetDiskUsage(r.dir)
+	known := err == nil
+	whole := true
+	for i := reservePieces - 1; i >= 0; i-- { // those first that are given up last
+		if r.held[i] || r.piece == 0 {
+			continue
+		}
+		if known && usage.AvailBytes < 2*uint64(r.piece) || !r.hold(i) {
+			whole = false
+			break
+		}
+		usage.AvailBytes -= min(usage.AvailBytes, uint64(r.piece))
+	}
+	if !whole {
+		r.refuseNew()
+	}
+	if whole && r.full.Load() && (!known || usage.AvailBytes >= r.slack()) {
+		r.full.Store(false)
+		r.logger.Warn("there is room on the disk again", "dir", r.dir, "free_bytes", usage.AvailBytes)
+	}
+	d := Disk{Free: usage.AvailBytes, Total: usage.TotalBytes, Reserve: r.bytes, Full: r.full.Load(), Low: known && usage.AvailBytes < r.low}
+	if d.Low != r.short {
+		r.short = d.Low
+		if d.Low {
+			r.logger.Warn("the disk is nearly full", "dir", r.dir, "free_bytes", d.Free, "warned_below", r.low)
+		} else {
+			r.logger.Info("there is room enough on the disk", "dir", r.dir, "free_bytes", d.Free)
+		}
+	}
+	return d
+}
+
+// slack is how much must be free beside the reserve before anything is taken in again.
+func (r *room) slack() uint64 { return uint64(r.piece) * reservePieces / 2 }
+
+// hold makes a piece of the reserve. mu is held.
+func (r *room) hold(i int) bool {
+	f, err := r.disk.Create(r.path(i), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return false
+	}
+	switch err = f.Preallocate(0, r.piece); {
+	case err == nil:
+		_, err = f.WriteAt([]byte{0}, r.piece-1)
+	case !isNoRoom(err):
+		// The file system cannot set bytes aside, but it has to keep those that are written.
+		_, err = io.Copy(f, io.LimitReader(zeros{}, r.piece))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		if removeErr := r.disk.Remove(r.path(i)); removeErr != nil && !oserror.IsNotExist(removeErr) {
+			r.logger.Warn("a part of the disk's reserve is left over", "error", removeErr)
+		}
+		return false
+	}
+	r.held[i] = true
+	r.bytes += uint64(r.piece)
+	return true
+}
+
+// zeros reads as zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// watch looks again and again, until the store closes.
+func (r *room) watch() {
+	poll := time.NewTicker(roomPoll) //nolint:forbidigo // looks at the disk; no data depends on it
+	defer poll.Stop()
+	for {
+		select {
+		case <-poll.C:
+			r.look()
+		case <-r.closing:
+			return
+		}
+	}
+}
