@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,7 +47,10 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	dir := t.TempDir()
 	p := &process{cmd: cmd, socket: filepath.Join(dir, "c.sock"), log: &lines{}, ended: make(chan struct{})}
-	cmd.Args = append(cmd.Args, "--unix-socket="+p.socket, "--data-dir="+filepath.Join(dir, "data"))
+	cmd.Args = append(cmd.Args, "--unix-socket="+p.socket)
+	if !slices.ContainsFunc(cmd.Args, func(arg string) bool { return strings.HasPrefix(arg, "--data-dir=") }) {
+		cmd.Args = append(cmd.Args, "--data-dir="+filepath.Join(dir, "data"))
+	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = p.log
 	}

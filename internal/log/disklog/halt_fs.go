@@ -31,7 +31,7 @@ type haltFS struct {
 	// lost are files with values that are missing. They are listed, so that Pebble,
 	// which panics where it knows of no such file, finds them unreadable.
 	lost []string
-	// syncing is told of each sync of a log file; may be nil.
+	// syncing is called for each sync of a log file; may be nil.
 	syncing func() (done func())
 	// closing is closed when nothing is to be waited for any more.
 	closing chan struct{}

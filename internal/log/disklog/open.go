@@ -17,6 +17,9 @@ import (
 // pebbleFormat is raised together with formatVersion.
 const pebbleFormat = pebble.FormatValueSeparation
 
+// leastMemTable is for disks that are smaller than anybody has.
+const leastMemTable = 256 << 10
+
 // stopWrites is how many layers of new tables may gather.
 const stopWrites = 1000
 
@@ -52,6 +55,11 @@ func openLocked(dir string, opts Options) (*Store, error) {
 	made := newRoom(opts, dir)
 	made.find()
 	opts.FS = roomFS{opts.FS, made}
+	if opts.ReserveBytes > 0 {
+		// What a killed process leaves in its log is written out at the next opening, which
+		// has half of the reserve for up to three memtables.
+		opts.MemTableBytes = min(opts.MemTableBytes, max(uint64(made.piece), leastMemTable))
+	}
 	s := &Store{
 		opts:    opts,
 		dir:     opts.FS.PathJoin(dir, dataDir),

@@ -218,8 +218,8 @@ func TestDiskGetsFull(t *testing.T) {
 	}
 }
 
-// Every sync of what is appended is told of.
-func TestSyncsAreTold(t *testing.T) {
+// Every sync of what is appended is reported.
+func TestSyncsAreReported(t *testing.T) {
 	var begun, ended atomic.Int64
 	s, err := Open("log", Options{FS: newQuotaFS(40 << 20), Syncing: func() func() {
 		begun.Add(1)
@@ -233,7 +233,7 @@ func TestSyncsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ended.Load() == before {
-		t.Error("an append was synced and nobody told")
+		t.Error("an append was synced and nobody was notified")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -25,6 +25,9 @@ const drainRetry = time.Second
 // storeRetry is how soon a client may try again what the store could not do.
 const storeRetry = time.Second
 
+// roomRetry is how soon there may be room on a disk that is full: somebody has to make it.
+const roomRetry = 5 * time.Second
+
 // importRetry is when to try a transcript again for which there was no memory.
 const importRetry = time.Second
 

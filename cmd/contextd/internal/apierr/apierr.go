@@ -38,6 +38,7 @@ const (
 	ReasonSlow              = "CLIENT_TOO_SLOW"
 	ReasonStoreFailed       = "STORE_FAILED"
 	ReasonStoreBusy         = "STORE_BUSY"
+	ReasonDiskFull          = "DISK_FULL"
 	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonStoredVersion     = "STORED_VERSION"
 	ReasonDraining          = "DRAINING"

@@ -155,6 +155,12 @@ func capacity(err error) *answer {
 		a.retryAfter = busy.RetryAfter
 		return a.with("setting", busy.Setting).number("limit", busy.Limit)
 	}
+	var full *eventlog.FullError
+	if errors.As(err, &full) {
+		a := newAnswer(codes.ResourceExhausted, ReasonDiskFull, err)
+		a.retryAfter = roomRetry
+		return a
+	}
 	var slow *SlowError
 	if errors.As(err, &slow) {
 		return newAnswer(codes.DeadlineExceeded, ReasonSlow, err).with("setting", slow.Setting)

@@ -123,6 +123,7 @@ func conversions(t *testing.T) map[string]conversion {
 		"store busy": {
 			&eventlog.UnavailableError{Cause: errSecret, Passing: true}, codes.Unavailable, "STORE_BUSY", true, []string{"retry after 1s"},
 		},
+		"disk full":                {&eventlog.FullError{}, codes.ResourceExhausted, "DISK_FULL", false, []string{"retry after 5s"}},
 		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
 		"a newer version": {
 			&artifact.VersionError{Kind: "projection", ID: "p1-0001", Version: 2, Readable: 1}, codes.FailedPrecondition, "STORED_VERSION", false,

@@ -26,6 +26,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
 	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` of the disk store")
 	f.Var(sizeValue(&c.DiskCacheBytes), "disk-cache-bytes", "memory for what the disk store caches, such as 16MiB")
+	c.Disk.bind(f)
 
 	f.Var(levelValue{&c.LogLevel}, "log-level", "least `level` that is logged: debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")

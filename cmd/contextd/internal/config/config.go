@@ -46,6 +46,7 @@ type Config struct {
 	DataDir string
 	// DiskCacheBytes bounds what StoreDisk caches of its files.
 	DiskCacheBytes uint64
+	Disk           Disk
 
 	LogLevel  slog.Level
 	LogFormat string
@@ -101,6 +102,7 @@ func Default() Config {
 		Store:           StoreDisk,
 		DataDir:         "contextd-data",
 		DiskCacheBytes:  16 << 20,
+		Disk:            defaultDisk(),
 		LogLevel:        slog.LevelInfo,
 		LogFormat:       LogText,
 		ShutdownTimeout: 20 * time.Second,

@@ -59,6 +59,9 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("%s must be greater than 0", required.setting)
 		}
 	}
+	if err := c.Disk.validate(); err != nil {
+		return err
+	}
 	if err := c.Limits.Validate(); err != nil {
 		return err
 	}

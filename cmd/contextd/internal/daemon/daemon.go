@@ -23,6 +23,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/scrub"
 )
@@ -57,6 +58,8 @@ type Daemon struct {
 	telemetry *telemetry.Telemetry
 	metrics   *metricsServer // nil if there is no endpoint
 	store     eventlog.Store
+	disk      *disklog.Store // the store, if it is on disk
+	syncs     *syncWatch     // nil if it is not
 	service   *server.Server
 	summaries *summaries
 	grpc      *transport.Server
@@ -89,7 +92,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.store, err = openStore(o.Config, o.Logger); err != nil {
+	if d.store, err = d.openStore(o); err != nil {
 		return nil, err
 	}
 	d.buildBudgets(o.Config)

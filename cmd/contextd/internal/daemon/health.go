@@ -20,13 +20,19 @@ const (
 
 // parts are those of the daemon that can fail by themselves.
 func (d *Daemon) parts() []health.Part {
-	parts := []health.Part{{Name: health.Store, Healthy: func() bool { return d.store.Healthy() == nil }}}
+	parts := []health.Part{{Name: health.Store, Healthy: d.storeTakes}}
 	for _, name := range d.summaries.registry.Names() {
 		parts = append(parts, health.Part{Name: health.Summarizer(name), Healthy: func() bool {
 			return d.summaries.registry.Health(name) == summarize.Closed
 		}})
 	}
 	return append(parts, health.Part{Name: health.Hooks, Healthy: func() bool { return d.summaries.hooks.Overdue() == 0 }})
+}
+
+// storeTakes reports whether the store takes new work: it has not failed, and its disk is
+// not full.
+func (d *Daemon) storeTakes() bool {
+	return d.store.Healthy() == nil && (d.disk == nil || !d.disk.Disk().Full)
 }
 
 // watch reports to be ready once the tokenizer is there, and for as long as the
@@ -54,6 +60,9 @@ func (d *Daemon) watch(ctx context.Context) {
 				d.logger.WarnContext(ctx, "the health of a part has changed", "part", p.Name, "healthy", healthy)
 			}
 			well[i] = healthy
+		}
+		if d.syncs != nil {
+			d.syncs.report(ctx)
 		}
 		if err := d.store.Healthy(); err != nil {
 			d.setServing(notServing)

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -10,18 +9,37 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 )
 
-func openStore(c config.Config, logger *slog.Logger) (eventlog.Store, error) {
+// openStore opens the store that the configuration names.
+func (d *Daemon) openStore(o Options) (eventlog.Store, error) {
+	c, logger := o.Config, o.Logger
 	switch c.Store {
 	case config.StoreMemory:
 		logger.Warn("sessions are kept in memory and lost when the daemon stops", "setting", "store")
 		return memlog.New(), nil
 	case config.StoreDisk:
-		store, err := disklog.Open(c.DataDir, disklog.Options{Logger: logger, CacheBytes: int64(c.DiskCacheBytes)})
-		if err != nil {
-			return nil, fmt.Errorf("open the store: %w", err)
-		}
-		return store, nil
+		return d.openDisk(o)
 	default:
 		return nil, fmt.Errorf("there is no store %q", c.Store)
 	}
+}
+
+func (d *Daemon) openDisk(o Options) (eventlog.Store, error) {
+	record, err := d.telemetry.NewSyncs()
+	if err != nil {
+		return nil, err
+	}
+	d.syncs = &syncWatch{clock: o.Clock, slow: o.Config.Disk.SlowSync, record: record, logger: o.Logger}
+	opts := disklog.Options{
+		Logger: o.Logger, CacheBytes: int64(o.Config.DiskCacheBytes), Syncing: d.syncs.begin,
+		ReserveBytes: o.Config.Disk.Reserve, LowBytes: o.Config.Disk.Low,
+	}
+	if o.Lazy {
+		opts.ReserveBytes, opts.LowBytes = 0, 0 // for a moment
+	}
+	store, err := disklog.Open(o.Config.DataDir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	d.disk = store
+	return store, d.telemetry.ObserveDisk(store.Disk)
 }

@@ -9,7 +9,8 @@ const prefix = "contextd.part."
 
 // The parts that every daemon has.
 const (
-	// Store fails for good: the daemon takes no more work.
+	// Store fails for good where the store does: the daemon takes no more work. It also
+	// fails while the store's disk is full: then appends are refused, and the rest goes on.
 	Store = prefix + "store"
 	// Hooks fails while a runtime that serves hooks does not answer in time.
 	Hooks = prefix + "hooks"

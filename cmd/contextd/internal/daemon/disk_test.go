@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Syncs that are slow are warned of in one line for all of them, also while they last.
+func TestSlowSyncsAreWarnedOf(t *testing.T) {
+	now := time.Unix(0, 0)
+	var log bytes.Buffer
+	var recorded []time.Duration
+	w := &syncWatch{
+		clock: func() time.Time { return now }, slow: time.Second, logger: slog.New(slog.NewTextHandler(&log, nil)),
+		record: func(d time.Duration) { recorded = append(recorded, d) },
+	}
+	reported := func() string {
+		log.Reset()
+		w.report(t.Context())
+		return log.String()
+	}
+	for _, took := range []time.Duration{time.Millisecond, 2 * time.Second, 3 * time.Second} {
+		end := w.begin()
+		now = now.Add(took)
+		end()
+	}
+	if line := reported(); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "syncs=2 longest=3s warned_above=1s") {
+		t.Errorf("after three syncs: %q", line)
+	}
+	if line := reported(); line != "" {
+		t.Errorf("again: %q", line)
+	}
+	end := w.begin()
+	now = now.Add(time.Second)
+	if line := reported(); line != "" {
+		t.Errorf("in time: %q", line)
+	}
+	now = now.Add(4 * time.Second)
+	if line := reported(); !strings.Contains(line, "syncs=1 longest=5s") {
+		t.Errorf("while it lasts: %q", line)
+	}
+	end()
+	if len(recorded) != 4 || recorded[0] != time.Millisecond || recorded[3] != 5*time.Second {
+		t.Errorf("recorded %v", recorded)
+	}
+}

@@ -1,0 +1,48 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/contextd/contextd/internal/log/disklog"
+)
+
+// NewSyncs returns what records how long the disk took to sync.
+func (t *Telemetry) NewSyncs() (func(time.Duration), error) {
+	b := builder{meter: t.metrics.Meter(scope)}
+	took := b.histogram("contextd.disk.sync.duration", "Time that the disk took to sync what was appended.")
+	return func(d time.Duration) { took.Record(context.Background(), d.Seconds()) }, errors.Join(b.errs...)
+}
+
+// ObserveDisk reports the room on the store's disk.
+func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
+	m := t.metrics.Meter(scope)
+	var gauges [4]metric.Int64ObservableGauge
+	for i, g := range []struct{ name, unit, description string }{
+		{"contextd.disk.free", "By", "Free bytes of the store's file system."},
+		{"contextd.disk.size", "By", "Size of the store's file system."},
+		{"contextd.disk.reserve", "By", "Bytes that are set aside for when it is full."},
+		{"contextd.disk.full", "1", "1 while nothing is taken in because the disk is full, else 0."},
+	} {
+		var err error
+		if gauges[i], err = m.Int64ObservableGauge(g.name, metric.WithUnit(g.unit), metric.WithDescription(g.description)); err != nil {
+			return fmt.Errorf("disk metrics: %w", err)
+		}
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		d := disk()
+		full := int64(0)
+		if d.Full {
+			full = 1
+		}
+		for i, value := range []int64{int64(d.Free), int64(d.Total), int64(d.Reserve), full} {
+			o.ObserveInt64(gauges[i], value)
+		}
+		return nil
+	}, gauges[0], gauges[1], gauges[2], gauges[3])
+	return err
+}
