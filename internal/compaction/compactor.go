@@ -147,7 +147,7 @@ func (c *Compactor) compact(ctx context.Context, r Request) (Outcome, error) {
 		if plan, err = c.Engine.PlanCompaction(ctx, r.Compaction); err != nil {
 			return Outcome{}, err
 		}
-		out.Strategy, out.Detail, out.Target, out.Short = plan.Strategy, plan.Nothing, plan.TargetTokens, plan.Short
+		out.Strategy, out.Detail, out.Target, out.Short = plan.Strategy, cmp.Or(plan.Nothing, verdict.Reason), plan.TargetTokens, plan.Short
 		if plan.Nothing != "" {
 			return out, nil
 		}

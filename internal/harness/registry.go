@@ -61,6 +61,13 @@ func CheckWriter(name string) error {
 	return err
 }
 
+// CheckReader returns a *FormatError if there is no reader for a harness, by one of its
+// names.
+func CheckReader(name string) error {
+	_, err := readerOf(name)
+	return err
+}
+
 func readerOf(name string) (transcript.Harness, error) {
 	for _, h := range registry {
 		if h.Named(name) {

@@ -30,7 +30,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lea
 		if err := ctx.Err(); err != nil {
 			return Task{}, err
 		}
-		task, ok, arrived, next := q.take(sessions, min(lease, MaxLease))
+		task, ok, arrived, next := q.take(worker, sessions, min(lease, MaxLease))
 		if ok {
 			return task, nil
 		}
@@ -42,7 +42,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lea
 
 // take leases the oldest free task, or says when to look again: when a task arrives,
 // and when the next lease ends, if there is one.
-func (q *Queue) take(sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
+func (q *Queue) take(worker string, sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -52,7 +52,7 @@ func (q *Queue) take(sessions []string, lease time.Duration) (task Task, ok bool
 		}
 		left := p.Expires.Sub(now)
 		if left <= 0 {
-			p.Expires = now.Add(lease)
+			p.Expires, p.worker = now.Add(lease), worker
 			return p.Task, true, nil, 0
 		}
 		if next == 0 || left < next {

@@ -28,6 +28,8 @@ type Queue struct {
 // parked is a request and its answer.
 type parked struct {
 	Task
+	// worker has the lease, or had it last.
+	worker string
 	// answer is written once, before answered is closed.
 	answer   summarize.Output
 	err      error
@@ -123,7 +125,7 @@ func (q *Queue) answer(c Completion) (*parked, error) {
 	p := q.tasks[i]
 	q.tasks = slices.Delete(q.tasks, i, i+1)
 	if c.Error != "" {
-		p.err = &WorkerError{c.Error}
+		p.err = &WorkerError{p.worker, c.Error}
 	} else {
 		p.answer = summarize.Output{Text: c.Text, InputTokens: c.InputTokens, OutputTokens: c.OutputTokens, Model: c.Model}
 		q.settling[p.ID] = p

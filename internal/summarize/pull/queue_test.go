@@ -96,7 +96,7 @@ func TestOutcomesOfACompletion(t *testing.T) {
 		worker, asker error
 	}{
 		"rejected":       {pull.Completion{Text: " "}, rejected, rejected, nil},
-		"worker's error": {pull.Completion{Error: "no credit"}, nil, nil, &pull.WorkerError{Reason: "no credit"}},
+		"worker's error": {pull.Completion{Error: "no credit"}, nil, nil, &pull.WorkerError{Worker: "w", Reason: "no credit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"fmt"
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -28,6 +29,6 @@ type Completion struct {
 }
 
 // WorkerError is what a worker said instead of bringing a text.
-type WorkerError struct{ Reason string }
+type WorkerError struct{ Worker, Reason string }
 
-func (e *WorkerError) Error() string { return "the worker failed: " + e.Reason }
+func (e *WorkerError) Error() string { return fmt.Sprintf("worker %q failed: %s", e.Worker, e.Reason) }

@@ -225,7 +225,8 @@ type Have struct {
 	// The number of leading messages. 0: none.
 	MessageCount uint32 `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	// "sha256:" and 64 hex digits: the hash of those messages, computed as
-	// ContextHeader.prefix_hash is. Where it differs, everything is sent.
+	// ContextHeader.prefix_hash is. Where it differs, everything is sent. Ignored where
+	// message_count is 0.
 	PrefixHash    string `protobuf:"bytes,2,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1155,8 +1156,8 @@ func (x *ContextTrailer) GetContextHash() string {
 	return ""
 }
 
-// Asks for the context of events that are in no log. Nothing is stored. An event whose
-// seq is 0 gets its position in the list as its seq.
+// Asks for the context of events that are in no log. Nothing is stored. Each event's seq is
+// its position in the list, from 1.
 type ProjectTranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, in order; at least one.

@@ -954,7 +954,8 @@ func (x *SummaryTask) GetLeaseExpireTime() *timestamppb.Timestamp {
 // Asks for tasks as they come up. The stream stays open.
 type LeaseSummaryTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The worker's own name, 1 to 256 characters.
+	// The worker's own name, 1 to 256 characters; failures that it reports are said to be
+	// its own.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Only tasks of these sessions, at most 1000. Empty: of all.
 	SessionIds []string `protobuf:"bytes,2,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
@@ -1071,11 +1072,11 @@ type CompleteSummaryTaskRequest struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// Why there is none. Empty where text is set.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Tokens that the model read. 0: not reported.
+	// Tokens that the model read. Ignored where error is set. 0: not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens that the model wrote. 0: not reported.
+	// Tokens that the model wrote. Ignored where error is set. 0: not reported.
 	OutputTokens uint64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// The model, as its provider names it. Empty: not reported.
+	// The model, as its provider names it. Ignored where error is set. Empty: not reported.
 	Model         string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

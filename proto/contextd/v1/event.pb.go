@@ -144,7 +144,7 @@ func (CompactionTrigger) EnumDescriptor() ([]byte, []int) {
 // One entry of a session's log. Immutable once its append has returned.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position in the log, from 1 without gaps. Set by the log; ignored on append.
+	// Position in the log, from 1 without gaps. Set by the log; ignored in requests.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// The client's idempotency key, unique within the session, at most 256
 	// characters without control characters. Empty: the daemon sets a UUIDv7. An id seen
@@ -154,7 +154,7 @@ type Event struct {
 	// When it happened. Absent: the daemon's clock on arrival. Ages of provider caches
 	// are computed from these times, never from a clock.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
-	// Derived by the log, ignored on append: how many model calls (runs of
+	// Derived by the log, ignored in requests: how many model calls (runs of
 	// assistant messages) had begun up to and including this event. 0: none yet.
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128
@@ -1192,7 +1192,8 @@ type CompactionDecision struct {
 	// First events of those of the groups that are kept nevertheless: the newest messages
 	// of the user.
 	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
-	// Results that are shown as their pointers.
+	// Results that are shown as their pointers. What is no result of an event before the
+	// compaction is ignored.
 	Masked []*BlockPlace `protobuf:"bytes,4,rep,name=masked,proto3" json:"masked,omitempty"`
 	// The summary that replaces the groups; its text is Compaction.summary. Empty: none
 	// does.

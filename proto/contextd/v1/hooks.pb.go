@@ -192,7 +192,8 @@ type HookReply struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// allow, block or modify. Empty: allow.
 	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// Why, for the record. Empty: not given.
+	// block and modify: why, for CompactSessionResponse.detail. Ignored with allow. Empty: not
+	// given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// modify: newest turns that stay as they are. Absent: unchanged. 0: the
 	// policy's.

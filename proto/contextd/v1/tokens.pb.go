@@ -606,10 +606,11 @@ type CountTokensRequest struct {
 	Message *Message `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// o200k_base, cl100k_base or heuristic. Empty: that of the model.
 	Tokenizer string `protobuf:"bytes,3,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
-	// The model, as its provider names it. Empty: the daemon's default tokenizer.
+	// The model, as its provider names it, which picks the tokenizer; ignored where tokenizer
+	// is set. Empty: the daemon's default tokenizer.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// Whose framing is counted around a message and around tools. Unspecified: that of
-	// contextd's own messages.
+	// Whose framing is counted around a message and around tools; ignored where there is
+	// neither. Unspecified: that of contextd's own messages.
 	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
 	// Tool schemas as the request will carry them: a JSON array. Counted in addition to
 	// text or message, by the provider's documented formula where there is one; use the

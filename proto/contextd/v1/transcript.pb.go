@@ -272,7 +272,8 @@ type ExportTranscriptRequest struct {
 	AsCompacted bool `protobuf:"varint,3,opt,name=as_compacted,json=asCompacted,proto3" json:"as_compacted,omitempty"`
 	// The budget of as_compacted only; absent: the session's, then the daemon's.
 	Budget *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
-	// The policy of as_compacted only; absent: the session's.
+	// The policy of as_compacted only; absent: the session's. Its tool_results, duplicates,
+	// clipping and thinking are ignored, since what stays is complete.
 	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The id of the session in the file. Empty: the one that it had in its harness, or
 	// one derived from its events.

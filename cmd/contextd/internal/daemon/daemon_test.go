@@ -51,12 +51,17 @@ func settings(t *testing.T, change func(c *config.Config)) config.Config {
 }
 
 func options(t *testing.T, c config.Config) daemon.Options {
-	return daemon.Options{Config: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return daemon.Options{Config: c, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: c.LogLevel}))}
 }
 
 func start(t *testing.T, c config.Config) *running {
 	t.Helper()
-	d, err := daemon.Build(t.Context(), options(t, c))
+	return startWith(t, options(t, c))
+}
+
+func startWith(t *testing.T, o daemon.Options) *running {
+	t.Helper()
+	d, err := daemon.Build(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,7 +227,7 @@ func badInputs() map[string]badInput {
 			SessionId: "s", Policy: &contextdv1.Policy{Summarization: &contextdv1.Summarization{Wait: durationpb.New(time.Second)}},
 		}), codes.InvalidArgument, invalid, "policy.summarization.wait"},
 		"import without a header": {importing("", "x"), codes.InvalidArgument, invalid, "header"},
-		"import a soup":           {importing("soup", "x"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
+		"import a soup":           {importing("soup", "x"), codes.InvalidArgument, invalid, "header.harness"},
 		"import noise":            {importing("claude", "\x00\x01\x02"), codes.InvalidArgument, apierr.ReasonTranscript, "data"},
 	}
 }

@@ -19,7 +19,7 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	if err != nil {
 		return err
 	}
-	if err := checkWriter("header.to", header.GetTo()); err != nil {
+	if err := refusedHarness("header.to", harness.CheckWriter(header.GetTo())); err != nil {
 		return err
 	}
 	account, err := s.imports.Open(stream.Context())
@@ -27,7 +27,7 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 		return err
 	}
 	defer account.Close()
-	read, err := body.transcript(header.GetFrom(), account)
+	read, err := body.transcript("header.from", header.GetFrom(), account)
 	if err != nil {
 		return err
 	}

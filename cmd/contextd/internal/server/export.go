@@ -74,12 +74,11 @@ func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 			return &eventlog.InvalidError{Field: "policy", Reason: "is for as_compacted alone"}
 		}
 	}
-	return checkWriter("harness", req.GetHarness())
+	return refusedHarness("harness", harness.CheckWriter(req.GetHarness()))
 }
 
-// checkWriter refuses a harness that nothing is written for, by the field that names it.
-func checkWriter(field, name string) error {
-	err := harness.CheckWriter(name)
+// refusedHarness names the field of a harness that there is no reader or writer for.
+func refusedHarness(field string, err error) error {
 	var unknown *harness.FormatError
 	if errors.As(err, &unknown) {
 		return &eventlog.InvalidError{Field: field, Reason: unknown.Reason}

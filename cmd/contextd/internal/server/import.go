@@ -44,7 +44,7 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	defer account.Close()
 	// What a re-export needs is made of the file, so the file itself is scrubbed.
 	body.scrub = s.scrub
-	read, err := body.transcript(header.GetHarness(), account)
+	read, err := body.transcript("header.harness", header.GetHarness(), account)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,14 @@ func (r *transcriptReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// transcript reads the whole file.
-func (r *transcriptReader) transcript(name string, account *harness.Account) (harness.Transcript, error) {
+// transcript reads the whole file as the harness of this name wrote it, which the field
+// holds. Empty: as its content says.
+func (r *transcriptReader) transcript(field, name string, account *harness.Account) (harness.Transcript, error) {
+	if name != "" {
+		if err := refusedHarness(field, harness.CheckReader(name)); err != nil {
+			return harness.Transcript{}, err
+		}
+	}
 	read, err := harness.ReadWithin(r.scrub.NewReader(r), name, account)
 	if r.err != nil {
 		// The reader may have wrapped it, or taken a broken file for a short one.
