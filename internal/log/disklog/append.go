@@ -80,7 +80,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	}
 	batch := s.db.NewBatch()
 	if created {
-		if err := putSession(batch, target.record); err != nil {
+		if err := s.putSession(batch, target.record); err != nil {
 			return appended{}, err
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	at.head = at.head.Clone() // it is changed in place, and the append may fail
 	at.update = b.Time.UTC().Round(0)
 	for _, f := range admission.Fresh {
-		if at, err = putEvent(batch, target.own(), at, f, encoded[f.Index]); err != nil {
+		if at, err = s.putEvent(batch, target.own(), at, f, encoded[f.Index]); err != nil {
 			return appended{}, err
 		}
 	}
@@ -140,13 +140,13 @@ func encodeEvents(events []eventlog.Event) []encodedEvent {
 }
 
 // putSession writes a new session: its record and its references.
-func putSession(batch *pebble.Batch, r *record) error {
+func (s *Store) putSession(batch *pebble.Batch, r *record) error {
 	key := sessionKey(r.info.ID)
 	value, err := encodeSession(key, r)
 	if err != nil {
 		return err
 	}
-	if err := batch.Set(key, value, nil); err != nil {
+	if err := s.set(batch, key, r.own().segment, value); err != nil {
 		return err
 	}
 	for _, l := range r.links {
@@ -164,7 +164,7 @@ func putSession(batch *pebble.Batch, r *record) error {
 
 // putEvent writes an event and its index and returns the state after it. It changes the
 // open calls of at in place.
-func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
+func (s *Store) putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
 	first := at.head.Seq == own.base
 	at.head.Apply(f.Event.Seq, f.Change)
 	at.bytes += eventlog.Size(f.Event)
@@ -176,16 +176,24 @@ func putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e 
 	if at.since += size; complete {
 		at.since = 0
 	}
-	op := batch.SetDeferred(eventKeySize, size)
-	appendEventKey(op.Key[:0], own.segment, f.Event.Seq)
-	at.chain = putRecord(op.Key, op.Value, e.body, head, at.chain)
-	if err := op.Finish(); err != nil {
-		return state{}, err
+	if s.keys == nil {
+		op := batch.SetDeferred(eventKeySize, size)
+		appendEventKey(op.Key[:0], own.segment, f.Event.Seq)
+		at.chain = putRecord(op.Key, op.Value, e.body, head, at.chain)
+		if err := op.Finish(); err != nil {
+			return state{}, err
+		}
+	} else {
+		key, record := eventKey(own.segment, f.Event.Seq), make([]byte, size)
+		at.chain = putRecord(key, record, e.body, head, at.chain)
+		if err := s.set(batch, key, own.segment, record); err != nil {
+			return state{}, err
+		}
 	}
 
 	var key [eventKeySize + eventIDHashSize]byte
 	index := appendBytes(appendInt(space[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
 	indexKey := append(appendKindPrefix(key[:0], own.segment, keyIndex), e.idHash[:]...)
 	putFrame(indexKey, keyIndex, index)
-	return at, batch.Set(indexKey, index, nil)
+	return at, s.set(batch, indexKey, own.segment, index)
 }

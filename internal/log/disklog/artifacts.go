@@ -112,7 +112,7 @@ func (s *Store) stage(batch *pebble.Batch, own link, frozen, put uint64, a event
 	if err != nil {
 		return err
 	}
-	return batch.Set(key, value, nil)
+	return s.set(batch, key, own.segment, value)
 }
 
 // settled waits until every artifact that can be read is durable. An iterator
@@ -198,9 +198,9 @@ func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error)
 	if !ok {
 		return name, nil, &eventlog.CorruptError{What: describeKey(it.Key()), Reason: "it is no artifact's key"}
 	}
-	stored, err := it.ValueAndErr()
+	stored, err := s.valueOf(it)
 	if err != nil {
-		return name, nil, s.fail(describeKey(it.Key()), err)
+		return name, nil, err
 	}
 	var m storagev1.Artifact
 	if err := decode(it.Key(), keyArtifact, stored, &m); err != nil {

@@ -17,10 +17,24 @@ func smallOptions(fs vfs.FS) disklog.Options {
 // TestCrash takes the disk away under load, as a power failure does, again and
 // again, and goes on with what is left.
 func TestCrash(t *testing.T) {
-	rounds, seeds := 4, 4
+	seeds := 4
 	if testing.Short() {
 		seeds = 1
 	}
+	crash(t, seeds, smallOptions)
+}
+
+func TestCrashEncrypted(t *testing.T) {
+	keys := encrypted(t)
+	crash(t, 1, func(fs vfs.FS) disklog.Options {
+		opts := smallOptions(fs)
+		opts.Encryption = keys
+		return opts
+	})
+}
+
+func crash(t *testing.T, seeds int, options func(vfs.FS) disklog.Options) {
+	const rounds = 4
 	for seed := range seeds {
 		for _, unsynced := range []int{0, 50, 100} {
 			t.Run(fmt.Sprintf("seed %d, %d%% unsynced", seed, unsynced), func(t *testing.T) {
@@ -28,7 +42,7 @@ func TestCrash(t *testing.T) {
 				fs := vfs.NewCrashableMem()
 				kept := newPromises()
 				for round := range rounds {
-					s := open(t, "data/log", smallOptions(fs))
+					s := open(t, "data/log", options(fs))
 					kept.check(t, s)
 					l := startLoad(t, s, kept.clone(), round, r.Uint64())
 					kept = l.promisesAfter(20 + r.IntN(80))
@@ -39,7 +53,7 @@ func TestCrash(t *testing.T) {
 					}
 					fs = crashed
 				}
-				s := open(t, "data/log", smallOptions(fs))
+				s := open(t, "data/log", options(fs))
 				kept.check(t, s)
 				if err := s.Close(); err != nil {
 					t.Fatalf("close: %v", err)

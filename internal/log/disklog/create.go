@@ -45,7 +45,7 @@ func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state,
 	made := newSession(newRecord(from, append(shared, own)), at)
 	made.at.update = made.info.CreateTime
 	batch := s.db.NewBatch()
-	if err := putSession(batch, made.record); err != nil {
+	if err := s.putSession(batch, made.record); err != nil {
 		return nil, err
 	}
 	if also != nil {

@@ -166,6 +166,9 @@ func (s *Store) highestKnownSegment() (segmentID, error) {
 		if err != nil {
 			return s.fail(describeKey(it.Key()), err)
 		}
+		if value, err = s.unsealed(it.Key(), value); err != nil {
+			return s.failure()
+		}
 		if r, err := decodeSession(it.Key(), value); err == nil {
 			for _, l := range r.links {
 				last = max(last, l.segment)

@@ -137,9 +137,9 @@ func (s *Store) shares(segment segmentID, but string) ([]link, error) {
 		if string(it.Key()[len(prefix):]) == but {
 			continue
 		}
-		value, err := it.ValueAndErr()
+		value, err := s.valueOf(it)
 		if err != nil {
-			return nil, s.fail(describeKey(it.Key()), err)
+			return nil, err
 		}
 		l, err := decodeReference(it.Key(), value)
 		if err != nil {
@@ -162,9 +162,9 @@ func (s *Store) truncate(batch *pebble.Batch, segment segmentID, seq eventlog.Se
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
+		value, err := s.valueOf(it)
 		if err != nil {
-			return s.fail(describeKey(it.Key()), err)
+			return err
 		}
 		e, err := decodeEvent(it.Key(), value)
 		if err != nil {

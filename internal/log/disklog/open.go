@@ -77,6 +77,9 @@ func openLocked(dir string, opts Options) (*Store, error) {
 	if err := s.prepare(dir); err != nil {
 		return nil, err
 	}
+	if err := s.openKeys(dir); err != nil {
+		return nil, errors.Join(err, s.disk.inventory.close(false))
+	}
 	options := s.pebbleOptions()
 	options.ErrorIfNotExists = s.disk.inventory.exists()
 	db, err := pebble.Open(s.dir, options)

@@ -39,6 +39,9 @@ type Options struct {
 	// Syncing, if set, is called before each sync of what was appended, and what it returns
 	// after it.
 	Syncing func() (done func())
+	// Encryption seals what sessions hold; nil leaves it as it is. A store that was once
+	// encrypted stays so; one that was not seals what is written from then on.
+	Encryption *Encryption
 
 	// private says that the files are on the machine's disk, where other users are.
 	private bool

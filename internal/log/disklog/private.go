@@ -140,7 +140,7 @@ func isOwnName(name string) bool {
 		return true
 	}
 	switch strings.TrimSuffix(name, ".tmp") {
-	case formatFile, lockFile, ownerFile, inventoryFile:
+	case formatFile, lockFile, ownerFile, inventoryFile, encryptionFile:
 		return true
 	}
 	return false

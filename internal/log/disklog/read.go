@@ -89,9 +89,9 @@ func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Ev
 	page := make([]eventlog.Event, 0, last-from+1)
 	next, read := from, 0
 	for ok := it.First(); ok && read < pageBytes; ok = it.Next() {
-		value, err := it.ValueAndErr()
+		value, err := s.valueOf(it)
 		if err != nil {
-			return page, s.fail(describeKey(it.Key()), err)
+			return page, err
 		}
 		if keySeq(it.Key()) != next {
 			break

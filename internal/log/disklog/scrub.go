@@ -22,6 +22,9 @@ const scrubPoll = 2 * time.Millisecond
 // scrub makes sure that what a deletion removed from the segments is in no file
 // any more, and then removes the deletion's own record.
 func (s *Store) scrub(own segmentID, segments []segmentID) error {
+	if err := s.destroyKeys(segments); err != nil {
+		return err
+	}
 	s.disk.damage.urgent.Add(1)
 	defer s.disk.damage.urgent.Add(-1)
 

@@ -40,7 +40,10 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		if err != nil {
 			return s.listAnyway(q, s.fail(describeKey(it.Key()), err))
 		}
-		r, err := decodeSession(it.Key(), value)
+		var r *record
+		if value, err = s.unsealed(it.Key(), value); err == nil {
+			r, err = decodeSession(it.Key(), value)
+		}
 		if err != nil {
 			r = &record{info: eventlog.Session{ID: string(it.Key()[1:])}}
 		}

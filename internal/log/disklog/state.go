@@ -69,9 +69,9 @@ func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err err
 	}
 	var heads []storedHead
 	for ok := it.Last(); ok; ok = it.Prev() {
-		value, err := it.ValueAndErr()
+		value, err := s.valueOf(it)
 		if err != nil {
-			return state{}, false, s.fail(describeKey(it.Key()), err)
+			return state{}, false, err
 		}
 		m, err := headIn(it.Key(), value)
 		if err != nil {

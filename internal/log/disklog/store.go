@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/keyring"
 )
 
 // Store is an eventlog.Store on disk.
@@ -25,6 +26,7 @@ type Store struct {
 	room   *room
 	db     *pebble.DB
 	lock   io.Closer
+	keys   *keyring.Keyring // nil if the store is not encrypted
 	logger *slog.Logger
 
 	// open is held, shared, by every call while it uses the database.
@@ -110,6 +112,9 @@ func (s *Store) fail(what string, err error) error {
 		// Whatever Pebble finds amiss now comes of that.
 		return failure
 	}
+	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+		return corrupt // what is encrypted
+	}
 	if isDamage(err) {
 		return &eventlog.CorruptError{What: what, Reason: reasonOf(err)}
 	}
@@ -120,9 +125,21 @@ func (s *Store) fail(what string, err error) error {
 	return s.failure()
 }
 
-// get reads a value. Where the database's filters, which only save reading, are what
-// is damaged, it is found without them.
+// get reads a framed value.
 func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
+	value, closer, err := s.stored(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if value, err = s.unsealed(key, value); err != nil {
+		return nil, nil, errors.Join(err, closer.Close())
+	}
+	return value, closer, nil
+}
+
+// stored reads a value as the database has it. Where the database's filters, which only save reading, are what
+// is damaged, it is found without them.
+func (s *Store) stored(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.db.Get(key)
 	if err == nil || !isDamage(err) {
 		return value, closer, err

@@ -65,9 +65,9 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 		if keySeq(it.Key()) != at.head.Seq+1 {
 			return at, missing(l, at.head.Seq+1)
 		}
-		value, err := it.ValueAndErr()
+		value, err := s.valueOf(it)
 		if err != nil {
-			return at, s.fail(describeKey(it.Key()), err)
+			return at, err
 		}
 		if at, err = s.verifyEvent(l, at, &recorded, it.Key(), value); err != nil {
 			return at, err

@@ -1,0 +1,159 @@
+package disklog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/keyring"
+)
+
+// Encryption says with which keys values are sealed before the database gets them.
+type Encryption struct {
+	// Identities are the operator's keys: the current one, then earlier ones.
+	Identities []age.Identity
+	// Dir is where the segments' keys are; empty is the directory keys in the store's own. What
+	// is in it must not be copied along with the store: a copy of both can be read after a
+	// session was deleted.
+	Dir string
+}
+
+const (
+	// encryptionFile says of which keyring the store's keys are.
+	encryptionFile  = "ENCRYPTION"
+	encryptionMagic = "contextd-encryption 1"
+
+	keysDir = "keys"
+)
+
+// openKeys opens the store's keyring, makes it if the store is to be encrypted from now on,
+// and refuses a store whose keys are not there.
+func (s *Store) openKeys(dir string) error {
+	text, err := readFile(s.opts.FS, s.opts.FS.PathJoin(dir, encryptionFile), smallFile)
+	if err != nil && !oserror.IsNotExist(err) {
+		return fmt.Errorf("read %s: %w", encryptionFile, err)
+	}
+	known, magic := strings.CutPrefix(strings.TrimSpace(text), encryptionMagic+"\nkeyring ")
+	refused := func(reason string, args ...any) error {
+		return &FormatError{Dir: dir, Reason: fmt.Sprintf(reason, args...)}
+	}
+	switch {
+	case err == nil && !magic:
+		return refused("%s is damaged", encryptionFile)
+	case err == nil && s.opts.Encryption == nil:
+		return refused("it is encrypted, and no key was given")
+	case s.opts.Encryption == nil:
+		return nil
+	}
+	at := s.opts.Encryption.Dir
+	if at == "" {
+		at = s.opts.FS.PathJoin(dir, keysDir)
+	}
+	if known != "" {
+		if _, err := s.opts.FS.Stat(at); oserror.IsNotExist(err) {
+			return refused("it is encrypted, and %s, where its keys should be, does not exist", at)
+		}
+	}
+	if s.keys, err = keyring.Open(s.disk, at, s.opts.Encryption.Identities); err != nil {
+		return err
+	}
+	switch {
+	case known == "":
+		return replaceFile(s.opts.FS, dir, encryptionFile, fmt.Sprintf("%s\nkeyring %s\n", encryptionMagic, s.keys.ID()))
+	case known != s.keys.ID():
+		return refused("the keys in %s are of another store", at)
+	}
+	return nil
+}
+
+// A sealed value is: magic, version, segment, and what the keyring made of the framed value.
+// Its key in the database is what it is sealed under.
+const (
+	sealedMagic   = 'E'
+	sealedVersion = 1
+	sealedHead    = 2 + 8
+)
+
+// set adds a value to a batch, sealed if the store is encrypted. A segment's first value makes
+// its key, which is durable before the value can be.
+func (s *Store) set(batch *pebble.Batch, key []byte, segment segmentID, value []byte) error {
+	if s.keys == nil {
+		return batch.Set(key, value, nil)
+	}
+	sealed := make([]byte, 0, sealedHead+keyring.SealedSize(len(value)))
+	sealed = binary.BigEndian.AppendUint64(append(sealed, sealedMagic, sealedVersion), uint64(segment))
+	out, err := s.keys.Seal(sealed, uint64(segment), key, value)
+	if errors.Is(err, keyring.ErrNoKey) {
+		if err = s.keys.Create(uint64(segment)); err == nil {
+			out, err = s.keys.Seal(sealed, uint64(segment), key, value)
+		}
+	}
+	if err != nil {
+		return s.keyError(key, err)
+	}
+	return batch.Set(key, out, nil)
+}
+
+// unsealed returns the framed value; what was stored before the store was encrypted is one.
+func (s *Store) unsealed(key, value []byte) ([]byte, error) {
+	if len(value) == 0 || value[0] != sealedMagic {
+		return value, nil
+	}
+	corrupt := func(reason string) error { return &eventlog.CorruptError{What: describeKey(key), Reason: reason} }
+	switch {
+	case len(value) < sealedHead:
+		return nil, corrupt("it is shorter than an encrypted value")
+	case value[1] != sealedVersion:
+		return nil, corrupt(fmt.Sprintf("it is encrypted in version %d, this program knows %d", value[1], sealedVersion))
+	case s.keys == nil:
+		return nil, corrupt("it is encrypted, and the store is not")
+	}
+	plain, err := s.keys.Unseal(binary.BigEndian.Uint64(value[2:]), key, value[sealedHead:])
+	if err != nil {
+		return nil, s.keyError(key, err)
+	}
+	return plain, nil
+}
+
+func (s *Store) keyError(key []byte, err error) error {
+	if errors.Is(err, keyring.ErrNoKey) || errors.Is(err, keyring.ErrForged) {
+		return &eventlog.CorruptError{What: describeKey(key), Reason: err.Error()}
+	}
+	return s.fail("keys", err)
+}
+
+// valueOf is the framed value that an iterator is on. It is good until the iterator moves.
+func (s *Store) valueOf(it *pebble.Iterator) ([]byte, error) {
+	value, err := it.ValueAndErr()
+	if err != nil {
+		return nil, s.fail(describeKey(it.Key()), err)
+	}
+	return s.unsealed(it.Key(), value)
+}
+
+// destroyKeys makes unreadable, in every copy of the store, those of the segments that no
+// session shows any more.
+func (s *Store) destroyKeys(segments []segmentID) error {
+	if s.keys == nil {
+		return nil
+	}
+	for _, segment := range segments {
+		shares, err := s.shares(segment, "")
+		if err != nil {
+			return err
+		}
+		if len(shares) > 0 {
+			continue
+		}
+		if err := s.keys.Destroy(uint64(segment)); err != nil {
+			return s.fail("keys", err)
+		}
+	}
+	return nil
+}

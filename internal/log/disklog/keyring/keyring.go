@@ -1,0 +1,270 @@
+// Package keyring holds the keys under which a store's values are sealed: one for each
+// segment of a log, so that without it nothing of the segment can be read anywhere, in no
+// database file and no backup.
+//
+// Keys are in files of slots that are overwritten in place. They are sealed under the
+// keyring's own key, which is encrypted with age to the operator's key.
+package keyring
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"filippo.io/age"
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	idSize, keySize  = 8, 32
+	nonceSize, extra = 12, 16 // of AES-GCM
+
+	// A slot is the key of a segment: a magic byte, a version, two zeros, and the sealed key.
+	slotSize    = 4 + nonceSize + keySize + extra // 64: no slot spans two sectors
+	slotMagic   = 'K'
+	slotVersion = 1
+	slotsInFile = 4096
+
+	// maxOpen bounds the keys that are held ready; each takes about 1 KiB.
+	maxOpen = 4096
+)
+
+// ErrNoKey says that a segment has no key: it was destroyed.
+var ErrNoKey = errors.New("its key was destroyed")
+
+// ErrForged says that a value or a key is not what was sealed.
+var ErrForged = errors.New("it cannot be decrypted: it is damaged, or not of this store")
+
+// Keyring is open for one process at a time. Its methods may be called from any goroutine.
+type Keyring struct {
+	fs  vfs.FS
+	dir string
+	id  [idSize]byte
+	own cipher.AEAD
+
+	mu    sync.Mutex
+	ready map[uint64]cipher.AEAD
+}
+
+// Open opens the keyring of a directory, or makes one. The first of the identities is the
+// operator's key, the others are earlier ones: where one of them opens the keyring, it is
+// encrypted to the first from now on. The error is a *KeyError if none does.
+func Open(fs vfs.FS, dir string, identities []age.Identity) (*Keyring, error) {
+	if len(identities) == 0 {
+		return nil, &KeyError{Dir: dir, Reason: "there is no key to open it with"}
+	}
+	k := &Keyring{fs: fs, dir: dir, ready: map[uint64]cipher.AEAD{}}
+	secret, err := k.readMaster(identities)
+	switch {
+	case oserror.IsNotExist(err):
+		secret = make([]byte, idSize+keySize)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		if err := fs.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		err = k.writeMaster(secret, identities[0])
+	case err == nil:
+		// It is opened with the first key alone to see whether it is encrypted to it.
+		if _, first := k.readMaster(identities[:1]); first != nil {
+			err = k.writeMaster(secret, identities[0])
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	copy(k.id[:], secret)
+	k.own, err = newAEAD(secret[idSize:])
+	return k, err
+}
+
+// KeyError says why a keyring cannot be opened with the keys that were given.
+type KeyError struct {
+	Dir, Reason string
+}
+
+func (e *KeyError) Error() string { return fmt.Sprintf("the keys in %s: %s", e.Dir, e.Reason) }
+
+// ID identifies the keyring among all.
+func (k *Keyring) ID() string { return hex.EncodeToString(k.id[:]) }
+
+// Create makes the key of a segment that has none; it is durable on return.
+func (k *Keyring) Create(segment uint64) error {
+	key := make([]byte, keySize)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	slot, err := seal([]byte{slotMagic, slotVersion, 0, 0}, k.own, key, slotName(segment))
+	if err != nil {
+		return err
+	}
+	aead, err := newAEAD(key)
+	if err != nil {
+		return err
+	}
+	if err := k.write(segment, slot); err != nil {
+		return err
+	}
+	k.keep(segment, aead)
+	return nil
+}
+
+// Destroy overwrites the keys of segments; they are gone from their file on return.
+func (k *Keyring) Destroy(segments ...uint64) error {
+	for _, segment := range segments {
+		k.mu.Lock()
+		delete(k.ready, segment)
+		k.mu.Unlock()
+		if err := k.write(segment, make([]byte, slotSize)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seal encrypts a value and appends it to out. name is what it is stored under: under
+// another it cannot be decrypted.
+func (k *Keyring) Seal(out []byte, segment uint64, name, value []byte) ([]byte, error) {
+	key, err := k.key(segment)
+	if err != nil {
+		return nil, err
+	}
+	return seal(out, key, value, name)
+}
+
+// Unseal decrypts what Seal appended.
+func (k *Keyring) Unseal(segment uint64, name, sealed []byte) ([]byte, error) {
+	key, err := k.key(segment)
+	if err != nil {
+		return nil, err
+	}
+	return unseal(key, sealed, name)
+}
+
+// SealedSize is how many bytes Seal appends for a value of a size.
+func SealedSize(size int) int { return nonceSize + size + extra }
+
+// key returns a segment's key. It is ErrNoKey if there is none.
+func (k *Keyring) key(segment uint64) (cipher.AEAD, error) {
+	k.mu.Lock()
+	aead := k.ready[segment]
+	k.mu.Unlock()
+	if aead != nil {
+		return aead, nil
+	}
+	slot, err := k.read(segment)
+	switch {
+	case err != nil:
+		return nil, err
+	case slot[0] == 0:
+		return nil, ErrNoKey
+	case slot[0] != slotMagic || slot[1] != slotVersion:
+		return nil, ErrForged
+	}
+	key, err := unseal(k.own, slot[4:], slotName(segment))
+	if err != nil {
+		return nil, err
+	}
+	if aead, err = newAEAD(key); err != nil {
+		return nil, err
+	}
+	k.keep(segment, aead)
+	return aead, nil
+}
+
+func (k *Keyring) keep(segment uint64, aead cipher.AEAD) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other := range k.ready {
+		if len(k.ready) < maxOpen {
+			break
+		}
+		delete(k.ready, other)
+	}
+	k.ready[segment] = aead
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal appends nonce, ciphertext and tag. The nonces are random, which is safe for 2^32
+// values under one key, 4,000 times what a session may have by default.
+func seal(out []byte, key cipher.AEAD, value, name []byte) ([]byte, error) {
+	if len(value) > 1<<36-32 {
+		return nil, fmt.Errorf("a value of %d bytes is too large to be encrypted", len(value))
+	}
+	return key.Seal(out, nil, value, name), nil
+}
+
+func unseal(key cipher.AEAD, sealed, name []byte) ([]byte, error) {
+	value, err := key.Open(nil, nil, sealed, name)
+	if err != nil {
+		return nil, ErrForged
+	}
+	return value, nil
+}
+
+func slotName(segment uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte("segment"), segment)
+}
+
+// fileOf is the file of a segment's slot, and where it is in it.
+func (k *Keyring) fileOf(segment uint64) (path string, offset int64) {
+	return k.fs.PathJoin(k.dir, fmt.Sprintf("%012d.keys", segment/slotsInFile)), int64(segment%slotsInFile) * slotSize
+}
+
+// read returns a segment's slot; zeros where there is none.
+func (k *Keyring) read(segment uint64) ([]byte, error) {
+	slot := make([]byte, slotSize)
+	path, offset := k.fileOf(segment)
+	f, err := k.fs.Open(path)
+	if oserror.IsNotExist(err) {
+		return slot, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.ReadAt(slot, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return slot, nil
+}
+
+// write overwrites a segment's slot.
+func (k *Keyring) write(segment uint64, slot []byte) (err error) {
+	path, offset := k.fileOf(segment)
+	_, missing := k.fs.Stat(path)
+	f, err := k.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if _, err := f.WriteAt(slot, offset); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if missing != nil {
+		return k.syncDir()
+	}
+	return nil
+}
