@@ -45,19 +45,22 @@ func TestDocumentedCommands(t *testing.T) {
 	})
 }
 
-// TestDocumentedSettings starts with the YAML of the page.
+// TestDocumentedSettings starts with all YAML of the page.
 func TestDocumentedSettings(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) != 1 {
-		t.Fatalf("the page has %d yaml blocks", len(blocks))
+	var settings strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		settings.WriteString(block[1])
+	}
+	if settings.Len() == 0 {
+		t.Fatal("the page has no yaml blocks")
 	}
 	script := filepath.Join(t.TempDir(), "settings.txtar")
 	content := "env CONTEXTD_CONFIG=contextd.yaml\nstdin event.jsonl\nexec contextd append s --embedded data\nexec contextd assemble s --policy coder --explain --embedded data\nstdout '^1 +kept'\n" +
-		"-- event.jsonl --\n{\"message\":{\"role\":\"ROLE_USER\",\"blocks\":[{\"text\":{\"text\":\"Hello\"}}]}}\n-- contextd.yaml --\n" + blocks[0][1]
+		"-- event.jsonl --\n{\"message\":{\"role\":\"ROLE_USER\",\"blocks\":[{\"text\":{\"text\":\"Hello\"}}]}}\n-- contextd.yaml --\n" + settings.String()
 	if err := os.WriteFile(script, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

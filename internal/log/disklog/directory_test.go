@@ -11,9 +11,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/keyring"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
@@ -278,4 +280,46 @@ func holds(t *testing.T, fs vfs.FS, dir, text string) bool {
 		}
 	}
 	return false
+}
+
+// An interrupted deletion of an encrypted session destroys its key at the next opening.
+func TestInterruptedDeletionDestroysKeys(t *testing.T) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := vfs.NewCrashableMem()
+	options := func(fs vfs.FS) Options {
+		return Options{FS: fs, Encryption: &Encryption{Identities: []age.Identity{identity}}}
+	}
+	s, err := Open("log", options(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, "s", logtest.Say("a"))
+	sl, target, err := s.find("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.forget(sl, target); err != nil {
+		t.Fatal(err)
+	}
+	s.release(sl)
+	crashed := disk.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	segment := uint64(target.own().segment)
+	if _, err := s.keys.Seal(nil, segment, nil, nil); err != nil {
+		t.Fatalf("the key was gone before: %v", err)
+	}
+	if s, err = Open("log", options(crashed)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.keys.Seal(nil, segment, nil, nil); !errors.Is(err, keyring.ErrNoKey) {
+		t.Errorf("the key is still there: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -60,7 +60,7 @@ cut, forged or removed since is detected as well.`,
 		if c.embedded == "" {
 			return overAPI(cmd, args)
 		}
-		local, err := openLocal(c.embedded, c.program.Stderr)
+		local, err := c.openLocal(cmd.Context())
 		if missing, ok := errors.AsType[*disklog.MissingError](err); ok {
 			return c.writeMissing(cmd, missing)
 		}

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
@@ -22,14 +22,22 @@ type localSource struct {
 	engine *assemble.Engine
 }
 
-// openLocal opens a directory that holds a store.
-func openLocal(dir string, stderr io.Writer) (*localSource, error) {
+// openLocal opens a directory that holds a store, with the settings of the environment.
+func (c *client) openLocal(ctx context.Context) (*localSource, error) {
 	// Opening makes a store where there is none, and that would be found in order.
-	if !disklog.Exists(dir) {
-		return nil, usageError{fmt.Errorf("--embedded: %s holds no event log", dir)}
+	if !disklog.Exists(c.embedded) {
+		return nil, usageError{fmt.Errorf("--embedded: %s holds no event log", c.embedded)}
 	}
-	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	store, err := disklog.Open(dir, disklog.Options{Logger: logger})
+	settings, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(slog.NewTextHandler(c.program.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	encryption, err := daemon.Encryption(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	store, err := disklog.Open(c.embedded, disklog.Options{Logger: logger, Encryption: encryption})
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}

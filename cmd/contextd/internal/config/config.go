@@ -44,6 +44,12 @@ type Config struct {
 	Store string
 	// DataDir is where StoreDisk keeps everything.
 	DataDir string
+	// EncryptionKeyFile names a file that holds, and EncryptionKeyCommand a command that writes,
+	// the operator's keys for StoreDisk. Without either nothing is encrypted.
+	EncryptionKeyFile    string
+	EncryptionKeyCommand []string
+	// EncryptionKeysDir is where the keys of sessions are; empty is in DataDir.
+	EncryptionKeysDir string
 	// DiskCacheBytes bounds what StoreDisk caches of its files.
 	DiskCacheBytes uint64
 	Disk           Disk
@@ -93,6 +99,11 @@ type Config struct {
 	HookOnTimeout string
 	// Models extend the registry of models.
 	Models []budget.Override
+}
+
+// Encrypted reports whether the disk store is to be encrypted.
+func (c *Config) Encrypted() bool {
+	return c.EncryptionKeyFile != "" || len(c.EncryptionKeyCommand) > 0
 }
 
 // Default returns the configuration without any settings.

@@ -22,6 +22,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("store must be %s or %s, not %q", StoreMemory, StoreDisk, c.Store)
 	case c.Store == StoreDisk && c.DataDir == "":
 		return fmt.Errorf("data_dir must be set for the disk store")
+	case c.EncryptionKeysDir != "" && !c.Encrypted():
+		return fmt.Errorf("encryption_keys_dir has no effect without encryption_key_file or encryption_key_command")
 	case c.LogFormat != LogText && c.LogFormat != LogJSON:
 		return fmt.Errorf("log_format must be %s or %s, not %q", LogText, LogJSON, c.LogFormat)
 	case c.ShutdownTimeout < 0:

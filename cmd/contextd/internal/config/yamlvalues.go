@@ -193,6 +193,26 @@ func (v patternsValue) String() string {
 // Type implements pflag.Value.
 func (patternsValue) Type() string { return "yaml" }
 
+type wordsValue struct{ words *[]string }
+
+// Set implements pflag.Value.
+func (v wordsValue) Set(text string) error { return yaml.Unmarshal([]byte(text), v.words) }
+
+// String implements pflag.Value.
+func (v wordsValue) String() string {
+	if v.words == nil || len(*v.words) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(*v.words)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (wordsValue) Type() string { return "yaml" }
+
 // ParseMessage fills m from YAML or JSON text, by the names that the API's
 // fields have, and checks it against the API's rules.
 func ParseMessage(text string, m proto.Message) error {

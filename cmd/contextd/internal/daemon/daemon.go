@@ -92,7 +92,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.store, err = d.openStore(o); err != nil {
+	if d.store, err = d.openStore(ctx, o); err != nil {
 		return nil, err
 	}
 	d.buildBudgets(o.Config)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -10,21 +11,25 @@ import (
 )
 
 // openStore opens the store that the configuration names.
-func (d *Daemon) openStore(o Options) (eventlog.Store, error) {
+func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, error) {
 	c, logger := o.Config, o.Logger
 	switch c.Store {
 	case config.StoreMemory:
 		logger.Warn("sessions are kept in memory and lost when the daemon stops", "setting", "store")
 		return memlog.New(), nil
 	case config.StoreDisk:
-		return d.openDisk(o)
+		return d.openDisk(ctx, o)
 	default:
 		return nil, fmt.Errorf("there is no store %q", c.Store)
 	}
 }
 
-func (d *Daemon) openDisk(o Options) (eventlog.Store, error) {
+func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error) {
 	record, err := d.telemetry.NewSyncs()
+	if err != nil {
+		return nil, err
+	}
+	encryption, err := Encryption(ctx, o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +37,7 @@ func (d *Daemon) openDisk(o Options) (eventlog.Store, error) {
 	opts := disklog.Options{
 		Logger: o.Logger, CacheBytes: int64(o.Config.DiskCacheBytes), Syncing: d.syncs.begin,
 		ReserveBytes: o.Config.Disk.Reserve, LowBytes: o.Config.Disk.Low,
+		Encryption: encryption,
 	}
 	if o.Lazy {
 		opts.ReserveBytes, opts.LowBytes = 0, 0 // for a moment
