@@ -89,6 +89,9 @@ func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 		quoted[i] = quotable(s)
 	}
 	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx)
+	if p, ok := in.Policy.(projection.Rooted); ok {
+		pipeline.Protect(p.Named)
+	}
 	if in.Decided != nil {
 		pipeline.Assume(in.Decided)
 	}

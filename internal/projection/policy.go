@@ -118,6 +118,9 @@ type Rooted interface {
 	// WithRoots returns the policy for options that differ in no more than what
 	// Options.Lasting leaves out.
 	WithRoots(o Options) Policy
+	// Named returns the results in a view that the caller's roots name, which nothing may
+	// take; nil where there are no roots.
+	Named(v reduce.View) map[eventlog.Place]bool
 }
 
 // OptionsError says which option is wrong and why.
@@ -188,6 +191,14 @@ func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
 		step.Reducer = got.Step.Reducer
 	}
 	return Applied{View: v, State: before, Step: &step, RootsConsulted: got.RootsConsulted, SafetyBlocked: true, Reason: got.Reason}
+}
+
+// Named is that of the policy, where it takes roots.
+func (p rawFallback) Named(v reduce.View) map[eventlog.Place]bool {
+	if r, ok := p.Policy.(Rooted); ok {
+		return r.Named(v)
+	}
+	return nil
 }
 
 // WithRoots is that of the policy, where it takes roots.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -13,20 +14,9 @@ import (
 // keeps no more than one. A line quoted reaches all. Only what was said brings a
 // redacted result back, and only by a name that no other result in the view holds.
 func (c *collection) consult() {
-	r, o := &c.reach, c.options
+	r := &c.reach
 	ended := func() bool { return c.view.Ended() != nil }
-	for _, text := range slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings) {
-		if ended() {
-			return
-		}
-		eachReference(text, r.every)
-		if strings.IndexByte(text, '\\') >= 0 {
-			eachReference(unescaped(text), r.every)
-		}
-	}
-	for _, root := range o.Roots {
-		r.phrase(strings.TrimSpace(root), ended)
-	}
+	r.given(c.options, ended)
 	window := max(0, c.view.Len()-c.window)
 	for i := range c.view.Len() {
 		if ended() {
@@ -49,6 +39,54 @@ func (c *collection) consult() {
 				}
 			}
 		}
+	}
+}
+
+// Named returns the results in a view that the roots of the options name; nil where the
+// options give none.
+func (p *reachability) Named(v reduce.View) map[eventlog.Place]bool {
+	if !slices.ContainsFunc(p.options.rootTexts(), func(text string) bool { return text != "" }) {
+		return nil
+	}
+	p.index.mu.Lock()
+	defer p.index.mu.Unlock()
+	r := reach{nameIndex: p.index, tools: map[string]bool{}}
+	for i, held := range p.index.follow(v) {
+		for n, at := range held.results {
+			r.tools[v.Group(i).Calls[n].Name] = true
+			if at >= 0 {
+				r.results[at].pass = r.pass
+			}
+		}
+	}
+	r.given(p.options, func() bool { return v.Ended() != nil })
+	named := map[eventlog.Place]bool{}
+	for i := range r.results {
+		if h := &r.results[i]; h.pass == r.pass && h.reached == r.pass {
+			named[h.call.Place()] = true
+		}
+	}
+	return named
+}
+
+// rootTexts are the texts of the options whose names are roots.
+func (o Options) rootTexts() []string {
+	return slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings)
+}
+
+// given lets the roots of the options name results.
+func (r *reach) given(o Options, ended func() bool) {
+	for _, text := range o.rootTexts() {
+		if ended() {
+			return
+		}
+		eachReference(text, r.every)
+		if strings.IndexByte(text, '\\') >= 0 {
+			eachReference(unescaped(text), r.every)
+		}
+	}
+	for _, root := range o.Roots {
+		r.phrase(strings.TrimSpace(root), ended)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 // (-rewrite writes their output again). The commands:
 //
 //	append      events in the notation of reducetest.ParseEvents
+//	work        from=N to=N: so many turns, each of which reads the file src/fN.go; each
+//	            is reduced and shown
 //	policy      a policy in the notation of parsePolicy
 //	budget      target=N: reduce to so many tokens first, by the default policy
 //	apply       the policy on the reduced view; prints what it shows and says.
@@ -54,6 +56,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "append":
 		return s.appendEvents(t, d)
+	case "work":
+		return s.work(t, d)
 	case "policy":
 		if s.options, err = parsePolicy(d.Input); err == nil {
 			s.policy, err = projection.New(s.options)
@@ -84,6 +88,20 @@ func (s *script) appendEvents(t *testing.T, d *datadriven.TestData) string {
 		d.Fatalf(t, "%v", err)
 	}
 	return fmt.Sprintf("head %d, turn %d, %d groups, %dt\n", s.conv.Head(), s.conv.Turns(), len(s.conv.Groups()), s.conv.Tokens())
+}
+
+func (s *script) work(t *testing.T, d *datadriven.TestData) string {
+	var from, to int
+	d.ScanArgs(t, "from", &from)
+	d.ScanArgs(t, "to", &to)
+	for n := from; n <= to; n++ {
+		d.Input = fmt.Sprintf("assistant: call w%[1]d read {\"path\":\"src/f%[1]d.go\"}\ntool: w%[1]d @80 f%[1]dWord", n)
+		s.appendEvents(t, d)
+		if _, err := s.request(t, s.options, s.policy, s.budget); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+	}
+	return fmt.Sprintf("%d events\n", s.conv.Head())
 }
 
 func (s *script) apply(t *testing.T, d *datadriven.TestData) string {

@@ -52,7 +52,11 @@ func (s *session) request(t fataler, o projection.Options, policy projection.Pol
 	view := reduce.NewView(gauge, s.conv.Groups())
 	reduced := s.reduced
 	if b.Target > 0 {
-		r, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(b, s.reduced, reduce.Ask{})
+		pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv)
+		if p, ok := policy.(projection.Rooted); ok {
+			pipeline.Protect(p.Named)
+		}
+		r, err := pipeline.Run(b, s.reduced, reduce.Ask{})
 		if err != nil {
 			return request{}, err
 		}

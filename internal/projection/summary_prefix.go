@@ -106,7 +106,7 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 		g := v.Group(i)
 		switch {
 		case v.Spared(i):
-		case v.InForce(i):
+		case v.InForce(i), v.Protected(i):
 			f.keep[g] = true
 		case !f.safety.alone(i).Whole:
 			f.keep[g] = true

@@ -112,7 +112,7 @@ func decisionsFromStored(a eventlog.Artifact) (Decisions, error) {
 		return Decisions{}, err
 	}
 	in := &reader{what: a.Name()}
-	return Decisions{readReductionState(m.GetReduction()), in.state(m.GetProjection())}, in.err
+	return Decisions{in.reduction(m.GetReduction()), in.state(m.GetProjection())}, in.err
 }
 
 // Index stores what records and calls are found by, unless that is done: builds before it

@@ -59,7 +59,7 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 		ReclaimedTokens: m.GetReclaimedTokens(), ReclaimedChars: m.GetReclaimedChars(),
 		Kept: in.ranges(m.GetKept()), Dropped: in.ranges(m.GetDropped()), Redacted: in.ranges(m.GetRedacted()),
 		Pointers: in.pointers(m.GetPointers(), m.GetEdits()), Steps: readSteps(m.GetSteps()),
-		Before: readReductionState(m.GetBefore()), After: readReductionState(m.GetAfter()),
+		Before: in.reduction(m.GetBefore()), After: in.reduction(m.GetAfter()),
 		Reduction: readReduction(m.GetReduction()), Budget: readBudget(m.GetBudget()), Ask: readAsk(m.GetAsk()),
 		Summaries: m.GetSummaries(), SummaryVersion: m.GetSummaryVersion(),
 		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),

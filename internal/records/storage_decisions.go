@@ -20,6 +20,7 @@ func storeReductionState(s reduce.State) *storagev1.ReductionState {
 		StubbedThrough: uint64(s.Through(toolResults)), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
 		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips),
 		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens, SummaryTokens: s.SummaryTokens,
+		Rooted: storePlaces(s.Rooted), Released: uint64(s.Released),
 	}
 	out.Freed = make(map[string]uint64, len(s.Freed))
 	for reducer, through := range s.Freed {
@@ -29,12 +30,13 @@ func storeReductionState(s reduce.State) *storagev1.ReductionState {
 	return out
 }
 
-func readReductionState(m *storagev1.ReductionState) reduce.State {
+func (r *reader) reduction(m *storagev1.ReductionState) reduce.State {
 	out := reduce.State{
 		EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()), EvictedTurn: m.GetEvictedTurn(), AskedAsOf: eventlog.Seq(m.GetAskedAsOf()),
 		CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
 		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()),
 		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(), SummaryTokens: m.GetSummaryTokens(),
+		Rooted: r.places(m.GetRooted()), Released: eventlog.Seq(m.GetReleased()),
 	}
 	if through := m.GetStubbedThrough(); through > 0 {
 		out.Freed = map[string]eventlog.Seq{toolResults: eventlog.Seq(through)}

@@ -115,7 +115,7 @@ func (c clipping) Free(v View, s State, d Demand) State {
 		g := e.v.Group(i)
 		for k := range g.Calls {
 			call := &g.Calls[k]
-			if edit, ok := e.v.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind == Stubbed {
+			if edit, ok := e.v.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind == Stubbed || v.protects(call) {
 				continue
 			}
 			if through == 0 {

@@ -191,7 +191,7 @@ func (d *decider) runs() []eventlog.Seq {
 	spared, dropped := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
 	for i := range d.start.View.items {
-		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > dropped {
+		if g := d.start.View.items[i].group; g.collapses(spared) && g.First > dropped && !d.start.View.protectsIn(g) {
 			out = append(out, g.First)
 		}
 	}
@@ -270,12 +270,15 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 // whyNone says why no group can be dropped.
 func (d *decider) whyNone() string {
 	v, s, spared := d.start.View, d.start.State, d.spared()
-	pinned, movable := 0, 0
+	pinned, protected, movable := 0, 0, 0
 	for i := range v.items {
 		switch g := v.items[i].group; {
 		case g.Anchor:
 		case g.Pinned && (g.First <= spared || spared == 0):
 			pinned++
+		case g.First <= spared && v.protectsIn(g):
+			protected++
+			movable++
 		case !g.Pinned:
 			movable++
 		}
@@ -285,6 +288,8 @@ func (d *decider) whyNone() string {
 		return "everything but the system prompt and the first user message is pinned"
 	case movable == 0 && s.CollapsedThrough == 0:
 		return "the log holds nothing but the system prompt and the first user message"
+	case protected > 0:
+		return "everything before " + d.spares() + " is protected"
 	case pinned > 0:
 		return "everything before " + d.spares() + " is pinned"
 	case s.CollapsedThrough > 0:
@@ -314,7 +319,7 @@ func (d *decider) whyNotMasked() string {
 				masked++
 			case g.Pinned:
 				pinned++
-			case !d.retention.spares(g, call, d.retention.rules.rule(call.Name, d.ended), true, &left):
+			case !d.retention.spares(v, g, call, d.retention.rules.rule(call.Name, d.ended), true, &left):
 				small++
 			}
 			results++
@@ -323,6 +328,6 @@ func (d *decider) whyNotMasked() string {
 	if results == 0 {
 		return "there is no tool result before " + d.spares()
 	}
-	return fmt.Sprintf("of the %d results before %s %d are masked already, %d are pinned, %d are of tools that are never evicted, %d are errors and %d are no larger than a pointer",
-		results, d.spares(), masked, pinned, left.never, left.errors, small)
+	return fmt.Sprintf("of the %d results before %s %d are masked already, %d are pinned, %d are of tools that are never evicted, %d are named by roots, %d are errors and %d are no larger than a pointer",
+		results, d.spares(), masked, pinned, left.never, left.rooted, left.errors, small)
 }

@@ -40,6 +40,8 @@ type digests struct {
 	summaries summaries
 	decided   *Decided
 	full      View // the last of inFull
+	// protection is that under a state.
+	protection func(State) *protection
 	// ended says why what is written should not be finished, if it should not.
 	ended func() error
 }
@@ -93,7 +95,8 @@ func (d *digests) collapse(s State) (View, bool) {
 
 // memo writes the digest of a state, if it was not written last.
 func (d *digests) memo(s State) *digestMemo {
-	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, s.SummaryTokens, d.decided}
+	protected := d.protection(s)
+	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, s.SummaryTokens, d.decided, protected.key()}
 	m := d.memos.take(d.groups, key, d.ended)
 	if m.key == key {
 		return m
@@ -103,12 +106,29 @@ func (d *digests) memo(s State) *digestMemo {
 	notes, put := d.decided.split(m.keepNotes(b))
 	standing, _ := d.decided.split(m.keepStanding(b), nil)
 	m.stay = slices.Concat(standing, notes, humans)
+	m.stay = slices.Concat(m.stay, d.keepProtected(m, protected))
 	text := d.compose(m, key, b, said, put, d.known(s.Summary))
 	m.text, m.tokens = text.String(), budget.MessageOverhead+text.Tokens()
 	if m.key = key; d.ended() != nil {
 		m.key = digestKey{} // nobody may take it for the digest
 	}
 	return m
+}
+
+// keepProtected are the groups of a run that stay because of a result in them, beside those
+// that stay in any case.
+func (d *digests) keepProtected(m *digestMemo, by *protection) []*Group {
+	if by == nil {
+		return nil
+	}
+	var out []*Group
+	for _, g := range d.groups[:m.next] {
+		if !g.Anchor && !g.Pinned && by.in(g) && !slices.Contains(m.stay, g) {
+			out = append(out, g)
+		}
+	}
+	stay, _ := d.decided.split(out, nil)
+	return stay
 }
 
 // kept are the first events of the groups in the run of a state that stay, and of standing

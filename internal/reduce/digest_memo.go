@@ -19,6 +19,8 @@ type digestKey struct {
 	prose uint64
 	// decided is what callers decided. Each is made once and never changed.
 	decided *Decided
+	// protection is what stays in the run because of its results.
+	protection protectionKey
 }
 
 // digestMemo keeps what was gathered from the front of the conversation, so that

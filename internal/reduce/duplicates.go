@@ -69,7 +69,7 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 				newest[call.returned] = call
 				continue
 			}
-			if g.outlasts() {
+			if v.protection.outlasts(g) {
 				continue // the later one may be dropped before it
 			}
 			e.replace(i, call, Stubbed, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")

@@ -13,8 +13,8 @@ import (
 )
 
 // Editor makes a changed copy of a view. A verb that would break a rule does
-// nothing and returns false: no verb touches a pinned group, and none grows what
-// it replaces. An Editor must not be used after View.
+// nothing and returns false: no verb touches a pinned group or a protected result, and none
+// grows what it replaces. An Editor must not be used after View.
 type Editor struct {
 	v       View
 	copied  bool // the items, which happens with the first change
@@ -51,11 +51,16 @@ func (e *Editor) Replace(i int, call *Call, kind EditKind, text, reducer, reason
 
 // replace is Replace by a text that is measured.
 func (e *Editor) replace(i int, call *Call, kind EditKind, text budget.Piece, reducer, reason string) bool {
-	return e.Put(i, e.v.prepare(i, call, kind, text, reducer, reason))
+	return e.Put(i, e.v.prepare(i, call, kind, text, reducer, e.v.protection.reason(call, reason)))
+}
+
+// decided stubs a result as a caller's compaction decided, whatever protects it.
+func (e *Editor) decided(i int, call *Call, text budget.Piece, reducer, reason string) bool {
+	return e.replaceWith(i, e.v.prepare(i, call, Stubbed, text, reducer, reason))
 }
 
 // Drop drops group i by itself. Its calls stay visible: a line for each takes its place.
-// What is spared stays, and so does a group that is smaller than these lines.
+// What is spared or protected stays, and so does a group that is smaller than these lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return e.PutDropped(i, e.v.PrepareDrop(i, reducer, reason, false))
 }
@@ -150,7 +155,7 @@ func (e *Editor) put(i int, edit Edit) bool {
 }
 
 // Collapse drops every group up to and including event through, but for those that are
-// spared or in keep, and puts text in their place. A further call extends the run. It
+// spared, protected or in keep, and puts text in their place. A further call extends the run. It
 // reports whether groups were dropped and text is smaller than what it replaces, by the groups' full sizes; if not, nothing
 // changed.
 func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
@@ -160,7 +165,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	kept := make([]item, 0, len(e.v.items))
 	tokens := digest.Tokens
 	for i, it := range e.v.items {
-		if it.group.First > through || e.v.Spared(i) || keep[it.group] {
+		if it.group.First > through || e.v.Spared(i) || e.v.Protected(i) || keep[it.group] {
 			kept = append(kept, it)
 			tokens += it.tokens
 			continue
@@ -202,6 +207,10 @@ func (v View) prepare(i int, call *Call, kind EditKind, text budget.Piece, reduc
 
 // Put does what was prepared for group i.
 func (e *Editor) Put(i int, p *Prepared) bool {
+	return !e.v.protectsAt(i, p) && e.replaceWith(i, p)
+}
+
+func (e *Editor) replaceWith(i int, p *Prepared) bool {
 	it := e.v.items[i]
 	if p.never || it.dropped != nil {
 		return false
@@ -223,7 +232,7 @@ func (e *Editor) Put(i int, p *Prepared) bool {
 // Frees is how many tokens Put would free in this view; 0 if it would do nothing.
 func (v View) Frees(i int, p *Prepared) uint64 {
 	it := &v.items[i]
-	if p.never || it.dropped != nil {
+	if p.never || it.dropped != nil || v.protectsAt(i, p) {
 		return 0
 	}
 	edit := &p.edits[0]
@@ -261,7 +270,7 @@ func ledgerOf(g *Group, failed bool, gauge budget.Accountant) string {
 // PutDropped is Drop with what PrepareDrop made for group i.
 func (e *Editor) PutDropped(i int, d *Dropped) bool {
 	it := e.v.items[i]
-	if e.v.Spared(i) || it.dropped != nil || d.tokens >= it.tokens {
+	if e.v.Spared(i) || e.v.Protected(i) || it.dropped != nil || d.tokens >= it.tokens {
 		return false
 	}
 	it.tokens, it.edits, it.dropped = d.tokens, nil, d

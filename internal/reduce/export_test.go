@@ -28,7 +28,7 @@ func (s State) ClipFor(seq eventlog.Seq) uint64 { return s.clipFor(seq) }
 
 // Rule is the retention of a tool.
 func (t ToolResults) Rule(tool string) Retention {
-	return newRules(t).rule(tool, func() error { return nil })
+	return newRules(t).rule(tool, func() error { return nil }).Retention
 }
 
 // InForce are the compactions that were not taken back.

@@ -31,6 +31,7 @@ func (r *run) resorts() []resort {
 		{"clip standing texts", func(now Result) Result {
 			return r.clipTexts(now, func(g *Group) bool { return g.Standing != "" })
 		}},
+		{"take what is protected", r.release},
 		{"clip the newest human message", func(now Result) Result { return r.clipHuman(now, r.humanLimit(now)) }},
 		{"clip the system prompt", r.clipSystem},
 		{"clip the newest texts", func(now Result) Result {
@@ -45,11 +46,15 @@ func (r *run) resorts() []resort {
 // lastResort takes steps until the view fits, or none remains.
 func (r *run) lastResort(now Result) Result {
 	var last string
+	before := now
 	for _, step := range r.resorts() {
 		if !r.over(now) {
 			break
 		}
 		now, last = step.take(now), step.name
+	}
+	if now.State.Released > before.State.Released {
+		now.note(before.View.released(now.State.Released))
 	}
 	now.note("the last resort went as far as: " + last)
 	return now

@@ -15,10 +15,12 @@ package reduce
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Pipeline runs the reducers of a policy from cheap to expensive.
@@ -30,6 +32,8 @@ type Pipeline struct {
 	retention retention
 	clipping  clipping
 	window    window
+	// named says which results roots name; nil if there are no roots.
+	named func(View) map[eventlog.Place]bool
 	// err says why the run should end; nil if nothing ends it.
 	err func() error
 }
@@ -47,7 +51,8 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 		digests: p.digests, ended: p.ended,
 	}
 	p.clipping = clipping{policy.Clipping, conv.texts}
-	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests}
+	p.digests.protection = p.retention.protection
+	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests, retention: p.retention}
 	return p
 }
 
@@ -113,7 +118,7 @@ const (
 // group is in full.
 func (p *Pipeline) Resume(s State) View {
 	v := p.digests.resume(s)
-	v.ended = p.err
+	v.ended, v.protection = p.err, p.retention.protection(s)
 	return v
 }
 
@@ -162,8 +167,18 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		p.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
 	}
 	p.conv.texts.bound(p.conv.bytes)
+	r.overCap(&now)
 	now.Start = &start
 	return now, nil
+}
+
+// overCap says where results exceed their cap that nothing may evict.
+func (r *run) overCap(now *Result) {
+	limit, ok := r.budget.Caps[budget.TierToolResults]
+	used := now.View.TierTokens()[budget.TierToolResults]
+	if held := r.retention.heldTokens(now.View); ok && used > limit && held > 0 {
+		now.note(fmt.Sprintf("results take %d tokens, %d more than their cap; %d of them may not be evicted", used, used-limit, held))
+	}
 }
 
 // whole refuses a result over the target.
@@ -188,6 +203,8 @@ type run struct {
 	// evicted is the view at the start with the rules by age moved up to the head; nil if
 	// that was not tried.
 	evicted *Result
+	// named are the results that roots name; nil where that was not asked.
+	named map[eventlog.Place]bool
 }
 
 func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
@@ -199,11 +216,12 @@ func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
 // start begins a run with what the state shows.
 func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
 	r := p.newRun(b, ask)
+	before := s
 	s, err := r.firstLimits(s, b.Target)
 	if err != nil {
 		return r, Result{}, err
 	}
-	now := r.apply(s)
+	now := r.root(r.apply(r.rootedAtFirst(before, s)))
 	return r, now, p.ended()
 }
 
@@ -250,9 +268,9 @@ func (r *run) batch(now Result) Result {
 }
 
 // evict moves the rules by age up to the head.
-func (p *Pipeline) evict(s State) State {
-	s.EvictedAsOf, s.EvictedTurn = p.conv.head, p.conv.turns
-	return s
+func (r *run) evict(s State) State {
+	s.EvictedAsOf, s.EvictedTurn = r.conv.head, r.conv.turns
+	return r.unroot(s, s.CollapsedThrough)
 }
 
 // cut takes what the budget forces, and what a goal asks for that is to be reached by a
@@ -273,6 +291,9 @@ func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Resu
 	now := start
 	if now.State.EvictedAsOf < r.conv.head && r.evicted != nil {
 		now = *r.evicted
+	}
+	if s := r.unroot(now.State, 0); len(s.Rooted) < len(now.State.Rooted) {
+		now = r.apply(s)
 	}
 	for _, s := range stages {
 		d := r.demand(r.excess(s, start.View, now.View, goal, strategy))

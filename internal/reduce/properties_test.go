@@ -56,6 +56,9 @@ func grow(t *rapid.T, s *session, policy reduce.Policy, b budget.Budget, next fu
 		if rapid.IntRange(0, 3).Draw(t, "assembles") > 0 {
 			continue
 		}
+		if rapid.IntRange(0, 3).Draw(t, "roots change") == 0 {
+			s.roots = rapid.SliceOfN(rapid.SampledFrom([]string{"parseConfig", "and then", "1234567", "日本"}), 0, 2).Draw(t, "roots")
+		}
 		now := b
 		// Reserves differ from request to request: the target does, not the decisions.
 		now.Target -= rapid.SampledFrom([]uint64{0, 0, 0, 7}).Draw(t, "reserve")

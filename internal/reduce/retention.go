@@ -34,36 +34,51 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 	r.stubDecided(e)
 	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; spared %d errors, %d of tools that are never evicted, %d too small",
 		e.Touched(), s.EvictedAsOf, s.Through(r.Name()), left.errors, left.never, left.small)
+	if left.rooted > 0 {
+		note += fmt.Sprintf(", %d that a root names", left.rooted)
+	}
 	return e.View(), Step{Touched: e.Touched(), Note: note}
 }
 
 // sparedResults counts results that were old enough but stayed, by reason.
-type sparedResults struct{ errors, never, small int }
+type sparedResults struct{ errors, never, small, rooted int }
 
 func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	var left sparedResults
 	seen := map[string]uint32{} // results of each tool from the newest on
 	reasons := map[uint32]string{}
+	count := func(call *Call) (rule decidedRule, due bool) {
+		if call.Interrupted || call.Seq > s.EvictedAsOf {
+			return rule, false
+		}
+		if rule = r.rules.rule(call.Name, r.ended); rule.Last > 0 {
+			seen[call.Name]++
+		}
+		return rule, true
+	}
+	log := len(r.digests.groups)
 	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
+		for log--; e.v.protection != nil && r.digests.groups[log] != g; log-- { // it outlasts those
+			for c := range r.digests.groups[log].Calls {
+				count(&r.digests.groups[log].Calls[c])
+			}
+		}
 		if g.First > s.EvictedAsOf {
 			continue
 		}
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
-			if call.Interrupted || call.Seq > s.EvictedAsOf {
+			rule, due := count(call)
+			if !due {
 				continue
-			}
-			rule := r.rules.rule(call.Name, r.ended)
-			if rule.Last > 0 {
-				seen[call.Name]++
 			}
 			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
 			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may be dropped before it
 			if !tooOld && !tooMany {
 				continue
 			}
-			if r.spares(g, call, rule, false, &left) {
+			if r.spares(e.v, g, call, rule, false, &left) {
 				continue
 			}
 			if _, ok := reasons[rule.Turns]; !ok {
@@ -81,10 +96,12 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 
 // spares reports whether a result stays whatever its age, and counts why. With anySize the
 // policy's minimum does not count.
-func (r retention) spares(g *Group, call *Call, rule Retention, anySize bool, left *sparedResults) bool {
+func (r retention) spares(v View, g *Group, call *Call, rule decidedRule, anySize bool, left *sparedResults) bool {
 	switch {
-	case rule.Never:
+	case rule.Never && (!rule.named || v.protects(call)): // the last resort may have taken what is named
 		left.never++
+	case v.protects(call):
+		left.rooted++
 	case call.IsError && !r.policy.EvictErrors:
 		left.errors++
 	case g.Messages[call.Result].Tokens < rule.MinTokens && !anySize:
@@ -122,11 +139,27 @@ func (r retention) stubDecided(e *Editor) {
 			if call.Interrupted || !decided.Masks(call.Place()) {
 				continue
 			}
-			if !e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
-				e.replace(i, call, Stubbed, r.texts.stub(call, 0), r.Name(), reason)
+			if !e.decided(i, call, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason) && !edited(e.v, i, call) {
+				e.decided(i, call, r.texts.stub(call, 0), r.Name(), reason)
 			}
 		}
 	}
+}
+
+// heldTokens is the size of the results in a view that nothing may evict.
+func (r retention) heldTokens(v View) uint64 {
+	var sum uint64
+	for i := range v.items {
+		g := v.items[i].group
+		for c := range g.Calls {
+			call := &g.Calls[c]
+			if v.items[i].dropped == nil && !call.Interrupted && !edited(v, i, call) &&
+				(g.Pinned || v.protects(call) || r.rules.rule(call.Name, r.ended).Never) {
+				sum += g.Messages[call.Result].Tokens
+			}
+		}
+	}
+	return sum
 }
 
 // edited reports whether a result is not shown as it is.
@@ -141,7 +174,7 @@ func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize boo
 	g := e.v.Group(i)
 	for c := range g.Calls {
 		call := &g.Calls[c]
-		if call.Interrupted || call.Seq > through || r.spares(g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
+		if call.Interrupted || call.Seq > through || r.spares(e.v, g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
 			continue
 		}
 		e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")

@@ -14,13 +14,23 @@ type rules struct {
 	of ToolResults
 	// globs are the patterns of the policy, the first that matches first.
 	globs   []glob
-	decided map[string]Retention
+	decided map[string]decidedRule
+	// never is set where a tool is named whose results are never evicted.
+	never bool
+}
+
+// decidedRule is the retention of a tool. named is set where the policy names the tool, or
+// has a glob for it.
+type decidedRule struct {
+	Retention
+	named bool
 }
 
 func newRules(t ToolResults) *rules {
-	r := &rules{of: t, decided: map[string]Retention{}}
-	for pattern := range t.ByTool {
+	r := &rules{of: t, decided: map[string]decidedRule{}}
+	for pattern, rule := range t.ByTool {
 		r.globs = append(r.globs, compileGlob(pattern))
+		r.never = r.never || rule.Never
 	}
 	slices.SortFunc(r.globs, func(a, b glob) int {
 		return cmp.Or(cmp.Compare(len(b.pattern), len(a.pattern)), cmp.Compare(a.pattern, b.pattern))
@@ -38,7 +48,7 @@ func (c *Conversation) rulesOf(t ToolResults) *rules {
 
 // rule returns the retention of a tool. Where ended says that nobody waits for it any
 // more, it is just any, and is not kept.
-func (r *rules) rule(tool string, ended func() error) Retention {
+func (r *rules) rule(tool string, ended func() error) decidedRule {
 	rule, ok := r.decided[tool]
 	if ok {
 		return rule
@@ -49,19 +59,19 @@ func (r *rules) rule(tool string, ended func() error) Retention {
 	return rule
 }
 
-func (r *rules) decide(tool string, ended func() error) (rule Retention, ok bool) {
+func (r *rules) decide(tool string, ended func() error) (rule decidedRule, ok bool) {
 	if exact, ok := r.of.ByTool[tool]; ok {
-		return exact, true
+		return decidedRule{exact, true}, true
 	}
 	for i := range r.globs {
 		if ended() != nil {
-			return Retention{}, false
+			return decidedRule{}, false
 		}
 		if r.globs[i].matches(tool) {
-			return r.of.ByTool[r.globs[i].pattern], true
+			return decidedRule{r.of.ByTool[r.globs[i].pattern], true}, true
 		}
 	}
-	return r.of.Default, true
+	return decidedRule{r.of.Default, false}, true
 }
 
 // glob is a pattern of path.Match with what most names can be decided by in time linear

@@ -25,6 +25,7 @@ import (
 //	            reserved=N is next to it; steps prints what those reducers say
 //	            that touched something; brief prints the totals alone
 //	show        event=N, or digest: a message of the last view in full
+//	roots       words that protect the results which hold one
 //	state       the state after the last assembly
 //	forget      start from the state of a session that was never reduced
 //	new         start another session; policy and budget stay
@@ -68,6 +69,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.show(t, d)
 	case "state":
 		return stateText(s.state)
+	case "roots":
+		s.roots = strings.Fields(d.Input)
 	case "forget":
 		s.state, s.last = reduce.State{}, nil
 	case "new":

@@ -23,6 +23,8 @@ type session struct {
 	last  *step
 	// summaries are those that a run may quote.
 	summaries []reduce.Summary
+	// roots are words that protect the results which hold one.
+	roots []string
 }
 
 // step is an assembly and the groups it was made from.
@@ -50,11 +52,33 @@ func (s *session) append(events ...eventlog.Event) error {
 	return err
 }
 
+// pipeline is that of a conversation with the session's summaries and roots.
+func (s *session) pipeline(p reduce.Policy, conv *reduce.Conversation) *reduce.Pipeline {
+	out := reduce.NewPipeline(p, conv, s.summaries...)
+	out.Protect(func(v reduce.View) map[eventlog.Place]bool {
+		named := map[eventlog.Place]bool{}
+		for _, g := range v.Groups() {
+			for c := range g.Calls {
+				if call := &g.Calls[c]; s.names(call) {
+					named[call.Place()] = true
+				}
+			}
+		}
+		return named
+	})
+	return out
+}
+
+// names reports whether a root names the result of a call.
+func (s *session) names(call *reduce.Call) bool {
+	return !call.Interrupted && slices.ContainsFunc(s.roots, func(root string) bool { return strings.Contains(call.Body, root) })
+}
+
 // reduce runs the pipeline, checks everything and keeps the state.
 func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask) (reduce.Result, error) {
 	checkGroups(t, s.log, s.conv)
-	got, err := reduce.NewPipeline(p, s.conv, s.summaries...).Run(b, s.state, ask)
-	again, errAgain := reduce.NewPipeline(p, s.fresh(), s.summaries...).Run(b, s.state, ask)
+	got, err := s.pipeline(p, s.conv).Run(b, s.state, ask)
+	again, errAgain := s.pipeline(p, s.fresh()).Run(b, s.state, ask)
 	if err != nil {
 		var over *reduce.OverBudgetError
 		if !errors.As(err, &over) || errAgain == nil || err.Error() != errAgain.Error() {
@@ -84,6 +108,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	}
 	checkSteps(t, reduce.NewPipeline(p, s.conv, s.summaries...).Resume(got.State), got)
 	s.checkQuotation(t, got)
+	s.checkProtected(t, p, got)
 	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View), s.conv.Decided(), s.conv.Head()}
 	if s.last != nil {
 		checkSticky(t, *s.last, now, p.ToolResults.Strict)

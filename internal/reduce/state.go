@@ -8,7 +8,7 @@ import (
 )
 
 // State is what makes decisions stick: applied to the same log it gives the same
-// view, and every field only moves forward. The zero value is the state of a
+// view, and every field but Rooted only moves forward. The zero value is the state of a
 // session that was never reduced.
 type State struct {
 	// EvictedAsOf is the event at which the rules by age were last evaluated:
@@ -33,6 +33,11 @@ type State struct {
 	// SummaryTokens is what the text of a caller's summary was clipped to; 0 if it is
 	// in full.
 	SummaryTokens uint64
+	// Rooted are results, in order, that roots named while they were in full: they stay so
+	// until a batch or a cut finds that none names them. Released is the event through which
+	// the last resort gave up what is protected.
+	Rooted   []eventlog.Place
+	Released eventlog.Seq
 	// ClipTokens is the size above which a result is clipped when it first
 	// appears; fixed when the session is first assembled.
 	ClipTokens uint64

@@ -26,7 +26,7 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 			continue
 		}
 		// The user's message that ends its loop may be dropped before a group that outlasts it.
-		if g.Sealed && (i >= loop || g.outlasts() || !g.SealedBy().Seals().OmitBefore) {
+		if g.Sealed && (i >= loop || v.protection.outlasts(g) || !g.SealedBy().Seals().OmitBefore) {
 			sealed++
 			continue
 		}

@@ -23,6 +23,8 @@ type View struct {
 	// none.
 	opens  eventlog.Seq
 	tokens uint64
+	// protection is what no verb takes; nil protects nothing but what is pinned.
+	protection *protection
 	// ended says why whoever asked for the view needs it no more; nil if nobody says.
 	ended func() error
 }

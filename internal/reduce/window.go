@@ -15,6 +15,8 @@ type window struct {
 	policy   Window
 	collapse Collapse
 	digests  *digests
+	// retention knows which results nothing may evict.
+	retention retention
 }
 
 func (window) Name() string { return "dialogue_window" }
@@ -72,7 +74,7 @@ func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
 	var sum uint64
 	stay := w.beside(b)
 	for i := range v.items {
-		if it := &v.items[i]; it.group.collapses(through) {
+		if it := &v.items[i]; it.group.collapses(through) && !v.protectsIn(it.group) {
 			sum += stay.frees(it)
 		}
 	}
@@ -154,12 +156,13 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 }
 
 // excess is the size of what must be dropped for the policy's own limits, or by how much
-// results exceed their cap, which stubs fill, too, until their groups are dropped. Like a
+// results exceed their cap, which stubs fill, too, until their groups are dropped: all but
+// what nothing may evict, for which the dialogue does not pay. Like a
 // forced cut that goes down to a fraction of the cap, so that the next is turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
 	excess, _ := w.overLimits(v, b)
 	if limit, ok := b.Caps[budget.TierToolResults]; ok {
-		if used := v.TierTokens()[budget.TierToolResults]; used > limit {
+		if used := v.TierTokens()[budget.TierToolResults] - w.retention.heldTokens(v); used > limit {
 			excess = max(excess, used-fraction(limit, w.collapse.To))
 		}
 	}
@@ -202,7 +205,7 @@ func (w window) overLimits(v View, b budget.Budget) (excess uint64, through even
 }
 
 func (w window) inDialogue(v View, it *item) bool {
-	return !it.group.Anchor && !it.group.Pinned && it.group.First > v.digest.Through
+	return !it.group.Anchor && !it.group.Pinned && it.group.First > v.digest.Through && !v.protectsIn(it.group)
 }
 
 // sizeFor is the target whose shares a digest is written for, beside a summary of
@@ -234,7 +237,7 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	stay := w.beside(d.Budget)
 	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
-		if it.group.Anchor || it.group.Pinned {
+		if it.group.Anchor || it.group.Pinned || v.protectsIn(it.group) {
 			continue
 		}
 		recent := v.lastTurn()-it.group.Turn < d.KeepTurns

@@ -336,7 +336,8 @@ type Retention_Last struct {
 }
 
 type Retention_NeverEvict struct {
-	// Always. Only true has a meaning.
+	// Always: no reducer and no projection policy takes them before the last resort. As
+	// the default rule it only switches eviction off. Only true has a meaning.
 	NeverEvict bool `protobuf:"varint,3,opt,name=never_evict,json=neverEvict,proto3,oneof"`
 }
 
@@ -751,7 +752,8 @@ type ProjectionPolicy struct {
 	// reachability_gc: bodies of fewer characters are not changed. Absent: the policy's default. 0: none
 	// are too small.
 	MinChars *uint32 `protobuf:"varint,7,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
-	// reachability_gc: texts whose identifiers are roots. Empty: none.
+	// reachability_gc: texts whose identifiers are roots. What roots name and is still in
+	// full no reducer takes before the last resort. Empty: none.
 	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
 	// reachability_gc: the agent's plan; its identifiers are roots. Empty: none.
 	ActivePlan string `protobuf:"bytes,9,opt,name=active_plan,json=activePlan,proto3" json:"active_plan,omitempty"`

@@ -53,7 +53,12 @@ type ReductionState struct {
 	SummaryTokens uint64 `protobuf:"varint,13,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
 	// By the name of each other reducer that pressure asked: the event through which it did all
 	// that it may.
-	Freed         map[string]uint64 `protobuf:"bytes,14,rep,name=freed,proto3" json:"freed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Freed map[string]uint64 `protobuf:"bytes,14,rep,name=freed,proto3" json:"freed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Results that roots named while they were in full, two numbers each: the distance to the
+	// event of the one before, and the block.
+	Rooted []uint64 `protobuf:"varint,15,rep,packed,name=rooted,proto3" json:"rooted,omitempty"`
+	// The event through which the last resort gave up what is protected. 0: it did not.
+	Released      uint64 `protobuf:"varint,16,opt,name=released,proto3" json:"released,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,6 +189,20 @@ func (x *ReductionState) GetFreed() map[string]uint64 {
 		return x.Freed
 	}
 	return nil
+}
+
+func (x *ReductionState) GetRooted() []uint64 {
+	if x != nil {
+		return x.Rooted
+	}
+	return nil
+}
+
+func (x *ReductionState) GetReleased() uint64 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
 }
 
 // A limit on bodies in a range of events.
@@ -736,7 +755,7 @@ var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x92\x05\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xc6\x05\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -754,7 +773,9 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\ranchor_tokens\x18\v \x01(\x04R\fanchorTokens\x12,\n" +
 	"\x12system_text_tokens\x18\f \x01(\x04R\x10systemTextTokens\x12%\n" +
 	"\x0esummary_tokens\x18\r \x01(\x04R\rsummaryTokens\x12D\n" +
-	"\x05freed\x18\x0e \x03(\v2..contextd.storage.v1.ReductionState.FreedEntryR\x05freed\x1a8\n" +
+	"\x05freed\x18\x0e \x03(\v2..contextd.storage.v1.ReductionState.FreedEntryR\x05freed\x12\x16\n" +
+	"\x06rooted\x18\x0f \x03(\x04R\x06rooted\x12\x1a\n" +
+	"\breleased\x18\x10 \x01(\x04R\breleased\x1a8\n" +
 	"\n" +
 	"FreedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -1,0 +1,252 @@
+package reduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// protection is what no reducer and no projection policy takes, until the last resort
+// does: the results of tools that the policy names as never evicted, and those that roots
+// named while they were in full. Their groups are not dropped. Nil protects nothing.
+type protection struct {
+	rules    *rules
+	places   []eventlog.Place
+	rooted   map[eventlog.Place]bool // places
+	released eventlog.Seq
+	ended    func() error
+}
+
+// protection is that under a state.
+func (r retention) protection(s State) *protection {
+	if !r.rules.never && len(s.Rooted) == 0 {
+		return nil
+	}
+	p := &protection{rules: r.rules, places: s.Rooted, rooted: make(map[eventlog.Place]bool, len(s.Rooted)), released: s.Released, ended: r.ended}
+	for _, at := range s.Rooted {
+		p.rooted[at] = true
+	}
+	return p
+}
+
+// why says what protects a result, whatever the last resort took; empty if nothing does.
+func (p *protection) why(call *Call) string {
+	switch {
+	case p == nil || call.Interrupted:
+		return ""
+	case p.rooted[call.Place()]:
+		return "named by a root"
+	case p.never(call):
+		return "never_evict"
+	default:
+		return ""
+	}
+}
+
+// never reports whether the policy names a result's tool as never evicted.
+func (p *protection) never(call *Call) bool {
+	if p == nil || !p.rules.never {
+		return false
+	}
+	rule := p.rules.rule(call.Name, p.ended)
+	return rule.Never && rule.named
+}
+
+func (p *protection) holds(call *Call) bool {
+	return p != nil && call.Seq > p.released && p.why(call) != ""
+}
+
+// in reports whether a group holds a result that is protected.
+func (p *protection) in(g *Group) bool {
+	if p == nil {
+		return false
+	}
+	for c := range g.Calls {
+		if p.holds(&g.Calls[c]) {
+			return true
+		}
+	}
+	return false
+}
+
+// protectionKey distinguishes what is protected.
+type protectionKey struct {
+	rules    *rules
+	rooted   string
+	released eventlog.Seq
+}
+
+func (p *protection) key() protectionKey {
+	if p == nil {
+		return protectionKey{}
+	}
+	return protectionKey{p.rules, fmt.Sprint(p.places), p.released}
+}
+
+// reason is why a result is replaced, with what protected it until the last resort.
+func (p *protection) reason(call *Call, reason string) string {
+	if why := p.why(call); why != "" {
+		return fmt.Sprintf("%s; %s, but the last resort took it", reason, why)
+	}
+	return reason
+}
+
+// outlasts reports whether a group may stay when groups after it are dropped.
+func (p *protection) outlasts(g *Group) bool {
+	return g.outlasts() || p != nil && p.rules.never && slices.ContainsFunc(g.Calls, func(c Call) bool { return p.never(&c) })
+}
+
+// protects reports whether a result is protected.
+func (v View) protects(call *Call) bool { return v.protection.holds(call) }
+
+// protectsIn reports whether a group holds a result that is protected.
+func (v View) protectsIn(g *Group) bool { return v.protection.in(g) }
+
+// protectsAt reports whether a prepared edit is of a result that is protected.
+func (v View) protectsAt(i int, p *Prepared) bool {
+	if v.protection == nil || p.never {
+		return false
+	}
+	for c := range v.items[i].group.Calls {
+		if call := &v.items[i].group.Calls[c]; call.Result == p.edits[0].Message {
+			return v.protects(call)
+		}
+	}
+	return false
+}
+
+// Protected reports whether group i is not dropped because of a result in it.
+func (v View) Protected(i int) bool { return v.protectsIn(v.items[i].group) }
+
+// Protect has runs protect the results that roots name in a view, nil if none are named.
+func (p *Pipeline) Protect(named func(View) map[eventlog.Place]bool) { p.named = named }
+
+// rootedAtFirst are what roots name before any reducer runs: of what was never shown, and of
+// what was dropped by callers' compactions since, of which these say what stays.
+func (r *run) rootedAtFirst(before, s State) State {
+	if r.Pipeline.named == nil || r.policy.Whole {
+		return s
+	}
+	if r.named = r.Pipeline.named(r.Resume(before)); r.named == nil {
+		r.named = map[eventlog.Place]bool{}
+	}
+	if r.policy.ToolResults.Strict {
+		s.Rooted = slices.DeleteFunc(slices.Clone(s.Rooted), func(at eventlog.Place) bool { return !r.named[at] })
+	}
+	return s.withRooted(r.named, func(at eventlog.Place) bool {
+		return r.policy.ToolResults.Strict || at.Seq > before.AskedAsOf || at.Seq > before.CollapsedThrough && at.Seq <= s.CollapsedThrough
+	})
+}
+
+// root adds to what is protected what roots name and a view shows in full. What was reduced
+// before stays reduced.
+func (r *run) root(now Result) Result {
+	if len(r.named) == 0 {
+		return now
+	}
+	full := map[eventlog.Place]bool{}
+	for i := range now.View.items {
+		it := &now.View.items[i]
+		for c := range it.group.Calls {
+			call := &it.group.Calls[c]
+			full[call.Place()] = it.dropped == nil && !edited(now.View, i, call)
+		}
+	}
+	now.State = now.State.withRooted(r.named, func(at eventlog.Place) bool { return full[at] })
+	now.View.protection = r.retention.protection(now.State)
+	return now
+}
+
+// unroot is a state without the protection that roots gave and give no more, beyond an event.
+func (r *run) unroot(s State, beyond eventlog.Seq) State {
+	if r.named == nil {
+		return s // it was not asked
+	}
+	gone := func(at eventlog.Place) bool { return at.Seq > beyond && !r.named[at] }
+	if slices.ContainsFunc(s.Rooted, gone) {
+		s.Rooted = slices.DeleteFunc(slices.Clone(s.Rooted), gone)
+	}
+	return s
+}
+
+// withRooted is the state with those of the named that are to be protected.
+func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Place) bool) State {
+	var more []eventlog.Place
+	for at := range named {
+		if _, ok := slices.BinarySearchFunc(s.Rooted, at, eventlog.Place.Compare); !ok && which(at) {
+			more = append(more, at)
+		}
+	}
+	if len(more) > 0 {
+		s.Rooted = slices.SortedFunc(slices.Values(slices.Concat(s.Rooted, more)), eventlog.Place.Compare)
+	}
+	return s
+}
+
+// release gives up what is protected, the oldest first: as much as brings the view down to
+// what a forced cut leaves, and all of it where that is not enough.
+func (r *run) release(now Result) Result {
+	all := now.View.protected()
+	if len(all) == 0 {
+		return now
+	}
+	need, enough := now.View.Tokens()-fraction(r.budget.Target, r.policy.Collapse.To), 0
+	for ; enough < len(all)-1 && need > all[enough].tokens; enough++ {
+		need -= all[enough].tokens
+	}
+	for _, last := range []int{enough, len(all) - 1} {
+		s := now.State
+		s.Released = all[last].call.Seq
+		next := r.apply(s)
+		next = r.free(r.retention, next, r.demand(next.View.Tokens()))
+		if next = r.dropOlder(next); r.over(next) {
+			next = r.clipResults(next)
+		}
+		if next.View.Tokens() < now.View.Tokens() {
+			now = next
+		}
+		if !r.over(now) {
+			break
+		}
+	}
+	return now
+}
+
+// protectedResult is a result that is protected, and its size.
+type protectedResult struct {
+	call   *Call
+	tokens uint64
+}
+
+// protected are the results in a view that are protected, the oldest first.
+func (v View) protected() []protectedResult {
+	var all []protectedResult
+	for i := range v.items {
+		g := v.items[i].group
+		for c := range g.Calls {
+			if call := &g.Calls[c]; v.protects(call) {
+				all = append(all, protectedResult{call, g.Messages[call.Result].Tokens})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b protectedResult) int { return a.call.Place().Compare(b.call.Place()) })
+	return all
+}
+
+// released says which of the protected results in a view the last resort took.
+func (v View) released(through eventlog.Seq) string {
+	const most = 20 // the record has the reason with each pointer
+	all := v.protected()
+	n := slices.IndexFunc(all, func(p protectedResult) bool { return p.call.Seq > through })
+	if n < 0 {
+		n = len(all)
+	}
+	said := make([]string, min(n, most))
+	for i := range said {
+		call := all[i].call
+		said[i] = fmt.Sprintf("%s (%s)", Pointer(call.Seq, call.Block), v.protection.why(call))
+	}
+	return fmt.Sprintf("it took %d protected results: %s", n, strings.Join(said, ", "))
+}
