@@ -30,7 +30,7 @@ type cleaning struct {
 	smallest *reduce.Editor
 	safety   *safety
 
-	dropped, redacted, small int
+	dropped, redacted, small, protected int
 }
 
 func newCleaning(name string, o Options, v reduce.View) *cleaning {
@@ -61,7 +61,7 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 			c.dropped++
 		}
 	case !part && !whole:
-		c.small++
+		c.stays(i)
 	case !part:
 	case !allowed.Results:
 		if smaller {
@@ -72,9 +72,18 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 			if c.edit.Put(i, read.pointer(c.view, i, call, c.name, reason)) {
 				c.redacted++
 			} else {
-				c.small++
+				c.stays(i)
 			}
 		}
+	}
+}
+
+// stays counts what stays of group i although signatures would let it go.
+func (c *cleaning) stays(i int) {
+	if c.view.Protected(i) {
+		c.protected++
+	} else {
+		c.small++
 	}
 }
 
@@ -92,7 +101,7 @@ func (c *cleaning) applied(before State, notes ...string) Applied {
 		out.View = c.edit.View()
 	}
 	said := []string{
-		counted(c.dropped, "groups dropped"), counted(c.redacted, "results redacted"), counted(c.small, "too small to gain anything"),
+		counted(c.dropped, "groups dropped"), counted(c.redacted, "results redacted"), counted(c.small, "too small to gain anything"), counted(c.protected, "protected"),
 	}
 	said = slices.DeleteFunc(append(append(said, notes...), c.safety.reason()), func(n string) bool { return n == "" })
 	if len(said) == 0 {

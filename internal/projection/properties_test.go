@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -197,6 +198,55 @@ func checkStaysAway(t fataler, before *request, now request) {
 	for _, g := range now.applied.View.Groups() {
 		if !here[g] && g.First <= before.groups[len(before.groups)-1].First {
 			t.Fatalf("the group at %d left and came back: %s\n%s", g.First, linesOf(before.applied.View), linesOf(now.applied.View))
+		}
+	}
+}
+
+// TestPoliciesSpareWhatIsProtected holds every policy to what a rule protects: only the last
+// resort of reduction takes it.
+func TestPoliciesSpareWhatIsProtected(t *testing.T) {
+	reduction := reduce.DefaultPolicy()
+	reduction.ToolResults.ByTool = map[string]reduce.Retention{"read": {Never: true}}
+	rapid.Check(t, func(t *rapid.T) {
+		o := rapid.SampledFrom([]projection.Options{
+			{Name: projection.CleanToolRepair}, {Name: projection.SquashFailed}, {Name: projection.SummaryPrefix, Summary: "s"},
+			{Name: projection.CustomExpression, Expression: `size(tools) % 2 == 0 ? "drop" : "stub"`},
+			{Name: projection.ReachabilityGC, MinChars: new(uint32), RootWindow: new(uint32), ClearAtLeastTokens: new(uint32)},
+		}).Draw(t, "options")
+		o.KeepLast, o.IgnoreSignatures = 1, rapid.Bool().Draw(t, "ignores")
+		policy, err := projection.New(o)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		s, b := newSession(), genTarget().Draw(t, "budget")
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
+			if err := s.append(genEvent(t, s.head)); err != nil {
+				t.Fatalf("the generator drew what the log refuses: %v", err)
+			}
+			got, err := reduce.NewPipeline(reduction, s.conv).Run(b, s.reduced, reduce.Ask{})
+			if b.Target == 0 || err != nil {
+				continue
+			}
+			applied := policy.Apply(got.View, s.conv.Turns(), s.shown)
+			s.reduced, s.shown = got.State, applied.State
+			checkSpares(t, s.conv, applied.View, got.State.Released)
+		}
+	})
+}
+
+func checkSpares(t fataler, conv *reduce.Conversation, v reduce.View, released eventlog.Seq) {
+	full := map[eventlog.Place]bool{}
+	for i := range v.Len() {
+		for _, call := range v.Group(i).Calls {
+			_, edited := v.Edit(i, call.Result, 0)
+			full[call.Place()] = !edited && v.Dropped(i) == nil
+		}
+	}
+	for _, g := range conv.Groups() {
+		for _, call := range g.Calls {
+			if call.Name == "read" && !call.Interrupted && call.Seq > released && !full[call.Place()] {
+				t.Fatalf("the result at %d is protected and is not in full:\n%s", call.Seq, linesOf(v))
+			}
 		}
 	}
 }
