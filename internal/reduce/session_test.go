@@ -111,7 +111,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	s.checkProtected(t, p, got)
 	now := step{slices.Clone(s.conv.Groups()), s.state, got, reducetest.Bytes(got.View), s.conv.Decided(), s.conv.Head()}
 	if s.last != nil {
-		checkSticky(t, *s.last, now, p.ToolResults.Strict)
+		s.checkSticky(t, *s.last, now, p.ToolResults.Strict)
 	}
 	s.state, s.last = got.State, &now
 	return got, nil
@@ -206,8 +206,8 @@ func checkForward(t fataler, before, after reduce.State) {
 }
 
 // checkSticky checks what one step may change of what the step before showed. Under strict
-// retention the log alone decides.
-func checkSticky(t fataler, before, now step, strict bool) {
+// retention the log and the roots alone decide.
+func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 	old, fresh := reducetest.Show(before.result.View), reducetest.Show(now.result.View)
 	if !slices.Equal(before.bytes, reducetest.Bytes(before.result.View)) {
 		t.Fatalf("a view changed after it was made")
@@ -235,7 +235,9 @@ func checkSticky(t fataler, before, now step, strict bool) {
 		g := before.result.View.Group(i)
 		was[g] = true
 		if j, ok := at[g]; ok {
-			checkEditsStay(t, g, before.result.View.Edits(i), now.result.View, j)
+			checkEditsStay(t, g, slices.DeleteFunc(slices.Clone(before.result.View.Edits(i)), func(e reduce.Edit) bool {
+				return strict && slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Result == e.Message && s.names(&c) })
+			}), now.result.View, j)
 		}
 	}
 	for _, g := range before.groups {
