@@ -69,6 +69,14 @@ func New(store Store, opts Options) *Engine {
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
+// Over returns an engine for another store. The two share the memory for sessions, and no
+// session.
+func (e *Engine) Over(store Store, observer Observer) *Engine {
+	opts := e.opts
+	opts.Observer = observer
+	return &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
+}
+
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {

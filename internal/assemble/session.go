@@ -24,9 +24,10 @@ type session struct {
 	id   string
 	turn chan struct{} // holds one token while nobody uses the session
 
-	// What sessions.mu guards: the place among the recent ones, how many callers use
-	// the session or wait for it, whether what it holds, or the list of summaries, must
-	// be forgotten first, and its share of sessions.bytes.
+	// What pool.mu guards: the sessions of the same engine, the place among the recent ones,
+	// how many callers use the session or wait for it, whether what it holds, or the list of
+	// summaries, must be forgotten first, and its share of pool.bytes.
+	home       map[string]*session
 	place      *list.Element
 	users      int
 	stale      bool

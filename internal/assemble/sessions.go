@@ -8,20 +8,29 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// sessions holds the sessions used last, and those in use.
+// sessions are those of one engine.
 type sessions struct {
+	*pool
+	byID map[string]*session
+}
+
+// pool holds the sessions used last, and those in use, of all engines that share memory.
+type pool struct {
 	mu     sync.Mutex
 	limit  int
 	room   int // for the bytes of those that nobody uses
 	work   *memory.Budget
-	byID   map[string]*session
 	recent *list.List // newest first
 	bytes  int        // of all of them
 }
 
 func newSessions(limit, room int, work *memory.Budget) *sessions {
-	return &sessions{limit: max(limit, 1), room: room, work: work, byID: map[string]*session{}, recent: list.New()}
+	p := &pool{limit: max(limit, 1), room: room, work: work, recent: list.New()}
+	return p.sessions()
 }
+
+// sessions are those of another engine.
+func (p *pool) sessions() *sessions { return &sessions{p, map[string]*session{}} }
 
 // acquire waits until nobody else uses the session. The caller must release it.
 func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
@@ -52,7 +61,7 @@ func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool)
 }
 
 // take is for who has just got the turn of the session. What it returns gives that back.
-func (all *sessions) take(s *session) (release func()) {
+func (all *pool) take(s *session) (release func()) {
 	all.mu.Lock()
 	stale, summarized := s.stale, s.summarized
 	s.stale, s.summarized = false, false
@@ -80,7 +89,7 @@ func (all *sessions) join(id string) *session {
 	defer all.mu.Unlock()
 	s := all.byID[id]
 	if s == nil {
-		s = &session{id: id, turn: make(chan struct{}, 1), room: all.room, work: all.work, expect: all.expect}
+		s = &session{id: id, home: all.byID, turn: make(chan struct{}, 1), room: all.room, work: all.work, expect: all.expect}
 		s.reset()
 		s.turn <- struct{}{}
 		s.place = all.recent.PushFront(s)
@@ -94,7 +103,7 @@ func (all *sessions) join(id string) *session {
 }
 
 // leave ends the use of a session.
-func (all *sessions) leave(s *session) {
+func (all *pool) leave(s *session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s.users--
@@ -104,7 +113,7 @@ func (all *sessions) leave(s *session) {
 // done ends the use of a session by who had its turn. Where others wait for it and the
 // sessions hold too much, as many that are asked for at once do, it is read again: those
 // that wait have to take memory for it in their turn.
-func (all *sessions) done(s *session) {
+func (all *pool) done(s *session) {
 	held := s.held()
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -117,14 +126,14 @@ func (all *sessions) done(s *session) {
 }
 
 // expect makes room for what is about to be read into a session.
-func (all *sessions) expect(s *session, bytes uint64) {
+func (all *pool) expect(s *session, bytes uint64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.grow(s, int(min(bytes, uint64(all.room))))
 	all.trim()
 }
 
-func (all *sessions) grow(s *session, bytes int) {
+func (all *pool) grow(s *session, bytes int) {
 	s.bytes += bytes
 	all.bytes += bytes
 }
@@ -132,11 +141,11 @@ func (all *sessions) grow(s *session, bytes int) {
 // trim releases the sessions that were not used for longest while there are too
 // many, or too much in them. What is in use stays: were it created again meanwhile, two
 // callers would assemble the same session side by side.
-func (all *sessions) trim() {
-	for place := all.recent.Back(); place != nil && len(all.byID) > 1; {
+func (all *pool) trim() {
+	for place := all.recent.Back(); place != nil && all.recent.Len() > 1; {
 		s := place.Value.(*session)
 		place = place.Prev()
-		if len(all.byID) <= all.limit && all.bytes <= all.room {
+		if all.recent.Len() <= all.limit && all.bytes <= all.room {
 			return
 		}
 		if s.users == 0 {
@@ -172,9 +181,9 @@ func (all *sessions) known(id string) bool {
 	return all.byID[id] != nil
 }
 
-func (all *sessions) drop(s *session) {
+func (all *pool) drop(s *session) {
 	all.recent.Remove(s.place)
-	delete(all.byID, s.id)
+	delete(s.home, s.id)
 	all.bytes -= s.bytes
 }
 

@@ -218,3 +218,24 @@ func TestSessionsThatAreWaitedFor(t *testing.T) {
 		t.Errorf("%d bytes are held; the first session fits", all.bytes)
 	}
 }
+
+// TestEnginesShareMemory: sessions of the same id in two engines are two, and one bound holds
+// for both.
+func TestEnginesShareMemory(t *testing.T) {
+	all := newSessions(1, room, nil)
+	others := all.sessions()
+	mine, release := mustAcquire(t, all, "a")
+	theirs, releaseTheirs := mustAcquire(t, others, "a")
+	if mine == theirs {
+		t.Error("they have one session")
+	}
+	release()
+	releaseTheirs()
+	if all.known("a") || !others.known("a") || all.recent.Len() != 1 {
+		t.Errorf("of a limit of one, %d sessions stay", all.recent.Len())
+	}
+	all.forget("a")
+	if !others.known("a") {
+		t.Error("one engine forgot what the other has")
+	}
+}

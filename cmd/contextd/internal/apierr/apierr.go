@@ -42,6 +42,8 @@ const (
 	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonStoredVersion     = "STORED_VERSION"
 	ReasonDraining          = "DRAINING"
+	ReasonUnauthenticated   = "UNAUTHENTICATED"
+	ReasonDenied            = "PERMISSION_DENIED"
 	ReasonCanceled          = "CANCELED"
 	ReasonDeadline          = "DEADLINE_EXCEEDED"
 	ReasonInternal          = "INTERNAL"

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
@@ -30,7 +31,7 @@ func Convert(err error) (st *status.Status, hidden bool) {
 	if err == nil {
 		return status.New(codes.OK, ""), false
 	}
-	for _, convert := range []func(error) *answer{input, state, capacity, availability, summaries, calls} {
+	for _, convert := range []func(error) *answer{callers, input, state, capacity, availability, summaries, calls} {
 		if a := convert(err); a != nil {
 			return a.status(), a.hidden
 		}
@@ -40,6 +41,19 @@ func Convert(err error) (st *status.Status, hidden bool) {
 	}
 	a := &answer{code: codes.Internal, reason: ReasonInternal, message: "internal error; the daemon's log has the cause"}
 	return a.status(), true
+}
+
+// callers are those who may not make a call.
+func callers(err error) *answer {
+	var unknown *auth.UnauthenticatedError
+	if errors.As(err, &unknown) {
+		return newAnswer(codes.Unauthenticated, ReasonUnauthenticated, err)
+	}
+	var denied *auth.DeniedError
+	if errors.As(err, &denied) {
+		return newAnswer(codes.PermissionDenied, ReasonDenied, err)
+	}
+	return nil
 }
 
 // input is what the client can mend in its request.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
@@ -45,6 +46,8 @@ func conversions(t *testing.T) map[string]conversion {
 	return map[string]conversion{
 		"rules of the API": {rules, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field events"}},
 		"invalid":          {&eventlog.InvalidError{Field: "a.b", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a.b"}},
+		"nobody":           {&auth.UnauthenticatedError{Reason: "no token"}, codes.Unauthenticated, "UNAUTHENTICATED", false, nil},
+		"nobody here":      {&auth.DeniedError{Reason: "no"}, codes.PermissionDenied, "PERMISSION_DENIED", false, nil},
 		"invalid, wrapped": {fmt.Errorf("x: %w", &eventlog.InvalidError{Field: "a", Reason: "b"}), codes.InvalidArgument, "INVALID_FIELD", false, []string{"field a"}},
 		"budget":           {&budget.SpecError{Field: "red_at", Reason: "is bad"}, codes.InvalidArgument, "INVALID_FIELD", false, []string{"field budget.red_at"}},
 		"generated":        {status.Error(codes.Unimplemented, "method X not implemented"), codes.Unimplemented, "NOT_BUILT", false, nil},
@@ -258,6 +261,7 @@ func TestDocumented(t *testing.T) {
 			codes.AlreadyExists: "ALREADY_EXISTS", codes.Aborted: "ABORTED", codes.FailedPrecondition: "FAILED_PRECONDITION",
 			codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.Unavailable: "UNAVAILABLE", codes.Canceled: "CANCELLED",
 			codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.Internal: "INTERNAL", codes.DataLoss: "DATA_LOSS",
+			codes.Unauthenticated: "UNAUTHENTICATED", codes.PermissionDenied: "PERMISSION_DENIED",
 		}[test.code]
 		if got := documented[test.reason]; got != code && got != "any" {
 			t.Errorf("%s: %s is documented as %q; it is %s", name, test.reason, got, code)

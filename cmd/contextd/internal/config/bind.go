@@ -21,6 +21,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none, the default if unix_socket is set")
 	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
 	f.Var(modeValue{&c.UnixSocketMode}, "unix-socket-mode", "who may connect to the unix socket, as an octal file `mode`")
+	f.Var(peersValue{&c.Auth.Peers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
+	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of the Prometheus endpoint /metrics; empty for none")
 
 	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
@@ -51,7 +53,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(sizeValue(&l.MaxEventBytes), "max-event-bytes", "largest content of an event")
 	f.Uint64Var(&l.MaxBatchEvents, "max-batch-events", l.MaxBatchEvents, "most events of one append")
 	f.Var(sizeValue(&l.MaxBatchBytes), "max-batch-bytes", "largest content of one append")
-	f.Uint64Var(&l.MaxSessions, "max-sessions", l.MaxSessions, "most sessions; 0 for no limit")
+	f.Uint64Var(&l.MaxSessions, "max-sessions", l.MaxSessions, "most sessions of a tenant; 0 for no limit")
 	f.Uint64Var(&l.MaxSessionEvents, "max-session-events", l.MaxSessionEvents, "most events of one session; 0 for no limit")
 	f.Var(sizeValue(&l.MaxSessionBytes), "max-session-bytes", "largest content of one session's log; 0 for no limit")
 	f.Var(sizeValue(&l.MaxPolicyBytes), "max-policy-bytes", "largest policy, with the budget, of a session or a request")

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -37,6 +38,8 @@ type Config struct {
 	UnixSocket string
 	// UnixSocketMode is who may connect to it.
 	UnixSocketMode fs.FileMode
+	// Auth says who may call.
+	Auth auth.Options
 	// MetricsListen is the TCP address of the Prometheus endpoint; empty is none.
 	MetricsListen string
 

@@ -21,6 +21,10 @@ var other = map[string]string{
 	"unix-socket":      "/tmp/x.sock",
 	"unix-socket-mode": "0660",
 	"metrics-listen":   "127.0.0.1:2",
+
+	"unix-socket-peers": `[{"uid":7,"gid":8,"tenant":"a"}]`,
+	"auth-tokens":       "/tmp/tokens.yaml",
+
 	"store":            "memory",
 	"data-dir":         "/elsewhere",
 	"disk-cache-bytes": "3MiB",

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -192,6 +193,40 @@ func (v patternsValue) String() string {
 
 // Type implements pflag.Value.
 func (patternsValue) Type() string { return "yaml" }
+
+type peersValue struct{ peers *[]auth.Peer }
+
+// Set implements pflag.Value.
+func (v peersValue) Set(text string) error {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	var peers []auth.Peer
+	if err := decoder.Decode(&peers); err != nil {
+		return err
+	}
+	for i, p := range peers {
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("entry %d: %w", i+1, err)
+		}
+	}
+	*v.peers = peers
+	return nil
+}
+
+// String implements pflag.Value.
+func (v peersValue) String() string {
+	if v.peers == nil || len(*v.peers) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(*v.peers)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (peersValue) Type() string { return "yaml" }
 
 type wordsValue struct{ words *[]string }
 

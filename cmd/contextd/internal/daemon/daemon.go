@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
@@ -25,7 +26,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
-	"github.com/contextd/contextd/internal/scrub"
 )
 
 // Options are what a daemon is built from.
@@ -33,7 +33,9 @@ type Options struct {
 	Config config.Config
 	Logger *slog.Logger
 	// Listeners are served in addition to those of the configuration, and closed with them.
+	// Whoever can reach them is the caller of Build, as Caller says.
 	Listeners []net.Listener
+	Caller    auth.Identity
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
 	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
@@ -60,8 +62,11 @@ type Daemon struct {
 	store     eventlog.Store
 	disk      *disklog.Store // the store, if it is on disk
 	syncs     *syncWatch     // nil if it is not
-	service   *server.Server
-	summaries *summaries
+	backends  backends
+	engine    *assemble.Engine // shares its memory with the engines of tenants
+	service   *server.Server   // that of no tenant, and what all have in common
+	tenants   *tenants
+	auth      *auth.Authenticator
 	grpc      *transport.Server
 	health    *grpchealth.Server
 	listeners []net.Listener
@@ -77,7 +82,11 @@ type Daemon struct {
 // nothing stays open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
-	d.listeners = append(d.listeners, o.Listeners...)
+	for _, l := range o.Listeners {
+		own := transport.Limited(l, o.Config.MaxConnections, o.Logger)
+		own.Credentials = auth.InProcess(o.Caller)
+		d.listeners = append(d.listeners, own)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.release())
@@ -95,8 +104,11 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.store, err = d.openStore(ctx, o); err != nil {
 		return nil, err
 	}
+	if d.auth, err = auth.New(o.Config.Auth, o.Logger); err != nil {
+		return nil, err
+	}
 	d.buildBudgets(o.Config)
-	if d.service, err = d.buildService(ctx, o); err != nil {
+	if err := d.buildTenants(ctx, o); err != nil {
 		return nil, err
 	}
 	d.reloader = reloader{o.Reload, o.Reloads, o.Config, d.service.SetPolicies, o.Logger}
@@ -159,7 +171,31 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 	)
 }
 
-func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, error) {
+// buildTenants builds what tenants share, and what serves the sessions of none.
+func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
+	models, err := o.Config.Registry()
+	if err != nil {
+		return err
+	}
+	if d.backends, err = openBackends(o); err != nil {
+		return err
+	}
+	d.engine = assemble.New(d.store, assemble.Options{
+		Gauges:        gauges.Open,
+		Models:        models,
+		Clock:         o.Clock,
+		CacheSessions: int(o.Config.CacheSessions),
+		CacheBytes:    o.Config.CacheMemory,
+		Work:          d.work,
+	})
+	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) })
+	if _, err := d.tenants.get(""); err != nil {
+		return err
+	}
+	return d.telemetry.ObserveHealth(d.parts())
+}
+
+func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant) (*server.Server, error) {
 	models, err := o.Config.Registry()
 	if err != nil {
 		return nil, err
@@ -168,34 +204,8 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 	if err != nil {
 		return nil, err
 	}
-	meter, err := d.telemetry.NewMeter()
-	if err != nil {
-		return nil, err
-	}
-	engine := assemble.New(d.store, assemble.Options{
-		Gauges:        gauges.Open,
-		Models:        models,
-		Clock:         o.Clock,
-		CacheSessions: int(o.Config.CacheSessions),
-		CacheBytes:    o.Config.CacheMemory,
-		Work:          d.work,
-		Observer:      d.telemetry.NewObserver(),
-	})
-	if d.summaries, err = d.buildSummaries(o, engine); err != nil {
-		return nil, err
-	}
-	if err := d.telemetry.ObserveHealth(d.parts()); err != nil {
-		return nil, err
-	}
-	var scrubber *scrub.Scrubber
-	if o.Config.ScrubAppends {
-		if scrubber, err = o.Config.Scrubber(meter.Scrubbed); err != nil {
-			return nil, err
-		}
-	}
 	return server.New(ctx, server.Options{
-		Store:    d.store,
-		Engine:   engine,
+		Tenant:   none,
 		Gauges:   gauges.Open,
 		Models:   models,
 		Policies: policies,
@@ -206,15 +216,6 @@ func (d *Daemon) buildService(ctx context.Context, o Options) (*server.Server, e
 		PolicyWork: d.policies,
 		Clock:      o.Clock,
 		NewID:      newID,
-		Logger:     o.Logger,
-		Meter:      meter,
-		Scrub:      scrubber,
-
-		Hooks:       d.summaries.hooks,
-		Lifecycle:   d.summaries.events,
-		Tasks:       d.summaries.queue,
-		Compactor:   d.summaries.compactor,
-		Summarizers: d.summaries.registry,
 	})
 }
 
@@ -236,6 +237,8 @@ func (d *Daemon) buildGRPC(o Options) error {
 		Unavailable:     d.wake,
 		Telemetry:       d.telemetry.ServerHandler(),
 		Bounds:          d.bounds,
+		Authenticate:    d.auth.Authenticate,
+		Implementation:  d.tenants.implementation,
 		ConnectionIdle:  o.Config.ConnectionIdleTimeout,
 	})
 	if err != nil {
@@ -274,9 +277,10 @@ func (d *Daemon) release() error {
 			errs = append(errs, err)
 		}
 	}
-	if d.summaries != nil {
-		errs = append(errs, d.summaries.close())
+	if d.tenants != nil {
+		d.tenants.close()
 	}
+	errs = append(errs, d.backends.close())
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close the store: %w", err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -115,18 +116,15 @@ func requestFields() map[string]bool {
 // methods are those of every service of the API, by name.
 func methods() map[string]protoreflect.MethodDescriptor {
 	out := map[string]protoreflect.MethodDescriptor{}
-	for _, file := range []protoreflect.FileDescriptor{
-		contextdv1.File_contextd_v1_context_service_proto,
-		contextdv1.File_contextd_v1_compaction_service_proto,
-		contextdv1.File_contextd_v1_transcript_service_proto,
-	} {
+	protoregistry.GlobalFiles.RangeFilesByPackage("contextd.v1", func(file protoreflect.FileDescriptor) bool {
 		for i := range file.Services().Len() {
 			all := file.Services().Get(i).Methods()
 			for j := range all.Len() {
 				out[string(all.Get(j).Name())] = all.Get(j)
 			}
 		}
-	}
+		return true
+	})
 	return out
 }
 

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -21,12 +22,18 @@ const (
 // parts are those of the daemon that can fail by themselves.
 func (d *Daemon) parts() []health.Part {
 	parts := []health.Part{{Name: health.Store, Healthy: d.storeTakes}}
-	for _, name := range d.summaries.registry.Names() {
-		parts = append(parts, health.Part{Name: health.Summarizer(name), Healthy: func() bool {
-			return d.summaries.registry.Health(name) == summarize.Closed
-		}})
+	// Where it fails for one tenant, it fails.
+	all := func(healthy func(*summaries) bool) func() bool {
+		return func() bool {
+			return !slices.ContainsFunc(d.tenants.each(), func(t *tenant) bool { return !healthy(t.summaries) })
+		}
 	}
-	return append(parts, health.Part{Name: health.Hooks, Healthy: func() bool { return d.summaries.hooks.Overdue() == 0 }})
+	for _, name := range d.backends.names() {
+		parts = append(parts, health.Part{Name: health.Summarizer(name), Healthy: all(func(s *summaries) bool {
+			return s.registry.Health(name) == summarize.Closed
+		})})
+	}
+	return append(parts, health.Part{Name: health.Hooks, Healthy: all(func(s *summaries) bool { return s.hooks.Overdue() == 0 })})
 }
 
 // storeTakes reports whether the store takes new work: it has not failed, and its disk is

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
@@ -30,7 +31,9 @@ func listen(c config.Config, logger *slog.Logger) ([]*transport.Listener, error)
 		if err != nil {
 			return out, err
 		}
-		out = append(out, transport.Limited(l, limit, logger))
+		own := transport.Limited(l, limit, logger)
+		own.Credentials = auth.Socket()
+		out = append(out, own)
 	}
 	return out, nil
 }

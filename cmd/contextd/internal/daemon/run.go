@@ -34,7 +34,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	work.Go(func() { d.watch(background) })
 	work.Go(func() { d.reloader.run(background) })
-	work.Go(func() { d.summaries.resume(background, d.logger) })
+	work.Go(func() { d.auth.Run(background) })
 
 	var err error
 	select {
@@ -54,6 +54,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.stopServing()
 		stage.Store("background work")
 		stopBackground()
+		d.tenants.stop()
 		var errs []error
 		if d.metrics != nil {
 			errs = append(errs, d.metrics.close())

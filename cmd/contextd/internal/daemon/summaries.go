@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/compaction"
 	"github.com/contextd/contextd/internal/lifecycle"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/anthropic"
 	"github.com/contextd/contextd/internal/summarize/extractive"
@@ -22,7 +25,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
-// summaries holds the scheduler, and what reports compactions.
+// summaries holds a tenant's scheduler, and what reports its compactions.
 type summaries struct {
 	hooks     *lifecycle.Hooks
 	events    *lifecycle.Bus
@@ -30,17 +33,12 @@ type summaries struct {
 	scheduler *summarize.Scheduler
 	compactor *compaction.Compactor
 	queue     *pull.Queue // nil if no summarizer is of type pull
-	closers   []io.Closer
+	logger    *slog.Logger
 }
 
 // buildSummaries builds what makes summaries of the engine's sessions.
-func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summaries, err error) {
-	s := &summaries{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
+func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventlog.Store, engine *assemble.Engine, logger *slog.Logger) (*summaries, error) {
+	s := &summaries{logger: logger}
 	instance, err := newID()
 	if err != nil {
 		return nil, err
@@ -52,27 +50,27 @@ func (d *Daemon) buildSummaries(o Options, engine *assemble.Engine) (_ *summarie
 		return nil, err
 	}
 	s.hooks = lifecycle.NewHooks(hooks)
-	observe, err := d.telemetry.NewLifecycleMeter()
+	observe, err := to.NewLifecycleMeter()
 	if err != nil {
 		return nil, err
 	}
 	s.events = lifecycle.NewBus(lifecycle.BusOptions{Observe: observe})
 	news := compaction.NewNews(s.events, o.Clock)
-	if err := s.buildRegistry(o); err != nil {
+	if s.registry, s.queue, err = d.backends.registry(); err != nil {
 		return nil, err
 	}
-	spans, err := d.telemetry.NewSummaries(o.Clock)
+	spans, err := to.NewSummaries(o.Clock)
 	if err != nil {
 		return nil, err
 	}
 	s.scheduler = summarize.NewScheduler(summarize.Options{
-		Store: d.store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans},
-		Now: o.Clock, Logger: o.Logger,
+		Store: store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans},
+		Now: o.Clock, Logger: logger,
 	})
 	s.compactor = compaction.New(compaction.Options{
 		Engine: engine, Scheduler: s.scheduler, News: news, Hooks: s.hooks,
-		Store: d.store, Clock: o.Clock, NewID: newID, Logger: o.Logger,
-		Observe: d.telemetry.NewObserver().Compaction,
+		Store: store, Clock: o.Clock, NewID: newID, Logger: logger,
+		Observe: to.NewObserver().Compaction,
 	})
 	return s, nil
 }
@@ -98,19 +96,31 @@ func (o observer) SummaryFailed(p summarize.Proposal, reason string) {
 	o.News.SummaryFailed(p, reason)
 }
 
-// buildRegistry opens every summarizer of the configuration.
-func (s *summaries) buildRegistry(o Options) error {
-	all := o.Config.AllSummarizers()
+// backends are the summarizers of the configuration, by name. All tenants use the same, but
+// for those of type pull, where the request of one must not reach the worker of another.
+type backends struct {
+	of      map[string]summarize.Summarizer // without a backend where it is of type pull
+	lease   time.Duration
+	closers []io.Closer
+}
+
+func openBackends(o Options) (_ backends, err error) {
+	all := backends{of: map[string]summarize.Summarizer{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, all.close())
+		}
+	}()
 	scrubber, err := o.Config.Scrubber(nil)
 	if err != nil {
-		return err
+		return all, err
 	}
-	made := map[string]summarize.Summarizer{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		c := all[name]
-		backend, err := s.backend(c, o)
+	configured := o.Config.AllSummarizers()
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		c := configured[name]
+		backend, err := all.open(c, o)
 		if err != nil {
-			return fmt.Errorf("summarizers[%q]: %w", name, err)
+			return all, fmt.Errorf("summarizers[%q]: %w", name, err)
 		}
 		of := summarize.Summarizer{
 			Backend: backend, Timeout: c.TaskTimeout, CoolDown: c.CoolDown, MaxInputTokens: c.MaxInputTokens,
@@ -118,44 +128,69 @@ func (s *summaries) buildRegistry(o Options) error {
 		if c.Scrubs() {
 			of.Scrub = scrubber
 		}
-		made[name] = of
+		all.of[name] = of
 	}
-	s.registry, err = summarize.NewRegistry(made)
-	return err
+	return all, nil
 }
 
-func (s *summaries) backend(c config.Summarizer, o Options) (summarize.Backend, error) {
+func (b *backends) open(c config.Summarizer, o Options) (summarize.Backend, error) {
 	switch c.Type {
 	case config.SummarizerOpenAI:
 		options, err := modelOptions(c, o.Logger)
 		if err != nil {
 			return nil, err
 		}
-		b, err := openai.New(openai.Options{Options: options, MaxTokensField: c.MaxTokensField})
+		made, err := openai.New(openai.Options{Options: options, MaxTokensField: c.MaxTokensField})
 		if err == nil {
-			s.closers = append(s.closers, b)
+			b.closers = append(b.closers, made)
 		}
-		return b, err
+		return made, err
 	case config.SummarizerAnthropic:
 		options, err := modelOptions(c, o.Logger)
 		if err != nil {
 			return nil, err
 		}
-		b, err := anthropic.New(anthropic.Options{Options: options})
+		made, err := anthropic.New(anthropic.Options{Options: options})
 		if err == nil {
-			s.closers = append(s.closers, b)
+			b.closers = append(b.closers, made)
 		}
-		return b, err
+		return made, err
 	case config.SummarizerPull:
-		// One queue serves all: a worker says which sessions it wants, not which name
-		// they go by.
-		if s.queue == nil {
-			s.queue = pull.New(c.Lease)
-		}
-		return s.queue, nil
+		b.lease = cmp.Or(b.lease, c.Lease)
+		return nil, nil
 	default:
 		return extractive.Backend{}, nil
 	}
+}
+
+// registry returns the summarizers of a tenant, and the queue of those of type pull; nil if
+// there are none. One queue serves all: a worker says which sessions it wants, not which name
+// they go by.
+func (b *backends) registry() (*summarize.Registry, *pull.Queue, error) {
+	var queue *pull.Queue
+	of := maps.Clone(b.of)
+	for name, s := range of {
+		if s.Backend != nil {
+			continue
+		}
+		if queue == nil {
+			queue = pull.New(b.lease)
+		}
+		s.Backend = queue
+		of[name] = s
+	}
+	registry, err := summarize.NewRegistry(of)
+	return registry, queue, err
+}
+
+func (b *backends) names() []string { return slices.Sorted(maps.Keys(b.of)) }
+
+func (b *backends) close() error {
+	var errs []error
+	for _, c := range b.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func modelOptions(c config.Summarizer, logger *slog.Logger) (modelhttp.Options, error) {
@@ -175,23 +210,14 @@ func modelOptions(c config.Summarizer, logger *slog.Logger) (modelhttp.Options, 
 }
 
 // resume goes on with what an earlier run of the daemon began.
-func (s *summaries) resume(ctx context.Context, logger *slog.Logger) {
+func (s *summaries) resume(ctx context.Context) {
 	if err := s.scheduler.Resume(ctx); err != nil && ctx.Err() == nil {
-		logger.ErrorContext(ctx, "unfinished summaries not resumed", "error", err)
+		s.logger.ErrorContext(ctx, "unfinished summaries not resumed", "error", err)
 	}
 }
 
 // close ends all work and waits for it.
-func (s *summaries) close() error {
-	if s.compactor != nil {
-		s.compactor.Close()
-	}
-	if s.scheduler != nil {
-		s.scheduler.Close()
-	}
-	var errs []error
-	for _, c := range s.closers {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+func (s *summaries) close() {
+	s.compactor.Close()
+	s.scheduler.Close()
 }

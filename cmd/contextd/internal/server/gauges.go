@@ -15,7 +15,7 @@ import (
 )
 
 // tokenizer is the one that a budget counts by; nil is the daemon's budget.
-func (s *Server) tokenizer(b *contextdv1.Budget) (string, error) {
+func (s *shared) tokenizer(b *contextdv1.Budget) (string, error) {
 	resolved, err := wire.BudgetToDomain(b, s.budget).Resolve(s.models)
 	if err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error
 	return found, err
 }
 
-func (s *Server) newSettings(w wire.Settings) (settings, error) {
+func (s *shared) newSettings(w wire.Settings) (settings, error) {
 	tokenizer, err := s.tokenizer(w.Budget)
 	if err != nil {
 		return settings{}, err
@@ -123,7 +123,7 @@ func (s *Server) spec(of settings, request *contextdv1.Budget, injections []rend
 
 // Warm opens the tokenizer that sessions without a budget of their own count by,
 // so that no call has to wait for it.
-func (s *Server) Warm() error {
+func (s *shared) Warm() error {
 	name, err := s.tokenizer(nil)
 	if err != nil {
 		return err

@@ -78,15 +78,16 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	clock := &fakeClock{}
 	var ids atomic.Int64
 	o := server.Options{
-		Store:  store,
 		Gauges: gauges.Open,
 		Models: models,
 		Budget: &contextdv1.Budget{Tokenizer: budget.TokenizerO200K},
 		Limits: limit.Default(),
 		Clock:  clock.now,
 		NewID:  func() (string, error) { return fmt.Sprintf("id-%d", ids.Add(1)), nil },
-		Logger: logger,
-		Hooks:  lifecycle.NewHooks(lifecycle.HooksOptions{}), Lifecycle: lifecycle.NewBus(lifecycle.BusOptions{}),
+	}
+	o.Tenant = server.Tenant{
+		Store: store, Logger: logger,
+		Hooks: lifecycle.NewHooks(lifecycle.HooksOptions{}), Lifecycle: lifecycle.NewBus(lifecycle.BusOptions{}),
 		Engine: assemble.New(store, assemble.Options{Gauges: gauges.Open, Models: models, Clock: clock.now, CacheSessions: 8}),
 	}
 	for _, option := range options {

@@ -34,11 +34,10 @@ type Meter interface {
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 }
 
-// Options are what a server is made of. Meter and Tasks may be nil, all other fields
+// Options are what a server is made of. Meter, Tasks and Scrub may be nil, all other fields
 // are required.
 type Options struct {
-	Store  eventlog.Store
-	Engine *assemble.Engine
+	Tenant
 	// Gauges opens the accountant of a tokenizer, or says that there is none.
 	Gauges   func(tokenizer string) (budget.Accountant, error)
 	Models   budget.Models
@@ -53,9 +52,17 @@ type Options struct {
 	// Clock gives events without a time theirs, and sessions their dates.
 	Clock func() time.Time
 	// NewID gives events without an id theirs.
-	NewID  func() (string, error)
+	NewID func() (string, error)
+}
+
+// Tenant is what serves the sessions of one tenant. Nothing in it knows of another's.
+type Tenant struct {
+	Store  eventlog.Store
+	Engine *assemble.Engine
 	Logger *slog.Logger
 	Meter  Meter
+	// Scrub replaces credentials in what is stored; nil replaces nothing.
+	Scrub *scrub.Scrubber
 	// Hooks are fired by whoever compacts, which publishes on Lifecycle.
 	Hooks     *lifecycle.Hooks
 	Lifecycle *lifecycle.Bus
@@ -63,18 +70,26 @@ type Options struct {
 	Tasks       *pull.Queue
 	Compactor   *compaction.Compactor
 	Summarizers *summarize.Registry
-	// Scrub replaces credentials in what is stored; nil replaces nothing.
-	Scrub *scrub.Scrubber
 }
 
-// Server implements the services of the API.
+// Server implements the services of the API for one tenant.
 type Server struct {
 	contextdv1.UnimplementedContextServiceServer
 	transcripts transcripts
 	compaction  compactions
 
-	store    eventlog.Store
-	engine   *assemble.Engine
+	*shared
+	store  eventlog.Store
+	engine *assemble.Engine
+	logger *slog.Logger
+	meter  Meter
+	scrub  *scrub.Scrubber
+	quota  sessionQuota
+}
+
+// shared is what the servers of all tenants have in common. It holds nothing of a session
+// but settings, which are found by its incarnation alone.
+type shared struct {
 	gauges   func(string) (budget.Accountant, error)
 	models   budget.Models
 	policies atomic.Pointer[policy.Set]
@@ -85,14 +100,9 @@ type Server struct {
 	imports  *harness.Memory
 	clock    func() time.Time
 	newID    func() (string, error)
-	logger   *slog.Logger
-	meter    Meter
-	scrub    *scrub.Scrubber
-
 	settings settingsCache
-	quota    sessionQuota
 
-	// draining ends when the server begins to drain.
+	// draining ends when the servers begin to drain.
 	draining context.Context
 	drain    context.CancelFunc
 }
@@ -103,9 +113,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := o.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{
-		store:    o.Store,
-		engine:   o.Engine,
+	all := &shared{
 		gauges:   o.Gauges,
 		models:   o.Models,
 		budget:   o.Budget,
@@ -115,30 +123,31 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		imports:  harness.NewMemory(o.Limits.ImportMemory),
 		clock:    o.Clock,
 		newID:    o.NewID,
-		logger:   o.Logger,
-		meter:    o.Meter,
-		scrub:    o.Scrub,
 	}
-	s.draining, s.drain = context.WithCancel(context.Background())
-	s.SetPolicies(o.Policies)
-	if s.meter == nil {
-		s.meter = noMeter{}
-	}
-	s.transcripts.server = s
-	s.compaction = compactions{server: s, hooks: o.Hooks, events: o.Lifecycle, tasks: o.Tasks, compactor: o.Compactor, summarizers: o.Summarizers}
-	s.settings.limit = cachedSessions
-	if _, err := s.tokenizer(nil); err != nil {
+	all.draining, all.drain = context.WithCancel(context.Background())
+	all.settings.limit = cachedSessions
+	all.policies.Store(&o.Policies)
+	if _, err := all.tokenizer(nil); err != nil {
 		return nil, err
 	}
-	if err := s.quota.start(ctx, o.Store, o.Limits.MaxSessions); err != nil {
-		return nil, err
+	return all.For(ctx, o.Tenant)
+}
+
+// For returns a server for another tenant. The two have limits, policies and memory in
+// common, and drain together.
+func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
+	of := &Server{shared: s, store: t.Store, engine: t.Engine, logger: t.Logger, meter: t.Meter, scrub: t.Scrub}
+	if of.meter == nil {
+		of.meter = noMeter{}
 	}
-	return s, nil
+	of.transcripts.server = of
+	of.compaction = compactions{server: of, hooks: t.Hooks, events: t.Lifecycle, tasks: t.Tasks, compactor: t.Compactor, summarizers: t.Summarizers}
+	return of, of.quota.start(ctx, t.Store, s.limits.MaxSessions)
 }
 
 // SetPolicies puts other named policies in the place of those so far. A call that has
 // begun keeps those that it began with. It may be called from any goroutine.
-func (s *Server) SetPolicies(p policy.Set) { s.policies.Store(&p) }
+func (s *shared) SetPolicies(p policy.Set) { s.policies.Store(&p) }
 
 // Register adds the services to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
@@ -150,14 +159,14 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 // Drain ends the calls that would otherwise never end: those that follow a log or
 // watch sessions, serve hooks or wait for tasks, and append streams once what they
 // took in is acknowledged. It may be called more than once.
-func (s *Server) Drain() { s.drain() }
+func (s *shared) Drain() { s.drain() }
 
 // errDrained is the cause of a context that ended because the server drains.
 var errDrained = errors.New("draining")
 
 // untilDrained returns a context that ends with its parent or when the server
 // begins to drain.
-func (s *Server) untilDrained(parent context.Context) (context.Context, context.CancelFunc) {
+func (s *shared) untilDrained(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(s.draining, func() { cancel(errDrained) })
 	return ctx, func() {

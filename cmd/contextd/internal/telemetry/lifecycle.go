@@ -13,7 +13,7 @@ import (
 // NewLifecycleMeter returns what counts lifecycle events and holds the state of the
 // breakers. It does not block.
 func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
-	b := builder{meter: t.metrics.Meter(scope)}
+	b := builder{meter: t.meter()}
 	events := b.counter("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.")
 	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked, or is tried again, after failures, 0 else."))
 	b.errs = append(b.errs, err)

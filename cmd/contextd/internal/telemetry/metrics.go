@@ -33,7 +33,7 @@ var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0
 
 // NewMeter makes the instruments.
 func (t *Telemetry) NewMeter() (*Meter, error) {
-	b := builder{meter: t.metrics.Meter(scope)}
+	b := builder{meter: t.meter()}
 	m := &Meter{
 		batches:      b.counter("contextd.append.batches", "{batch}", "Batches that became durable."),
 		events:       b.counter("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
@@ -52,7 +52,7 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 
 // ObserveHealth reports which parts of the daemon are well.
 func (t *Telemetry) ObserveHealth(parts []health.Part) error {
-	_, err := t.metrics.Meter(scope).Int64ObservableGauge("contextd.part.healthy",
+	_, err := t.meter().Int64ObservableGauge("contextd.part.healthy",
 		metric.WithDescription("1 while a part of the daemon is well, 0 while it is not. A store that failed stays at 0."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, p := range parts {
@@ -73,7 +73,7 @@ func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 
 // ObserveConnections reports what became of connections.
 func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts) error {
-	m := t.metrics.Meter(scope)
+	m := t.meter()
 	open, err := m.Int64ObservableGauge("contextd.connections.open", metric.WithUnit("{connection}"),
 		metric.WithDescription("Clients that are connected."))
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts)
 
 // ObserveMemory reports how much of each budget is taken, and how often one was refused.
 func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
-	m := t.metrics.Meter(scope)
+	m := t.meter()
 	used, err := m.Int64ObservableGauge("contextd.memory.used", metric.WithUnit("By"),
 		metric.WithDescription("What calls hold of a budget of memory."))
 	if err != nil {

@@ -20,7 +20,7 @@ type Observer struct {
 }
 
 // NewObserver returns the observer.
-func (t *Telemetry) NewObserver() Observer { return Observer{t.traces.Tracer(scope), t.causes} }
+func (t *Telemetry) NewObserver() Observer { return Observer{t.tracer(), t.causes} }
 
 // Assembly implements assemble.Observer.
 func (o Observer) Assembly(ctx context.Context, sessionID string) (context.Context, func(*assemble.Context, error)) {

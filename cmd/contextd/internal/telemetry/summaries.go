@@ -34,9 +34,9 @@ type running struct {
 
 // NewSummaries makes the instruments.
 func (t *Telemetry) NewSummaries(clock func() time.Time) (*Summaries, error) {
-	b := builder{meter: t.metrics.Meter(scope)}
+	b := builder{meter: t.meter()}
 	s := &Summaries{
-		tracer: t.traces.Tracer(scope), causes: t.causes, clock: clock, running: map[string]running{},
+		tracer: t.tracer(), causes: t.causes, clock: clock, running: map[string]running{},
 		duration: b.histogram("contextd.summary.duration", "Time to make a summary, by summarizer and outcome: ready or failed."),
 		input:    b.counter("contextd.summary.tokens.input", "{token}", "Tokens that summarizers were given, by their own count."),
 		output:   b.counter("contextd.summary.tokens.output", "{token}", "Tokens that summarizers wrote, by their own count."),

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -50,6 +51,7 @@ type Telemetry struct {
 	registry *promclient.Registry
 	enabled  bool
 	causes   *causes
+	tenant   string
 	shutdown []func(context.Context) error
 }
 
@@ -76,6 +78,30 @@ func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	return t, nil
+}
+
+// Of returns what records what a tenant does. Its metrics and spans have the tenant's name in
+// their scope, and nothing of it is linked to another's.
+func (t *Telemetry) Of(tenant string) *Telemetry {
+	own := *t
+	own.tenant, own.causes = tenant, &causes{of: map[string]trace.SpanContext{}}
+	return &own
+}
+
+// meter and tracer are those of the daemon, or of a tenant.
+func (t *Telemetry) meter() metric.Meter {
+	return t.metrics.Meter(scope, metric.WithInstrumentationAttributes(t.scope()...))
+}
+
+func (t *Telemetry) tracer() trace.Tracer {
+	return t.traces.Tracer(scope, trace.WithInstrumentationAttributes(t.scope()...))
+}
+
+func (t *Telemetry) scope() []attribute.KeyValue {
+	if t.tenant == "" {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.String("tenant", t.tenant)}
 }
 
 // wanted reports whether the environment turns a signal on.

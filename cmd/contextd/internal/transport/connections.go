@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 
 	"github.com/contextd/contextd/internal/memory"
@@ -30,6 +32,9 @@ type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
 // has been without a call for longest has to go; it is free to come back.
 type Listener struct {
 	net.Listener
+	// Credentials, if set, find out who connects, before the first connection is accepted.
+	Credentials credentials.TransportCredentials
+
 	limit  uint64
 	logger *slog.Logger
 
@@ -171,6 +176,33 @@ func connOf(ctx context.Context) *conn {
 	}
 	return a.conn
 }
+
+// SyscallConn implements syscall.Conn.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return raw.SyscallConn()
+}
+
+// byListener are the credentials of the listener that a connection came through.
+type byListener struct {
+	credentials.TransportCredentials
+}
+
+func newByListener() byListener { return byListener{insecure.NewCredentials()} }
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (b byListener) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if c, ok := raw.(*conn); ok && c.list.Credentials != nil {
+		return c.list.Credentials.ServerHandshake(raw)
+	}
+	return b.TransportCredentials.ServerHandshake(raw)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (b byListener) Clone() credentials.TransportCredentials { return b }
 
 // begin and end count a call.
 func (c *conn) begin() {

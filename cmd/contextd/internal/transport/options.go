@@ -1,13 +1,16 @@
 package transport
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"buf.build/go/protovalidate"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
@@ -29,6 +32,12 @@ type Options struct {
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
 	Bounds    Bounds
+	// Authenticate, if set, adds to the context of a call who makes it, or refuses the call.
+	// Nothing of a refused call is received.
+	Authenticate func(context.Context) (context.Context, error)
+	// Implementation, if set, returns what serves a call instead of what was registered; nil
+	// for what was registered.
+	Implementation func(ctx context.Context, service string) (any, error)
 	// ConnectionIdle is how long a client may stay connected without a call.
 	ConnectionIdle time.Duration
 }
@@ -75,11 +84,20 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	chain := []grpc.StreamServerInterceptor{
 		logging.StreamServerInterceptor(logger, logOptions...),
 		errorConverter{o.Unavailable}.stream,
+	}
+	if o.Authenticate != nil {
+		chain = append(chain, auth.StreamServerInterceptor(o.Authenticate))
+	}
+	chain = append(chain,
 		bound.intercept,
 		validation{validator}.stream,
 		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(recovered(debug.Stack))),
+	)
+	if o.Implementation != nil {
+		chain = append(chain, o.implement)
 	}
 	opts := []grpc.ServerOption{
+		grpc.Creds(newByListener()),
 		grpc.ForceServerCodecV2(bound.codec),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(o.MaxStreams),
@@ -95,6 +113,19 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 		opts = append(opts, grpc.StatsHandler(o.Telemetry))
 	}
 	return opts, chain, bound, nil
+}
+
+// implement has a call served by what the call is to be served by.
+func (o Options) implement(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	service, _, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
+	own, err := o.Implementation(ss.Context(), service)
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		srv = own
+	}
+	return handler(srv, ss)
 }
 
 // maxHeaderBytes bounds the metadata of a call.

@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/log/tenantlog"
+	"github.com/contextd/contextd/internal/scrub"
+)
+
+// tenant is what serves the sessions of one tenant: all that knows of a session is its own.
+type tenant struct {
+	services  services
+	summaries *summaries
+}
+
+// services are what serves each service of the API, by its name.
+type services map[string]any
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (s services) RegisterService(desc *grpc.ServiceDesc, impl any) { s[desc.ServiceName] = impl }
+
+// tenants are those that have made a call, and "", which is there from the start.
+type tenants struct {
+	build func(name string) (*tenant, error)
+	// ctx ends when the daemon stops its background work, which is counted.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[string]func() (*tenant, error)
+	// made are those of all that could be built.
+	made []*tenant
+}
+
+func newTenants(build func(string) (*tenant, error)) *tenants {
+	t := &tenants{build: build, all: map[string]func() (*tenant, error){}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// get returns a tenant, which is built if this is its first call. Others are not held up by
+// that.
+func (t *tenants) get(name string) (*tenant, error) {
+	t.mu.Lock()
+	get, ok := t.all[name]
+	if !ok {
+		get = sync.OnceValues(func() (*tenant, error) { return t.make(name) })
+		t.all[name] = get
+	}
+	t.mu.Unlock()
+	return get()
+}
+
+func (t *tenants) make(name string) (*tenant, error) {
+	made, err := t.build(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		delete(t.all, name) // the next call may try again
+		return nil, err
+	}
+	t.made = append(t.made, made)
+	t.work.Go(func() { made.summaries.resume(t.ctx) })
+	return made, nil
+}
+
+// each is every tenant that there is now.
+func (t *tenants) each() []*tenant {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.made[:len(t.made):len(t.made)]
+}
+
+// implementation is what serves a service for whoever makes a call; nil for those that have
+// nothing of tenants.
+func (t *tenants) implementation(ctx context.Context, service string) (any, error) {
+	of, err := t.get(auth.Of(ctx).Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return of.services[service], nil
+}
+
+// stop ends background work and waits for it.
+func (t *tenants) stop() {
+	t.cancel()
+	t.work.Wait()
+}
+
+// close ends what tenants do, for when nothing is served any more.
+func (t *tenants) close() {
+	t.stop()
+	for _, of := range t.each() {
+		of.summaries.close()
+	}
+}
+
+// buildTenant builds what serves the sessions of a tenant.
+func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *tenant, err error) {
+	t := &tenant{services: services{}}
+	store, telemetry, logger := tenantlog.Of(d.store, name), d.telemetry, o.Logger
+	if name != "" {
+		telemetry, logger = telemetry.Of(name), logger.With("tenant", name)
+	}
+	meter, err := telemetry.NewMeter()
+	if err != nil {
+		return nil, err
+	}
+	var scrubber *scrub.Scrubber
+	if o.Config.ScrubAppends {
+		if scrubber, err = o.Config.Scrubber(meter.Scrubbed); err != nil {
+			return nil, err
+		}
+	}
+	engine := d.engine.Over(store, telemetry.NewObserver())
+	if t.summaries, err = d.buildSummaries(o, telemetry, store, engine, logger); err != nil {
+		return nil, err
+	}
+	own := server.Tenant{
+		Store: store, Engine: engine, Logger: logger, Meter: meter, Scrub: scrubber,
+		Hooks: t.summaries.hooks, Lifecycle: t.summaries.events, Tasks: t.summaries.queue,
+		Compactor: t.summaries.compactor, Summarizers: t.summaries.registry,
+	}
+	var service *server.Server
+	if name == "" {
+		service, err = d.buildService(ctx, o, own)
+		d.service = service
+	} else {
+		service, err = d.service.For(ctx, own)
+	}
+	if err != nil {
+		t.summaries.close()
+		return nil, err
+	}
+	service.Register(t.services)
+	return t, nil
+}

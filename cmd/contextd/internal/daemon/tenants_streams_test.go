@@ -1,0 +1,115 @@
+package daemon_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// TestStreamsAreApart: who watches sessions, serves hooks or takes summaries on a lease, by
+// name or all of them, gets what its own tenant does, after another did the same first.
+func TestStreamsAreApart(t *testing.T) {
+	for name, sessions := range map[string][]string{"all": nil, "by name": {"mine"}} {
+		t.Run(name, func(t *testing.T) { streamsAreApart(t, sessions) })
+	}
+}
+
+func streamsAreApart(t *testing.T, sessions []string) {
+	of := startTenants(t, 1, func(c *config.Config) {
+		c.Summarizers, c.DefaultSummarizer = map[string]config.Summarizer{"house": {Type: config.SummarizerPull}}, "house"
+	})
+	t.Cleanup(func() { of.end(t) })
+	compaction := contextdv1.NewCompactionServiceClient(of.conn)
+	own, cancel := context.WithTimeout(of.as(t.Context(), "t1"), time.Minute) // what does not come, does not
+	defer cancel()
+
+	watch, err := compaction.WatchLifecycle(own, &contextdv1.WatchLifecycleRequest{SessionIds: sessions})
+	check(t, err)
+	_, err = watch.Header()
+	check(t, err)
+	hooks, err := compaction.ServeHooks(own)
+	check(t, err)
+	check(t, hooks.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Subscribe{
+		Subscribe: &contextdv1.HookSubscription{SessionIds: sessions, PreCompact: true},
+	}}))
+	_, err = hooks.Header()
+	check(t, err)
+	tasks, err := compaction.LeaseSummaryTasks(own, &contextdv1.LeaseSummaryTasksRequest{WorkerId: "w", SessionIds: sessions})
+	check(t, err)
+
+	// The first tenant is compacted without asking anybody else, up to its task.
+	names, compacted := of.settle(t)
+	if state, err := compaction.CompleteSummaryTask(own, &contextdv1.CompleteSummaryTaskRequest{TaskId: names["task"], Text: "theirs"}); status.Code(err) != codes.NotFound {
+		t.Errorf("another's task: %v, %v", state, err)
+	}
+	// The next thing that each stream gets is the own tenant's.
+	for range 2 {
+		_, err := of.api().AppendEvents(own, &contextdv1.AppendEventsRequest{SessionId: "mine", Events: []*contextdv1.Event{
+			said(contextdv1.Role_ROLE_USER, text(strings.Repeat("own ", 300))), said(contextdv1.Role_ROLE_ASSISTANT, text(strings.Repeat("own ", 300))),
+		}})
+		check(t, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := compaction.CompactSession(own, &contextdv1.CompactSessionRequest{SessionId: "mine", Strategy: "summarize", KeepLastTurns: 1})
+		ended <- err
+	}()
+	call, err := hooks.Recv()
+	check(t, err)
+	if n := call.GetCall().GetMessageCount(); n != 4 {
+		t.Errorf("the first call is about %d messages: %v", n, call)
+	}
+	check(t, hooks.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Reply{
+		Reply: &contextdv1.HookReply{CallId: call.GetCall().GetCallId(), Decision: "allow"},
+	}}))
+	task, err := tasks.Recv()
+	check(t, err)
+	if prompt := task.GetTask().GetPrompt(); strings.Contains(prompt, secret) || !strings.Contains(prompt, "own") {
+		t.Errorf("the first task is %v", task)
+	}
+	first, err := watch.Recv()
+	check(t, err)
+	if got := first.GetEvent(); got.GetType() != "compaction_started" || got.GetAttributes()["tokens_before"] == "" {
+		t.Errorf("the first event is %v", got)
+	}
+	_, err = compaction.CompleteSummaryTask(own, &contextdv1.CompleteSummaryTaskRequest{TaskId: task.GetTask().GetTaskId(), Text: "a short summary of what was said"})
+	check(t, err)
+	check(t, <-ended)
+
+	// Another tenant's call cannot be answered, and its owner's task is still there.
+	check(t, hooks.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Reply{
+		Reply: &contextdv1.HookReply{CallId: names["call"], Decision: "allow"},
+	}}))
+	if got, err := hooks.Recv(); status.Code(err) != codes.NotFound && status.Code(err) != codes.InvalidArgument {
+		t.Errorf("an answer to another's call: %v, %v", got, err)
+	}
+	_, err = compaction.CompleteSummaryTask(of.as(t.Context(), "first"), &contextdv1.CompleteSummaryTaskRequest{TaskId: names["task"], Text: "a short summary of what was said"})
+	check(t, err)
+	check(t, <-compacted)
+}
+
+// TestCallersProveWhoTheyAre: without a token that is known nothing is answered, the health
+// and the reflection of the services included.
+func TestCallersProveWhoTheyAre(t *testing.T) {
+	of := startTenants(t, 1, nil)
+	t.Cleanup(func() { of.end(t) })
+	of.tokens["stranger"], of.tokens["empty"] = "stranger", ""
+	for who, want := range map[string]codes.Code{"stranger": codes.Unauthenticated, "empty": codes.Unauthenticated, "": codes.OK, "t1": codes.OK} {
+		for _, method := range []string{"/contextd.v1.ContextService/ListSessions", "/grpc.health.v1.Health/Check"} {
+			err := of.conn.Invoke(of.as(t.Context(), who), method, &contextdv1.ListSessionsRequest{}, &contextdv1.ListSessionsResponse{})
+			if status.Code(err) != want {
+				t.Errorf("%q calls %s: %v, want %v", who, method, err, want)
+			}
+		}
+	}
+	if err := of.conn.Invoke(t.Context(), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &contextdv1.ListSessionsRequest{}, &contextdv1.ListSessionsResponse{}); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("reflection for a stranger: %v", err)
+	}
+}
