@@ -87,7 +87,7 @@ image-steps: ## Run the Dockerfile's steps and check their result without a cont
 # ---------------------------------------------------------------- tests
 
 .PHONY: test
-test: ## Run all tests, most of them under the race detector
+test: ## Run all tests, under the race detector where it may find something
 	tools/test.sh $(TEST_TIMEOUT) $(TEST_P) $(PKG)
 
 BENCH     ?= .
@@ -109,8 +109,9 @@ attack: ## Hold the program to its pod's memory while clients do their worst, in
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, kills under load, properties with new seeds, every fuzz target (FUZZTIME=30s)
+nightly: attack ## Run what takes long: attacks, kills under load, all packages under the race detector, properties with new seeds, every fuzz target (FUZZTIME=30s)
 	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
+	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) fuzz
@@ -173,7 +174,7 @@ CONFORMANCE_LANGUAGES ?=
 CONFORMANCE_FLAGS     ?=
 
 .PHONY: conformance
-conformance: ## Run one scenario in every language's client and compare the bytes (CONFORMANCE_LANGUAGES=list)
+conformance: $(INCLUDE) ## Run one scenario in every language's client and compare the bytes (CONFORMANCE_LANGUAGES=list)
 	examples/conformance.sh $(CONFORMANCE_FLAGS) $(CONFORMANCE_LANGUAGES)
 
 # ---------------------------------------------------------------- lint

@@ -1,38 +1,56 @@
 #!/usr/bin/env bash
 # usage: test.sh TIMEOUT AT_ONCE PACKAGE...
-# Runs the tests of the packages in three steps:
-#   1. without the race detector those that it makes many times slower without a chance of
-#      finding anything: over recorded sessions, in one goroutine, and attacks on a daemon
-#      that is another process;
-#   2. packages with property tests, with a fixed seed, so that whether a change passes
-#      depends on the change alone; make nightly draws new seeds;
-#   3. all others.
+# Runs the tests of the packages, under the race detector where it may find something. It makes
+# tests many times slower, so it is left out
+#   - for packages that neither start goroutines nor guard anything against them;
+#   - for tests over recorded sessions and attacks on a daemon that is another process;
+#   - for other long tests that take one step after another, and programs that scripts start by
+#     the hundred. With RACE=all, as in make nightly, these and all packages run under it.
+# Property tests have a fixed seed, so that whether a change passes depends on the change alone;
+# make nightly draws new ones. make lint has vetted what is tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 timeout=$1 at_once=$2
 shift 2
 
+plain='Corpus|Attack|ImportsWithinMemory'
+if [ "${RACE:-}" != all ]; then
+  plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
+  plain+='|Crash|Model\b|Flipped|LostFiles|DeletedIsGone'
+fi
+plain="^Test($plain)"
+
 packages=$(go list "$@" | sort)
-plain='^Test(Corpus|Attack|ImportsWithinMemory)'
-with_plain=$(go list -f '{{.Dir}}{{"\t"}}{{.ImportPath}}' "$@" | while IFS=$'\t' read -r folder package; do
-  ! grep -Eqs "^func ${plain#^}" "$folder"/*_test.go || echo "$package"
-done)
 with_properties=$(tools/property-packages.sh "$@")
-others=$(comm -23 <(echo "$packages") <(echo "$with_properties"))
+single="" with_plain=""
+while IFS=$'\t' read -r folder package; do
+  if [ "${RACE:-}" != all ] && ! grep -Eqs '^\s*go |\.Go\(|"sync(/atomic)?"|logtest\.Run' "$folder"/*.go; then
+    single+=$package$'\n'
+  elif grep -Eqs "^func ${plain#^}" "$folder"/*_test.go; then
+    with_plain+=$package$'\n'
+  fi
+done < <(go list -f '{{.Dir}}{{"\t"}}{{.ImportPath}}' "$@" | sort)
 
 # go test shows the reason of a skipped test with -v only.
 [ -d ../shared/corpus ] || echo "SKIPPED: tests over recorded sessions: ../shared/corpus is not next to the repository"
 
 failed=""
-step() {
+run() {
   local of=$1
   shift
   # Without packages go would test the current folder.
   # shellcheck disable=SC2086 # one word a package
-  [ -z "$of" ] || go test -p "$at_once" -timeout "$timeout" $of "$@" || failed=1
+  [ -z "$of" ] || go test -vet=off -p "$at_once" -timeout "$timeout" $of "$@" || failed=1
 }
+# step PACKAGES FLAG...: only packages with property tests know the flag of the seed.
+step() {
+  local of=$1
+  shift
+  run "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1
+  run "$(comm -23 <(sort -u <<<"$of") <(echo "$with_properties") | sed '/^$/d')" "$@"
+}
+step "$single"
 step "$with_plain" -run "$plain"
-step "$with_properties" -race -skip "$plain" -rapid.seed=1
-step "$others" -race -skip "$plain"
+step "$(comm -23 <(echo "$packages") <(printf %s "$single" | sort))" -race -skip "$plain"
 [ -z "$failed" ] || { echo FAIL; exit 1; }
