@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/logtest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -90,4 +91,33 @@ func TestConformanceWithoutValueSeparation(t *testing.T) {
 func TestModel(t *testing.T) {
 	st := newStores(disklog.Options{IdleSessions: 1, MemTableBytes: 64 << 10, SeparateBytes: 16, CacheBytes: 1 << 20})
 	logtest.RunModel(t, st.inMemory, logtest.Durable(st.reopen))
+}
+
+func appendTo(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) ([]eventlog.Receipt, error) {
+	t.Helper()
+	c, err := s.Append(t.Context(), id, eventlog.Batch{Events: events})
+	if err != nil {
+		return nil, err
+	}
+	return c.Wait(t.Context())
+}
+
+func mustAppend(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) {
+	t.Helper()
+	if _, err := appendTo(t, s, id, events...); err != nil {
+		t.Errorf("append to %s: %v", id, err)
+	}
+}
+
+func verifyAll(t testing.TB, s *disklog.Store) {
+	t.Helper()
+	all, err := s.ListSessions(t.Context(), eventlog.SessionQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, session := range all {
+		if err := s.Verify(t.Context(), session.ID); err != nil {
+			t.Errorf("verify %s: %v", session.ID, err)
+		}
+	}
 }

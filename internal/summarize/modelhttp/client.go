@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/contextd/contextd/internal/summarize"
 	"golang.org/x/time/rate"
+
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // maxAnswerBytes bounds what is read of an answer, reasoning included.
@@ -199,4 +202,17 @@ func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (reply,
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	return reply{resp.StatusCode, resp.Header, raw}, err
+}
+
+// Tokens is a count in an answer. It reads what it can and is 0 otherwise: a text
+// is not lost over its statistics.
+type Tokens uint64
+
+// UnmarshalJSON takes a number; everything else is 0.
+func (t *Tokens) UnmarshalJSON(b []byte) error {
+	*t = 0
+	if n, err := strconv.ParseFloat(string(b), 64); err == nil && n > 0 && n < math.MaxInt64 {
+		*t = Tokens(n)
+	}
+	return nil
 }

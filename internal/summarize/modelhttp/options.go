@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"golang.org/x/net/http/httpguts"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // What applies where an option is zero.
@@ -105,4 +106,13 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 		return invalid("api_key", "%v", err)
 	}
 	return o, base, nil
+}
+
+// Name returns what an answer calls its model, bounded; the configured name if it
+// gives none.
+func (o Options) Name(answered string) string {
+	if s := (hidden{}).message(answered); s != "" {
+		return s
+	}
+	return o.Model
 }
