@@ -180,6 +180,13 @@ const (
 	LabelStanding = "harness.standing"
 )
 
+// Names of standing events whose newest is the agent's live plan and scratchpad. Beside
+// injected messages, reminders and custom events may have them.
+const (
+	StandingPlan       = "plan"
+	StandingScratchpad = "scratchpad"
+)
+
 // Injected reports whether the runtime put the event's message in, so that it is no
 // human's, whatever its role.
 func (e Event) Injected() bool { return e.Labels[LabelInjected] == "true" }

@@ -3,6 +3,7 @@
 package projection
 
 import (
+	"cmp"
 	"fmt"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -62,6 +63,8 @@ type Options struct {
 	// Expression is that of custom.
 	Expression string `json:",omitempty"`
 
+	// written is the newest event that holds a plan or a scratchpad; see WithLive.
+	written eventlog.Seq
 	program *expression.Program // Expression, once it is compiled
 }
 
@@ -71,6 +74,15 @@ func (o Options) PolicyName() string {
 		return Raw
 	}
 	return o.Name
+}
+
+// WithLive takes from the log what the options leave open: the plan and the scratchpad that
+// its newest events of these names hold. Whoever writes one has read what came before.
+func (o Options) WithLive(conv *reduce.Conversation) Options {
+	plan, scratchpad := conv.Live(eventlog.StandingPlan), conv.Live(eventlog.StandingScratchpad)
+	o.ActivePlan, o.Scratchpad = cmp.Or(o.ActivePlan, plan.Text), cmp.Or(o.Scratchpad, scratchpad.Text)
+	o.written = max(plan.Seq, scratchpad.Seq)
+	return o
 }
 
 // State is what makes a policy's decisions stick; it only moves forward. The zero

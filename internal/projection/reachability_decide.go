@@ -90,7 +90,7 @@ func (c *collection) fateOf(h *heldResult) fate {
 // need not be read from the context any more.
 func (c *collection) written(call *reduce.Call) bool {
 	known := slices.ContainsFunc(c.options.WriteBarrierRefs, func(ref string) bool { return strings.TrimSpace(ref) != "" })
-	return known || c.lastWrite != nil && older(call, c.lastWrite)
+	return known || call.Seq < c.options.written || c.lastWrite != nil && older(call, c.lastWrite)
 }
 
 // group takes out the results of group i that go. Those that hold a provider's own

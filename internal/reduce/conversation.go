@@ -22,6 +22,7 @@ type Conversation struct {
 	rules       *rules
 	boundary    boundary
 	compactions Compactions
+	live        map[string]Live
 
 	head   eventlog.Seq
 	lastAt eventTimes
@@ -52,6 +53,7 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		gauge:     gauge,
 		byGroupID: map[string]int{},
 		open:      map[string]int{},
+		live:      map[string]Live{},
 		made:      map[string]uint32{},
 		first:     opening{group: -1},
 		texts:     newTexts(gauge),
@@ -95,6 +97,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 	c.turns = e.Turn
 	c.bytes += int(eventlog.Size(e)) + eventOverhead
 	c.lastAt.observe(e)
+	c.observeLive(e)
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
 		c.appendMessage(e, b)

@@ -174,13 +174,15 @@ func (m *digestMemo) gather(g *Group) {
 // mostStanding is how many standing texts stay beside a run.
 const mostStanding = 8
 
-// keepStanding are the standing texts that stay: the newest of them, and none
-// where the digest is written for no target at all.
+// keepStanding are the standing texts that stay: the plan, the scratchpad, and the newest of
+// the others, and none where the digest is written for no target at all.
 func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {
 		return nil
 	}
-	return m.standing[max(0, len(m.standing)-mostStanding):]
+	from := max(0, len(m.standing)-mostStanding)
+	live := slices.DeleteFunc(slices.Clone(m.standing[:from]), func(g *Group) bool { return !g.isLive() })
+	return append(live, m.standing[from:]...)
 }
 
 // keepNotes parts the notes in those that stay and those that are quoted: the newest stays

@@ -270,7 +270,7 @@ func ledgerOf(g *Group, failed bool, gauge budget.Accountant) string {
 // PutDropped is Drop with what PrepareDrop made for group i.
 func (e *Editor) PutDropped(i int, d *Dropped) bool {
 	it := e.v.items[i]
-	if e.v.Spared(i) || e.v.Protected(i) || it.dropped != nil || d.tokens >= it.tokens {
+	if e.v.Spared(i) || e.v.Protected(i) || e.v.Live(i) || it.dropped != nil || d.tokens >= it.tokens {
 		return false
 	}
 	it.tokens, it.edits, it.dropped = d.tokens, nil, d

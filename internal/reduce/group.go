@@ -216,6 +216,9 @@ func textOf(content []eventlog.Block) string {
 // outlasts reports whether the group may stay when groups after it are dropped.
 func (g *Group) outlasts() bool { return g.Anchor || g.Human > 0 }
 
+// isLive reports whether the group is the agent's plan or its scratchpad, or was.
+func (g *Group) isLive() bool { return isLive(g.Standing) }
+
 // collapses reports whether the group may be dropped with a run that ends at through.
 func (g *Group) collapses(through eventlog.Seq) bool {
 	return g.First <= through && !g.Anchor && !g.Pinned

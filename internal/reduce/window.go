@@ -103,6 +103,9 @@ func (s *beside) frees(it *item) uint64 {
 	}
 	switch stays := min(it.tokens, s.limit); {
 	case g.Standing != "":
+		if g.isLive() {
+			stays = it.tokens
+		}
 		freed += s.standing[g.Standing] - stays
 		s.standing[g.Standing] = stays
 	case g.Human == 0 && g.Kind == KindUser:
@@ -136,6 +139,7 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 			note = nil
 		}
 		switch {
+		case g.isLive():
 		case g.Standing != "":
 			kept = append(slices.DeleteFunc(kept, func(old *Group) bool { return old.Standing == g.Standing }), g)
 		case g.Kind == KindUser && g.Human == 0:

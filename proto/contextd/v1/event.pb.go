@@ -164,6 +164,8 @@ type Event struct {
 	// wrote, such as a notification: what humans wrote has priority over it.
 	// "harness.standing": with the former, the name of what the message is about, such as
 	// "AGENTS.md": it is valid until a newer one of that name. Absent: a notification.
+	// The names "plan" and "scratchpad", on reminders and custom events, too, mark what
+	// the agent works by: see docs/policies.md.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happened. Exactly one is set.
 	//

@@ -755,9 +755,10 @@ type ProjectionPolicy struct {
 	// reachability_gc: texts whose identifiers are roots. What roots name and is still in
 	// full no reducer takes before the last resort. Empty: none.
 	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
-	// reachability_gc: the agent's plan; its identifiers are roots. Empty: none.
+	// reachability_gc: the agent's plan; its identifiers are roots. Empty: the newest event
+	// with the label "harness.standing": "plan", if there is one.
 	ActivePlan string `protobuf:"bytes,9,opt,name=active_plan,json=activePlan,proto3" json:"active_plan,omitempty"`
-	// reachability_gc: the agent's notes; likewise. Empty: none.
+	// reachability_gc: the agent's notes; likewise, with "scratchpad".
 	Scratchpad string `protobuf:"bytes,10,opt,name=scratchpad,proto3" json:"scratchpad,omitempty"`
 	// reachability_gc: arguments of calls that are being made; likewise.
 	PendingToolArgs []string `protobuf:"bytes,11,rep,name=pending_tool_args,json=pendingToolArgs,proto3" json:"pending_tool_args,omitempty"`
@@ -765,7 +766,8 @@ type ProjectionPolicy struct {
 	UnresolvedFindings []string `protobuf:"bytes,12,rep,name=unresolved_findings,json=unresolvedFindings,proto3" json:"unresolved_findings,omitempty"`
 	// reachability_gc: redact a body only where a later write shows that it was used.
 	RequireWriteBarrier bool `protobuf:"varint,13,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
-	// References that count as such a write. Empty: those in the log only. Refused without
+	// References that count as such a write. Empty: those in the log only, to which a stored
+	// plan or scratchpad belongs. Refused without
 	// require_write_barrier.
 	WriteBarrierRefs []string `protobuf:"bytes,14,rep,name=write_barrier_refs,json=writeBarrierRefs,proto3" json:"write_barrier_refs,omitempty"`
 	// custom: a CEL expression over each atomic group. True or "keep" shows it, false or
