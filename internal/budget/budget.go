@@ -37,6 +37,20 @@ const (
 	Red
 )
 
+// String returns green, yellow or red; unknown for any other value.
+func (s State) String() string {
+	switch s {
+	case Green:
+		return "green"
+	case Yellow:
+		return "yellow"
+	case Red:
+		return "red"
+	default:
+		return "unknown"
+	}
+}
+
 // The thresholds and the margin where neither the caller nor the model's entry
 // in the registry says otherwise.
 const (

@@ -110,3 +110,14 @@ func short(s string) string {
 	}
 	return s[:cut] + "…"
 }
+
+// Reason is the reason of a status that Convert made, and the setting of the limit that it
+// is about, if it is about one.
+func Reason(st *status.Status) (reason, setting string) {
+	for _, detail := range st.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason(), info.GetMetadata()["setting"]
+		}
+	}
+	return ReasonTransport, ""
+}

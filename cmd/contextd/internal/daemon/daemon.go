@@ -229,12 +229,16 @@ func newID() (string, error) {
 }
 
 func (d *Daemon) buildGRPC(o Options) error {
-	var err error
+	meter, err := d.telemetry.NewMeter()
+	if err != nil {
+		return err
+	}
 	d.grpc, err = transport.NewServer(transport.Options{
 		Logger:          o.Logger,
 		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
 		MaxStreams:      uint32(o.Config.MaxStreams),
 		Unavailable:     d.wake,
+		Failed:          meter.Failed,
 		Telemetry:       d.telemetry.ServerHandler(),
 		Bounds:          d.bounds,
 		Authenticate:    d.auth.Authenticate,

@@ -51,7 +51,7 @@ func settings(t *testing.T, change func(c *config.Config)) config.Config {
 }
 
 func options(t *testing.T, c config.Config) daemon.Options {
-	return daemon.Options{Config: c, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: c.LogLevel}))}
+	return daemon.Options{Version: "test", Config: c, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: c.LogLevel}))}
 }
 
 func start(t *testing.T, c config.Config) *running {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Syncs that are slow are warned of in one line for all of them, also while they last.
+// Syncs that are slow give one warning for all of them, also while they last.
 func TestSlowSyncsAreWarnedOf(t *testing.T) {
 	now := time.Unix(0, 0)
 	var log bytes.Buffer

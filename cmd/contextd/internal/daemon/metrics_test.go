@@ -34,14 +34,24 @@ func TestMetrics(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
+	if _, err := r.api().GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "missing"}); err == nil {
+		t.Fatal("there is a session that nobody made")
+	}
+	if _, err := r.api().RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", InputTokens: 5}); err != nil {
+		t.Fatal(err)
+	}
 	body := scrape(t, "http://"+address+"/metrics")
 	for _, want := range []string{
-		"contextd_append_events_total{", "contextd_append_duration_seconds_bucket{", `outcome="ok"`,
+		"contextd_append_events_total{", "contextd_append_duration_seconds_bucket{", `outcome="ok",state="green"`,
+		`reason="SESSION_NOT_FOUND"} 1`, `type="input"} 5`,
 		"contextd_assembly_tokens_raw_total{", "contextd_part_healthy{", `part="store"`, "rpc_server_", "go_goroutines",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
 		}
+	}
+	if strings.Contains(body, `=""`) {
+		t.Errorf("a label is empty:\n%s", body)
 	}
 	if !strings.Contains(body, "} 3\n") {
 		t.Error("three events are not counted")

@@ -23,6 +23,7 @@ func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 	if err != nil {
 		return nil, err
 	}
+	s.meter.Recorded(ctx, call)
 	return &contextdv1.RecordModelCallResponse{Calibration: learnt.Factor()}, nil
 }
 

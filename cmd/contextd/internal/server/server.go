@@ -18,6 +18,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/scrub"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/pull"
@@ -32,6 +33,8 @@ type Meter interface {
 	Appended(ctx context.Context, took time.Duration, events int, bytes uint64)
 	// Assembled counts an assembly; c is nil if it failed.
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
+	// Recorded counts a model call that was reported.
+	Recorded(ctx context.Context, c records.Call)
 }
 
 // Options are what a server is made of. Meter, Tasks and Scrub may be nil, all other fields
@@ -179,3 +182,4 @@ type noMeter struct{}
 
 func (noMeter) Appended(context.Context, time.Duration, int, uint64)               {}
 func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}
+func (noMeter) Recorded(context.Context, records.Call)                             {}

@@ -13,14 +13,14 @@ import (
 
 // NewSyncs returns what records how long the disk took to sync.
 func (t *Telemetry) NewSyncs() (func(time.Duration), error) {
-	b := builder{meter: t.metrics.Meter(scope)}
+	b := builder{meter: t.meter()}
 	took := b.histogram("contextd.disk.sync.duration", "Time that the disk took to sync what was appended.")
 	return func(d time.Duration) { took.Record(context.Background(), d.Seconds()) }, errors.Join(b.errs...)
 }
 
 // ObserveDisk reports the room on the store's disk.
 func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
-	m := t.metrics.Meter(scope)
+	m := t.meter()
 	var gauges [4]metric.Int64ObservableGauge
 	for i, g := range []struct{ name, unit, description string }{
 		{"contextd.disk.free", "By", "Free bytes of the store's file system."},

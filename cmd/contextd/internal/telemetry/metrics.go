@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/records"
 )
 
 // Meter records what the services do; it is a server.Meter.
 type Meter struct {
+	genAI bool
+
 	batches, events, bytes metric.Int64Counter
 	appendTime             metric.Float64Histogram
 
@@ -25,6 +30,8 @@ type Meter struct {
 	raw, projected, reclaimed metric.Int64Counter
 	breaks                    metric.Int64Counter
 	scrubbed                  metric.Int64Counter
+	modelTokens               metric.Int64Counter
+	failed                    metric.Int64Counter
 }
 
 // latency are the bounds of durations, in seconds: a sync of a good disk takes a
@@ -35,16 +42,19 @@ var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0
 func (t *Telemetry) NewMeter() (*Meter, error) {
 	b := builder{meter: t.meter()}
 	m := &Meter{
+		genAI:        t.genAI,
 		batches:      b.counter("contextd.append.batches", "{batch}", "Batches that became durable."),
 		events:       b.counter("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
 		bytes:        b.counter("contextd.append.bytes", "By", "Content of these events."),
 		appendTime:   b.histogram("contextd.append.duration", "From a batch's admission until it is durable."),
-		assemblies:   b.counter("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed."),
+		assemblies:   b.counter("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed; those that are ok also by the state of their budget."),
 		assemblyTime: b.histogram("contextd.assembly.duration", "Time to make a context, sending it not counted."),
 		raw:          b.counter("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
 		projected:    b.counter("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
 		reclaimed:    b.counter("contextd.assembly.tokens.reclaimed", "{token}", "Tokens that reduction saved."),
 		scrubbed:     b.counter("contextd.append.scrubbed", "{credential}", "Credentials that were replaced before events were stored, by the rule that found them."),
+		modelTokens:  b.counter("contextd.model.tokens", "{token}", "Tokens of model calls as their providers counted them, by type: input (neither read from a cache nor written to one), cache_read, cache_write, output."),
+		failed:       b.counter("contextd.calls.failed", "{call}", "Calls that ended in an error, by its reason and, where it is one of a limit, the setting."),
 		breaks:       b.counter("contextd.prefix.breaks", "{break}", "Contexts whose prefix differs from that of the one before, by the reducer that caused it."),
 	}
 	return m, errors.Join(b.errs...)
@@ -132,6 +142,32 @@ func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, by
 	m.appendTime.Record(ctx, took.Seconds())
 }
 
+// Recorded counts the tokens of a model call, and describes the call to the trace.
+func (m *Meter) Recorded(ctx context.Context, c records.Call) {
+	cached := min(c.InputTokens, c.CacheReadTokens+c.CacheWriteTokens)
+	for _, n := range []struct {
+		kind   string
+		tokens uint64
+	}{{"input", c.InputTokens - cached}, {"cache_read", c.CacheReadTokens}, {"cache_write", c.CacheWriteTokens}, {"output", c.OutputTokens}} {
+		if n.tokens > 0 {
+			m.modelTokens.Add(ctx, int64(min(n.tokens, math.MaxInt64)), metric.WithAttributes(attribute.String("type", n.kind)))
+		}
+	}
+	if m.genAI {
+		trace.SpanFromContext(ctx).SetAttributes(genAICall(c)...)
+	}
+}
+
+// Failed counts a call that ended in an error. The setting is empty where it is not one of a
+// limit.
+func (m *Meter) Failed(ctx context.Context, reason, setting string) {
+	attributes := []attribute.KeyValue{attribute.String("reason", reason)}
+	if setting != "" {
+		attributes = append(attributes, attribute.String("setting", setting))
+	}
+	m.failed.Add(ctx, 1, metric.WithAttributes(attributes...))
+}
+
 // Scrubbed counts credentials that a rule found in what is being stored.
 func (m *Meter) Scrubbed(rule string, n int) {
 	m.scrubbed.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("rule", rule)))
@@ -139,7 +175,11 @@ func (m *Meter) Scrubbed(rule string, n int) {
 
 // Assembled implements server.Meter.
 func (m *Meter) Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error) {
-	m.assemblies.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", outcome(err))))
+	attributes := []attribute.KeyValue{attribute.String("outcome", outcome(err))}
+	if c != nil {
+		attributes = append(attributes, attribute.String("state", c.Budget.State.String()))
+	}
+	m.assemblies.Add(ctx, 1, metric.WithAttributes(attributes...))
 	m.assemblyTime.Record(ctx, took.Seconds())
 	if c == nil {
 		return

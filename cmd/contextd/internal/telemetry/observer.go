@@ -17,14 +17,18 @@ import (
 type Observer struct {
 	tracer trace.Tracer
 	causes *causes
+	genAI  bool
 }
 
 // NewObserver returns the observer.
-func (t *Telemetry) NewObserver() Observer { return Observer{t.tracer(), t.causes} }
+func (t *Telemetry) NewObserver() Observer { return Observer{t.tracer(), t.causes, t.genAI} }
 
 // Assembly implements assemble.Observer.
 func (o Observer) Assembly(ctx context.Context, sessionID string) (context.Context, func(*assemble.Context, error)) {
 	ctx, span := o.tracer.Start(ctx, "assemble", trace.WithAttributes(attribute.String("contextd.session.id", sessionID)))
+	if o.genAI {
+		span.SetAttributes(genAIConversation(sessionID))
+	}
 	o.causes.set(sessionID, span.SpanContext())
 	return ctx, func(c *assemble.Context, err error) {
 		defer span.End()
@@ -43,7 +47,7 @@ func (o Observer) describe(ctx context.Context, span trace.Span, c *assemble.Con
 		attribute.Int64("contextd.as_of_seq", int64(c.AsOf)),
 		attribute.String("contextd.projection.id", c.Projection.ID),
 		attribute.String("contextd.policy", c.Projection.Policy),
-		attribute.String("contextd.budget.state", string(c.Budget.State)),
+		attribute.String("contextd.budget.state", c.Budget.State.String()),
 		attribute.String("contextd.summary.id", c.Projection.After.Summary),
 		attribute.String("contextd.prefix.hash", c.PrefixHash),
 		attribute.Int("contextd.messages", c.MessageCount),

@@ -52,6 +52,8 @@ type Telemetry struct {
 	enabled  bool
 	causes   *causes
 	tenant   string
+	version  string
+	genAI    bool
 	shutdown []func(context.Context) error
 }
 
@@ -63,6 +65,7 @@ func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
 			err = errors.Join(err, t.Shutdown(ctx))
 		}
 	}()
+	t.genAI, t.version = wantsGenAI(o.LookupEnv), o.Version
 	res, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(semconv.ServiceName("contextd"), semconv.ServiceVersion(o.Version)),
@@ -90,7 +93,9 @@ func (t *Telemetry) Of(tenant string) *Telemetry {
 
 // meter and tracer are those of the daemon, or of a tenant.
 func (t *Telemetry) meter() metric.Meter {
-	return t.metrics.Meter(scope, metric.WithInstrumentationAttributes(t.scope()...))
+	// Without version and schema Prometheus would get labels that are empty.
+	return t.metrics.Meter(scope, metric.WithInstrumentationVersion(t.version), metric.WithSchemaURL(semconv.SchemaURL),
+		metric.WithInstrumentationAttributes(t.scope()...))
 }
 
 func (t *Telemetry) tracer() trace.Tracer {
@@ -191,7 +196,8 @@ func (t *Telemetry) MetricsHandler() http.Handler {
 	if t.registry == nil {
 		return nil
 	}
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
+	// Exemplars, which name the trace of a call, are in OpenMetrics alone.
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Shutdown exports the rest and stops.

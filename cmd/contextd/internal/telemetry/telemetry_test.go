@@ -17,6 +17,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -35,7 +36,7 @@ func made() *assemble.Context {
 				{Reducer: "tool_results", TokensBefore: 90, TokensAfter: 40, Touched: 2},
 			},
 		},
-		Budget: assemble.BudgetReport{Target: 80, Raw: 100, Projected: 40},
+		Budget: assemble.BudgetReport{Target: 80, Raw: 100, Projected: 40, State: budget.Yellow},
 		Cache:  assemble.CacheReport{StableMessages: 2, BrokenBy: "tool_results"},
 	}
 }
@@ -75,6 +76,13 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s has %v", want.name, got)
 		}
 	}
+	described := map[string]string{}
+	for _, a := range parent.Attributes() {
+		described[string(a.Key)] = a.Value.Emit()
+	}
+	if described["contextd.budget.state"] != "yellow" || described["contextd.session.id"] != "s" || described["contextd.projection.id"] != "p9-0001" {
+		t.Errorf("the assembly is described by %v", described)
+	}
 	if failed := ended[3].Status(); failed.Description != "over_budget" {
 		t.Errorf("a failed assembly is %v", failed)
 	}
@@ -108,7 +116,7 @@ func TestMeter(t *testing.T) {
 	got := collect(t, reader)
 	for name, want := range map[string]int64{
 		"contextd.append.batches": 2, "contextd.append.events": 3, "contextd.append.bytes": 300,
-		"contextd.assembly.count/outcome=ok": 1, "contextd.assembly.count/outcome=over_budget": 1,
+		"contextd.assembly.count/outcome=ok/state=yellow": 1, "contextd.assembly.count/outcome=over_budget": 1,
 		"contextd.assembly.count/outcome=injection_over_reserve": 1, "contextd.assembly.count/outcome=canceled": 1,
 		"contextd.assembly.count/outcome=failed": 1,
 		"contextd.assembly.tokens.raw":           100, "contextd.assembly.tokens.projected": 40, "contextd.assembly.tokens.reclaimed": 60,

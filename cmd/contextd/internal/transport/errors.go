@@ -31,6 +31,8 @@ func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
 type errorConverter struct {
 	// unavailable is called when a store refuses work; may be nil.
 	unavailable func()
+	// failed is called for every error; may be nil.
+	failed func(ctx context.Context, reason, setting string)
 }
 
 func (c errorConverter) convert(ctx context.Context, err error) error {
@@ -44,6 +46,10 @@ func (c errorConverter) convert(ctx context.Context, err error) error {
 		if st.Code() == codes.Unavailable && c.unavailable != nil {
 			c.unavailable()
 		}
+	}
+	if c.failed != nil {
+		reason, setting := apierr.Reason(st)
+		c.failed(ctx, reason, setting)
 	}
 	return st.Err()
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Unavailable is called when a call found that the store has failed. It may
 	// be nil and must not block.
 	Unavailable func()
+	// Failed is called for each call that ends in an error, with its reason and the setting of
+	// the limit, if it is one of a limit. It may be nil and must not block.
+	Failed func(ctx context.Context, reason, setting string)
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
 	Bounds    Bounds
@@ -83,7 +86,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	}
 	chain := []grpc.StreamServerInterceptor{
 		logging.StreamServerInterceptor(logger, logOptions...),
-		errorConverter{o.Unavailable}.stream,
+		errorConverter{o.Unavailable, o.Failed}.stream,
 	}
 	if o.Authenticate != nil {
 		chain = append(chain, auth.StreamServerInterceptor(o.Authenticate))
