@@ -185,7 +185,8 @@ func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.S
 		return nil, "", err
 	}
 	out.Short = in.Shortfall(shown)
-	out.Unrecorded = e.showCompacted(context.WithoutCancel(ctx), s, in, seq, out)
+	in.Ctx = context.WithoutCancel(ctx) // it holds now, whoever waits
+	out.Unrecorded = e.showCompacted(in.Ctx, s, in, seq, out)
 	return out, "", nil
 }
 
@@ -204,7 +205,10 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 		return err
 	}
 	record := Request{Policy: Policy{Reason: "compaction"}}.record(in, p, e.opts.Clock())
-	made, err := e.finish(ctx, s, p, Request{SessionID: s.id}, record, false)
+	made, messages, err := e.answer(ctx, s, p, Request{SessionID: s.id}, record)
+	if err == nil {
+		err = e.record(ctx, s, p, made, messages)
+	}
 	if err != nil {
 		return err
 	}

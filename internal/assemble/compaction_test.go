@@ -325,3 +325,23 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 		}
 	})
 }
+
+// Whoever leaves once a compaction is marked has it recorded all the same.
+func TestTheCallerLeavesAfterTheMark(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	w := started(t, store, &scripted{answer: writes})
+	push(t, store, "s", opening()...)
+	for i := range 14 {
+		push(t, store, "s", turn(i)...)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	marked := marking(t, store, "s")
+	done, _, err := w.engine.Compact(ctx, compaction(reduce.Drop), nil, func(ctx context.Context, done *assemble.Compacted) (eventlog.Seq, error) {
+		defer leave()
+		return marked(ctx, done)
+	})
+	if err != nil || done == nil || done.Unrecorded != nil || done.Projection.ID == "" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}

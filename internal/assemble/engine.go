@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/projection"
@@ -37,14 +38,12 @@ type Options struct {
 	Work *memory.Budget
 	// Observer, if not nil, observes every assembly.
 	Observer Observer
+	// Journal keeps the events of sessions; nil is one that nobody watches.
+	Journal *lifecycle.Journal
 }
 
-// Store is what an engine needs of a store: it reads logs, and reads and writes what is kept
-// next to them.
-type Store interface {
-	eventlog.Reader
-	eventlog.Artifacts
-}
+// Store is what an engine needs of a store.
+type Store = lifecycle.Store
 
 // Observer watches assemblies, for traces and metrics.
 type Observer interface {
@@ -66,14 +65,17 @@ const DefaultCacheBytes = 64 << 20
 
 // New returns an engine over the store.
 func New(store Store, opts Options) *Engine {
+	if opts.Journal == nil {
+		opts.Journal = lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{}), opts.Clock)
+	}
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
 // Over returns an engine for another store. The two share the memory for sessions, and no
 // session.
-func (e *Engine) Over(store Store, observer Observer) *Engine {
+func (e *Engine) Over(store Store, observer Observer, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
-	opts.Observer = observer
+	opts.Observer, opts.Journal = observer, journal
 	return &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
 }
 
@@ -194,11 +196,20 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 			return nil, due, nil
 		}
 	}
-	out, err := e.finish(ctx, s, p, req, req.record(in, p, e.opts.Clock()), req.Preview)
-	if err == nil && !req.Preview {
-		s.lookAhead(in, p, out)
+	out, messages, err := e.answer(ctx, s, p, req, req.record(in, p, e.opts.Clock()))
+	if err != nil {
+		return nil, nil, err
 	}
-	return out, nil, err
+	if req.Preview {
+		_, err := s.look(ctx, e.store)
+		return out, nil, err
+	}
+	out.Collapsed = in.Forced(p)
+	if err := e.record(ctx, s, p, out, messages); err != nil {
+		return nil, nil, err
+	}
+	out.Proposed, out.Pressure = in.Ahead(p)
+	return out, nil, nil
 }
 
 // repeat answers a request whose idempotency key was used before.
@@ -207,42 +218,59 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.
 	if err != nil {
 		return nil, err
 	}
-	return e.finish(ctx, s, p, req, r, true)
+	out, _, err := e.answer(ctx, s, p, req, r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.look(ctx, e.store)
+	return out, err
 }
 
-// finish builds the answer, compares it with the projection before, and records
-// it unless it is recorded already or only a preview.
-func (e *Engine) finish(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection, recorded bool) (*Context, error) {
+// answer builds the answer and compares it with the projection before. It also returns the
+// messages that the prefix hash covers.
+func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection) (*Context, []Message, error) {
 	var err error
 	if record.Previous, err = e.previous(ctx, s, record); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out, messages, err := build(s, p, req, record)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out.cacheHints()
-	if err := e.skip(ctx, s, out, req.Have); err != nil {
-		return nil, err
+	return out, messages, e.skip(ctx, s, out, req.Have)
+}
+
+// record stores the projection of an answer with the events that report it; durable on
+// return.
+func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, messages []Message) error {
+	known, err := s.knownReminders(ctx, e.store)
+	if err != nil {
+		return err
 	}
-	if recorded {
-		_, err := s.look(ctx, e.store)
-		return out, err
+	reminders, known := p.ReminderNews(known)
+	r := &out.Projection
+	// A fork knows what was known at this event.
+	r.RemindersTurns, r.RemindersCollapsed = p.Conversation.Turns(), min(known.Collapsed, r.AsOf)
+	if r.ID, err = records.NextID(ctx, e.store, s.id, r.AsOf); err != nil {
+		return err
 	}
-	if out.Projection.ID, err = records.NextID(ctx, e.store, req.SessionID, record.AsOf); err != nil {
-		return nil, err
+	all, err := r.Prepare(ctx, e.store, s.id, s.of)
+	if err != nil {
+		return err
 	}
-	if err := records.Put(ctx, e.store, s.id, s.of, out.Projection); err != nil {
-		return nil, err
+	if err := e.opts.Journal.Put(ctx, lifecycle.Entry{SessionID: s.id, Of: s.of, Events: out.news(reminders), Artifacts: all}); err != nil {
+		return err
 	}
-	s.remember(out.Projection, messages, p.Conversation)
-	return out, nil
+	s.known = &known
+	s.remember(*r, messages, p.Conversation)
+	return nil
 }
 
 // build encodes and hashes what was projected. It also returns the messages that

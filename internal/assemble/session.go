@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/pointers"
@@ -64,8 +65,8 @@ type session struct {
 	summaries []summarize.Summary
 	// projectors are the projection policies in use, by the JSON of their options.
 	projectors recent[projection.Policy]
-	// turns is how many the log had at the furthest recorded assembly.
-	turns uint32
+	// known is what the session's watchers know of its reminders; nil if it was not read.
+	known *decide.Known
 }
 
 // lastProjection is what was sent last in a stream of a session.
@@ -149,7 +150,7 @@ func (s *session) reset() {
 	s.report = nil
 	s.described = nil
 	s.summaries = nil
-	s.turns = 0
+	s.known = nil
 	s.indexed = false
 	s.head = 0
 	s.of = 0

@@ -95,20 +95,6 @@ func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.S
 	return summarize.Load(ctx, e.store, sessionID, 0)
 }
 
-// lookAhead adds to the answer what its record leads to.
-func (s *session) lookAhead(in decide.Inputs, p decide.Projected, out *Context) {
-	turns := s.turns
-	s.turns = max(turns, in.Conversation.Turns()) // nothing new is reported of the past
-	for i, fate := range reduce.Fates(in.Conversation.Reminders(), in.Conversation.Turns(), p.Through()) {
-		r := in.Conversation.Reminders()[i]
-		if fate == reduce.ReminderExpired && turns > 0 && !r.Expired(turns) {
-			out.Expired = append(out.Expired, r.Name())
-		}
-	}
-	out.Collapsed = in.Forced(p)
-	out.Proposed, out.Pressure = in.Ahead(p)
-}
-
 // Material implements summarize.Sessions.
 func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.Material, error) {
 	gauge, err := e.opts.Gauges(p.Tokenizer)

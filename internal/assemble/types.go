@@ -99,12 +99,10 @@ type Context struct {
 	Cache    CacheReport
 	// What a context that was recorded leads to. Proposed is the span that is worth a
 	// summary before the next cut, under Pressure; nil if none is. Collapsed is what the
-	// budget forced out; nil if nothing left. Expired are the reminders that are not
-	// rendered any more, by their dedupe keys or event ids.
+	// budget forced out; nil if nothing left.
 	Proposed  *summarize.Proposal
 	Pressure  decide.Pressure
 	Collapsed *decide.Collapsed
-	Expired   []string
 }
 
 // BudgetReport says how the budget was used, in tokens as the provider is expected to

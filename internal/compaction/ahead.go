@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Assemble assembles a context and notifies watchers of what changed. Where the context is
+// Assemble assembles a context and reports what the budget forced out to the hooks. Where the context is
 // over its budget it waits for a summary first, if the policy allows that; where the next
 // cut is worth a summary, it starts one in the background. summarizing is the last event of
 // the summary in progress for the session, started now or by an earlier call; 0 if there is
@@ -29,11 +29,8 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 	if made, err = c.Engine.Assemble(ctx, req); err != nil {
 		return nil, 0, err
 	}
-	for _, reminder := range made.Expired {
-		c.News.publish(req.SessionID, lifecycle.ReminderExpired, lifecycle.AttributeReminder, reminder)
-	}
 	if done := made.Collapsed; done != nil {
-		c.report(lifecycle.Call{
+		c.reportToHooks(lifecycle.Call{
 			SessionID: req.SessionID, Mode: lifecycle.ModeAuto, Trigger: eventlog.TriggerBudgetPressure,
 			Terms:        lifecycle.Terms{Strategy: string(done.Strategy), KeepLastTurns: done.KeepLastTurns, TargetTokens: done.Goal},
 			Instructions: instructed(prompt.Instructions{}, req.Policy.Summaries.Instructions),
@@ -66,14 +63,15 @@ func (c *Compactor) make(p summarize.Proposal, pressure decide.Pressure) {
 		Policy: pressure.Policy, Instructions: instructed(prompt.Instructions{}, p.Instructions),
 		MessageCount: uint32(pressure.Messages), TokensBefore: pressure.Tokens,
 	})
-	vetoed := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))
+	refused := err == nil && (verdict.Decision == lifecycle.Block || verdict.Terms.Strategy != string(reduce.Summarize))
 	switch {
 	case err != nil:
 		return // the compactor is closing
-	case vetoed:
+	case refused:
 		c.News.refuse(p)
-		c.News.publish(p.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, lifecycle.ModeAuto,
-			lifecycle.AttributeTrigger, triggerName(eventlog.TriggerThreshold), lifecycle.AttributeReason, verdict.Reason)
+		if err := c.report(c.ctx, p.SessionID, p.Of, vetoed(lifecycle.ModeAuto, eventlog.TriggerThreshold, verdict.Reason)); err != nil {
+			c.Logger.Warn("veto not recorded", "session_id", p.SessionID, "error", err)
+		}
 	case verdict.Terms != terms:
 		c.makeOther(p, verdict.Terms)
 	default:

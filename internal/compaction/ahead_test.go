@@ -37,9 +37,12 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 	asked := w.serve(allow)
 	w.open(10)
 	var ready string
+	before := ""
 	for i := 10; i < 40; i++ {
 		w.turns(i, i+1)
 		got := w.assemble()
+		previous := before
+		before = got.Projection.ID
 		if got.SummarizingThrough > 0 && ready == "" {
 			c := <-asked.calls
 			if c.Hook != lifecycle.PreCompact || c.Mode != lifecycle.ModeAuto || c.Trigger != eventlog.TriggerThreshold || c.Terms.Strategy != "summarize" || c.TokensBefore != got.Projection.Tokens || c.MessageCount != uint32(got.MessageCount) {
@@ -63,6 +66,7 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 			"tokens_before": e.Attributes["tokens_before"], "tokens_after": fmt.Sprint(got.Projection.Tokens), "policy": "raw",
 			"messages_before": e.Attributes["messages_before"], "messages_after": fmt.Sprint(got.MessageCount),
 			"archived_messages": e.Attributes["archived_messages"], "summary_chars": e.Attributes["summary_chars"],
+			"as_of_seq": fmt.Sprint(got.AsOf), "projection_id_before": previous,
 		}
 		if diff := cmp.Diff(want, e.Attributes); diff != "" {
 			t.Errorf("told of the cut:\n%s", diff)

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/decide"
@@ -21,20 +20,24 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Options are what a Compactor works with. All but Observe are required.
+// Options are what a Compactor works with. All but Observe and Forgotten are required.
 type Options struct {
 	Engine    *assemble.Engine
 	Scheduler *summarize.Scheduler
 	// News observes the scheduler, too.
-	News   *News
-	Hooks  *lifecycle.Hooks
-	Store  eventlog.Store
-	Clock  func() time.Time
-	NewID  func() (string, error)
-	Logger *slog.Logger
+	News *News
+	// Journal is that of the engine and the scheduler.
+	Journal *lifecycle.Journal
+	Hooks   *lifecycle.Hooks
+	Store   eventlog.Store
+	Clock   func() time.Time
+	NewID   func() (string, error)
+	Logger  *slog.Logger
 	// Observe, if set, is called before a compaction that somebody asked for; the function
 	// that it returns is called after it.
 	Observe func(context.Context, Request) (context.Context, func(Outcome, error))
+	// Forgotten, if set, is called for a session that was deleted.
+	Forgotten func(sessionID string)
 }
 
 // Compactor carries out compactions. Its methods may be called from any goroutine.
@@ -65,6 +68,9 @@ func (c *Compactor) Close() {
 func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
 	c.News.forget(life{sessionID, of})
 	c.Scheduler.Forget(sessionID, of)
+	if c.Forgotten != nil {
+		c.Forgotten(sessionID)
+	}
 }
 
 // Request asks for a compaction now.
@@ -137,8 +143,9 @@ func (c *Compactor) compact(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if verdict.Decision == lifecycle.Block {
-		c.News.publish(r.SessionID, lifecycle.CompactionVetoed, lifecycle.AttributeMode, r.Mode,
-			lifecycle.AttributeTrigger, triggerName(r.Trigger), lifecycle.AttributeReason, verdict.Reason)
+		if err := c.report(ctx, r.SessionID, r.Of, vetoed(r.Mode, r.Trigger, verdict.Reason)); err != nil {
+			return Outcome{}, err
+		}
 		out.Outcome, out.Detail = Vetoed, verdict.Reason
 		return out, nil
 	}
@@ -184,8 +191,11 @@ func (r *Request) modify(t lifecycle.Terms, plan decide.Plan) {
 
 // carryOut does what was planned and allowed.
 func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, out Outcome) (Outcome, error) {
-	c.News.publish(r.SessionID, lifecycle.CompactionStarted, lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, triggerName(r.Trigger),
-		lifecycle.AttributeStrategy, string(plan.Strategy), lifecycle.AttributeTokensBefore, number(plan.Before.Tokens))
+	if err := c.report(ctx, r.SessionID, r.Of, lifecycle.Happened(lifecycle.CompactionStarted,
+		lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, lifecycle.TriggerName(r.Trigger),
+		lifecycle.AttributeStrategy, string(plan.Strategy), lifecycle.AttributeTokensBefore, lifecycle.Decimal(plan.Before.Tokens))); err != nil {
+		return Outcome{}, err
+	}
 	open := r.Strategy == ""
 	r.Strategy, r.KeepLastTurns, r.TargetTokens = plan.Strategy, plan.KeepLastTurns, plan.TargetTokens
 	summary, err := c.summary(ctx, r, plan)
@@ -217,7 +227,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, o
 	}
 	call := r.call(plan)
 	call.Terms.Strategy = string(r.Strategy)
-	c.report(call, done.Collapsed)
+	c.reportToHooks(call, done.Collapsed)
 	return out, nil
 }
 
@@ -239,11 +249,21 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan decide.Plan) (*
 	return &s, nil
 }
 
-// report publishes a compaction that was done and completes the call to the runtime's hooks.
-func (c *Compactor) report(call lifecycle.Call, done decide.Collapsed) {
-	summaryID, text := "", ""
+// report records an event that has nothing else stored with it.
+func (c *Compactor) report(ctx context.Context, sessionID string, of eventlog.Incarnation, e lifecycle.Event) error {
+	return c.Journal.Put(ctx, lifecycle.Entry{SessionID: sessionID, Of: of, Events: []lifecycle.Event{e}})
+}
+
+func vetoed(mode string, trigger eventlog.CompactionTrigger, reason string) lifecycle.Event {
+	return lifecycle.Happened(lifecycle.CompactionVetoed, lifecycle.AttributeMode, mode,
+		lifecycle.AttributeTrigger, lifecycle.TriggerName(trigger), lifecycle.AttributeReason, reason)
+}
+
+// reportToHooks completes the call to the runtime's hooks after a compaction.
+func (c *Compactor) reportToHooks(call lifecycle.Call, done decide.Collapsed) {
+	text := ""
 	if done.Summary != nil {
-		summaryID, text = done.Summary.ID, done.Summary.Text
+		text = done.Summary.Text
 	}
 	call.Policy, call.MessageCount, call.TokensBefore = done.Policy, uint32(done.Before.Messages), done.Before.Tokens
 	call.Result = &lifecycle.Result{
@@ -254,12 +274,6 @@ func (c *Compactor) report(call lifecycle.Call, done decide.Collapsed) {
 			Preserved: done.Reminders.Preserved, Decremented: uint32(done.Reminders.Decremented),
 		},
 	}
-	c.News.publish(call.SessionID, lifecycle.Compacted, lifecycle.AttributeMode, call.Mode, lifecycle.AttributeTrigger, triggerName(call.Trigger),
-		lifecycle.AttributeStrategy, string(done.Strategy), lifecycle.AttributePolicy, done.Policy,
-		lifecycle.AttributeTokensBefore, number(done.Before.Tokens), lifecycle.AttributeTokensAfter, number(done.After.Tokens),
-		lifecycle.AttributeMessagesBefore, number(uint64(done.Before.Messages)), lifecycle.AttributeMessagesAfter, number(uint64(done.After.Messages)),
-		lifecycle.AttributeArchivedMessages, number(uint64(call.Result.ArchivedMessages)),
-		lifecycle.AttributeSummaryID, summaryID, lifecycle.AttributeSummaryChars, number(uint64(utf8.RuneCountInString(text))))
 	c.Hooks.PostCompact(call)
 }
 
@@ -291,16 +305,5 @@ func defaultTrigger(mode string) eventlog.CompactionTrigger {
 		return eventlog.TriggerThreshold
 	default:
 		return eventlog.TriggerManual
-	}
-}
-
-func triggerName(t eventlog.CompactionTrigger) string {
-	switch t {
-	case eventlog.TriggerThreshold:
-		return "threshold"
-	case eventlog.TriggerBudgetPressure:
-		return "budget_pressure"
-	default:
-		return "manual"
 	}
 }

@@ -36,23 +36,20 @@ func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacte
 	}
 	body := *done.Event
 	body.Trigger, body.Mode, body.Strategy, body.NativeJSON = r.Trigger, r.Mode, string(done.Strategy), string(native)
-	return c.append(ctx, r.SessionID, r.Of, &body)
+	return c.append(ctx, r.SessionID, r.Of, &body, assemble.CompactedEvent(r.Mode, r.Trigger, done.Collapsed, done.AsOf, done.Previous))
 }
 
-// append puts an event after the session's log, however far that has grown, unless the
-// session was deleted: an append alone would make it again.
-func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.Incarnation, body *eventlog.Compaction) (eventlog.Seq, error) {
+// append puts an event after the session's log, however far that has grown, with what reports
+// it, unless the session was deleted: an append alone would make it again.
+func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.Incarnation, body *eventlog.Compaction, news lifecycle.Event) (eventlog.Seq, error) {
 	ctx = context.WithoutCancel(ctx)
 	id, err := c.NewID()
 	if err != nil {
 		return 0, err
 	}
 	now := c.Clock()
-	commit, err := c.Store.Append(ctx, sessionID, eventlog.Batch{Events: []eventlog.Event{{ID: id, Time: now, Body: body}}, Time: now, Of: &of})
-	if err != nil {
-		return 0, err
-	}
-	receipts, err := commit.Wait(ctx)
+	receipts, err := c.Journal.Append(ctx, lifecycle.Entry{SessionID: sessionID, Of: of, Events: []lifecycle.Event{news}},
+		eventlog.Batch{Events: []eventlog.Event{{ID: id, Time: now, Body: body}}, Time: now})
 	if err != nil {
 		return 0, err
 	}
@@ -78,14 +75,12 @@ func (c *Compactor) Undo(ctx context.Context, sessionID string, from eventlog.Se
 	out.Seqs, err = c.Engine.Undo(ctx, sessionID, from, func(ctx context.Context, body *eventlog.Compaction) error {
 		body.Trigger, body.Mode = eventlog.TriggerManual, lifecycle.ModeManual
 		var err error
-		out.Event, err = c.append(ctx, sessionID, session.Incarnation, body)
+		undone := lifecycle.Happened(lifecycle.CompactionUndone, lifecycle.AttributeFromSeq, lifecycle.Decimal(body.Decision.Undoes))
+		out.Event, err = c.append(ctx, sessionID, session.Incarnation, body, undone)
 		return err
 	})
 	if err != nil {
 		return Undone{}, err
-	}
-	if out.Event > 0 {
-		c.News.publish(sessionID, lifecycle.CompactionUndone, lifecycle.AttributeFromSeq, number(out.Seqs[0]))
 	}
 	return out, nil
 }

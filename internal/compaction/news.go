@@ -1,21 +1,17 @@
 package compaction
 
 import (
-	"strconv"
 	"sync"
-	"time"
 
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// News notifies the watchers of sessions of what happens to them, and knows of which spans
-// a summary is being made ahead of need. It is a summarize.Observer. Its methods may be
-// called from any goroutine.
+// News knows of which spans a summary is being made ahead of need, and notifies watchers of
+// breakers. It is a summarize.Observer. Its methods may be called from any goroutine.
 type News struct {
-	bus   *lifecycle.Bus
-	clock func() time.Time
+	journal *lifecycle.Journal
 
 	mu     sync.Mutex
 	closed bool
@@ -33,9 +29,9 @@ type life struct {
 
 func lifeOf(p summarize.Proposal) life { return life{p.SessionID, p.Of} }
 
-// NewNews returns News that is published on a bus, dated by a clock.
-func NewNews(bus *lifecycle.Bus, clock func() time.Time) *News {
-	return &News{bus: bus, clock: clock, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
+// NewNews returns News that announces breakers by a journal.
+func NewNews(journal *lifecycle.Journal) *News {
+	return &News{journal: journal, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
 }
 
 // begin calls start, which calls ended in the end, unless a span of the session is being
@@ -96,47 +92,18 @@ func (n *News) forget(l life) {
 }
 
 // SummaryStarted implements summarize.Observer.
-func (n *News) SummaryStarted(p summarize.Proposal) {
-	n.publish(p.SessionID, lifecycle.SummaryStarted, span(p)...)
-}
+func (n *News) SummaryStarted(summarize.Proposal) {}
 
 // SummaryReady implements summarize.Observer.
-func (n *News) SummaryReady(p summarize.Proposal, s summarize.Summary) {
-	n.ended(p)
-	n.publish(p.SessionID, lifecycle.SummaryReady, append(span(p), lifecycle.AttributeSummaryID, s.ID)...)
-}
+func (n *News) SummaryReady(p summarize.Proposal, _ summarize.Summary) { n.ended(p) }
 
 // SummaryFailed implements summarize.Observer.
-func (n *News) SummaryFailed(p summarize.Proposal, reason string) {
-	n.ended(p)
-	n.publish(p.SessionID, lifecycle.SummaryFailed, append(span(p), lifecycle.AttributeReason, reason)...)
-}
+func (n *News) SummaryFailed(p summarize.Proposal, _ string) { n.ended(p) }
 
 // BreakerChanged implements summarize.Observer.
 func (n *News) BreakerChanged(summarizer string, s summarize.BreakerState) {
 	what := map[summarize.Health]lifecycle.Type{
 		summarize.Open: lifecycle.BreakerOpen, summarize.HalfOpen: lifecycle.BreakerHalfOpen, summarize.Closed: lifecycle.BreakerClosed,
 	}[s.Health]
-	n.publish("", what, lifecycle.AttributeSummarizer, summarizer)
+	n.journal.Announce(lifecycle.Happened(what, lifecycle.AttributeSummarizer, summarizer))
 }
-
-func span(p summarize.Proposal) []string {
-	return []string{
-		lifecycle.AttributeSummarizer, p.Summarizer,
-		lifecycle.AttributeFromSeq, number(p.From), lifecycle.AttributeToSeq, number(p.To),
-	}
-}
-
-// publish notifies the watchers; attributes are keys and values in turn, and those without
-// a value are left out.
-func (n *News) publish(sessionID string, what lifecycle.Type, attributes ...string) {
-	e := lifecycle.Event{SessionID: sessionID, Type: what, Time: n.clock(), Attributes: map[string]string{}}
-	for i := 0; i < len(attributes); i += 2 {
-		if attributes[i+1] != "" {
-			e.Attributes[attributes[i]] = attributes[i+1]
-		}
-	}
-	n.bus.Publish(e)
-}
-
-func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }

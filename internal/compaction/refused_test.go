@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -28,7 +29,7 @@ func TestAMarkThatCannotBeAppended(t *testing.T) {
 			var o *compaction.Options
 			w := start(t, &model{answer: writes}, func(options *compaction.Options) { o = options })
 			broken := *o
-			broken.Store = full{w.store}
+			broken.Journal = lifecycle.NewJournal(full{w.store}, w.bus, noon)
 			refuses := compaction.New(broken)
 			defer refuses.Close()
 			w.open(10)

@@ -2,6 +2,8 @@ package compaction_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,24 +91,66 @@ func TestReminders(t *testing.T) {
 	}
 }
 
-// A reminder's end is reported once, by the first context without it, whatever else is
-// asked for in between.
-func TestTheEndOfARemindersTimeIsToldOnce(t *testing.T) {
+// What becomes of a reminder is reported once, by the first context that shows it, whatever else is
+// asked for in between, and whether or not the daemon had seen it before.
+func TestWhatBecomesOfAReminderIsReportedOnce(t *testing.T) {
 	w := start(t, &model{answer: writes})
-	w.open(1)
-	w.remind("hurry", eventlog.Reminder{TTLTurns: pointer(uint32(2))})
-	early := w.assemble().AsOf
-	w.silent()
-	w.turns(1, 4)
-	w.assemble()
-	if e := w.published(lifecycle.ReminderExpired)[0]; e.Attributes[lifecycle.AttributeReminder] != "hurry" || e.SessionID != "s" {
-		t.Errorf("told was %+v", e)
+	told := func(want ...string) {
+		t.Helper()
+		w.bus.Publish(lifecycle.Happened("end"))
+		var got []string
+		for e := range w.events.Events(t.Context()) {
+			if e.Type == "end" {
+				break
+			}
+			if strings.HasPrefix(string(e.Type), "reminder_") {
+				got = append(got, strings.TrimPrefix(string(e.Type), "reminder_")+" "+e.Attributes["reminder"]+e.Attributes["event_seq"]+e.Attributes["count"])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("told was %q, want %q", got, want)
+		}
 	}
+	w.open(1)
+	w.remind("gone", eventlog.Reminder{TTLTurns: pointer(uint32(0))})
+	w.remind("hurry", eventlog.Reminder{TTLTurns: pointer(uint32(2))})
+	w.remind("old", eventlog.Reminder{DedupeKey: "plan"})
+	early := w.assemble().AsOf
+	told("expired gone5")
+	w.turns(1, 2)
+	w.remind("new", eventlog.Reminder{DedupeKey: "plan"})
+	w.assemble()
+	told("deduped plan7", "decremented 1")
+	w.assemble()
+	told()
+	w.turns(2, 4)
+	w.assemble()
+	told("expired hurry6")
 	past := settings()
 	past.AsOf = &early
 	if _, err := w.ask(t.Context(), past); err != nil {
 		t.Fatal(err)
 	}
+	w.engine.Forget("s")
 	w.assemble()
-	w.silent()
+	told()
+	w.turns(4, 14)
+	w.compact(request(reduce.Drop, 1000))
+	told("folded plan10")
+	w.engine.Forget("s")
+	if _, err := w.Undo(t.Context(), "s", 0); err != nil {
+		t.Fatal(err)
+	}
+	w.assemble()
+	w.compact(request(reduce.Drop, 1000))
+	told()
+	if _, err := w.store.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: early, NewID: "fork", Time: noon()}); err != nil {
+		t.Fatal(err)
+	}
+	of := settings()
+	of.SessionID = "fork"
+	if _, err := w.ask(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	told()
 }

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -29,14 +28,6 @@ type Size struct {
 	Tokens   uint64
 }
 
-// ReminderReport says what a compaction did to reminders, by their dedupe keys or
-// event ids.
-type ReminderReport struct {
-	Expired, Replaced, Folded, Preserved []string
-	// Decremented is how many stay and have fewer remaining turns than at first.
-	Decremented int
-}
-
 // Forced is what the budget forced out with a projection; nil if nothing was.
 func (in Inputs) Forced(p Projected) *Collapsed {
 	start := *p.Result.Start
@@ -52,7 +43,7 @@ func (in Inputs) Forced(p Projected) *Collapsed {
 	return &out
 }
 
-// Collapsed compares what came before with what was Projected.
+// Collapsed compares two projections, one before a compaction and one after it.
 func (in Inputs) Collapsed(before, after Projected) Collapsed {
 	out := Collapsed{
 		Policy: in.Projection.PolicyName(),
@@ -94,32 +85,4 @@ func DecidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
 		return &summarize.Summary{ID: id, From: 1, To: d.Summary.Through, Text: d.Summary.Text, Summarizer: d.Summary.By}
 	}
 	return nil
-}
-
-// reminders says what became of those that had not left before.
-func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
-	var out ReminderReport
-	all := in.Conversation.Reminders()
-	before := reduce.Fates(all, in.Conversation.Turns(), left)
-	for i, fate := range reduce.Fates(all, in.Conversation.Turns(), after.Through()) {
-		r := all[i]
-		gone := before[i] != reduce.ReminderLive && r.Seq <= left
-		switch {
-		case gone: // an earlier compaction reported it
-		case fate == reduce.ReminderExpired:
-			out.Expired = append(out.Expired, r.Name())
-		case fate == reduce.ReminderReplaced:
-			out.Replaced = append(out.Replaced, r.Name())
-		case fate == reduce.ReminderFolded:
-			out.Folded = append(out.Folded, r.Name())
-		default:
-			if r.TTLTurns != nil && in.Conversation.Turns() > r.Turn {
-				out.Decremented++
-			}
-			if r.PreserveOnCompact && r.Seq <= after.Through() {
-				out.Preserved = append(out.Preserved, r.Name())
-			}
-		}
-	}
-	return out
 }

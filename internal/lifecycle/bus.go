@@ -56,12 +56,20 @@ func (b *Bus) Publish(e Event) {
 
 // Subscribe returns a watcher of what is published from now on to these sessions,
 // or to all if there are none, and of what is of no session. It must be closed.
-func (b *Bus) Subscribe(sessions []string) *Watcher {
+func (b *Bus) Subscribe(sessions []string) *Watcher { return b.subscribe(sessions, nil) }
+
+// subscribe returns a watcher that is not given the events of the named sessions, but the
+// names: the events are read from the store. All of them are due at first.
+func (b *Bus) subscribe(sessions, named []string) *Watcher {
 	w := &Watcher{
 		bus:      b,
 		sessions: filterOf(sessions),
+		named:    make(map[string]bool, len(named)),
 		wake:     make(chan struct{}, 1),
 		done:     make(chan struct{}),
+	}
+	for _, id := range named {
+		w.mark(id)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,6 +90,12 @@ type Watcher struct {
 	// lost counts what was dropped in front of waiting, until lostTime.
 	lost     uint64
 	lostTime time.Time
+	// named are the sessions whose events are read from the store, and whether that is due;
+	// due are those in the order in which it became so, and dueLast says that one was the
+	// last that was taken.
+	named   map[string]bool
+	due     []string
+	dueLast bool
 }
 
 // Events yields events as they come, until ctx ends or the watcher is closed. It
@@ -89,7 +103,7 @@ type Watcher struct {
 func (w *Watcher) Events(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for {
-			e, ok := w.next(ctx)
+			e, _, ok := w.next(ctx)
 			if !ok || !yield(e) {
 				return
 			}
@@ -109,28 +123,42 @@ func (w *Watcher) Close() {
 
 func (w *Watcher) push(e Event) {
 	w.mu.Lock()
-	if len(w.waiting) == w.bus.backlog {
+	_, named := w.named[e.SessionID]
+	switch {
+	case named:
+		w.mark(e.SessionID)
+	case len(w.waiting) == w.bus.backlog:
 		w.lost++
 		w.lostTime = w.waiting[0].Time
 		w.waiting[0] = Event{} // the array holds it still
-		w.waiting = w.waiting[1:]
+		w.waiting = append(w.waiting[1:], e)
+	default:
+		w.waiting = append(w.waiting, e)
 	}
-	w.waiting = append(w.waiting, e)
 	w.mu.Unlock()
 	signal(w.wake)
 }
 
-func (w *Watcher) next(ctx context.Context) (Event, bool) {
+// mark makes a named session due, once.
+func (w *Watcher) mark(sessionID string) {
+	if !w.named[sessionID] {
+		w.named[sessionID] = true
+		w.due = append(w.due, sessionID)
+	}
+}
+
+// next waits for an event, or for a named session to be due.
+func (w *Watcher) next(ctx context.Context) (e Event, due string, ok bool) {
 	for {
 		select {
 		case <-w.done:
-			return Event{}, false
+			return Event{}, "", false
 		case <-ctx.Done():
-			return Event{}, false
+			return Event{}, "", false
 		default:
 		}
-		if e, ok := w.take(); ok {
-			return e, true
+		if e, due, ok := w.take(); ok {
+			return e, due, true
 		}
 		select {
 		case <-w.wake:
@@ -140,24 +168,31 @@ func (w *Watcher) next(ctx context.Context) (Event, bool) {
 	}
 }
 
-// take returns the oldest event, or before it how many were lost.
-func (w *Watcher) take() (Event, bool) {
+// take returns the oldest event, or before it how many were lost, in turns with the sessions
+// that are due.
+func (w *Watcher) take() (e Event, due string, ok bool) {
 	w.mu.Lock()
 	if w.lost > 0 {
 		e := Event{Type: EventsLost, Time: w.lostTime, Attributes: map[string]string{AttributeCount: strconv.FormatUint(w.lost, 10)}}
 		w.lost = 0
 		w.mu.Unlock()
 		w.bus.observe(e)
-		return e, true
+		return e, "", true
 	}
 	defer w.mu.Unlock()
-	if len(w.waiting) == 0 {
-		return Event{}, false
+	switch {
+	case len(w.due) > 0 && (!w.dueLast || len(w.waiting) == 0):
+		due, w.due = w.due[0], w.due[1:]
+		w.named[due], w.dueLast = false, true
+		return Event{}, due, true
+	case len(w.waiting) > 0:
+		e = w.waiting[0]
+		w.waiting[0] = Event{}
+		w.waiting, w.dueLast = w.waiting[1:], false
+		return e, "", true
+	default:
+		return Event{}, "", false
 	}
-	e := w.waiting[0]
-	w.waiting[0] = Event{}
-	w.waiting = w.waiting[1:]
-	return e, true
 }
 
 // signal wakes who waits on the channel, now or when it next does.

@@ -1,12 +1,18 @@
 // Package lifecycle lets runtimes see what happens to their sessions and have a
-// say in it. A Bus notifies watchers; Hooks ask before a compaction and report the result
-// after it.
+// say in it. A Journal keeps the events of each session with it and announces them on a Bus;
+// a Watch reads them from where its watcher stopped. Hooks ask before a compaction and
+// report the result after it.
 //
-// Neither can hold a session up: a slow watcher loses events and learns how many, an answer
-// is awaited until its deadline, and a disconnected subscriber is skipped.
+// None of them can hold a session up: a watcher reads at its own pace, an answer is awaited
+// until its deadline, and a disconnected subscriber is skipped.
 package lifecycle
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // Type says what happened. Clients pass over types that they do not know.
 type Type string
@@ -18,7 +24,8 @@ const (
 	// CompactionVetoed: mode, trigger, reason.
 	CompactionVetoed Type = "compaction_vetoed"
 	// Compacted: mode, trigger, strategy, policy, tokens_before, tokens_after,
-	// messages_before, messages_after, archived_messages, summary_id, summary_chars.
+	// messages_before, messages_after, archived_messages, as_of_seq, projection_id_before,
+	// summary_id, summary_chars.
 	Compacted Type = "compacted"
 	// CompactionUndone: from_seq.
 	CompactionUndone Type = "compaction_undone"
@@ -28,8 +35,18 @@ const (
 	SummaryReady Type = "summary_ready"
 	// SummaryFailed: summarizer, from_seq, to_seq, reason.
 	SummaryFailed Type = "summary_failed"
-	// ReminderExpired: reminder.
+	// Projected: projection_id, as_of_seq, policy, reason, prefix_hash, context_hash,
+	// messages, tokens, reclaimed_tokens, kept_events, redacted_events, dropped_events,
+	// pointers, summary_id.
+	Projected Type = "projected"
+	// ReminderExpired: reminder, event_seq.
 	ReminderExpired Type = "reminder_expired"
+	// ReminderDeduped: reminder, event_seq.
+	ReminderDeduped Type = "reminder_deduped"
+	// ReminderFolded: reminder, event_seq.
+	ReminderFolded Type = "reminder_folded"
+	// ReminderDecremented: count.
+	ReminderDecremented Type = "reminder_decremented"
 	// BreakerOpen, BreakerHalfOpen and BreakerClosed: summarizer. They are of no
 	// session, and all watchers get it.
 	BreakerOpen     Type = "breaker_open"
@@ -58,15 +75,58 @@ const (
 	AttributeFromSeq          = "from_seq"
 	AttributeToSeq            = "to_seq"
 	AttributeReminder         = "reminder"
+	AttributeEventSeq         = "event_seq"
+	AttributeProjectionID     = "projection_id"
+	AttributeProjectionBefore = "projection_id_before"
+	AttributeAsOf             = "as_of_seq"
+	AttributePrefixHash       = "prefix_hash"
+	AttributeContextHash      = "context_hash"
+	AttributeMessages         = "messages"
+	AttributeTokens           = "tokens"
+	AttributeReclaimedTokens  = "reclaimed_tokens"
+	AttributeKeptEvents       = "kept_events"
+	AttributeRedactedEvents   = "redacted_events"
+	AttributeDroppedEvents    = "dropped_events"
+	AttributePointers         = "pointers"
 	AttributeCount            = "count"
 )
 
-// Event is something that happened to a session. It is not stored. All watchers
-// share it: once published, nobody changes its attributes.
+// Event is something that happened. All watchers share it: once published, nobody changes
+// its attributes.
 type Event struct {
 	// SessionID is empty where the event is of no session in particular.
-	SessionID  string
+	SessionID string
+	// Number counts the events of the session from 1, without gaps; 0 where the event is of
+	// none, and not stored.
+	Number     uint64
 	Type       Type
 	Time       time.Time
 	Attributes map[string]string
+}
+
+// Happened returns an event that a journal has yet to number. Attributes are keys and values
+// in turn; those without a value are left out.
+func Happened(what Type, attributes ...string) Event {
+	e := Event{Type: what, Attributes: map[string]string{}}
+	for i := 0; i < len(attributes); i += 2 {
+		if attributes[i+1] != "" {
+			e.Attributes[attributes[i]] = attributes[i+1]
+		}
+	}
+	return e
+}
+
+// Decimal is a number as attributes have it.
+func Decimal[N ~int | ~int64 | ~uint64](n N) string { return fmt.Sprint(n) }
+
+// TriggerName is a trigger as attributes have it.
+func TriggerName(t eventlog.CompactionTrigger) string {
+	switch t {
+	case eventlog.TriggerThreshold:
+		return "threshold"
+	case eventlog.TriggerBudgetPressure:
+		return "budget_pressure"
+	default:
+		return "manual"
+	}
 }

@@ -53,6 +53,15 @@ func (all Ranges) Around(seq Seq) Range {
 	return all[i]
 }
 
+// Len is how many seqs are in the runs.
+func (all Ranges) Len() int {
+	n := 0
+	for _, r := range all {
+		n += int(r.To-r.From) + 1
+	}
+	return n
+}
+
 // Seqs lists the seqs of the runs.
 func (all Ranges) Seqs() []Seq {
 	var out []Seq

@@ -68,6 +68,10 @@ type Projection struct {
 	Tokens       uint64
 	// Injected is the size of the injections beside them, in tokens.
 	Injected uint64
+	// RemindersTurns and RemindersCollapsed are the turn and the dropped event up to which
+	// the session's watchers know what became of its reminders.
+	RemindersTurns     uint32
+	RemindersCollapsed eventlog.Seq
 }
 
 // Stream names what has a prefix of its own in a provider's cache: the decisions of a

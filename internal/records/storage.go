@@ -40,6 +40,7 @@ func (r Projection) stored() (*storagev1.Projection, error) {
 		Projection: storeOptions(r.Projection, storeTexts(r.Projection).hash), ShownBefore: storeState(r.ShownBefore), ShownAfter: storeState(r.ShownAfter),
 		RootsConsulted: r.RootsConsulted, SafetyBlocked: r.SafetyBlocked, Reverted: r.Reverted,
 		RequestDigest: r.RequestDigest, Previous: r.Previous,
+		RemindersTurns: r.RemindersTurns, RemindersCollapsedThrough: uint64(r.RemindersCollapsed),
 	}, nil
 }
 
@@ -65,6 +66,7 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),
 		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),
 		RequestDigest: m.GetRequestDigest(), Previous: m.GetPrevious(),
+		RemindersTurns: m.GetRemindersTurns(), RemindersCollapsed: eventlog.Seq(m.GetRemindersCollapsedThrough()),
 	}
 	r.Policy = r.Projection.PolicyName()
 	r.Texts = hex.EncodeToString(m.GetProjection().GetTextsHash())

@@ -12,25 +12,22 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Put stores the caller's texts, then the record with what it is found by; durable on
-// return. of, if not 0, is the incarnation of the session that is meant.
-func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, r Projection) error {
+// Prepare stores the caller's texts and returns the record with what it is found by, which
+// are to be put together. of, if not 0, is the incarnation of the session that is meant.
+func (r Projection) Prepare(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation) ([]eventlog.Artifact, error) {
 	if err := putTexts(ctx, store, sessionID, of, r.Projection); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := r.stored()
 	if err != nil {
-		return fmt.Errorf("encode projection record: %w", err)
+		return nil, fmt.Errorf("encode projection record: %w", err)
 	}
 	record, err := artifact.Encode(eventlog.Artifact{Kind: projectionKind, Seq: r.AsOf, ID: r.ID, Of: of, New: true}, m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries, err := r.entries()
-	if err != nil {
-		return err
-	}
-	return store.PutArtifacts(ctx, sessionID, append(entries, record)...)
+	return append(entries, record), err
 }
 
 // Get returns one record, or *eventlog.NotFoundError.

@@ -14,6 +14,7 @@ type attempt struct {
 	s *Scheduler
 	n *named
 	p Proposal
+	t task
 	m Material
 	// ctx ends with the scheduler or the session.
 	ctx context.Context
@@ -85,7 +86,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		summary = a.add(summary, r, out)
 		if last {
 			summary.Time = a.s.o.Now().UTC().Round(0)
-			err = Put(context.WithoutCancel(a.ctx), a.s.o.Store, a.p.SessionID, a.p.Of, summary)
+			err = a.s.ready(a.p, a.t, summary)
 		}
 	}
 	if settler, ok := b.(Settler); ok && answered {

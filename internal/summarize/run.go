@@ -39,7 +39,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	m, err := s.o.Sessions.Material(ctx, p)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.o.Observer.SummaryFailed(p, reason(err))
+			s.unmade(p, reason(err))
 		}
 		return Summary{}, err
 	}
@@ -48,22 +48,14 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	}
 	t.Status = pending
 	t.Attempts++
-	if err := putTask(ctx, s.o.Store, p, t); err != nil {
+	if err := s.started(ctx, p, t); err != nil {
 		return Summary{}, err
 	}
-	s.o.Observer.SummaryStarted(p)
-	a := attempt{s, n, p, m, ctx}
+	a := attempt{s, n, p, t, m, ctx}
 	summary, err := a.write()
 	if err != nil {
 		return Summary{}, s.failed(ctx, p, t, err)
 	}
-	t.Status, t.Reason = done, ""
-	if err := s.put(p, t); err != nil {
-		// The summary itself is durable; the task is found done when it is run again.
-		s.o.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", err)
-	}
-	s.o.Sessions.Summarized(context.WithoutCancel(s.ctx), p.SessionID, summary)
-	s.o.Observer.SummaryReady(p, summary)
 	return summary, nil
 }
 
@@ -91,11 +83,7 @@ func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error
 		return task{}, Summary{}, err
 	}
 	if ok {
-		if t.Status == pending { // the stop came between the two
-			t.Status, t.Reason = done, ""
-			err = s.put(p, t)
-		}
-		return t, stored, err
+		return t, stored, nil
 	}
 	if t.Status == pending && t.Attempts >= s.o.MaxAttempts {
 		// The last attempt was cut off.
@@ -129,11 +117,16 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 	default:
 		t.Reason = reason(err)
 	}
-	if errPut := s.put(p, t); errPut != nil {
-		s.o.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
-	}
-	if !errors.Is(err, ErrClosed) {
-		s.o.Observer.SummaryFailed(p, t.Reason)
+	a, encodeErr := t.artifact(p)
+	switch {
+	case encodeErr != nil:
+		return errors.Join(err, encodeErr)
+	case errors.Is(err, ErrClosed):
+		if errPut := s.put(p, t); errPut != nil {
+			s.o.Logger.Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
+		}
+	default:
+		s.unmade(p, t.Reason, a)
 		s.o.Logger.Warn("summary failed", "session_id", p.SessionID, "from_seq", p.From, "to_seq", p.To,
 			"summarizer", p.Summarizer, "attempt", t.Attempts, "reason", t.Reason)
 	}

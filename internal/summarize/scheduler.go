@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -18,6 +19,8 @@ type Options struct {
 	Registry *Registry
 	// Observer may be nil.
 	Observer Observer
+	// Journal keeps the events of sessions; nil is one that nobody watches.
+	Journal *lifecycle.Journal
 	// Workers is how many spans are summarised at once; 0 means 2.
 	Workers int
 	// MaxAttempts is how often one span is tried where the failures may pass; 0 means
@@ -87,6 +90,9 @@ func NewScheduler(o Options) *Scheduler {
 	}
 	if o.Observer == nil {
 		o.Observer = nobody{}
+	}
+	if o.Journal == nil {
+		o.Journal = lifecycle.NewJournal(o.Store, lifecycle.NewBus(lifecycle.BusOptions{}), o.Now)
 	}
 	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]*job{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

@@ -43,7 +43,15 @@ const storedVersion = 1
 // Put stores a summary next to the log; durable on return. One with the same id and span is
 // replaced. of, if not 0, is the incarnation of the session that it is of.
 func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, s Summary) error {
-	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Of: of}, s.stored())
+	a, err := s.artifact(of)
+	if err != nil {
+		return err
+	}
+	return store.PutArtifacts(ctx, sessionID, a)
+}
+
+func (s Summary) artifact(of eventlog.Incarnation) (eventlog.Artifact, error) {
+	return artifact.Encode(eventlog.Artifact{Kind: ArtifactKind, Seq: s.To, ID: s.ID, Of: of}, s.stored())
 }
 
 func (s Summary) stored() *storagev1.Summary {

@@ -46,8 +46,17 @@ func (p Proposal) requestID() string {
 
 // putTask is durable on return.
 func putTask(ctx context.Context, store eventlog.Artifacts, p Proposal, t task) error {
+	a, err := t.artifact(p)
+	if err != nil {
+		return err
+	}
+	return store.PutArtifacts(ctx, p.SessionID, a)
+}
+
+// artifact is where a proposal's task is kept.
+func (t task) artifact(p Proposal) (eventlog.Artifact, error) {
 	t.Proposal = p
-	return artifact.Put(ctx, store, p.SessionID, eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Of: p.Of}, t.stored())
+	return artifact.Encode(eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Of: p.Of}, t.stored())
 }
 
 func (t task) stored() *storagev1.SummaryTask {

@@ -23,11 +23,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for lifecycle events of sessions, from now on. The stream stays open.
+// Asks for lifecycle events of sessions: those that come after a cursor, and what happens
+// from now on. The stream stays open.
 type WatchLifecycleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only these sessions, at most 1000. Empty: all.
-	SessionIds    []string `protobuf:"bytes,1,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
+	SessionIds []string `protobuf:"bytes,1,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
+	// Where to start in these sessions, at most one each and 1000 in all; each must be
+	// among those watched. A session without one starts now.
+	After         []*LifecycleCursor `protobuf:"bytes,2,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -69,6 +73,70 @@ func (x *WatchLifecycleRequest) GetSessionIds() []string {
 	return nil
 }
 
+func (x *WatchLifecycleRequest) GetAfter() []*LifecycleCursor {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// How far a watcher has read the events of a session.
+type LifecycleCursor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session. It need not exist yet if number is 0.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The number of the newest event that the watcher has; it is sent those after it.
+	// 0: it has none. A number that the session has not reached is INVALID_ARGUMENT: its id
+	// was used before by a session that was deleted.
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LifecycleCursor) Reset() {
+	*x = LifecycleCursor{}
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LifecycleCursor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LifecycleCursor) ProtoMessage() {}
+
+func (x *LifecycleCursor) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LifecycleCursor.ProtoReflect.Descriptor instead.
+func (*LifecycleCursor) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_lifecycle_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LifecycleCursor) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *LifecycleCursor) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // Something happened.
 type WatchLifecycleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -80,7 +148,7 @@ type WatchLifecycleResponse struct {
 
 func (x *WatchLifecycleResponse) Reset() {
 	*x = WatchLifecycleResponse{}
-	mi := &file_contextd_v1_lifecycle_proto_msgTypes[1]
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -92,7 +160,7 @@ func (x *WatchLifecycleResponse) String() string {
 func (*WatchLifecycleResponse) ProtoMessage() {}
 
 func (x *WatchLifecycleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_lifecycle_proto_msgTypes[1]
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -105,7 +173,7 @@ func (x *WatchLifecycleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLifecycleResponse.ProtoReflect.Descriptor instead.
 func (*WatchLifecycleResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_lifecycle_proto_rawDescGZIP(), []int{1}
+	return file_contextd_v1_lifecycle_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *WatchLifecycleResponse) GetEvent() *LifecycleEvent {
@@ -115,25 +183,34 @@ func (x *WatchLifecycleResponse) GetEvent() *LifecycleEvent {
 	return nil
 }
 
-// Something that happened to a session. Not stored.
+// Something that happened. What happens to a session is stored with it, in one write with
+// what it reports, and is deleted with it. A stream sends the events of a session that
+// the request names, in session_ids or after, by number, each once and without gaps,
+// however slow its reader is. Of sessions that it does not name it sends what happens as
+// it happens; a reader that is too slow gets events_lost in the place of some, and can
+// read those again from the numbers that it has.
 type LifecycleEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session.
+	// The session. Empty: it happened to none, such as breaker_open.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// compaction_started, compaction_vetoed, compacted, summary_ready,
+	// compaction_started, compaction_vetoed, compacted, projected, summary_ready,
 	// reminder_expired and others; ignore unknown types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// When it happened.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
-	// More about it, by type. Empty: nothing more.
-	Attributes    map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// More about it, by type. Values are cut to 1024 bytes. Empty: nothing more.
+	Attributes map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Counts the events of the session from 1, without gaps. A fork counts its own, from 1;
+	// so does a session that has the id of a deleted one. 0: the event is of no session, and
+	// not stored.
+	Number        uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LifecycleEvent) Reset() {
 	*x = LifecycleEvent{}
-	mi := &file_contextd_v1_lifecycle_proto_msgTypes[2]
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -145,7 +222,7 @@ func (x *LifecycleEvent) String() string {
 func (*LifecycleEvent) ProtoMessage() {}
 
 func (x *LifecycleEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_lifecycle_proto_msgTypes[2]
+	mi := &file_contextd_v1_lifecycle_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -158,7 +235,7 @@ func (x *LifecycleEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEvent.ProtoReflect.Descriptor instead.
 func (*LifecycleEvent) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_lifecycle_proto_rawDescGZIP(), []int{2}
+	return file_contextd_v1_lifecycle_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LifecycleEvent) GetSessionId() string {
@@ -189,16 +266,28 @@ func (x *LifecycleEvent) GetAttributes() map[string]string {
 	return nil
 }
 
+func (x *LifecycleEvent) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 var File_contextd_v1_lifecycle_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\n" +
-	"\x1bcontextd/v1/lifecycle.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\x01\n" +
+	"\x1bcontextd/v1/lifecycle.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\x01\n" +
 	"\x15WatchLifecycleRequest\x12u\n" +
 	"\vsession_ids\x18\x01 \x03(\tBT\xbaHQ\x92\x01N\x10\xe8\a\"IrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\n" +
-	"sessionIds\"K\n" +
+	"sessionIds\x12=\n" +
+	"\x05after\x18\x02 \x03(\v2\x1c.contextd.v1.LifecycleCursorB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05after\"\x96\x01\n" +
+	"\x0fLifecycleCursor\x12k\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"K\n" +
 	"\x16WatchLifecycleResponse\x121\n" +
-	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\xff\x01\n" +
+	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\x97\x02\n" +
 	"\x0eLifecycleEvent\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x12\n" +
@@ -206,7 +295,8 @@ const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12K\n" +
 	"\n" +
 	"attributes\x18\x04 \x03(\v2+.contextd.v1.LifecycleEvent.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
@@ -223,23 +313,25 @@ func file_contextd_v1_lifecycle_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_lifecycle_proto_rawDescData
 }
 
-var file_contextd_v1_lifecycle_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_contextd_v1_lifecycle_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_contextd_v1_lifecycle_proto_goTypes = []any{
 	(*WatchLifecycleRequest)(nil),  // 0: contextd.v1.WatchLifecycleRequest
-	(*WatchLifecycleResponse)(nil), // 1: contextd.v1.WatchLifecycleResponse
-	(*LifecycleEvent)(nil),         // 2: contextd.v1.LifecycleEvent
-	nil,                            // 3: contextd.v1.LifecycleEvent.AttributesEntry
-	(*timestamppb.Timestamp)(nil),  // 4: google.protobuf.Timestamp
+	(*LifecycleCursor)(nil),        // 1: contextd.v1.LifecycleCursor
+	(*WatchLifecycleResponse)(nil), // 2: contextd.v1.WatchLifecycleResponse
+	(*LifecycleEvent)(nil),         // 3: contextd.v1.LifecycleEvent
+	nil,                            // 4: contextd.v1.LifecycleEvent.AttributesEntry
+	(*timestamppb.Timestamp)(nil),  // 5: google.protobuf.Timestamp
 }
 var file_contextd_v1_lifecycle_proto_depIdxs = []int32{
-	2, // 0: contextd.v1.WatchLifecycleResponse.event:type_name -> contextd.v1.LifecycleEvent
-	4, // 1: contextd.v1.LifecycleEvent.time:type_name -> google.protobuf.Timestamp
-	3, // 2: contextd.v1.LifecycleEvent.attributes:type_name -> contextd.v1.LifecycleEvent.AttributesEntry
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 0: contextd.v1.WatchLifecycleRequest.after:type_name -> contextd.v1.LifecycleCursor
+	3, // 1: contextd.v1.WatchLifecycleResponse.event:type_name -> contextd.v1.LifecycleEvent
+	5, // 2: contextd.v1.LifecycleEvent.time:type_name -> google.protobuf.Timestamp
+	4, // 3: contextd.v1.LifecycleEvent.attributes:type_name -> contextd.v1.LifecycleEvent.AttributesEntry
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_lifecycle_proto_init() }
@@ -253,7 +345,7 @@ func file_contextd_v1_lifecycle_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_lifecycle_proto_rawDesc), len(file_contextd_v1_lifecycle_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

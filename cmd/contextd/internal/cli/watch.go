@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,16 +15,26 @@ import (
 func newWatch(c *client) *cobra.Command {
 	req := &contextdv1.WatchLifecycleRequest{}
 	limit := 0
+	var after []string
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Show compactions, summaries and other events of sessions, as they happen",
-		Long: `Show compactions, summaries, reminders and breakers, one event per line, from when
-it prints "watching" to stderr until it is interrupted.`,
+		Short: "Show contexts, compactions, summaries and other events of sessions, as they happen",
+		Long: `Show contexts, compactions, summaries, reminders and breakers, one event per line, until
+it is interrupted: what happens from when it prints "watching" to stderr and, with --after, what
+happened before. Events of a session are numbered; the number stands after the time.`,
 		Example: `  contextd watch
-  contextd watch --session my-session --json | jq -r .type`,
+  contextd watch --session my-session --after 0 --json | jq -r .type
+  contextd watch --session a --session b --after a=12 --after b=3`,
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
+		for _, text := range after {
+			cursor, err := cursorOf(text, req.GetSessionIds())
+			if err != nil {
+				return usageError{fmt.Errorf("--after: %w", err)}
+			}
+			req.After = append(req.After, cursor)
+		}
 		stream, err := api.compaction.WatchLifecycle(cmd.Context(), req)
 		if err != nil {
 			return err
@@ -47,15 +58,36 @@ it prints "watching" to stderr until it is interrupted.`,
 		return nil
 	})
 	cmd.Flags().StringSliceVar(&req.SessionIds, "session", nil, "only events of this `session`; may be repeated")
+	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the --session, 0 for the first; SESSION=NUMBER where there are several; may be repeated")
 	cmd.Flags().IntVar(&limit, "limit", 0, "end after this many events; 0 for never")
 	return cmd
+}
+
+// cursorOf reads "NUMBER", of the only session, or "SESSION=NUMBER".
+func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, error) {
+	session, digits, named := strings.Cut(text, "=")
+	if !named {
+		if digits = text; len(sessions) != 1 {
+			return nil, fmt.Errorf("%q names no session: use SESSION=NUMBER, or one --session", text)
+		}
+		session = sessions[0]
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not the number of an event", digits)
+	}
+	return &contextdv1.LifecycleCursor{SessionId: session, Number: number}, nil
 }
 
 func (c *client) writeLifecycle(w io.Writer, e *contextdv1.LifecycleEvent) error {
 	if c.json {
 		return writeJSON(w, e)
 	}
-	line := fmt.Sprintf("%s  %-18s  %s ", when(e.GetTime()), e.GetType(), dash(e.GetSessionId()))
+	number := "-"
+	if e.GetNumber() > 0 {
+		number = strconv.FormatUint(e.GetNumber(), 10)
+	}
+	line := fmt.Sprintf("%s  %4s  %-20s  %s ", when(e.GetTime()), number, e.GetType(), dash(e.GetSessionId()))
 	for _, k := range sortedKeys(e.GetAttributes()) {
 		line += " " + k + "=" + e.GetAttributes()[k]
 	}

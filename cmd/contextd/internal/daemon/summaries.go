@@ -28,7 +28,6 @@ import (
 // summaries holds a tenant's scheduler, and what reports its compactions.
 type summaries struct {
 	hooks     *lifecycle.Hooks
-	events    *lifecycle.Bus
 	registry  *summarize.Registry
 	scheduler *summarize.Scheduler
 	compactor *compaction.Compactor
@@ -37,7 +36,7 @@ type summaries struct {
 }
 
 // buildSummaries builds what makes summaries of the engine's sessions.
-func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventlog.Store, engine *assemble.Engine, logger *slog.Logger) (*summaries, error) {
+func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventlog.Store, engine *assemble.Engine, journal *lifecycle.Journal, logger *slog.Logger) (*summaries, error) {
 	s := &summaries{logger: logger}
 	instance, err := newID()
 	if err != nil {
@@ -50,12 +49,7 @@ func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventl
 		return nil, err
 	}
 	s.hooks = lifecycle.NewHooks(hooks)
-	observe, err := to.NewLifecycleMeter()
-	if err != nil {
-		return nil, err
-	}
-	s.events = lifecycle.NewBus(lifecycle.BusOptions{Observe: observe})
-	news := compaction.NewNews(s.events, o.Clock)
+	news := compaction.NewNews(journal)
 	if s.registry, s.queue, err = d.backends.registry(); err != nil {
 		return nil, err
 	}
@@ -64,13 +58,13 @@ func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventl
 		return nil, err
 	}
 	s.scheduler = summarize.NewScheduler(summarize.Options{
-		Store: store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans},
+		Store: store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans}, Journal: journal,
 		Now: o.Clock, Logger: logger,
 	})
 	s.compactor = compaction.New(compaction.Options{
-		Engine: engine, Scheduler: s.scheduler, News: news, Hooks: s.hooks,
+		Engine: engine, Scheduler: s.scheduler, News: news, Journal: journal, Hooks: s.hooks,
 		Store: store, Clock: o.Clock, NewID: newID, Logger: logger,
-		Observe: to.NewObserver().Compaction,
+		Observe: to.NewObserver().Compaction, Forgotten: to.NewObserver().Forget,
 	})
 	return s, nil
 }

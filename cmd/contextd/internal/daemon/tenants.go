@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/log/tenantlog"
 	"github.com/contextd/contextd/internal/scrub"
 )
@@ -118,13 +119,18 @@ func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *te
 			return nil, err
 		}
 	}
-	engine := d.engine.Over(store, telemetry.NewObserver())
-	if t.summaries, err = d.buildSummaries(o, telemetry, store, engine, logger); err != nil {
+	observe, err := telemetry.NewLifecycleMeter()
+	if err != nil {
+		return nil, err
+	}
+	journal := lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{Observe: observe}), o.Clock)
+	engine := d.engine.Over(store, telemetry.NewObserver(), journal)
+	if t.summaries, err = d.buildSummaries(o, telemetry, store, engine, journal, logger); err != nil {
 		return nil, err
 	}
 	own := server.Tenant{
 		Store: store, Engine: engine, Logger: logger, Meter: meter, Scrub: scrubber,
-		Hooks: t.summaries.hooks, Lifecycle: t.summaries.events, Tasks: t.summaries.queue,
+		Hooks: t.summaries.hooks, Lifecycle: journal, Tasks: t.summaries.queue,
 		Compactor: t.summaries.compactor, Summarizers: t.summaries.registry,
 	}
 	var service *server.Server

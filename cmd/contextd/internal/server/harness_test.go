@@ -77,6 +77,7 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	clock := &fakeClock{}
 	var ids atomic.Int64
+	journal := lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{}), clock.now)
 	o := server.Options{
 		Gauges: gauges.Open,
 		Models: models,
@@ -87,8 +88,8 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	}
 	o.Tenant = server.Tenant{
 		Store: store, Logger: logger,
-		Hooks: lifecycle.NewHooks(lifecycle.HooksOptions{}), Lifecycle: lifecycle.NewBus(lifecycle.BusOptions{}),
-		Engine: assemble.New(store, assemble.Options{Gauges: gauges.Open, Models: models, Clock: clock.now, CacheSessions: 8}),
+		Hooks: lifecycle.NewHooks(lifecycle.HooksOptions{}), Lifecycle: journal,
+		Engine: assemble.New(store, assemble.Options{Gauges: gauges.Open, Models: models, Clock: clock.now, CacheSessions: 8, Journal: journal}),
 	}
 	for _, option := range options {
 		option(&o)
@@ -97,10 +98,10 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	if o.Summarizers, err = summarize.NewRegistry(nil); err != nil {
 		t.Fatal(err)
 	}
-	news := compaction.NewNews(o.Lifecycle, clock.now)
-	scheduler := summarize.NewScheduler(summarize.Options{Store: store, Sessions: o.Engine, Registry: o.Summarizers, Observer: news, Now: o.Clock})
+	news := compaction.NewNews(journal)
+	scheduler := summarize.NewScheduler(summarize.Options{Store: store, Sessions: o.Engine, Registry: o.Summarizers, Observer: news, Journal: journal, Now: o.Clock})
 	o.Compactor = compaction.New(compaction.Options{
-		Engine: o.Engine, Scheduler: scheduler, News: news, Hooks: o.Hooks, Store: store, Clock: o.Clock, NewID: o.NewID, Logger: logger,
+		Engine: o.Engine, Scheduler: scheduler, News: news, Journal: journal, Hooks: o.Hooks, Store: store, Clock: o.Clock, NewID: o.NewID, Logger: logger,
 	})
 	s, err := server.New(t.Context(), o)
 	if err != nil {

@@ -22,7 +22,7 @@ type compactions struct {
 	contextdv1.UnimplementedCompactionServiceServer
 	server *Server
 	hooks  *lifecycle.Hooks
-	events *lifecycle.Bus
+	events *lifecycle.Journal
 	tasks  *pull.Queue // nil if no summarizer is of type pull
 
 	compactor   *compaction.Compactor

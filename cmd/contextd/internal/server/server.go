@@ -66,9 +66,9 @@ type Tenant struct {
 	Meter  Meter
 	// Scrub replaces credentials in what is stored; nil replaces nothing.
 	Scrub *scrub.Scrubber
-	// Hooks are fired by whoever compacts, which publishes on Lifecycle.
+	// Hooks are fired by whoever compacts, and Lifecycle has what happened.
 	Hooks     *lifecycle.Hooks
-	Lifecycle *lifecycle.Bus
+	Lifecycle *lifecycle.Journal
 	// Tasks is nil if no summarizer is of type pull.
 	Tasks       *pull.Queue
 	Compactor   *compaction.Compactor

@@ -11,21 +11,32 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// WatchLifecycle sends what happens from the moment its headers go out.
+// WatchLifecycle sends what comes after the request's cursors, and what happens from the
+// moment its headers go out.
 func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stream grpc.ServerStreamingServer[contextdv1.WatchLifecycleResponse]) error {
 	if err := c.server.refuseDraining(); err != nil {
 		return err
 	}
 	ctx, stop := c.server.untilDrained(stream.Context())
 	defer stop()
-	w := c.events.Subscribe(req.GetSessionIds())
+	var after []lifecycle.Cursor
+	for _, m := range req.GetAfter() {
+		after = append(after, lifecycle.Cursor{SessionID: m.GetSessionId(), Number: m.GetNumber()})
+	}
+	w, err := c.events.Watch(ctx, req.GetSessionIds(), after)
+	if err != nil {
+		return err
+	}
 	defer w.Close()
 	if err := stream.SendHeader(nil); err != nil {
 		return err
 	}
-	for e := range w.Events(ctx) {
-		if err := stream.Send(&contextdv1.WatchLifecycleResponse{Event: lifecycleEventToProto(e)}); err != nil {
-			return err
+	for e, err := range w.Events(ctx) {
+		if err == nil {
+			err = stream.Send(&contextdv1.WatchLifecycleResponse{Event: lifecycleEventToProto(e)})
+		}
+		if err != nil {
+			return followEnd(ctx, err)
 		}
 	}
 	return followEnd(ctx, context.Cause(ctx))
@@ -37,6 +48,7 @@ func lifecycleEventToProto(e lifecycle.Event) *contextdv1.LifecycleEvent {
 		Type:       string(e.Type),
 		Time:       optionalTime(e.Time),
 		Attributes: e.Attributes,
+		Number:     e.Number,
 	}
 }
 

@@ -2,15 +2,14 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
@@ -18,18 +17,46 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-func serveBus(t *testing.T, o lifecycle.BusOptions) (*api, *lifecycle.Bus) {
+// telling is a server with a journal of its own, of the sessions s and t.
+type telling struct {
+	*api
+	bus     *lifecycle.Bus
+	journal *lifecycle.Journal
+}
+
+func serveBus(t *testing.T, o lifecycle.BusOptions) telling {
 	t.Helper()
-	bus := lifecycle.NewBus(o)
-	return serve(t, stores["memory"](t), func(o *server.Options) { o.Lifecycle = bus }), bus
+	out := telling{bus: lifecycle.NewBus(o)}
+	out.api = serve(t, stores["memory"](t), func(o *server.Options) {
+		out.journal = lifecycle.NewJournal(o.Store, out.bus, o.Clock)
+		o.Lifecycle = out.journal
+	})
+	for _, id := range []string{"s", "t"} {
+		out.append(t, id, user("Hello."))
+	}
+	return out
+}
+
+// happens records an event of a session.
+func (w telling) happens(t *testing.T, session string, what lifecycle.Type, attributes ...string) {
+	t.Helper()
+	entry := lifecycle.Entry{SessionID: session, Events: []lifecycle.Event{lifecycle.Happened(what, attributes...)}}
+	if err := w.journal.Put(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
 }
 
 type watchStream = contextdv1.CompactionService_WatchLifecycleClient
 
-// watch returns a stream that watches.
+// watch returns a stream that watches from now on.
 func (a *api) watch(ctx context.Context, t *testing.T, sessions ...string) watchStream {
 	t.Helper()
-	stream, err := a.compaction.WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{SessionIds: sessions})
+	return a.watchAfter(ctx, t, &contextdv1.WatchLifecycleRequest{SessionIds: sessions})
+}
+
+func (a *api) watchAfter(ctx context.Context, t *testing.T, req *contextdv1.WatchLifecycleRequest) watchStream {
+	t.Helper()
+	stream, err := a.compaction.WatchLifecycle(ctx, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,76 +66,102 @@ func (a *api) watch(ctx context.Context, t *testing.T, sessions ...string) watch
 	return stream
 }
 
+func after(session string, number uint64) *contextdv1.LifecycleCursor {
+	return &contextdv1.LifecycleCursor{SessionId: session, Number: number}
+}
+
+// next is what a stream sends next, as "session number type attributes".
+func next(t *testing.T, stream watchStream) string {
+	t.Helper()
+	resp, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := resp.GetEvent()
+	if (e.GetTime() == nil) != (e.GetNumber() == 0) {
+		t.Errorf("%v has the time %v", e, e.GetTime())
+	}
+	return fmt.Sprint(e.GetSessionId(), " ", e.GetNumber(), " ", e.GetType(), " ", e.GetAttributes())
+}
+
 func TestWatchLifecycle(t *testing.T) {
-	a, bus := serveBus(t, lifecycle.BusOptions{})
-	everything, one := a.watch(t.Context(), t), a.watch(t.Context(), t, "t", "r")
-	published := []lifecycle.Event{
-		{SessionID: "s", Type: lifecycle.CompactionStarted, Time: epoch, Attributes: map[string]string{"mode": "auto", "trigger": "threshold"}},
-		{SessionID: "t", Type: lifecycle.SummaryReady, Time: epoch.Add(time.Second), Attributes: map[string]string{"summary_id": "s9-00"}},
-		{Type: lifecycle.BreakerOpen, Attributes: map[string]string{"summarizer": "local"}},
-		{SessionID: "t", Type: lifecycle.Compacted, Time: epoch},
+	a := serveBus(t, lifecycle.BusOptions{})
+	a.happens(t, "s", lifecycle.SummaryStarted)
+	streams := map[string]watchStream{
+		"everything":              a.watch(t.Context(), t),
+		"one session":             a.watch(t.Context(), t, "t", "r"),
+		"one from its first":      a.watchAfter(t.Context(), t, &contextdv1.WatchLifecycleRequest{SessionIds: []string{"s"}, After: []*contextdv1.LifecycleCursor{after("s", 0)}}),
+		"one from its second":     a.watchAfter(t.Context(), t, &contextdv1.WatchLifecycleRequest{SessionIds: []string{"s"}, After: []*contextdv1.LifecycleCursor{after("s", 1)}}),
+		"all, one from the first": a.watchAfter(t.Context(), t, &contextdv1.WatchLifecycleRequest{After: []*contextdv1.LifecycleCursor{after("s", 0)}}),
 	}
-	for _, e := range published {
-		bus.Publish(e)
-	}
-	for name, test := range map[string]struct {
-		stream watchStream
-		want   []int
-	}{"everything": {everything, []int{0, 1, 2, 3}}, "one session": {one, []int{1, 2, 3}}} {
-		for _, i := range test.want {
-			resp, err := test.stream.Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
-			e := published[i]
-			want := &contextdv1.LifecycleEvent{SessionId: e.SessionID, Type: string(e.Type), Attributes: e.Attributes}
-			if !e.Time.IsZero() {
-				want.Time = timestamppb.New(e.Time)
-			}
-			if !proto.Equal(resp.GetEvent(), want) {
-				t.Errorf("%s: got %v; want %v", name, resp.GetEvent(), want)
-			}
+	a.happens(t, "s", lifecycle.CompactionStarted, "mode", "auto", "trigger", "threshold", "strategy", "")
+	a.happens(t, "t", lifecycle.SummaryReady, "summary_id", "s9-00")
+	a.bus.Publish(lifecycle.Happened(lifecycle.BreakerOpen, "summarizer", "local"))
+	a.happens(t, "t", lifecycle.Compacted)
+	const started, compaction, ready, open, compacted = "s 1 summary_started map[]", "s 2 compaction_started map[mode:auto trigger:threshold]",
+		"t 1 summary_ready map[summary_id:s9-00]", " 0 breaker_open map[summarizer:local]", "t 2 compacted map[]"
+	for name, want := range map[string][]string{
+		"everything":              {compaction, ready, open, compacted},
+		"one session":             {open, ready, compacted},
+		"one from its first":      {open, started, compaction},
+		"one from its second":     {open, compaction},
+		"all, one from the first": {started, compaction, ready, open, compacted},
+	} {
+		var got []string
+		for range want {
+			got = append(got, next(t, streams[name]))
+		}
+		// Sessions and breakers are in no order to each other.
+		slices.Sort(want)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q; want %q", name, got, want)
 		}
 	}
 }
 
-// TestASlowWatcherIsToldWhatItMissed: what it got and the count of what it lost is
-// everything.
-func TestASlowWatcherIsToldWhatItMissed(t *testing.T) {
-	a, bus := serveBus(t, lifecycle.BusOptions{Backlog: 4})
-	stream := a.watch(t.Context(), t, "s")
-	const published = 2000
-	large := strings.Repeat("x", 4<<10) // more than the connection holds
-	for i := range published {
-		bus.Publish(lifecycle.Event{SessionID: "s", Type: lifecycle.SummaryFailed, Attributes: map[string]string{"n": strconv.Itoa(i), "reason": large}})
+// TestASlowWatcher: one of all sessions learns how much it missed, so that what it got and the
+// count of what it lost is everything; one that names the session misses nothing.
+func TestASlowWatcher(t *testing.T) {
+	a := serveBus(t, lifecycle.BusOptions{Backlog: 4})
+	all, named := a.watch(t.Context(), t), a.watch(t.Context(), t, "s")
+	const happened = 20_000 // more than the connection holds
+	events := make([]lifecycle.Event, happened)
+	for i := range events {
+		events[i] = lifecycle.Happened(lifecycle.SummaryFailed, "reason", strings.Repeat("x", 1000))
 	}
-	lost, next := 0, 0
-	for next < published {
-		resp, err := stream.Recv()
+	if err := a.journal.Put(t.Context(), lifecycle.Entry{SessionID: "s", Events: events}); err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for at := 0; at < happened; {
+		resp, err := all.Recv()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := resp.GetEvent(); e.GetType() == "events_lost" {
+		e := resp.GetEvent()
+		if e.GetType() == "events_lost" {
 			n, err := strconv.Atoi(e.GetAttributes()["count"])
 			if err != nil || n < 1 {
 				t.Fatalf("lost %v", e.GetAttributes())
 			}
-			lost += n
-			next += n
-		} else {
-			if got := e.GetAttributes()["n"]; got != strconv.Itoa(next) {
-				t.Fatalf("got event %s; want %d", got, next)
-			}
-			next++
+			lost, at = lost+n, at+n
+		} else if at++; e.GetNumber() != uint64(at) {
+			t.Fatalf("got event %d; want %d", e.GetNumber(), at)
 		}
 	}
-	if next != published || lost == 0 {
-		t.Errorf("%d of %d events are accounted for, %d as lost", next, published, lost)
+	if lost == 0 {
+		t.Error("the slow watcher lost nothing")
+	}
+	for i := range uint64(happened) {
+		resp, err := named.Recv()
+		if err != nil || resp.GetEvent().GetNumber() != i+1 {
+			t.Fatalf("got %v, %v; want event %d", resp, err, i+1)
+		}
 	}
 }
 
 func TestWatchEnds(t *testing.T) {
-	a, _ := serveBus(t, lifecycle.BusOptions{})
+	a := serveBus(t, lifecycle.BusOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	left := a.watch(ctx, t)
 	cancel()
@@ -142,11 +195,23 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestWatchRefusals(t *testing.T) {
-	a, _ := serveBus(t, lifecycle.BusOptions{})
-	stream, err := a.compaction.WatchLifecycle(t.Context(), &contextdv1.WatchLifecycleRequest{SessionIds: []string{"s", "../s"}})
-	if err != nil {
-		t.Fatal(err)
+	a := serveBus(t, lifecycle.BusOptions{})
+	a.happens(t, "s", lifecycle.Compacted)
+	for field, req := range map[string]*contextdv1.WatchLifecycleRequest{
+		"session_ids[1]":      {SessionIds: []string{"s", "../s"}},
+		"after[0].session_id": {After: []*contextdv1.LifecycleCursor{after("../s", 1)}},
+		"after[1].session_id": {SessionIds: []string{"s"}, After: []*contextdv1.LifecycleCursor{after("s", 1), after("t", 0)}},
+		"after[2].session_id": {After: []*contextdv1.LifecycleCursor{after("s", 1), after("t", 0), after("s", 0)}},
+		"after[0].number":     {After: []*contextdv1.LifecycleCursor{after("s", 2)}},
+		"after[1].number":     {After: []*contextdv1.LifecycleCursor{after("nobody", 0), after("never", 1)}},
+	} {
+		t.Run(field, func(t *testing.T) {
+			stream, err := a.compaction.WatchLifecycle(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = stream.Recv()
+			checkRefusal(t, err, badInput{code: codes.InvalidArgument, reason: invalid, field: field})
+		})
 	}
-	_, err = stream.Recv()
-	checkRefusal(t, err, badInput{code: codes.InvalidArgument, reason: invalid, field: "session_ids[1]"})
 }

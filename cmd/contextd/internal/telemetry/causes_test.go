@@ -66,4 +66,8 @@ func TestCompactionSpans(t *testing.T) {
 	if links := summarized("other").Links(); len(links) != 0 {
 		t.Errorf("a summary that nothing asked for is linked to %v", links)
 	}
+	observer.Forget("s")
+	if links := summarized("s").Links(); len(links) != 0 {
+		t.Errorf("a summary of another session that has the id is linked to %v", links)
+	}
 }

@@ -103,6 +103,9 @@ func (o Observer) Compaction(ctx context.Context, r compaction.Request) (context
 	}
 }
 
+// Forget ends what is known of a session that was deleted.
+func (o Observer) Forget(sessionID string) { o.causes.forget(sessionID) }
+
 // causes are the newest spans of sessions: what a summary is made for is linked to them.
 type causes struct {
 	mu sync.Mutex
@@ -119,10 +122,19 @@ func (c *causes) set(sessionID string, of trace.SpanContext) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.of) >= maxCauses {
-		clear(c.of)
+	if _, known := c.of[sessionID]; !known && len(c.of) >= maxCauses {
+		for any := range c.of {
+			delete(c.of, any)
+			break
+		}
 	}
 	c.of[sessionID] = of
+}
+
+func (c *causes) forget(sessionID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.of, sessionID)
 }
 
 // links are those of a session's newest span; none if it has none.

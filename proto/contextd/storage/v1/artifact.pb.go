@@ -703,6 +703,88 @@ func (x *SummaryTask) GetTrigger() string {
 	return ""
 }
 
+// An event of a session's lifecycle. Its number is in the key.
+type LifecycleEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// What happened.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// When: seconds since 1970 in UTC.
+	TimeSeconds int64 `protobuf:"varint,3,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
+	// When: nanoseconds after the second.
+	TimeNanos int32 `protobuf:"varint,4,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
+	// More about it, by type.
+	Attributes    map[string]string `protobuf:"bytes,5,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LifecycleEvent) Reset() {
+	*x = LifecycleEvent{}
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LifecycleEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LifecycleEvent) ProtoMessage() {}
+
+func (x *LifecycleEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LifecycleEvent.ProtoReflect.Descriptor instead.
+func (*LifecycleEvent) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_artifact_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LifecycleEvent) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *LifecycleEvent) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *LifecycleEvent) GetTimeSeconds() int64 {
+	if x != nil {
+		return x.TimeSeconds
+	}
+	return 0
+}
+
+func (x *LifecycleEvent) GetTimeNanos() int32 {
+	if x != nil {
+		return x.TimeNanos
+	}
+	return 0
+}
+
+func (x *LifecycleEvent) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
 // What an entry of a transcript says besides the events that were made of it. The first of
 // these is in the key; 0: the entry is about the session as a whole.
 type TranscriptEnvelope struct {
@@ -723,7 +805,7 @@ type TranscriptEnvelope struct {
 
 func (x *TranscriptEnvelope) Reset() {
 	*x = TranscriptEnvelope{}
-	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +817,7 @@ func (x *TranscriptEnvelope) String() string {
 func (*TranscriptEnvelope) ProtoMessage() {}
 
 func (x *TranscriptEnvelope) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_artifact_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +830,7 @@ func (x *TranscriptEnvelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptEnvelope.ProtoReflect.Descriptor instead.
 func (*TranscriptEnvelope) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_artifact_proto_rawDescGZIP(), []int{4}
+	return file_contextd_storage_v1_artifact_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TranscriptEnvelope) GetVersion() uint32 {
@@ -858,7 +940,19 @@ const file_contextd_storage_v1_artifact_proto_rawDesc = "" +
 	"\x10max_input_tokens\x18\v \x01(\x04R\x0emaxInputTokens\x12*\n" +
 	"\x11max_output_tokens\x18\f \x01(\x04R\x0fmaxOutputTokens\x12\x1c\n" +
 	"\ttokenizer\x18\r \x01(\tR\ttokenizer\x12\x18\n" +
-	"\atrigger\x18\x0e \x01(\tR\atrigger\"\x9a\x01\n" +
+	"\atrigger\x18\x0e \x01(\tR\atrigger\"\x94\x02\n" +
+	"\x0eLifecycleEvent\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
+	"\ftime_seconds\x18\x03 \x01(\x03R\vtimeSeconds\x12\x1d\n" +
+	"\n" +
+	"time_nanos\x18\x04 \x01(\x05R\ttimeNanos\x12S\n" +
+	"\n" +
+	"attributes\x18\x05 \x03(\v23.contextd.storage.v1.LifecycleEvent.AttributesEntryR\n" +
+	"attributes\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x01\n" +
 	"\x12TranscriptEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12\x12\n" +
@@ -886,23 +980,26 @@ func file_contextd_storage_v1_artifact_proto_rawDescGZIP() []byte {
 }
 
 var file_contextd_storage_v1_artifact_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_contextd_storage_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_contextd_storage_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_contextd_storage_v1_artifact_proto_goTypes = []any{
 	(SummaryTaskStatus)(0),     // 0: contextd.storage.v1.SummaryTaskStatus
 	(*ModelCall)(nil),          // 1: contextd.storage.v1.ModelCall
 	(*Calibration)(nil),        // 2: contextd.storage.v1.Calibration
 	(*Summary)(nil),            // 3: contextd.storage.v1.Summary
 	(*SummaryTask)(nil),        // 4: contextd.storage.v1.SummaryTask
-	(*TranscriptEnvelope)(nil), // 5: contextd.storage.v1.TranscriptEnvelope
+	(*LifecycleEvent)(nil),     // 5: contextd.storage.v1.LifecycleEvent
+	(*TranscriptEnvelope)(nil), // 6: contextd.storage.v1.TranscriptEnvelope
+	nil,                        // 7: contextd.storage.v1.LifecycleEvent.AttributesEntry
 }
 var file_contextd_storage_v1_artifact_proto_depIdxs = []int32{
 	2, // 0: contextd.storage.v1.ModelCall.calibration:type_name -> contextd.storage.v1.Calibration
 	0, // 1: contextd.storage.v1.SummaryTask.status:type_name -> contextd.storage.v1.SummaryTaskStatus
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	7, // 2: contextd.storage.v1.LifecycleEvent.attributes:type_name -> contextd.storage.v1.LifecycleEvent.AttributesEntry
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_artifact_proto_init() }
@@ -916,7 +1013,7 @@ func file_contextd_storage_v1_artifact_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_artifact_proto_rawDesc), len(file_contextd_storage_v1_artifact_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

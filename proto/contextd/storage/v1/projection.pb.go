@@ -96,9 +96,14 @@ type Projection struct {
 	// The projection that the context was compared with: the newest of the fingerprint and
 	// the format that was not after it. Empty: there was none, or it was recorded before
 	// this was kept.
-	Previous      string `protobuf:"bytes,33,opt,name=previous,proto3" json:"previous,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Previous string `protobuf:"bytes,33,opt,name=previous,proto3" json:"previous,omitempty"`
+	// Up to which turn and which dropped event the session's watchers know what became of
+	// its reminders. 0: of no reminder, or it was recorded before this was kept.
+	RemindersTurns uint32 `protobuf:"varint,34,opt,name=reminders_turns,json=remindersTurns,proto3" json:"reminders_turns,omitempty"`
+	// See reminders_turns.
+	RemindersCollapsedThrough uint64 `protobuf:"varint,35,opt,name=reminders_collapsed_through,json=remindersCollapsedThrough,proto3" json:"reminders_collapsed_through,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *Projection) Reset() {
@@ -360,6 +365,20 @@ func (x *Projection) GetPrevious() string {
 		return x.Previous
 	}
 	return ""
+}
+
+func (x *Projection) GetRemindersTurns() uint32 {
+	if x != nil {
+		return x.RemindersTurns
+	}
+	return 0
+}
+
+func (x *Projection) GetRemindersCollapsedThrough() uint64 {
+	if x != nil {
+		return x.RemindersCollapsedThrough
+	}
+	return 0
 }
 
 // The decisions that the next projection under a fingerprint starts from. The fingerprint
@@ -1291,8 +1310,7 @@ var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xd9\n" +
-	"\n" +
+	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xc2\v\n" +
 	"\n" +
 	"Projection\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
@@ -1333,7 +1351,9 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\x0esafety_blocked\x18\x1e \x01(\bR\rsafetyBlocked\x12\x1a\n" +
 	"\breverted\x18\x1f \x01(\tR\breverted\x12%\n" +
 	"\x0erequest_digest\x18  \x01(\fR\rrequestDigest\x12\x1a\n" +
-	"\bprevious\x18! \x01(\tR\bprevious\"\xae\x01\n" +
+	"\bprevious\x18! \x01(\tR\bprevious\x12'\n" +
+	"\x0freminders_turns\x18\" \x01(\rR\x0eremindersTurns\x12>\n" +
+	"\x1breminders_collapsed_through\x18# \x01(\x04R\x19remindersCollapsedThrough\"\xae\x01\n" +
 	"\tDecisions\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12A\n" +
 	"\treduction\x18\x02 \x01(\v2#.contextd.storage.v1.ReductionStateR\treduction\x12D\n" +

@@ -1,0 +1,239 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contextd/contextd/internal/artifact"
+	"github.com/contextd/contextd/internal/ledger"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+const (
+	// eventKind is the kind of artifact that holds events. The one with number n is at event
+	// beforeFirst+n of the log: after all that there are, so that no fork shares it.
+	eventKind   = "lifecycle"
+	beforeFirst = eventlog.Seq(1) << 62
+	// eventVersion is the version of contextd.storage.v1.LifecycleEvent that is written.
+	eventVersion = 1
+	// attributeBytes bounds the value of an attribute.
+	attributeBytes = 1024
+)
+
+// Store is what a journal needs of a store.
+type Store interface {
+	eventlog.Log
+	eventlog.Artifacts
+}
+
+// Journal numbers the events of sessions, keeps them with the sessions and announces what is
+// durable. Its methods may be called from any goroutine.
+type Journal struct {
+	store Store
+	bus   *Bus
+	clock func() time.Time
+
+	mu sync.Mutex
+	// writers are those of the sessions whose events are being written.
+	writers map[string]*writer
+}
+
+// writer is held by who writes events of a session: they are announced in their order.
+type writer struct {
+	sync.Mutex
+	users int
+}
+
+// NewJournal returns a journal that keeps events in a store, dated by a clock, and announces
+// them on a bus.
+func NewJournal(store Store, bus *Bus, clock func() time.Time) *Journal {
+	return &Journal{store: store, bus: bus, clock: clock, writers: map[string]*writer{}}
+}
+
+// Announce notifies watchers of what happened to no session. It is not stored.
+func (j *Journal) Announce(e Event) {
+	e.Time = j.clock().UTC().Round(0)
+	j.bus.Publish(e)
+}
+
+// Entry is what is stored of a session at once, all of it or nothing.
+type Entry struct {
+	SessionID string
+	// Of, if not 0, is the incarnation of the session that is meant.
+	Of eventlog.Incarnation
+	// Events report what Artifacts are of, or what has no artifact.
+	Events    []Event
+	Artifacts []eventlog.Artifact
+	// Durable, if set, is called once all is durable, before anybody hears of it.
+	Durable func()
+}
+
+// Put stores an entry as PutArtifacts does. Once begun it goes on also if ctx ends, so that
+// whatever is stored is announced.
+func (j *Journal) Put(ctx context.Context, e Entry) error {
+	return j.write(ctx, e, func(ctx context.Context, all []eventlog.Artifact) (stored bool, err error) {
+		return true, j.store.PutArtifacts(ctx, e.SessionID, all...)
+	})
+}
+
+// Append appends a batch to the log of the entry's session, together with the entry, and
+// waits until it is durable, also if ctx ends. Where the log has the batch already, nothing
+// is stored or announced.
+func (j *Journal) Append(ctx context.Context, e Entry, b eventlog.Batch) (receipts []eventlog.Receipt, err error) {
+	err = j.write(ctx, e, func(ctx context.Context, all []eventlog.Artifact) (stored bool, err error) {
+		b.Of, b.Artifacts = &e.Of, all
+		commit, err := j.store.Append(ctx, e.SessionID, b)
+		if err == nil {
+			receipts, err = commit.Wait(ctx)
+		}
+		return slices.ContainsFunc(receipts, func(r eventlog.Receipt) bool { return !r.Duplicate }), err
+	})
+	return receipts, err
+}
+
+// write has put store the artifacts of an entry, those of its events included, and announces
+// the events.
+func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, []eventlog.Artifact) (stored bool, err error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer j.enter(e.SessionID)()
+	events, all, err := j.number(ctx, e)
+	if err != nil {
+		return err
+	}
+	if stored, err := put(ctx, all); !stored || err != nil {
+		return err
+	}
+	if e.Durable != nil {
+		e.Durable()
+	}
+	for _, event := range events {
+		j.bus.Publish(event)
+	}
+	return nil
+}
+
+// number gives the events of an entry their numbers, and returns them with all that is to be
+// stored.
+func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []eventlog.Artifact, err error) {
+	if len(e.Events) == 0 {
+		return nil, e.Artifacts, nil
+	}
+	last, err := j.newest(ctx, e.SessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := j.clock().UTC().Round(0)
+	all = slices.Clone(e.Artifacts)
+	for i, event := range e.Events {
+		event.SessionID, event.Number, event.Time, event.Attributes = e.SessionID, last+1+uint64(i), now, bounded(event.Attributes)
+		a, err := artifact.Encode(event.key(e.Of), event.stored())
+		if err != nil {
+			return nil, nil, err
+		}
+		events, all = append(events, event), append(all, a)
+	}
+	return events, all, nil
+}
+
+// enter waits for the turn of a session and returns what gives it back.
+func (j *Journal) enter(sessionID string) (leave func()) {
+	j.mu.Lock()
+	w := j.writers[sessionID]
+	if w == nil {
+		w = &writer{}
+		j.writers[sessionID] = w
+	}
+	w.users++
+	j.mu.Unlock()
+	w.Lock()
+	return func() {
+		w.Unlock()
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if w.users--; w.users == 0 {
+			delete(j.writers, sessionID)
+		}
+	}
+}
+
+// newest is the number of the newest event of a session; 0 if it has none.
+func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) {
+	a, ok, err := artifact.Newest(ctx, j.store, sessionID, eventKind, 0)
+	if !ok || err != nil {
+		return 0, err
+	}
+	return uint64(a.Seq - beforeFirst), nil
+}
+
+// after returns up to limit events of a session that come after a number.
+func (j *Journal) after(ctx context.Context, sessionID string, number uint64, limit int) (page []Event, err error) {
+	for a, err := range j.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst + eventlog.Seq(number) + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		e, err := decodeEvent(sessionID, a)
+		if err != nil {
+			return nil, err
+		}
+		if page = append(page, e); len(page) == limit {
+			break
+		}
+	}
+	return page, nil
+}
+
+// incarnation is that of a session; 0 where there is none.
+func (j *Journal) incarnation(ctx context.Context, sessionID string) (eventlog.Incarnation, error) {
+	session, err := j.store.Session(ctx, sessionID)
+	if isGone(err) {
+		return 0, nil
+	}
+	return session.Incarnation, err
+}
+
+func isGone(err error) bool {
+	_, ok := errors.AsType[*eventlog.NotFoundError](err)
+	return ok
+}
+
+// key is where the event is stored, which must be free.
+func (e Event) key(of eventlog.Incarnation) eventlog.Artifact {
+	return eventlog.Artifact{Kind: eventKind, Seq: beforeFirst + eventlog.Seq(e.Number), ID: fmt.Sprint(e.Number), Of: of, New: true}
+}
+
+func (e Event) stored() *storagev1.LifecycleEvent {
+	return &storagev1.LifecycleEvent{
+		Version: eventVersion, Type: string(e.Type), TimeSeconds: e.Time.Unix(), TimeNanos: int32(e.Time.Nanosecond()), Attributes: e.Attributes,
+	}
+}
+
+// decodeEvent reads the event that an artifact of a session holds. It returns
+// *artifact.VersionError or *eventlog.CorruptError.
+func decodeEvent(sessionID string, a eventlog.Artifact) (Event, error) {
+	m := &storagev1.LifecycleEvent{}
+	if err := artifact.Decode(a, m, eventVersion); err != nil {
+		return Event{}, err
+	}
+	return Event{
+		SessionID: sessionID, Number: uint64(a.Seq - beforeFirst), Type: Type(m.GetType()),
+		Time: time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(), Attributes: m.GetAttributes(),
+	}, nil
+}
+
+// bounded are attributes that can be stored: short, and UTF-8.
+func bounded(attributes map[string]string) map[string]string {
+	out := make(map[string]string, len(attributes))
+	for k, v := range attributes {
+		out[k] = ledger.Cut(strings.ToValidUTF8(v, "\uFFFD"), attributeBytes)
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Cursor is how far a watcher has read the events of a session.
+type Cursor struct {
+	SessionID string
+	// Number is that of the newest event that it has; 0 is none.
+	Number uint64
+}
+
+// Watch is one watcher's stream of events. Events is for one goroutine at a time.
+type Watch struct {
+	journal *Journal
+	live    *Watcher
+	// read is how far the sessions that are named have been read.
+	read map[string]*position
+}
+
+// position is how far the events of one life of a session have been read.
+type position struct {
+	of     eventlog.Incarnation
+	number uint64
+}
+
+// Watch returns a watch of these sessions, or of all if there are none; it must be closed.
+// Those that are named here or by a cursor are read from the store, by number, each event
+// once and without gaps, from after the cursor or from now on; a session that is
+// created again begins with its first. Of others come the events that are announced from now on. The error is an
+// *eventlog.InvalidError for a cursor that cannot be.
+func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) (_ *Watch, err error) {
+	w := &Watch{journal: j, read: map[string]*position{}}
+	var named []string
+	for i, c := range after {
+		switch {
+		case len(sessions) > 0 && !slices.Contains(sessions, c.SessionID):
+			return nil, invalidCursor(i, "session_id", fmt.Sprintf("%q is not among session_ids", c.SessionID))
+		case w.read[c.SessionID] != nil:
+			return nil, invalidCursor(i, "session_id", fmt.Sprintf("%q has a cursor already", c.SessionID))
+		}
+		w.read[c.SessionID] = &position{number: c.Number}
+		named = append(named, c.SessionID)
+	}
+	fromNow := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(sessions))), func(id string) bool { return w.read[id] != nil })
+	w.live = j.bus.subscribe(sessions, append(named, fromNow...))
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	for i, c := range after {
+		at := w.read[c.SessionID]
+		var newest uint64
+		if at.of, newest, err = j.end(ctx, c.SessionID); err != nil {
+			return nil, err
+		}
+		if c.Number > newest {
+			return nil, invalidCursor(i, "number", fmt.Sprintf("%q has %d events: it is not the session that had event %d", c.SessionID, newest, c.Number))
+		}
+	}
+	for _, id := range fromNow {
+		at := &position{}
+		if at.of, at.number, err = j.end(ctx, id); err != nil {
+			return nil, err
+		}
+		w.read[id] = at
+	}
+	return w, nil
+}
+
+func invalidCursor(i int, field, reason string) error {
+	return &eventlog.InvalidError{Field: fmt.Sprintf("after[%d].%s", i, field), Reason: reason}
+}
+
+// end is where the events of a session end now; 0 where there is no session.
+func (j *Journal) end(ctx context.Context, sessionID string) (of eventlog.Incarnation, newest uint64, err error) {
+	if of, err = j.incarnation(ctx, sessionID); of == 0 || err != nil {
+		return 0, 0, err
+	}
+	if newest, err = j.newest(ctx, sessionID); err != nil && isGone(err) {
+		return 0, 0, nil
+	}
+	return of, newest, err
+}
+
+// Close ends the watch. It may be called more than once.
+func (w *Watch) Close() { w.live.Close() }
+
+// Events yields events as they come, until ctx ends, the watch is closed or the store fails.
+func (w *Watch) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			e, due, ok := w.live.next(ctx)
+			if !ok {
+				return
+			}
+			if due == "" {
+				if !yield(e, nil) {
+					return
+				}
+				continue
+			}
+			for e, err := range w.stored(ctx, due) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pageEvents is how many events are read at once.
+const pageEvents = 256
+
+// stored yields the events of a session that were not read yet.
+func (w *Watch) stored(ctx context.Context, sessionID string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for more := true; more; {
+			var page []Event
+			var err error
+			if page, more, err = w.page(ctx, sessionID); err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, e := range page {
+				w.read[sessionID].number = e.Number
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// page reads the next events of a session, and whether there may be more.
+func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more bool, err error) {
+	at := w.read[sessionID]
+	of, err := w.journal.incarnation(ctx, sessionID)
+	if of == 0 || err != nil {
+		return nil, false, err
+	}
+	if at.of != of {
+		*at = position{of: of}
+	}
+	page, err = w.journal.after(ctx, sessionID, at.number, pageEvents)
+	if err != nil && !isGone(err) {
+		return nil, false, err
+	}
+	// What was read counts only if it is still of the same session.
+	now, err := w.journal.incarnation(ctx, sessionID)
+	if now != of || err != nil {
+		return nil, now != 0, err
+	}
+	return page, len(page) == pageEvents, nil
+}
