@@ -68,6 +68,10 @@ type progress struct {
 	events map[string]string
 	// pending is a compaction boundary whose summary has not come yet.
 	pending *boundary
+	// last is the boundary that was put into the session last, and since has the uuids of
+	// the messages after it.
+	last  *boundary
+	since map[string]bool
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
 	// local is set while commands that ran only in the terminal are reported.
@@ -260,8 +264,16 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 		return around.carried(around.of(event, m))
 	})
 	seen := r.of(session).events
-	if one := session.Len() == n+1; one && id != "" && rec.UUID != "" && seen[rec.UUID] == "" {
-		seen[rec.UUID] = id
+	switch session.Len() {
+	case n: // it was there before
+		r.replayed(session, rec.UUID)
+	case n + 1:
+		if id != "" && rec.UUID != "" && seen[rec.UUID] == "" {
+			seen[rec.UUID] = id
+			if since := r.of(session).since; since != nil {
+				since[rec.UUID] = true
+			}
+		}
 	}
 	return id
 }

@@ -10,6 +10,10 @@ import (
 // they are events before the compaction.
 const labelBetween = "claude.between"
 
+// labelReplayed is "true" on compactions after which messages from before them are written
+// again: that the harness kept these, no more than that says.
+const labelReplayed = "claude.replayed"
+
 // The subtypes of markers: of the harness's own, and of what contextd writes for one of
 // another maker's that has no summary.
 const (
@@ -25,8 +29,44 @@ type boundary struct {
 	kept func() []string
 	// since are events that come before it and that the harness gave to the model after it.
 	since []string
+	// replayed are the events that come before it and were written again after it.
+	replayed []string
 	// summary is the record that holds the summary.
 	summary []byte
+	// place is the position of its event, once that is in the session.
+	place int
+	// has are the kept events, once they were replayed.
+	has map[string]bool
+}
+
+// keep adds events to those that stayed.
+func (b *boundary) keep(ids ...string) (more bool) {
+	if b.has == nil {
+		b.has = map[string]bool{}
+		for _, id := range b.body.KeptEventIDs {
+			b.has[id] = true
+		}
+	}
+	for _, id := range ids {
+		if !b.has[id] {
+			b.has[id], more = true, true
+			b.body.KeptEventIDs = append(b.body.KeptEventIDs, id)
+		}
+	}
+	return more
+}
+
+// replayed takes a message that is written again for one that the compaction before it kept.
+func (r *reader) replayed(session *transcript.SessionBuilder, uuid string) {
+	at := r.of(session)
+	id := at.events[uuid]
+	switch {
+	case id == "" || at.since[uuid]:
+	case at.pending != nil:
+		at.pending.replayed = append(at.pending.replayed, id)
+	case at.last != nil && at.last.keep(id):
+		session.Annotate(at.last.place, labelReplayed, "true")
+	}
 }
 
 // compaction holds a boundary back until its summary has come: the two are one
@@ -139,8 +179,13 @@ func (r *reader) flush(session *transcript.SessionBuilder) {
 		p.body.KeptEventIDs = p.kept()
 	}
 	p.body.KeptEventIDs = append(p.body.KeptEventIDs, p.since...)
+	if p.keep(p.replayed...) {
+		p.entry.Label(labelReplayed, "true")
+	}
 	n := session.Len()
 	session.Append(p.entry)
+	at := r.of(session)
+	p.place, at.last, at.since = n, p, map[string]bool{}
 	if events := session.Since(n); len(events) == 1 && p.summary != nil {
 		around := envelopeOf(session.Labels())
 		base := around.summary(&events[0], p.body.Summary)

@@ -159,24 +159,39 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	default:
 		return false
 	}
+	summary := s.importedSummary(e, c, native.UUID)
+	if meta, ok := transcript.MemberOf(raw, "compactMetadata"); ok && e.Labels[labelReplayed] != "" {
+		// What was written again is written once.
+		kept, _ := s.kept(c)
+		raw = transcript.Rewrite(raw, func(name string, value []byte) []byte {
+			if name == "compactMetadata" {
+				return preserving(meta, uuidOf(summary), kept)
+			}
+			return value
+		})
+	}
 	s.write(e.ID, raw)
 	s.flushBetween()
-	d, ok := s.envelopes.Entries[e.ID]
-	switch {
-	case ok:
-		base := s.around.summary(e, c.Summary)
-		if summary, err := transcript.Amend(base, []byte(d)); err == nil {
-			s.write(e.ID, summary)
-			return true
-		}
-		s.lost["what records said besides their messages"]++
-		fallthrough
-	case c.Summary != "":
-		event := *e
-		event.ID, event.Time = native.UUID, transcript.OrEpoch(s.at)
-		s.write(e.ID, s.around.summary(&event, c.Summary))
+	if summary != nil {
+		s.write(e.ID, summary)
 	}
 	return true
+}
+
+// importedSummary is the record of a summary that was read, or nil if there was none.
+func (s *sessionWriter) importedSummary(e *eventlog.Event, c *eventlog.Compaction, boundary string) []byte {
+	d, ok := s.envelopes.Entries[e.ID]
+	if ok {
+		if summary, err := transcript.Amend(s.around.summary(e, c.Summary), []byte(d)); err == nil {
+			return summary
+		}
+		s.lost["what records said besides their messages"]++
+	} else if c.Summary == "" {
+		return nil
+	}
+	event := *e
+	event.ID, event.Time = boundary, transcript.OrEpoch(s.at)
+	return s.around.summary(&event, c.Summary)
 }
 
 // boundary writes a compaction of contextd's or of another harness: the marker, and
@@ -204,28 +219,38 @@ var triggerNames = map[eventlog.CompactionTrigger]transcript.Optional{
 }
 
 func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsontext.Value {
-	var kept []string
-	together := true
+	meta := transcript.Object("trigger", triggerNames[c.Trigger], "preTokens", c.PreTokens, "postTokens", c.PostTokens)
+	kept, together := s.kept(c)
+	if len(kept) > 0 && together {
+		meta = transcript.With(meta, "preservedSegment", transcript.Object(
+			"headUuid", kept[0], "anchorUuid", anchor, "tailUuid", kept[len(kept)-1]))
+	}
+	return preserving(meta, anchor, kept)
+}
+
+// kept are the records of the messages that stayed, and whether they are next to each other.
+func (s *sessionWriter) kept(c *eventlog.Compaction) (uuids []string, together bool) {
+	together = true
 	for _, id := range c.KeptEventIDs {
 		for _, uuid := range s.uuids[id] {
 			if uuid == "" {
 				continue
 			}
-			if n := len(kept); n > 0 && s.place[uuid] != s.place[kept[n-1]]+1 {
+			if n := len(uuids); n > 0 && s.place[uuid] != s.place[uuids[n-1]]+1 {
 				together = false
 			}
-			kept = append(kept, uuid)
+			uuids = append(uuids, uuid)
 		}
 	}
-	meta := transcript.Object("trigger", triggerNames[c.Trigger], "preTokens", c.PreTokens, "postTokens", c.PostTokens)
-	if len(kept) > 0 && together {
-		meta = transcript.With(meta, "preservedSegment", transcript.Object(
-			"headUuid", kept[0], "anchorUuid", anchor, "tailUuid", kept[len(kept)-1]))
+	return uuids, together
+}
+
+// preserving adds to the metadata of a boundary what was kept.
+func preserving(meta jsontext.Value, anchor string, kept []string) jsontext.Value {
+	if len(kept) == 0 {
+		return meta
 	}
-	if len(kept) > 0 {
-		meta = transcript.With(meta, "preservedMessages", transcript.Object("anchorUuid", anchor, "uuids", kept, "allUuids", kept))
-	}
-	return meta
+	return transcript.With(meta, "preservedMessages", transcript.Object("anchorUuid", anchor, "uuids", kept, "allUuids", kept))
 }
 
 // restorer undoes what a writer did to calls that the API would refuse.
