@@ -47,7 +47,7 @@ func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 		if original, err := sessionOf(h, c.Original); err == nil {
 			original.ID = cmp.Or(original.ID, s.ID)
 			turns, err := r.resume(ctx, h, original)
-			if err != nil || !slices.ContainsFunc(turns, func(t Turn) bool { return !h.Own(t) && t.Body != prompt }) {
+			if err != nil || !slices.ContainsFunc(turns, func(t Turn) bool { return h.Own(t) == "" && t.Body != prompt }) {
 				o.Why = "the harness does not resume its own file either"
 			}
 		}
@@ -167,6 +167,7 @@ var known = map[string]string{
 	"claude rewritten claude/kept":                                                 "damaged: parents close a circle, and Claude Code goes on from the newest chain alone",
 	"claude original claude/obra__episodic-memory/large-conversation":              spokenInto,
 	"claude rewritten claude/obra__episodic-memory/large-conversation":             spokenInto,
+	"codex converted claude/queued":                                                "the user spoke while a tool ran: contextd puts results directly after their calls, Codex leaves them in place",
 	"pi original pi/badlogic__pi-mono/session":                                     "damaged: two entries on one line, which pi passes over and contextd reads",
 	"opencode original opencode/The-Best-Codes__bestcodes.dev/360aa9943d-0__full":  textFirst,
 	"opencode rewritten opencode/The-Best-Codes__bestcodes.dev/360aa9943d-0__full": textFirst,

@@ -52,22 +52,42 @@ func (claudeCLI) Command(h Home, s Session, prompt string) Command {
 	}
 }
 
-// Own: Claude Code writes system messages between the others, reminders in the user's
-// name (neither of them what the user sent while the model worked: Turns has that as the
-// user's), and what keeps the roles in turns: an answer where the session ended in a user's
-// message, and a user's message where the model spoke twice.
-func (claudeCLI) Own(t Turn) bool {
+const reminderTag = "<system-reminder>"
+
+// claudeOwn are the texts that Claude Code writes as the system's, or as reminders in the
+// user's name, depending on the model.
+var claudeOwn = ownTexts{
+	{"# Environment\nYou have been invoked in the following environment", "environment"},
+	{"You are powered by the model named ", "model"},
+	{"Today's date is ", "date"},
+	{"Attribution for git commits and pull requests", "attribution of commits"},
+	{"The following deferred tools are now available", "tools"},
+	{"Available agent types for the Agent tool:", "agents"},
+	{"When you launch multiple agents for independent work", "agents"},
+	{"The following skills are available for use with the Skill tool:", "skills"},
+	{"- dataviz: ", "skills"},
+	{"<total_tokens>", "tokens left"},
+	{"The task tools haven't been used recently", "task tools"},
+}
+
+// Own: Claude Code writes what claudeOwn lists between the others (what the user sent while the
+// model worked is the user's: Turns has it so), and what keeps the roles in turns: an answer
+// where the session ended in a user's message, and a user's message where the model spoke
+// twice.
+func (claudeCLI) Own(t Turn) string {
 	if t.Kind != Text {
-		return false
+		return ""
 	}
-	switch t.Role {
-	case "system":
-		return true
-	case "user":
-		return strings.HasPrefix(t.Body, "<system-reminder>") || t.Body == "(no content)"
-	default:
-		return t.Body == "No response requested."
+	reminder, reminds := strings.CutPrefix(t.Body, reminderTag)
+	switch {
+	case t.Role == "system":
+		return claudeOwn.explain(t.Body)
+	case t.Role == "user" && reminds:
+		return claudeOwn.explain(strings.TrimSuffix(strings.TrimSpace(reminder), "</system-reminder>"))
+	case t.Role == "user" && t.Body == "(no content)", t.Role == "assistant" && t.Body == "No response requested.":
+		return "kept roles in turns"
 	}
+	return ""
 }
 
 // claudeInterrupted is what it answers an open call with.
@@ -155,6 +175,18 @@ func unattached(s Session) map[string]int {
 	return prompts
 }
 
+// objectOf wraps arguments that are no JSON as the writer for Claude Code does.
+func objectOf(arguments string) string {
+	if json.Valid([]byte(arguments)) {
+		return arguments
+	}
+	wrapped, err := json.Marshal(map[string]string{"raw_arguments": arguments})
+	if err != nil {
+		return arguments
+	}
+	return string(wrapped)
+}
+
 // Sends: an open call gets a result.
 func (claudeCLI) Sends(t Turn) (Turn, bool) {
 	switch {
@@ -164,7 +196,7 @@ func (claudeCLI) Sends(t Turn) (Turn, bool) {
 		if name, ok := renamedTools[t.Name]; ok {
 			t.Name = name
 		}
-		t.Body = sameJSON(cmp.Or(t.Body, "{}"))
+		t.Body = sameJSON(objectOf(cmp.Or(t.Body, "{}")))
 	case t.Kind == Other:
 		t.Body = sameJSON(t.Body)
 	}

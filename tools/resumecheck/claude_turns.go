@@ -51,30 +51,40 @@ func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 			if err != nil {
 				return nil, err
 			}
-			if words, ok := whileWorking(t); ok {
+			var joined []Turn
+			if t.Kind == Result {
+				t.Body, joined = apart(t.Body)
+			} else if words, ok := unwrapped(t); ok {
 				t.Role, t.Body = "user", words
 			}
 			t.Seam = m.Role == "user" && i+1 < len(blocks) && b.Type == "text" && blocks[i+1].Type == "text"
-			turns = append(turns, t)
+			turns = append(append(turns, t), joined...)
 		}
 	}
 	return turns, nil
 }
 
-// What Claude Code puts around words that the user sent while the model worked, by version.
-const workingHead = "The user sent a new message while you were working:\n"
+// What Claude Code puts around words that the user sent while the model worked, by version,
+// and around notifications.
+const (
+	workingHead      = "The user sent a new message while you were working:\n"
+	notificationHead = "[SYSTEM NOTIFICATION - NOT USER INPUT]\n"
+)
 
 var workingTails = []string{"\n\nThis is how Claude Code surfaces", "\n\nIMPORTANT: After completing your current task"}
 
-// whileWorking are the words that the user sent while the model worked: they come as the
-// system's, or as a reminder.
-func whileWorking(t Turn) (words string, ok bool) {
+// unwrapped are the words that the session has: they come as the system's, or as a reminder.
+func unwrapped(t Turn) (words string, ok bool) {
 	if t.Kind != Text || t.Role == "assistant" {
 		return "", false
 	}
 	body := strings.TrimSpace(t.Body)
-	if inner, reminds := strings.CutPrefix(body, "<system-reminder>"); reminds {
+	if inner, reminds := strings.CutPrefix(body, reminderTag); reminds {
 		body = strings.TrimSpace(strings.TrimSuffix(inner, "</system-reminder>"))
+	}
+	if note, ok := strings.CutPrefix(body, notificationHead); ok {
+		_, words, ok = strings.Cut(note, "\n\n")
+		return words, ok
 	}
 	words, ok = strings.CutPrefix(body, workingHead)
 	for _, tail := range workingTails {
@@ -83,6 +93,16 @@ func whileWorking(t Turn) (words string, ok bool) {
 		}
 	}
 	return words, ok
+}
+
+// apart takes from a result what Claude Code joined to it because it came next.
+func apart(result string) (string, []Turn) {
+	said, next, found := strings.Cut(result, "\n\n"+reminderTag+"\n")
+	words, ok := unwrapped(Turn{Role: "user", Kind: Text, Body: reminderTag + next})
+	if !found || !ok {
+		return result, nil
+	}
+	return said, []Turn{{Role: "user", Kind: Text, Body: words}}
 }
 
 // messagesBlocks are those of a content that may be a string.

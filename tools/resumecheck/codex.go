@@ -76,19 +76,30 @@ func (codexCLI) Command(h Home, s Session, prompt string) Command {
 	}
 }
 
-// Own: Codex writes developer messages (its instructions, its skills, its tools), and in
-// the user's name where it runs and what AGENTS.md says there. Reasoning of which nothing
-// is left goes back too; contextd keeps that as a custom event.
-func (codexCLI) Own(t Turn) bool {
+// codexOwn are the messages that Codex writes as the developer's.
+var codexOwn = ownTexts{
+	{"<permissions instructions>", "permissions"},
+	{"<skills_instructions>", "skills"},
+	{"<tools>", "tools"},
+	{"<model_switch>", "change of the model"},
+	{"You are Codex, a coding agent based on ", "system prompt"},
+}
+
+// Own: Codex writes what codexOwn lists, says in the user's name where it runs, and has
+// items for reasoning of which nothing is to be read.
+func (codexCLI) Own(t Turn) string {
 	switch {
-	case t.Kind == Thinking:
-		return t.Body == "" && t.Secret == ""
+	case t.Kind == Thinking && t.Body == "" && t.Secret == "":
+		return "empty reasoning"
 	case t.Kind != Text:
-		return false
-	case t.Role == "user":
-		return strings.HasPrefix(t.Body, "<environment_context>") || strings.HasPrefix(t.Body, "# AGENTS.md instructions")
+	case t.Role == "system":
+		return codexOwn.of(t.Body)
+	case t.Role == "user" && strings.HasPrefix(t.Body, "<environment_context>"):
+		return "environment"
+	case t.Role == "user" && strings.HasPrefix(t.Body, "# AGENTS.md instructions"):
+		return "AGENTS.md"
 	}
-	return t.Role == "system"
+	return ""
 }
 
 // Sends: the Responses API has no flag for failures. A call that has no output gets one of

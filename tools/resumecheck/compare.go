@@ -5,19 +5,22 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Comparison is what became of holding a request to a view.
 type Comparison struct {
-	// Same is how many turns are equal, and Own how many the CLI added.
-	Same, Own int
+	// Same is how many turns are equal.
+	Same int
+	// Own is how many turns the CLI added, by what they are.
+	Own map[string]int
 	// Difference is the first; empty if there is none.
 	Difference string
 }
 
 // Compare compares the turns of a request with those of the view and the prompt after them.
 func Compare(h Harness, view, request []Turn, prompt string) Comparison {
-	var c Comparison
+	c := Comparison{Own: map[string]int{}}
 	var want []Turn
 	for _, t := range view {
 		if t, ok := h.Sends(t); ok {
@@ -38,11 +41,11 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 			c.Same++
 			w++
 			taken[i] = true
-		case w < len(want) && h.Own(want[w]) && moved(ids, want[w], request, taken):
+		case w < len(want) && movable(h, want[w]) && moved(ids, want[w], request, taken):
 			c.Same++
 			w++
 			i-- // against the next
-		case h.Own(got):
+		case h.Own(got) != "":
 		case w == len(want):
 			c.Difference = fmt.Sprintf("turn %d of the request is after the prompt: %s", i+1, got)
 			return c
@@ -52,15 +55,20 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 			return c
 		}
 	}
-	for _, t := range taken {
-		if !t {
-			c.Own++
+	for i, t := range taken {
+		if why := h.Own(request[i]); !t && why != "" {
+			c.Own[why]++
 		}
 	}
 	if w < len(want) {
 		c.Difference = fmt.Sprintf("turn %d of %d is not in the request: %s", w+1, len(want), want[w])
 	}
 	return c
+}
+
+// movable reports whether a turn of the view may have been written by the CLI itself.
+func movable(h Harness, t Turn) bool {
+	return h.Own(t) != "" || t.Kind == Text && (t.Role == "system" || t.Role == "user" && strings.HasPrefix(t.Body, reminderTag))
 }
 
 // moved finds what the CLI once wrote of itself at another place: where its own messages
@@ -139,4 +147,32 @@ func firstDifference(a, b string) string {
 		return ""
 	}
 	return fmt.Sprintf("\n  from byte %d on: %s and %s", at, shorten(a[at:], 120), shorten(b[at:], 120))
+}
+
+// ownTexts say of texts that a CLI writes of itself what they are, by how their paragraphs
+// begin. A text that is not listed is compared, so that a new version's are noticed.
+type ownTexts []struct{ begins, what string }
+
+// explain is what the paragraphs of a text are, or "" if one of them is not listed.
+func (own ownTexts) explain(text string) string {
+	var all []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		what := own.of(paragraph)
+		if what == "" {
+			return ""
+		}
+		if !slices.Contains(all, what) {
+			all = append(all, what)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func (own ownTexts) of(paragraph string) string {
+	for _, one := range own {
+		if strings.HasPrefix(paragraph, one.begins) {
+			return one.what
+		}
+	}
+	return ""
 }

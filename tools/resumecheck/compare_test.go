@@ -31,7 +31,7 @@ func TestCompareFindsFaults(t *testing.T) {
 	view := said(t)
 	view[4].Body, view[4].Interrupted, view[4].Failed = interrupted+"; …]", true, true
 	own := []Turn{
-		{Role: "system", Kind: Text, Body: "You are Codex."},
+		{Role: "system", Kind: Text, Body: "<tools>"},
 		{Role: "user", Kind: Text, Body: "<environment_context>here</environment_context>"},
 	}
 	change := func(i int, f func(*Turn)) func([]Turn) []Turn {

@@ -9,8 +9,9 @@
 // after it the prompt.
 //
 // What a CLI adds of its own, such as its environment, is distinguished by one rule: a turn
-// of the request that is not the one expected there, and of which Harness.Own says that
-// the CLI wrote it. It is counted and printed. Everything else that differs is a
+// of the request that is not the one expected there, and of which Harness.Own says what it
+// is. It is counted and printed under that name. Texts of the system are recognised by how they
+// begin, so that what a new version adds is noticed. Everything else that differs is a
 // difference.
 //
 // The CLIs reach nothing but the fake: traffic that is not for the model is turned off by

@@ -18,8 +18,9 @@ type Harness interface {
 	// Turns takes the conversation out of the body of a request. It fails for what it
 	// does not know, so that nothing is passed over.
 	Turns(body []byte) ([]Turn, error)
-	// Own reports whether the CLI writes such a turn of itself.
-	Own(t Turn) bool
+	// Own says what such a turn is if the CLI writes it of itself, in a few words; "" if it
+	// does not.
+	Own(t Turn) string
 	// Sends is what the CLI makes of a turn of the view where it cannot send it as it
 	// is, and false where it sends nothing of it. The implementation gives the reason for
 	// every rule.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -144,6 +145,18 @@ func (o Outcome) String() string {
 	case o.Difference != "":
 		return fmt.Sprintf("DIFFERENT after %d turns: %s", o.Same, o.Difference)
 	default:
-		return fmt.Sprintf("%d turns, same; %d the harness's own", o.Same, o.Own)
+		return fmt.Sprintf("%d turns, same; the harness's own: %s", o.Same, ownTurns(o.Own))
 	}
+}
+
+// ownTurns lists what a CLI added.
+func ownTurns(own map[string]int) string {
+	if len(own) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(own)) {
+		parts = append(parts, fmt.Sprintf("%d %s", own[what], what))
+	}
+	return strings.Join(parts, "; ")
 }

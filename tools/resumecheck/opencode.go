@@ -186,9 +186,16 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 
 // Own: the request for a compaction, the thinking of the model that answered it, what older
 // compactions say, and the reminder that the agent changed, as from plan to build.
-func (opencodeCLI) Own(t Turn) bool {
-	return t.Role == again || t.Kind == Text &&
-		(t.Role == "system" || t.Role == "user" && strings.HasPrefix(t.Body, "<system-reminder>\nYour operational mode has changed"))
+func (opencodeCLI) Own(t Turn) string {
+	switch {
+	case t.Role == again:
+		return "older compaction"
+	case t.Kind == Text && t.Role == "system":
+		return "system prompt"
+	case t.Kind == Text && t.Role == "user" && strings.HasPrefix(t.Body, reminderTag+"\nYour operational mode has changed"):
+		return "change of agent"
+	}
+	return ""
 }
 
 // Revise: OpenCode marks a result as failed by its state alone, contextd by the exit code of

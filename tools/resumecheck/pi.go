@@ -139,8 +139,16 @@ func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 // Own: pi sends results whose call is not there, which contextd leaves out, as providers
 // refuse them. With Responses the system prompt is among the messages, and texts that
 // are empty stay.
-func (piCLI) Own(t Turn) bool {
-	return t.Role == orphan || t.Kind == Text && (t.Role == "system" || t.Role == "assistant" && t.Body == "")
+func (piCLI) Own(t Turn) string {
+	switch {
+	case t.Role == orphan:
+		return "result without a call"
+	case t.Kind == Text && t.Role == "system":
+		return "system prompt"
+	case t.Kind == Text && t.Role == "assistant" && t.Body == "":
+		return "empty text"
+	}
+	return ""
 }
 
 var notInCallID = regexp.MustCompile(`[^A-Za-z0-9_-]`)

@@ -65,11 +65,11 @@ func TestPiRules(t *testing.T) {
 }
 
 const claudeRequest = `{"messages":[
-	{"role":"user","content":[{"type":"text","text":"<system-reminder>Be brief.</system-reminder>"},{"type":"text","text":"Build it."}]},
+	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nToday's date is 2026-11-23.\n</system-reminder>"},{"type":"text","text":"Build it."}]},
 	{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls","input":{}}]},
-	{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a.go"}]},
+	{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a.go\n\n<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nNot the user.\n\nIt ended.\n</system-reminder>"}]},
 	{"role":"system","content":"The user sent a new message while you were working:\nTest it.\n\nThis is how Claude Code surfaces messages."},
-	{"role":"system","content":"The date has changed."},
+	{"role":"system","content":"# Environment\nYou have been invoked in the following environment: /src\n\nToday's date is 2026-11-24."},
 	{"role":"assistant","content":[{"type":"text","text":"Done."}]},
 	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nThe user sent a new message while you were working:\nShip it.\n\nIMPORTANT: After completing your current task, address it.\n</system-reminder>"}]},
 	{"role":"user","content":[{"type":"text","text":"Say ok, and nothing else."}]}]}`
@@ -81,6 +81,7 @@ func TestClaudeRules(t *testing.T) {
 		{Role: "user", Kind: Text, Body: "Build it."},
 		{Role: "assistant", Kind: Call, ID: "c1", Name: "ls", Body: "{}"},
 		{Kind: Result, ID: "c1", Body: "a.go"},
+		{Role: "user", Kind: Text, Body: "It ended."},
 		{Role: "user", Kind: Text, Body: "Test it."},
 		{Role: "assistant", Kind: Text, Body: "Done."},
 		{Role: "user", Kind: Text, Body: "Ship it."},
@@ -90,14 +91,19 @@ func TestClaudeRules(t *testing.T) {
 		"Test it.":                    "Test nothing.",
 		"Ship it.":                    "Keep it.",
 		"The user sent a new message": "A new message came",
-		"{\"role\":\"system\",\"content\":\"The date": "{\"role\":\"assistant\",\"content\":\"The date",
+		"It ended.":                   "It failed.",
+		"[SYSTEM NOTIFICATION":        "[NOTIFICATION",
+		"2026-11-24.":                 "2026-11-24.\\n\\nForget it.",
+		"# Environment":               "# Another thing",
+		"Today's date is 2026-11-23.": "Be brief.",
+		"{\"role\":\"system\",\"content\":\"# Env": "{\"role\":\"assistant\",\"content\":\"# Env",
 	})
 	// A view without those words is not what Claude Code goes on with.
 	turns, err := claudeCLI{}.Turns([]byte(claudeRequest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := Compare(claudeCLI{}, append(view[:3:3], view[4:]...), turns, prompt); c.Difference == "" {
+	if c := Compare(claudeCLI{}, append(view[:4:4], view[5:]...), turns, prompt); c.Difference == "" {
 		t.Error("a view without what the user sent while the model worked passes")
 	}
 }

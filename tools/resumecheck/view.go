@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -35,6 +36,8 @@ type viewBlock struct {
 		ID        string          `json:"call_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments_json"`
+		// Text are arguments that are not JSON.
+		Text string `json:"arguments_text"`
 	} `json:"tool_call"`
 	Result *struct {
 		ID      string      `json:"call_id"`
@@ -80,7 +83,7 @@ func (b viewBlock) turn(role string) (Turn, error) {
 			Signature: b.Thinking.Signature, Secret: string(b.Thinking.Redacted) + b.Thinking.Encrypted,
 		}, nil
 	case b.Call != nil:
-		return Turn{Role: role, Kind: Call, ID: b.Call.ID, Name: b.Call.Name, Body: string(b.Call.Arguments)}, nil
+		return Turn{Role: role, Kind: Call, ID: b.Call.ID, Name: b.Call.Name, Body: cmp.Or(b.Call.Text, string(b.Call.Arguments))}, nil
 	case b.Result != nil:
 		t := Turn{Kind: Result, ID: b.Result.ID, Failed: b.Result.IsError}
 		var said []string
