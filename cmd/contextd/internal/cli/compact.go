@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -39,7 +40,7 @@ cannot be dropped are listed, and the exit code is 4.`,
 		}
 		req.SessionId = args[0]
 		if target != "" {
-			if req.TargetTokens, err = parseTokens(target); err != nil {
+			if req.TargetTokens, err = config.ParseTokens(target); err != nil {
 				return usageError{fmt.Errorf("--target-tokens: %w", err)}
 			}
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -36,14 +35,14 @@ func (r *requestSettings) bindBudget(f *pflag.FlagSet) {
 func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, error) {
 	b := &contextdv1.Budget{}
 	if r.budget != "" {
-		if tokens, err := parseTokens(r.budget); err == nil {
+		if tokens, err := config.ParseTokens(r.budget); err == nil {
 			b.MaxTokens = tokens
 		} else if err := config.ParseMessage(r.budget, b); err != nil {
 			return nil, nil, usageError{fmt.Errorf("--budget: %w", err)}
 		}
 	}
 	if r.maxTokens != "" {
-		tokens, err := parseTokens(r.maxTokens)
+		tokens, err := config.ParseTokens(r.maxTokens)
 		if err != nil {
 			return nil, nil, usageError{fmt.Errorf("--max-tokens: %w", err)}
 		}
@@ -75,19 +74,6 @@ func parsePolicy(text string) (*contextdv1.Policy, error) {
 		return nil, usageError{fmt.Errorf("--policy: %w", err)}
 	}
 	return p, nil
-}
-
-// parseTokens takes 32000 or 32k.
-func parseTokens(text string) (uint64, error) {
-	digits, thousands := strings.CutSuffix(strings.ToLower(text), "k")
-	n, err := strconv.ParseUint(digits, 10, 50)
-	if err != nil {
-		return 0, fmt.Errorf("%q must be a number of tokens such as 32000 or 32k", text)
-	}
-	if thousands {
-		n *= 1000
-	}
-	return n, nil
 }
 
 func compactJSON(m proto.Message) string {

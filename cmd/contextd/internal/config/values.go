@@ -52,6 +52,19 @@ func (s *size) String() string {
 // Type implements pflag.Value.
 func (*size) Type() string { return "size" }
 
+// ParseTokens takes 32000 or 32k.
+func ParseTokens(text string) (uint64, error) {
+	digits, thousands := strings.CutSuffix(strings.ToLower(text), "k")
+	n, err := strconv.ParseUint(digits, 10, 50)
+	if err != nil {
+		return 0, fmt.Errorf("%q must be a number of tokens such as 32000 or 32k", text)
+	}
+	if thousands {
+		n *= 1000
+	}
+	return n, nil
+}
+
 // modeValue is a file mode in octal digits.
 type modeValue struct{ mode *fs.FileMode }
 

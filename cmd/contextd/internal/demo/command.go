@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -38,7 +39,7 @@ type options struct {
 
 // NewCommand returns the command "demo".
 func NewCommand() *cobra.Command {
-	var o options
+	o := options{maxTokens: DefaultMaxTokens}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Replay a recorded session through a daemon under a tight budget",
@@ -49,12 +50,15 @@ and its API on a loopback port. The session is appended turn by turn; before
 each model call the context is assembled, checked and drawn. Exits with 1 if a
 check fails.`,
 		Example: `  contextd demo
-  contextd demo --max-tokens 32000 --json
+  contextd demo --max-tokens 32k --json
   contextd log my-session --json > session.jsonl && contextd demo --session session.jsonl`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.maxTokens, "max-tokens", DefaultMaxTokens, "budget in `tokens`")
+	f.Func("max-tokens", fmt.Sprintf("budget in `tokens`, such as 32000 or 32k; %d if not given", DefaultMaxTokens), func(text string) (err error) {
+		o.maxTokens, err = config.ParseTokens(text)
+		return err
+	})
 	f.StringVar(&o.session, "session", "", "replay this `file` of JSON lines, as \"contextd log --json\" writes them, instead of the bundled session")
 	f.DurationVar(&o.delay, "delay", 0, "pause between turns; on a terminal "+terminalDelay.String()+" unless it is set")
 	f.BoolVar(&o.json, "json", false, "write one JSON object per turn and one with the totals")

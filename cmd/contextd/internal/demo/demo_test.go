@@ -112,7 +112,7 @@ func TestReplaysAreTheSame(t *testing.T) {
 }
 
 func TestWithRoomForEverything(t *testing.T) {
-	turns, totals := replayed(t, "--session", filepath.Join("testdata", "small.jsonl"), "--max-tokens", "1000000")
+	turns, totals := replayed(t, "--session", filepath.Join("testdata", "small.jsonl"), "--max-tokens", "1000k")
 	for _, turn := range turns {
 		if turn.Collapsed != 0 || turn.Reason == demo.Full {
 			t.Errorf("turn %d: %+v", turn.Turn, turn)
@@ -139,6 +139,7 @@ func TestRefusesWhatIsNoSession(t *testing.T) {
 		"no file":       {[]string{"--session", filepath.Join(dir, "none")}, "none: no such file"},
 		"empty":         {[]string{"--session", write("empty", "\n\n")}, "empty: it holds no events"},
 		"not JSON":      {[]string{"--session", write("words", "{}\nwords\n")}, "words: line 2"},
+		"no number":     {[]string{"--max-tokens", "soup"}, "such as 32000 or 32k"},
 		"too little":    {[]string{"--max-tokens", "50"}, "turn 1"},
 		"refused event": {[]string{"--session", write("role", `{"message":{"blocks":[{"text":{"text":"x"}}]}}`)}, "role"},
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -16,6 +17,8 @@ import (
 type held struct {
 	messages []*contextdv1.RenderedMessage
 	hash     string
+	// asOf is the newest event that it covers.
+	asOf uint64
 }
 
 // received is one answer of AssembleContext, completed from what was held.
@@ -30,6 +33,9 @@ type received struct {
 	// stable counts the leading messages that are what they were; before is how
 	// many could have been.
 	stable, before int
+	// joined is set where a newer event is in the first message that differs: harnesses log
+	// parts of a message after what follows it.
+	joined bool
 	// hash is what the client computed, hashOK whether the daemon said the same.
 	hash   string
 	hashOK bool
@@ -78,8 +84,8 @@ func (h *held) fetch(ctx context.Context, api contextdv1.ContextServiceClient, r
 	r.hash = hashOf(r.messages)
 	r.hashOK = r.hash == r.header.GetPrefixHash() && r.hash == trailer.GetContextHash() &&
 		len(r.messages) == int(r.header.GetMessageCount())
-	r.compare(h.messages)
-	h.messages, h.hash = r.messages, r.hash
+	r.compare(h.messages, h.asOf)
+	h.messages, h.hash, h.asOf = r.messages, r.hash, r.header.GetAsOfSeq()
 	return r, nil
 }
 
@@ -93,8 +99,9 @@ func hashOf(messages []*contextdv1.RenderedMessage) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// compare measures what the context shares with the one before it.
-func (r *received) compare(before []*contextdv1.RenderedMessage) {
+// compare measures what the context shares with the one before it, which covers the events up
+// to asOf.
+func (r *received) compare(before []*contextdv1.RenderedMessage, asOf uint64) {
 	r.before = len(before)
 	// Reminders are last and are replaced by newer messages: that is not a rewrite.
 	for r.before > 0 && before[r.before-1].GetOrigin() == contextdv1.Origin_ORIGIN_REMINDER {
@@ -111,7 +118,9 @@ func (r *received) compare(before []*contextdv1.RenderedMessage) {
 		if same = n == len(m.GetJson()) && n == len(before[i].GetJson()); same {
 			r.common++ // the line feed
 			r.stable++
+			continue
 		}
+		r.joined = slices.ContainsFunc(m.GetSourceSeqs(), func(seq uint64) bool { return seq > asOf })
 	}
 }
 

@@ -71,12 +71,35 @@ func TestCompareMeasuresTheCommonPrefix(t *testing.T) {
 		{"ab|cd", "xb|cd", 6, 0, 0, 2},
 	} {
 		r := received{messages: lines(tt.now)}
-		r.compare(lines(tt.before))
+		r.compare(lines(tt.before), 0)
 		if r.bytes != tt.bytes || r.common != tt.common || r.stable != tt.stable || r.before != tt.was {
 			t.Errorf("%s after %s: %d bytes, %d common, %d of %d stable", tt.now, tt.before, r.bytes, r.common, r.stable, r.before)
 		}
 		if all := strings.ReplaceAll(strings.ReplaceAll(tt.now, "!", ""), "|", "\n") + "\n"; len(all) != r.bytes {
 			t.Errorf("%s has %d bytes as lines, not %d", tt.now, len(all), r.bytes)
+		}
+	}
+}
+
+// TestJoined: a message that a newer event joined was not rewritten by the daemon.
+func TestJoined(t *testing.T) {
+	said := func(text string, seqs ...uint64) *contextdv1.RenderedMessage {
+		return &contextdv1.RenderedMessage{Json: []byte(text), SourceSeqs: seqs}
+	}
+	before := []*contextdv1.RenderedMessage{said("ab", 1), said("cd", 2)}
+	for name, tc := range map[string]struct {
+		now  []*contextdv1.RenderedMessage
+		want bool
+	}{
+		"the same":               {[]*contextdv1.RenderedMessage{said("ab", 1), said("cd", 2), said("ef", 3)}, false},
+		"joined":                 {[]*contextdv1.RenderedMessage{said("abef", 1, 3), said("cd", 2)}, true},
+		"put before":             {[]*contextdv1.RenderedMessage{said("ab", 1), said("ef", 3), said("cd", 2)}, true},
+		"rewritten":              {[]*contextdv1.RenderedMessage{said("xb", 1), said("cd", 2), said("ef", 3)}, false},
+		"rewritten before joins": {[]*contextdv1.RenderedMessage{said("xb", 1), said("cdef", 2, 3)}, false},
+	} {
+		r := received{messages: tc.now}
+		if r.compare(before, 2); r.joined != tc.want {
+			t.Errorf("%s: %t", name, r.joined)
 		}
 	}
 }
