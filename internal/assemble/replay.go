@@ -60,7 +60,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	}
 	now := r
 	now.After, now.Steps, now.Tokens, now.Pointers = p.Result.State, p.Result.Steps, p.Tokens(), nil
-	now.Observe(p.Result.View, p.Conversation)
+	now.Observe(p.Result.View, p.Conversation, p.Reminders)
 	messages := s.encode(p, f).messages
 	if err := ctx.Err(); err != nil {
 		return Replay{}, err

@@ -123,7 +123,7 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 	if _, err := s.look(ctx, e.store); err != nil {
 		return summarize.Material{}, err
 	}
-	out.Groups = conv.Span(after, p.To)
+	out.Groups, out.Reminders = conv.Span(after, p.To), conv.Pending(p.To)
 	pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), conv)
 	out.Ledger, out.Index = pipeline.Record(reduce.Span{From: p.From, To: p.To}, recordTarget)
 	return out, nil

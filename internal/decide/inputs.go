@@ -127,7 +127,7 @@ func (in Inputs) Record(p Projected, at time.Time) records.Projection {
 			r.SummaryVersion = s.Version
 		}
 	}
-	r.Observe(p.Result.View, p.Conversation)
+	r.Observe(p.Result.View, p.Conversation, p.Reminders)
 	return r
 }
 

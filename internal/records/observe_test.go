@@ -18,6 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
 )
 
 // quarter counts a token for every four bytes.
@@ -85,7 +86,7 @@ type observed struct {
 
 func observe(v reduce.View, conv *reduce.Conversation) observed {
 	var r records.Projection
-	r.Observe(v, conv)
+	r.Observe(v, conv, nil)
 	return observed{r.Kept, r.Dropped, r.Redacted, r.Pointers, r.ReclaimedTokens, r.ReclaimedChars}
 }
 
@@ -208,6 +209,9 @@ func naively(v reduce.View, conv *reduce.Conversation, head eventlog.Seq) observ
 	add := func(list *eventlog.Ranges, seq eventlog.Seq) {
 		*list = append(*list, eventlog.Range{From: seq, To: seq})
 	}
+	for _, r := range conv.Reminders() {
+		left[r.Seq] = true // observe shows none
+	}
 	for seq := eventlog.Seq(1); seq <= head; seq++ {
 		switch {
 		case changed[seq] || shown[seq] && left[seq]:
@@ -270,4 +274,25 @@ func oneByOne(ranges eventlog.Ranges) eventlog.Ranges {
 		all = append(all, eventlog.Range{From: seq, To: seq})
 	}
 	return all
+}
+
+// TestObserveReminders has those that are shown among what is kept, and the others dropped.
+func TestObserveReminders(t *testing.T) {
+	once := uint32(1)
+	conv := conversation(
+		say(eventlog.RoleUser, text(body)),
+		&eventlog.Reminder{Body: "old", DedupeKey: "k"},
+		&eventlog.Reminder{Body: "new", DedupeKey: "k"},
+		&eventlog.Reminder{Body: "over", TTLTurns: &once},
+		say(eventlog.RoleAssistant, text("done")),
+		say(eventlog.RoleAssistant, text("more")),
+	)
+	var r records.Projection
+	r.Observe(reduce.NewView(gauge, conv.Groups()), conv, render.LiveReminders(conv.Reminders(), conv.Turns(), 0))
+	if want := (eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 3}, {From: 5, To: 6}}); !slices.Equal(r.Kept, want) {
+		t.Errorf("kept: %v, want %v", r.Kept, want)
+	}
+	if want := (eventlog.Ranges{{From: 2, To: 2}, {From: 4, To: 4}}); !slices.Equal(r.Dropped, want) {
+		t.Errorf("dropped: %v, want %v", r.Dropped, want)
+	}
 }

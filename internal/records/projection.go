@@ -95,8 +95,9 @@ type Pointer struct {
 // Observe fills in what the record says of a view of a conversation: which events
 // are seen in full, which are dropped, which are shown reduced, and what that reclaimed. An
 // event that is a part of several groups is shown reduced as soon as one of them is,
-// or dropped while another stayed. It does not go through what was dropped.
-func (r *Projection) Observe(v reduce.View, conv *reduce.Conversation) {
+// or dropped while another stayed. Reminders are dropped but for those shown after the view.
+// It does not go through what was dropped.
+func (r *Projection) Observe(v reduce.View, conv *reduce.Conversation, shown []reduce.Reminder) {
 	var kept, redacted []eventlog.Seq
 	in := make(map[*reduce.Group]bool, v.Len())
 	d, _ := v.Digest()
@@ -135,10 +136,21 @@ func (r *Projection) Observe(v reduce.View, conv *reduce.Conversation) {
 			redacted = append(redacted, seq)
 		}
 	}
+	events := conv.Events()
+	if all := conv.Reminders(); len(all) > 0 {
+		for i := range shown {
+			kept = append(kept, shown[i].Seq)
+		}
+		seqs := events.Seqs()
+		for i := range all {
+			seqs = append(seqs, all[i].Seq)
+		}
+		events = eventlog.RangesOf(seqs)
+	}
 	r.ReclaimedChars, r.ReclaimedTokens = int64(chars), int64(conv.Tokens())-int64(v.Tokens())
 	r.Redacted = eventlog.RangesOf(redacted)
 	r.Kept = eventlog.RangesOf(kept).Without(r.Redacted)
-	r.Dropped = conv.Events().Without(r.Kept).Without(r.Redacted)
+	r.Dropped = events.Without(r.Kept).Without(r.Redacted)
 }
 
 // charsOf is the length of a block that was edited. A message's is known, and most

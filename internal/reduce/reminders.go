@@ -77,6 +77,27 @@ func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 	return out
 }
 
+// Pending are the reminders of a span that hold at its end, as far as was said by then.
+func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
+	var turn uint32
+	for _, g := range c.groups {
+		if g.First <= to {
+			turn = g.Turn
+		}
+	}
+	n := 0
+	for n < len(c.reminders) && c.reminders[n].Seq <= to {
+		n++
+	}
+	var out []Reminder
+	for i, fate := range Fates(c.reminders[:n], turn, 0) {
+		if fate == ReminderLive {
+			out = append(out, c.reminders[i])
+		}
+	}
+	return out
+}
+
 // quoteReminders quotes the beginnings of reminders, the newest first choice,
 // within limit.
 func quoteReminders(all []Reminder, limit uint64, gauge budget.Accountant) []budget.Piece {

@@ -24,7 +24,7 @@ type attempt struct {
 func (a attempt) write() (Summary, error) {
 	request := Request{
 		TaskID: a.p.requestID(), SessionID: a.p.SessionID, From: a.p.From, To: a.p.To,
-		Older: a.m.Older, MaxOutputTokens: a.p.MaxOutputTokens, Count: a.m.Count,
+		Older: a.m.Older, Reminders: a.m.Reminders, MaxOutputTokens: a.p.MaxOutputTokens, Count: a.m.Count,
 	}
 	summary := Summary{
 		ID: a.p.SummaryID(), From: a.p.From, To: a.p.To, Ledger: a.m.Ledger, Index: a.m.Index,

@@ -31,6 +31,8 @@ type Request struct {
 	Older string
 	// Groups are what is new.
 	Groups []*reduce.Group
+	// Reminders are those of the span that hold at its end.
+	Reminders []reduce.Reminder
 	// MaxOutputTokens is what the text may take, measured by Count.
 	MaxOutputTokens uint64
 	Count           func(string) uint64

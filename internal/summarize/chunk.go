@@ -16,6 +16,8 @@ type chunks struct {
 	count  func(string) uint64
 	system string
 	writer prompt.Writer
+	// reminders are written into each request.
+	reminders string
 	// room is what the material may take.
 	room uint64
 }
@@ -34,7 +36,22 @@ func cut(m Material, system string, writer prompt.Writer, limit uint64) (*chunks
 	if limit < fixed+2*leastRoom {
 		return nil, &InputLimitError{limit, fixed + 2*leastRoom}
 	}
-	return &chunks{m.Groups, m.Count, system, writer, limit - fixed}, nil
+	c := &chunks{groups: m.Groups, count: m.Count, system: system, writer: writer, room: limit - fixed}
+	c.remind(m.Reminders)
+	return c, nil
+}
+
+// remind writes the reminders, the newest first choice, in at most a quarter of the room,
+// which is the less by them.
+func (c *chunks) remind(all []reduce.Reminder) {
+	const most, longest = 32, 4096 // reminders, and bytes of each
+	for all = all[max(0, len(all)-most):]; len(all) > 0; all = all[1:] {
+		text := c.writer.Reminders(all, longest)
+		if tokens := c.count(text); tokens <= c.room/4 {
+			c.reminders, c.room = text, c.room-tokens
+			return
+		}
+	}
 }
 
 // next returns the next chunk after an older text, and takes its groups. Without
@@ -57,7 +74,7 @@ func (c *chunks) next(older string) (chunk, error) {
 // after fills a chunk after a quoted older text. Counting the parts may give less
 // than counting the whole; what is over then is taken from the room for groups.
 func (c *chunks) behind(quoted string) (chunk, error) {
-	limit := c.room + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())
+	limit := c.room + c.count(c.reminders) + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())
 	for room := c.room - min(c.room, c.count(quoted)); ; {
 		k, err := c.fill(quoted, room)
 		if err != nil {
@@ -108,7 +125,7 @@ func (c *chunks) fill(older string, room uint64) (chunk, error) {
 		k.span = append(k.span, text)
 	}
 	k.groups = c.groups[:len(k.span):len(k.span)]
-	k.prompt = prompt.Compose(older, k.span)
+	k.prompt = prompt.Compose(older, c.reminders, k.span)
 	return k, nil
 }
 

@@ -75,7 +75,9 @@ func TestNoRequestIsTooLarge(t *testing.T) {
 		fixed := 2*budget.MessageOverhead + count(system) + count(prompt.Frame())
 		limit := fixed + rapid.SampledFrom([]uint64{0, 511, 512, 513, 1000, 5000, 100_000}).Draw(t, "room")
 		older := strings.Repeat("an older line\n", rapid.SampledFrom([]int{0, 1, 20, 5000}).Draw(t, "older"))
-		parts, err := cut(Material{Groups: groups, Count: count}, system, prompt.Writer{}, limit)
+		reminder := "remember " + strings.Repeat("this ", rapid.SampledFrom([]int{0, 1, 20, 5000}).Draw(t, "reminder"))
+		reminders := []reduce.Reminder{{Reminder: &eventlog.Reminder{Body: "an older one"}}, {Reminder: &eventlog.Reminder{Body: reminder}}}
+		parts, err := cut(Material{Groups: groups, Reminders: reminders, Count: count}, system, prompt.Writer{}, limit)
 		var tooSmall *InputLimitError
 		if limit < fixed+2*leastRoom {
 			if !errors.As(err, &tooSmall) || tooSmall.Max != limit || tooSmall.Needed != fixed+2*leastRoom {
@@ -94,6 +96,9 @@ func TestNoRequestIsTooLarge(t *testing.T) {
 			}
 			if n := 2*budget.MessageOverhead + count(system) + count(k.prompt); n > limit {
 				t.Fatalf("%d tokens for a limit of %d", n, limit)
+			}
+			if limit >= fixed+5000 && len(reminder) < 200 && !strings.Contains(k.prompt, "reminder:\n|   "+strings.TrimSpace(reminder)) {
+				t.Fatalf("the reminder %q is not in the prompt", reminder)
 			}
 			if len(k.groups) != len(k.span) || len(k.groups) == 0 && parts.more() {
 				t.Fatalf("%d groups and %d texts", len(k.groups), len(k.span))

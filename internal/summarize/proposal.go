@@ -57,6 +57,8 @@ type Material struct {
 	// Groups are what is new, anchored and pinned ones left out, in the order of the
 	// log.
 	Groups []*reduce.Group
+	// Reminders are those of the span that hold at its end.
+	Reminders []reduce.Reminder
 	// Older is the text of the summary that is extended; empty if there is none.
 	Older string
 	// Ledger and Index are of the whole span.

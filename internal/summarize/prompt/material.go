@@ -23,21 +23,27 @@ const (
 const Whole = math.MaxInt
 
 const (
-	frameOlder = "The earlier record, which yours replaces:\n\n"
-	frameSpan  = "The part of the session to be recorded, oldest first:\n\n"
-	frameEnd   = "\nHere the material ends. Write the record.\n"
+	frameOlder   = "The earlier record, which yours replaces:\n\n"
+	framePending = "Reminders of the runtime that still hold:\n\n"
+	frameSpan    = "The part of the session to be recorded, oldest first:\n\n"
+	frameEnd     = "\nHere the material ends. Write the record.\n"
 )
 
 // Frame is everything in a user prompt but the material.
-func Frame() string { return frameOlder + "\n" + frameSpan + frameEnd }
+func Frame() string { return frameOlder + "\n" + framePending + "\n" + frameSpan + frameEnd }
 
-// Compose is the user prompt: the earlier record as Older wrote it, or nothing, and
-// groups as Group wrote them.
-func Compose(older string, groups []string) string {
+// Compose is the user prompt: the earlier record as Older wrote it, or nothing, reminders
+// as Reminders wrote them, or nothing, and groups as Group wrote them.
+func Compose(older, reminders string, groups []string) string {
 	var out strings.Builder
 	if older != "" {
 		out.WriteString(frameOlder)
 		out.WriteString(older)
+		out.WriteByte('\n')
+	}
+	if reminders != "" {
+		out.WriteString(framePending)
+		out.WriteString(reminders)
 		out.WriteByte('\n')
 	}
 	out.WriteString(frameSpan)
@@ -73,6 +79,16 @@ func (w Writer) Group(g *reduce.Group, limit int) string {
 		for i := range msg.Blocks {
 			out.block(speaker(msg), &msg.Blocks[i])
 		}
+	}
+	return out.String()
+}
+
+// Reminders writes reminders as data, each shortened to about limit bytes.
+func (w Writer) Reminders(all []reduce.Reminder, limit int) string {
+	out := writing{limit: limit, scrub: w.Scrub}
+	for _, r := range all {
+		fmt.Fprintf(&out, "%s[%s] reminder:\n", mark, reduce.Pointer(r.Seq, 0))
+		out.body(r.Body)
 	}
 	return out.String()
 }

@@ -37,7 +37,7 @@ func compose(older string, groups []*reduce.Group, limit int) string {
 	for _, g := range groups {
 		all = append(all, (prompt.Writer{}).Group(g, limit))
 	}
-	return prompt.Compose((prompt.Writer{}).Older(older, limit), all)
+	return prompt.Compose((prompt.Writer{}).Older(older, limit), "", all)
 }
 
 func session() []eventlog.Event {
