@@ -227,6 +227,12 @@ $(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golang
 .PHONY: tools
 tools: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/golangci-lint ## Install the tools into ./bin
 
+.PHONY: prometheus
+prometheus: ## Fetch Debian's Prometheus into ./bin, for the tests of alerts and dashboard
+	@if [ -x bin/prometheus/usr/bin/promtool ] || command -v promtool >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then echo "SKIPPED: there is no apt-get to fetch Prometheus with" >&2; exit 0; fi; \
+	mkdir -p bin/prometheus && cd bin/prometheus && apt-get download -q prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
+
 .PHONY: clean
 clean: ## Remove what the targets made
 	rm -rf bin .build

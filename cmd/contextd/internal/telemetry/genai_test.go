@@ -36,7 +36,7 @@ func TestModelCallsInTheConventionsForGenerativeAI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The span of an assembly stands for that of the call.
+		// The span of an assembly serves as that of the call.
 		ctx, done := tel.NewObserver().Assembly(t.Context(), "s")
 		meter.Recorded(ctx, records.Call{
 			SessionID: "s", Model: "m", InputTokens: 100, CacheReadTokens: 70, CacheWriteTokens: 20, OutputTokens: 7, StopReason: "end_turn",
