@@ -139,19 +139,24 @@ func (w *world) open(turns int) {
 	w.turns(0, turns)
 }
 
-// turns lets a session grow by turns from up to below to, of about 300 tokens each.
+// turns lets a session grow by turns from up to below to.
 func (w *world) turns(from, to int) {
 	w.t.Helper()
 	for i := from; i < to; i++ {
-		id := fmt.Sprintf("call-%d", i)
-		body := strings.Repeat(fmt.Sprintf("pkg/mod%d/handler.go: ok\n", i), 30)
-		w.push(eventlog.Event{ID: id, Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{
-			eventlog.Text{Text: "I look at the next module."},
-			eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d/handler.go"}`, i)},
-		}}}, eventlog.Event{ID: id + "-result", Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
-			eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body}}},
-		}}})
+		w.push(turnOf(i)...)
 	}
+}
+
+// turnOf is a turn of about 300 tokens.
+func turnOf(i int) []eventlog.Event {
+	id := fmt.Sprintf("call-%d", i)
+	body := strings.Repeat(fmt.Sprintf("pkg/mod%d/handler.go: ok\n", i), 30)
+	return []eventlog.Event{{ID: id, Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{
+		eventlog.Text{Text: "I look at the next module."},
+		eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d/handler.go"}`, i)},
+	}}}, {ID: id + "-result", Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
+		eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body}}},
+	}}}}
 }
 
 // settings is what contexts of the test sessions are asked for with. Nothing leaves
