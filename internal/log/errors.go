@@ -125,6 +125,11 @@ func (*FullError) Error() string {
 	return "the store's disk is full: nothing is stored until there is room on it; reading and deleting go on"
 }
 
+// ReadOnlyError says that a store was opened only to be read. Nothing was stored.
+type ReadOnlyError struct{}
+
+func (*ReadOnlyError) Error() string { return "the store was opened only to be read" }
+
 // CorruptError says that a store's medium gave back something other than what
 // the store wrote. The reason is for the daemon's own diagnostics.
 type CorruptError struct {

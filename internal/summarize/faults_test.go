@@ -90,6 +90,19 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A summarizer that panics fails this summary and nothing else.
+func TestPanickingSummarizer(t *testing.T) {
+	backend := &asked{answer: func(context.Context, summarize.Request) (summarize.Output, error) { panic("secret") }}
+	w := start(t, sessions(t, "s"), backend, summarize.Options{})
+	if _, err := w.Do(t.Context(), proposal("s", 5)); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Fatal(err)
+	}
+	backend.answer = writes
+	if _, err := w.Do(t.Context(), proposal("s", 5)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTransientFailureThenSummary(t *testing.T) {
 	backend := &asked{answer: fails(errDown)}
 	w := start(t, sessions(t, "s"), backend, summarize.Options{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -250,7 +251,7 @@ func (s *Scheduler) drain() {
 		s.queue = slices.Delete(s.queue, i, i+1)
 		s.busy[j.key.sessionID] = j
 		s.mu.Unlock()
-		summary, err := s.run(j.ctx, j.proposal)
+		summary, err := s.survive(j.ctx, j.proposal)
 		if errors.Is(err, context.Canceled) && j.ctx.Err() != nil {
 			err = context.Cause(j.ctx)
 		}
@@ -258,6 +259,18 @@ func (s *Scheduler) drain() {
 		delete(s.busy, j.key.sessionID)
 		s.finish(j, summary, err)
 	}
+}
+
+// survive is run, where a panic ends the job alone.
+func (s *Scheduler) survive(ctx context.Context, p Proposal) (summary Summary, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.o.Logger.Error("a summary was given up because of a panic", "session_id", p.SessionID, "panic", v, "stack", string(debug.Stack()))
+			err = errors.New("the summary was given up because of a panic")
+			s.o.Observer.SummaryFailed(p, reason(err))
+		}
+	}()
+	return s.run(ctx, p)
 }
 
 // finish ends a job. The caller holds mu.

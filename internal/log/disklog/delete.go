@@ -14,7 +14,7 @@ import (
 // the disk, even if the context ends meanwhile.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) (err error) {
 	defer inSession(id, &err)
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToChange(ctx); err != nil {
 		return err
 	}
 	defer s.leave()

@@ -62,13 +62,17 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 			// The file cannot be made: nobody holds it.
 			return nil, fmt.Errorf("%s cannot be written to: %w", dir, err)
 		}
-		owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile), smallFile)
-		return nil, &LockedError{Dir: dir, Owner: strings.TrimSpace(owner), Cause: err}
+		return nil, lockedError(fs, dir, err)
 	}
 	host, _ := os.Hostname()
 	// For the message above only: neither synced nor missed.
 	_ = writeFile(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
 	return lock, nil
+}
+
+func lockedError(fs vfs.FS, dir string, cause error) error {
+	owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile), smallFile)
+	return &LockedError{Dir: dir, Owner: strings.TrimSpace(owner), Cause: cause}
 }
 
 // Exists reports whether a directory of the machine holds an event log, or what is

@@ -101,6 +101,9 @@ const (
 
 // exists reports whether there is a database.
 func (v *inventory) exists() bool {
+	if v == nil {
+		return true // a store that is only read
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.now.manifest.number > 0
@@ -283,6 +286,9 @@ func openInventory(disk vfs.FS, dir string, now counted) (*inventory, error) {
 
 // close makes the inventory durable, unless the disk may not be written to.
 func (v *inventory) close(durably bool) error {
+	if v == nil {
+		return nil
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var err error

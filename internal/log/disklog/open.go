@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -28,17 +29,25 @@ const stopWrites = 1000
 // *MissingError if it holds less than the last process wrote.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
+	if opts.ReadOnly {
+		return openLocked(dir, opts, lockToRead)
+	}
 	if err := makeDir(opts.FS, dir); err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
-	lock, err := lockDirectory(opts.FS, dir)
-	if err != nil {
-		return nil, err
-	}
-	s, err := openLocked(dir, opts)
+	s, err := openLocked(dir, opts, lockDirectory)
 	if isNoRoom(err) {
 		err = fmt.Errorf("%s: the disk is full, and nothing is left of the reserve: make room on it, then start again (%w)", dir, err)
 	}
+	return s, err
+}
+
+func openLocked(dir string, opts Options, take func(vfs.FS, string) (io.Closer, error)) (*Store, error) {
+	lock, err := take(opts.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(dir, opts)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -46,7 +55,11 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-func openLocked(dir string, opts Options) (*Store, error) {
+// open opens a directory that is locked.
+func open(dir string, opts Options) (*Store, error) {
+	if opts.ReadOnly {
+		opts.FS, opts.private, opts.ReserveBytes = readFS{opts.FS}, false, 0
+	}
 	if opts.private {
 		if err := makePrivate(dir, opts.Logger); err != nil {
 			return nil, err
@@ -74,13 +87,18 @@ func openLocked(dir string, opts Options) (*Store, error) {
 	}
 	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
 	s.room.halted, s.room.closing = s.disk.halted, s.closing
-	if err := s.prepare(dir); err != nil {
+	prepare := s.prepare
+	if opts.ReadOnly {
+		prepare = s.prepareToRead
+	}
+	if err := prepare(dir); err != nil {
 		return nil, err
 	}
 	if err := s.openKeys(dir); err != nil {
 		return nil, errors.Join(err, s.disk.inventory.close(false))
 	}
 	options := s.pebbleOptions()
+	options.ReadOnly = opts.ReadOnly
 	options.ErrorIfNotExists = s.disk.inventory.exists()
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
@@ -193,6 +211,9 @@ func (s *Store) recover() error {
 			return err
 		}
 		s.lastSegment.Store(uint64(last))
+	}
+	if s.opts.ReadOnly {
+		return nil
 	}
 	return s.finishDeletions()
 }

@@ -36,6 +36,9 @@ type Options struct {
 	ReserveBytes uint64
 	// LowBytes is how many free bytes are so few that the log warns of it.
 	LowBytes uint64
+	// ReadOnly opens a store that there is, changes nothing in its directory, and refuses
+	// what would with *eventlog.ReadOnlyError. Nobody else may write to it meanwhile.
+	ReadOnly bool
 	// Syncing, if set, is called before each sync of what was appended, and what it returns
 	// after it.
 	Syncing func() (done func())

@@ -74,9 +74,17 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.open.RUnlock() }
 
+// enterToChange is enter for calls that change what is stored.
+func (s *Store) enterToChange(ctx context.Context) error {
+	if s.opts.ReadOnly {
+		return &eventlog.ReadOnlyError{}
+	}
+	return s.enter(ctx)
+}
+
 // enterToAdd is enter for calls that add to what is stored: there must be room for it.
 func (s *Store) enterToAdd(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterToChange(ctx); err != nil {
 		return err
 	}
 	if err := s.room.refuse(); err != nil {
@@ -182,7 +190,7 @@ func (s *Store) Close() error {
 	s.queue.close()
 	<-s.drained
 	failure := s.failure()
-	if failure == nil {
+	if failure == nil && !s.opts.ReadOnly {
 		// Only so that the next opening has nothing to replay.
 		if err := s.db.Flush(); err != nil {
 			s.logger.Warn("event log was not flushed on closing", "error", err)

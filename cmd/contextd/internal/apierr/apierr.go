@@ -39,6 +39,7 @@ const (
 	ReasonStoreFailed       = "STORE_FAILED"
 	ReasonStoreBusy         = "STORE_BUSY"
 	ReasonDiskFull          = "DISK_FULL"
+	ReasonReadOnly          = "READ_ONLY"
 	ReasonDataCorrupt       = "DATA_CORRUPT"
 	ReasonStoredVersion     = "STORED_VERSION"
 	ReasonDraining          = "DRAINING"

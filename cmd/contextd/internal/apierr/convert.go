@@ -128,6 +128,10 @@ func state(err error) *answer {
 	if errors.As(err, &lacking) {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)
 	}
+	var readOnly *eventlog.ReadOnlyError
+	if errors.As(err, &readOnly) {
+		return newAnswer(codes.FailedPrecondition, ReasonReadOnly, err)
+	}
 	var version *artifact.VersionError
 	if errors.As(err, &version) {
 		a := newAnswer(codes.FailedPrecondition, ReasonStoredVersion, err)

@@ -126,6 +126,7 @@ func conversions(t *testing.T) map[string]conversion {
 		"store busy": {
 			&eventlog.UnavailableError{Cause: errSecret, Passing: true}, codes.Unavailable, "STORE_BUSY", true, []string{"retry after 1s"},
 		},
+		"read only":                {&eventlog.ReadOnlyError{}, codes.FailedPrecondition, "READ_ONLY", false, nil},
 		"disk full":                {&eventlog.FullError{}, codes.ResourceExhausted, "DISK_FULL", false, []string{"retry after 5s"}},
 		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
 		"a newer version": {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // embed runs a daemon within the process for as long as a command takes. Its
@@ -56,7 +57,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	d, err := daemon.Build(ctx, daemon.Options{
 		Config: settings, Logger: daemon.NewLogger(settings, c.program.Stderr),
 		Listeners: []net.Listener{listener}, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
-		Lazy: true,
+		Lazy: true, ReadOnly: store == config.StoreDisk && !disklog.Writable(dataDir),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -37,7 +37,7 @@ func (c *client) openLocal(ctx context.Context) (*localSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disklog.Open(c.embedded, disklog.Options{Logger: logger, Encryption: encryption})
+	store, err := disklog.Open(c.embedded, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	// Lazy opens the tokenizer when the first call needs it, instead of before the
 	// daemon is ready: for processes that make few calls.
 	Lazy bool
+	// ReadOnly opens the disk store only to be read.
+	ReadOnly bool
 }
 
 // Daemon is a built daemon. Run must be called once, even if only to release
@@ -188,7 +190,7 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 		CacheBytes:    o.Config.CacheMemory,
 		Work:          d.work,
 	})
-	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) })
+	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) }, !o.ReadOnly)
 	if _, err := d.tenants.get(""); err != nil {
 		return err
 	}

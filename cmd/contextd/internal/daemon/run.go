@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,18 +24,25 @@ func (d *Daemon) Run(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
 	var work sync.WaitGroup
-	failed := make(chan error, len(d.listeners)+1)
+	failed := make(chan error, 1)
+	start := func(task string, run func() error) { work.Go(func() { d.guard(task, failed, run) }) }
+	inBackground := func(task string, run func(context.Context)) {
+		start(task, func() error {
+			run(background)
+			return nil
+		})
+	}
 	for _, l := range d.listeners {
 		d.logger.InfoContext(ctx, "listening", "address", target(l.Addr()))
-		work.Go(func() { failed <- d.serve(l) })
+		start("listener", func() error { return d.serve(l) })
 	}
 	if d.metrics != nil {
 		d.logger.InfoContext(ctx, "serving metrics", "address", d.metrics.listener.Addr().String())
-		work.Go(func() { failed <- d.metrics.serve() })
+		start("metrics", d.metrics.serve)
 	}
-	work.Go(func() { d.watch(background) })
-	work.Go(func() { d.reloader.run(background) })
-	work.Go(func() { d.auth.Run(background) })
+	inBackground("health", d.watch)
+	inBackground("reload", d.reloader.run)
+	inBackground("callers", d.auth.Run)
 
 	var err error
 	select {
@@ -71,6 +79,26 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.logger.ErrorContext(ctx, "ended although not everything had stopped", "after", d.stopAfter,
 			"waited_for", stage.Load(), "calls", d.grpc.Running())
 		return errors.Join(err, ErrUnfinished)
+	}
+}
+
+// guard runs a task. Its error, or its panic, is why the daemon stops.
+func (d *Daemon) guard(task string, failed chan<- error, run func() error) {
+	err := func() (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				d.logger.Error("a task of the daemon has failed; the daemon stops", "task", task, "panic", v, "stack", string(debug.Stack()))
+				err = fmt.Errorf("panic in task %q: %v", task, v)
+			}
+		}()
+		return run()
+	}()
+	if err == nil {
+		return
+	}
+	select {
+	case failed <- err:
+	default: // it stops already
 	}
 }
 

@@ -35,7 +35,7 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	}
 	d.syncs = &syncWatch{clock: o.Clock, slow: o.Config.Disk.SlowSync, record: record, logger: o.Logger}
 	opts := disklog.Options{
-		Logger: o.Logger, CacheBytes: int64(o.Config.DiskCacheBytes), Syncing: d.syncs.begin,
+		Logger: o.Logger, CacheBytes: int64(o.Config.DiskCacheBytes), Syncing: d.syncs.begin, ReadOnly: o.ReadOnly,
 		ReserveBytes: o.Config.Disk.Reserve, LowBytes: o.Config.Disk.Low,
 		Encryption: encryption,
 	}

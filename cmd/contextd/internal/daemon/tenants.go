@@ -28,6 +28,8 @@ func (s services) RegisterService(desc *grpc.ServiceDesc, impl any) { s[desc.Ser
 // tenants are those that have made a call, and "", which is there from the start.
 type tenants struct {
 	build func(name string) (*tenant, error)
+	// resume says that a tenant goes on with what an earlier run of the daemon began.
+	resume bool
 	// ctx ends when the daemon stops its background work, which is counted.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -39,8 +41,8 @@ type tenants struct {
 	made []*tenant
 }
 
-func newTenants(build func(string) (*tenant, error)) *tenants {
-	t := &tenants{build: build, all: map[string]func() (*tenant, error){}}
+func newTenants(build func(string) (*tenant, error), resume bool) *tenants {
+	t := &tenants{build: build, resume: resume, all: map[string]func() (*tenant, error){}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -67,7 +69,9 @@ func (t *tenants) make(name string) (*tenant, error) {
 		return nil, err
 	}
 	t.made = append(t.made, made)
-	t.work.Go(func() { made.summaries.resume(t.ctx) })
+	if t.resume {
+		t.work.Go(func() { made.summaries.resume(t.ctx) })
+	}
 	return made, nil
 }
 

@@ -52,6 +52,7 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	if err != nil {
 		return err
 	}
+	s.audit(stream.Context(), "transcript imported", header.GetSessionId(), "events", out.GetEvents())
 	return stream.SendAndClose(out)
 }
 

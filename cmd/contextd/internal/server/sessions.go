@@ -143,6 +143,7 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 	if err != nil {
 		return nil, err
 	}
+	s.audit(ctx, "session forked", fork.ID, "parent", req.GetSessionId(), "at", at)
 	out, err := wire.SessionToProto(fork)
 	return &contextdv1.ForkSessionResponse{Session: out}, err
 }
@@ -161,6 +162,7 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	err = s.quota.delete(ctx, id, of, func() error { return s.store.DeleteSession(ctx, id, of) })
 	// The session may be gone although its data could not be removed from the disk.
 	if err == nil || gone(ctx, s.store, id, of) {
+		s.audit(ctx, "session deleted", id, "events", session.Head, "bytes", session.LogBytes, "erased", err == nil)
 		s.settings.forget(of)
 		s.engine.Forget(id)
 		s.compaction.compactor.Forget(id, of)

@@ -1,0 +1,19 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/grpc/peer"
+)
+
+// audit logs that sessions were made of others, replaced or removed, and for whom.
+func (s *Server) audit(ctx context.Context, what, session string, about ...any) {
+	from := "unknown"
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		// The address of a socket's client is not set.
+		if from = p.Addr.String(); p.Addr.Network() == "unix" {
+			from = "unix socket"
+		}
+	}
+	s.logger.InfoContext(ctx, what, append([]any{"session_id", session, "peer", from}, about...)...)
+}
