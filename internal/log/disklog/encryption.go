@@ -48,7 +48,7 @@ func (s *Store) openKeys(dir string) error {
 		return refused("%s is damaged", encryptionFile)
 	case err == nil && s.opts.Encryption == nil:
 		return refused("it is encrypted, and no key was given")
-	case s.opts.Encryption == nil:
+	case s.opts.Encryption == nil, s.opts.ReadOnly && known == "":
 		return nil
 	}
 	at := s.opts.Encryption.Dir
@@ -60,7 +60,7 @@ func (s *Store) openKeys(dir string) error {
 			return refused("it is encrypted, and %s, where its keys should be, does not exist", at)
 		}
 	}
-	if s.keys, err = keyring.Open(s.disk, at, s.opts.Encryption.Identities); err != nil {
+	if s.keys, err = s.openKeyring(at); err != nil {
 		return err
 	}
 	switch {
@@ -70,6 +70,21 @@ func (s *Store) openKeys(dir string) error {
 		return refused("the keys in %s are of another store", at)
 	}
 	return nil
+}
+
+// openKeyring opens the keyring, of a store that is only read without encrypting it to
+// another of the operator's keys.
+func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
+	all := s.opts.Encryption.Identities
+	if !s.opts.ReadOnly {
+		return keyring.Open(s.disk, at, all)
+	}
+	for i := range all {
+		if keys, err = keyring.Open(s.opts.FS, at, all[i:i+1]); err == nil {
+			break
+		}
+	}
+	return keys, err
 }
 
 // A sealed value is: magic, version, segment, and what the keyring made of the framed value.
