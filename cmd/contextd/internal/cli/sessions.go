@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,32 +38,39 @@ func (c *client) newList() *cobra.Command {
 			if !c.json {
 				t = newTable(cmd, "SESSION", "EVENTS", "TURNS", "BYTES", "UPDATED", "LABELS")
 			}
-			for {
-				page, err := api.ListSessions(cmd.Context(), req)
-				if err != nil {
-					return err
+			err := eachSession(cmd.Context(), api, req, func(s *contextdv1.Session) error {
+				if c.json {
+					return writeJSON(cmd.OutOrStdout(), s)
 				}
-				for _, s := range page.GetSessions() {
-					if c.json {
-						if err := writeJSON(cmd.OutOrStdout(), s); err != nil {
-							return err
-						}
-						continue
-					}
-					t.row(s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels()))
-				}
-				if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
-					break
-				}
-			}
-			if c.json {
+				t.row(s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels()))
 				return nil
+			})
+			if c.json || err != nil {
+				return err
 			}
 			return t.flush()
 		}),
 	}
 	cmd.Flags().StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
 	return cmd
+}
+
+// eachSession calls f for the sessions of a request, page after page.
+func eachSession(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, f func(*contextdv1.Session) error) error {
+	for {
+		page, err := api.ListSessions(ctx, req)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.GetSessions() {
+			if err := f(s); err != nil {
+				return err
+			}
+		}
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			return nil
+		}
+	}
 }
 
 func (c *client) newGet() *cobra.Command {

@@ -8,10 +8,15 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // size is a number of bytes, written plainly or with KiB, MiB or GiB.
 type size uint64
+
+// SizeValue is a flag for a number of bytes, as settings have it.
+func SizeValue(p *uint64) pflag.Value { return sizeValue(p) }
 
 func sizeValue(p *uint64) *size { return (*size)(p) }
 

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// retention says which sessions are kept.
+type retention struct {
+	// olderThan is how long ago a session was last appended to that goes; negative if none
+	// goes for its age.
+	olderThan time.Duration
+	// maxBytes is how much all sessions that stay may hold; those go first that were not
+	// appended to for longest.
+	maxBytes uint64
+}
+
+// leaving is a session that is not kept.
+type leaving struct {
+	*contextdv1.Session
+	why string
+}
+
+// Why a session goes.
+const (
+	whyAge  = "age"
+	whySize = "size"
+)
+
+// plan says which of the sessions go, in the order in which they do. Damaged ones, of which
+// the age is not known, stay.
+func (r retention) plan(all []*contextdv1.Session, now time.Time) (out []leaving) {
+	all = slices.DeleteFunc(slices.Clone(all), (*contextdv1.Session).GetDamaged)
+	slices.SortFunc(all, func(a, b *contextdv1.Session) int {
+		return cmp.Or(a.GetUpdateTime().AsTime().Compare(b.GetUpdateTime().AsTime()), strings.Compare(a.GetSessionId(), b.GetSessionId()))
+	})
+	var bytes uint64
+	for _, s := range all {
+		bytes += s.GetLogBytes()
+	}
+	for _, s := range all {
+		switch age := now.Sub(s.GetUpdateTime().AsTime()); {
+		case r.olderThan >= 0 && age >= r.olderThan:
+			out = append(out, leaving{s, whyAge})
+		case bytes > r.maxBytes:
+			out = append(out, leaving{s, whySize})
+		default:
+			return out
+		}
+		bytes -= s.GetLogBytes()
+	}
+	return out
+}
+
+func newGC(c *client) *cobra.Command {
+	keep := retention{olderThan: -1, maxBytes: math.MaxUint64}
+	list := &contextdv1.ListSessionsRequest{}
+	dry := false
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Delete sessions by age and size",
+		Long: `Delete the sessions that nothing was appended to for a time, and then, those that were
+not appended to for longest first, as many as it takes for the rest to hold no more than
+a number of bytes. With --label only sessions with these labels count and go.
+
+--dry-run shows what would go. The bytes are those of the logs: what a fork shares is
+freed with the last session that has it. A session that is appended to meanwhile stays,
+and so does a damaged one.`,
+		Example: `  contextd gc --older-than 30d --dry-run
+  contextd gc --older-than 30d --max-bytes 10GiB --label agent=coder`,
+		Args: cobra.NoArgs,
+	}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
+		if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("max-bytes") {
+			return usageError{errors.New("--older-than or --max-bytes says what goes")}
+		}
+		var all []*contextdv1.Session
+		err := eachSession(cmd.Context(), api, list, func(s *contextdv1.Session) error {
+			all = append(all, s)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return c.collect(cmd, api, keep.plan(all, time.Now()), len(all), dry)
+	})
+	f := cmd.Flags()
+	f.Var((*ageValue)(&keep.olderThan), "older-than", "delete what nothing was appended to for this `time`, such as 30d or 12h")
+	f.Var(config.SizeValue(&keep.maxBytes), "max-bytes", "delete the oldest until the rest holds at most this, such as 10GiB")
+	f.StringToStringVar(&list.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
+	f.BoolVar(&dry, "dry-run", false, "delete nothing and show what would be deleted")
+	f.Lookup("older-than").DefValue, f.Lookup("max-bytes").DefValue = "", ""
+	return cmd
+}
+
+// collect deletes sessions, or shows them, and says how much that is.
+func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dry bool) error {
+	var t table
+	if !c.json {
+		t = newTable(cmd, "SESSION", "UPDATED", "BYTES", "WHY")
+	}
+	gone, bytes := 0, uint64(0)
+	for _, s := range plan {
+		if !dry {
+			deleted, err := deleteUnchanged(cmd, api, s.Session)
+			if err != nil {
+				return err
+			}
+			if !deleted {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s stays: it was used meanwhile\n", oneLine(s.GetSessionId(), 0))
+				continue
+			}
+		}
+		gone++
+		bytes += s.GetLogBytes()
+		if c.json {
+			if err := writeJSON(cmd.OutOrStdout(), s.Session); err != nil {
+				return err
+			}
+			continue
+		}
+		t.row(s.GetSessionId(), when(s.GetUpdateTime()), s.GetLogBytes(), s.why)
+	}
+	if !c.json {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	verb := "deleted"
+	if dry {
+		verb = "would be deleted"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d sessions, %d bytes, %s\n", gone, of, bytes, verb)
+	return nil
+}
+
+// deleteUnchanged deletes a session if it still is as it was listed.
+func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (bool, error) {
+	now, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: listed.GetSessionId()})
+	if isNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if now.GetSession().GetIncarnation() != listed.GetIncarnation() || !proto.Equal(now.GetSession().GetUpdateTime(), listed.GetUpdateTime()) {
+		return false, nil
+	}
+	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: listed.GetSessionId()})
+	return err == nil, err
+}
+
+// ageValue is a time as in Go, or in days.
+type ageValue time.Duration
+
+// Set implements pflag.Value.
+func (v *ageValue) Set(text string) error {
+	var age time.Duration
+	var err error
+	if days, found := strings.CutSuffix(text, "d"); found {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		age = time.Duration(n) * 24 * time.Hour
+	} else {
+		age, err = time.ParseDuration(text)
+	}
+	if err != nil || age < 0 {
+		return errors.New("must be a time such as 30d, 12h or 90m")
+	}
+	*v = ageValue(age)
+	return nil
+}
+
+// String implements pflag.Value.
+func (v *ageValue) String() string { return time.Duration(*v).String() }
+
+// Type implements pflag.Value.
+func (*ageValue) Type() string { return "time" }

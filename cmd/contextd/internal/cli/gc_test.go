@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func TestRetention(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	session := func(id string, age time.Duration, bytes uint64) *contextdv1.Session {
+		return &contextdv1.Session{SessionId: id, UpdateTime: timestamppb.New(now.Add(-age)), LogBytes: bytes}
+	}
+	all := []*contextdv1.Session{
+		session("young", time.Minute, 10), session("old", 3*time.Hour, 20), session("b", time.Hour, 30), session("a", time.Hour, 40),
+		{SessionId: "broken", Damaged: true},
+	}
+	const forever = -1
+	for name, c := range map[string]struct {
+		keep retention
+		want []string
+	}{
+		"nothing":         {retention{forever, math.MaxUint64}, nil},
+		"by age":          {retention{2 * time.Hour, math.MaxUint64}, []string{"old age"}},
+		"at that age":     {retention{time.Hour, math.MaxUint64}, []string{"old age", "a age", "b age"}},
+		"all":             {retention{0, math.MaxUint64}, []string{"old age", "a age", "b age", "young age"}},
+		"by size":         {retention{forever, 80}, []string{"old size"}},
+		"by more":         {retention{forever, 79}, []string{"old size", "a size"}},
+		"to nothing":      {retention{forever, 0}, []string{"old size", "a size", "b size", "young size"}},
+		"by age and size": {retention{2 * time.Hour, 50}, []string{"old age", "a size"}},
+		"age is enough":   {retention{2 * time.Hour, 80}, []string{"old age"}},
+	} {
+		var got []string
+		for _, s := range c.keep.plan(all, now) {
+			got = append(got, s.GetSessionId()+" "+s.why)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestAgeValue(t *testing.T) {
+	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "0s": 0, "12h": 12 * time.Hour, "90m": 90 * time.Minute} {
+		var v ageValue
+		if err := v.Set(text); err != nil || time.Duration(v) != want {
+			t.Errorf("%s: %v, %v", text, time.Duration(v), err)
+		}
+	}
+	for _, text := range []string{"", "d", "-1d", "-1h", "1.5d", "99999d", "soon"} {
+		if err := new(ageValue).Set(text); err == nil {
+			t.Errorf("%q is taken for a time", text)
+		}
+	}
+}
