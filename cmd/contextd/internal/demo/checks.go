@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,26 +36,42 @@ func (r *replay) check(t *Turn, ours, all *received) {
 	if all.changed() && !all.joined {
 		r.problem("turn %d: the unreduced context is no prefix of the next", t.Turn)
 	}
-	if err := checkAnchor(ours.messages, all.messages); err != nil {
+	if err := r.checkAnchor(ours.messages, all.messages); err != nil {
 		r.problem("turn %d: %v", t.Turn, err)
 	}
 }
 
-// checkAnchor compares the system prompt and the first user message with what was
-// said. A first user message that takes half of the target may be clipped.
-func checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
+// checkAnchor compares the system prompt and the first message of a human with what was
+// said. Messages that the harness put in may be dropped; a first message that takes half of
+// the target may be clipped.
+func (r *replay) checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 	for i, m := range all {
-		if i >= len(ours) {
-			return errors.New("the context ends within the anchor")
+		role := m.GetMessage().GetRole()
+		if role == contextdv1.Role_ROLE_USER && r.injected(m) {
+			continue
 		}
-		if ours[i].GetOrigin() != contextdv1.Origin_ORIGIN_CLIPPED && !proto.Equal(ours[i].GetMessage(), m.GetMessage()) {
+		if role == contextdv1.Role_ROLE_ASSISTANT {
+			break // nobody asked before
+		}
+		at := slices.IndexFunc(ours, func(o *contextdv1.RenderedMessage) bool { return slices.Equal(o.GetSourceSeqs(), m.GetSourceSeqs()) })
+		if at < 0 {
+			return fmt.Errorf("message %d of the anchor is not in the context", i)
+		}
+		if ours[at].GetOrigin() != contextdv1.Origin_ORIGIN_CLIPPED && !proto.Equal(ours[at].GetMessage(), m.GetMessage()) {
 			return fmt.Errorf("message %d of the anchor was changed", i)
 		}
-		if m.GetMessage().GetRole() == contextdv1.Role_ROLE_USER {
+		if role == contextdv1.Role_ROLE_USER {
 			break
 		}
 	}
 	return nil
+}
+
+// injected reports whether no human wrote any part of a message.
+func (r *replay) injected(m *contextdv1.RenderedMessage) bool {
+	return len(m.GetSourceSeqs()) > 0 && !slices.ContainsFunc(m.GetSourceSeqs(), func(seq uint64) bool {
+		return seq == 0 || seq > uint64(len(r.appended)) || r.appended[seq-1].GetLabels()["harness.injected"] != "true"
+	})
 }
 
 // verify asks the daemon to make every recorded projection again, and for the
