@@ -10,20 +10,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
-// quarter counts a token for every four bytes: shares hardly depend on the gauge.
-type quarter struct{}
-
-func (quarter) Name() string { return "quarter" }
-
-func (quarter) Count(text string) budget.Count { return budget.Count{Tokens: (len(text) + 3) / 4} }
-
-func (quarter) Cost(text string) uint64 { return uint64(len(text)) }
-
-func (quarter) PerToken() uint64 { return 4 }
-
-var gauge = budget.NewAccountant(quarter{})
+var gauge = reducetest.Gauge
 
 // played is what came of playing a session turn by turn.
 type played struct {

@@ -14,6 +14,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
+var gauge = reducetest.Gauge
+
 // session reduces a growing log as a daemon does, and holds every step against
 // the invariants and against the step before.
 type session struct {

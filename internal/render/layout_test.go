@@ -12,21 +12,11 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 	"github.com/contextd/contextd/internal/render"
 )
 
-// quarter counts a token for every four bytes.
-type quarter struct{}
-
-func (quarter) Name() string { return "quarter" }
-
-func (quarter) Count(text string) budget.Count { return budget.Count{Tokens: (len(text) + 3) / 4} }
-
-func (quarter) Cost(text string) uint64 { return uint64(len(text)) }
-
-func (quarter) PerToken() uint64 { return 4 }
-
-var gauge = budget.NewAccountant(quarter{})
+var gauge = reducetest.Gauge
 
 func text(s string) eventlog.Block { return eventlog.Text{Text: s} }
 
