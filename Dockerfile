@@ -1,7 +1,13 @@
 # The daemon, static, on an image without a shell.
 #
 #   docker build --build-arg VERSION=v1.2.3 -t contextd .
-#   docker run -p 127.0.0.1:7171:7171 -v contextd:/var/lib/contextd contextd
+#   docker run --network host -v contextd:/var/lib/contextd contextd
+#
+# It listens on loopback, which containers of one pod share. To listen elsewhere, say how
+# callers prove who they are (docs/security.md), or that they need not:
+#
+#   docker run -p 127.0.0.1:7171:7171 -v contextd:/var/lib/contextd contextd serve --listen :7171 \
+#     --insecure-listen-without-authentication --data-dir /var/lib/contextd
 #
 # `make image-steps` runs these steps without a container engine. So paths in RUN
 # are relative to WORKDIR, and instructions stay within what tools/imagesteps
@@ -31,4 +37,4 @@ USER 65532:65532
 VOLUME /var/lib/contextd
 EXPOSE 7171
 ENTRYPOINT ["/usr/local/bin/contextd"]
-CMD ["serve", "--listen", ":7171", "--store", "disk", "--data-dir", "/var/lib/contextd"]
+CMD ["serve", "--listen", "127.0.0.1:7171", "--store", "disk", "--data-dir", "/var/lib/contextd"]

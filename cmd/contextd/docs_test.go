@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,60 +11,69 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// TestDocumentedCommands runs the sh blocks of the operator's page, in order, in
-// one shell.
-func TestDocumentedCommands(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var commands []string
-	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
-		commands = append(commands, block[1])
-	}
-	if len(commands) < 4 {
-		t.Fatalf("the page has %d sh blocks", len(commands))
-	}
-	script := filepath.Join(t.TempDir(), "operating.txtar")
-	content := fmt.Sprintf("exec sh -eux commands.sh\nexec contextd sessions list --embedded backup\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n\n-- commands.sh --\n%s", strings.Join(commands, ""))
-	if err := os.WriteFile(script, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	testscript.Run(t, testscript.Params{
-		Files:               []string{script},
-		RequireExplicitExec: true,
-		Cmds:                testCommands,
-		Setup: func(env *testscript.Env) error {
-			// The page's daemon listens on a port; the test's must not take it.
-			env.Setenv("CONTEXTD_LISTEN", "")
-			env.Setenv("CONTEXTD_UNIX_SOCKET", env.WorkDir+"/c.sock")
-			return setup(env)
-		},
-	})
+// pages are those whose sh blocks are commands, in order, of one shell, with what holds after
+// them.
+var pages = map[string]string{
+	"operating.md": "exec contextd sessions list --embedded backup\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n",
+	"security.md":  "exists ci.token tokens.yaml\n",
 }
 
-// TestDocumentedSettings starts with all YAML of the page.
-func TestDocumentedSettings(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operating.md")
+// blocks are those of a language in a page.
+func blocks(t *testing.T, page, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var settings strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		settings.WriteString(block[1])
+	var all strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		all.WriteString(block[1])
 	}
-	if settings.Len() == 0 {
-		t.Fatal("the page has no yaml blocks")
+	if all.Len() == 0 {
+		t.Fatalf("%s has no %s blocks", page, language)
 	}
-	script := filepath.Join(t.TempDir(), "settings.txtar")
-	content := "env CONTEXTD_CONFIG=contextd.yaml\nstdin event.jsonl\nexec contextd append s --embedded data\nexec contextd assemble s --policy coder --explain --embedded data\nstdout '^1 +kept'\n" +
-		"-- event.jsonl --\n{\"message\":{\"role\":\"ROLE_USER\",\"blocks\":[{\"text\":{\"text\":\"Hello\"}}]}}\n-- contextd.yaml --\n" + settings.String()
-	if err := os.WriteFile(script, []byte(content), 0o600); err != nil {
+	return all.String()
+}
+
+func script(t *testing.T, content string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.txtar")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{Files: []string{script}, RequireExplicitExec: true, Cmds: testCommands, Setup: setup})
+	return []string{path}
+}
+
+func TestDocumentedCommands(t *testing.T) {
+	for page, after := range pages {
+		t.Run(page, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Files:               script(t, "exec sh -eux commands.sh\n"+after+"\n-- commands.sh --\n"+blocks(t, page, "sh")),
+				RequireExplicitExec: true,
+				Cmds:                testCommands,
+				Setup: func(env *testscript.Env) error {
+					// The page's daemon listens on a port; the test's must not take it.
+					env.Setenv("CONTEXTD_LISTEN", "")
+					env.Setenv("CONTEXTD_UNIX_SOCKET", env.WorkDir+"/c.sock")
+					return setup(env)
+				},
+			})
+		})
+	}
+}
+
+// TestDocumentedSettings starts with all YAML of each page.
+func TestDocumentedSettings(t *testing.T) {
+	for page, policy := range map[string]string{"operating.md": "coder", "security.md": "default"} {
+		t.Run(page, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Files: script(t, "env CONTEXTD_CONFIG=contextd.yaml\nstdin event.jsonl\nexec contextd append s --embedded data\nexec contextd assemble s --policy "+policy+
+					" --explain --embedded data\nstdout '^1 +kept'\n-- event.jsonl --\n{\"message\":{\"role\":\"ROLE_USER\",\"blocks\":[{\"text\":{\"text\":\"Hello\"}}]}}\n-- contextd.yaml --\n"+
+					blocks(t, page, "yaml")),
+				RequireExplicitExec: true, Cmds: testCommands, Setup: setup,
+			})
+		})
+	}
 }
 
 // TestExample runs examples/go against the program.

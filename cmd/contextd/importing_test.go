@@ -37,24 +37,8 @@ stdout '^4 transcripts imported'
 // TestDocumentedImports runs the sh blocks of the page on importing, in order, in one
 // shell.
 func TestDocumentedImports(t *testing.T) {
-	page, err := os.ReadFile("../../docs/importing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var commands []string
-	for _, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
-		commands = append(commands, block[1])
-	}
-	if len(commands) < 6 {
-		t.Fatalf("the page has %d sh blocks", len(commands))
-	}
-	script := filepath.Join(t.TempDir(), "importing.txtar")
-	content := "exec sh -eux commands.sh\n" + importChecks + "\n-- commands.sh --\n" + strings.Join(commands, "")
-	if err := os.WriteFile(script, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
-		Files: []string{script}, RequireExplicitExec: true, Cmds: testCommands,
+		Files: script(t, "exec sh -eux commands.sh\n"+importChecks+"\n-- commands.sh --\n"+blocks(t, "importing.md", "sh")), RequireExplicitExec: true, Cmds: testCommands,
 		Setup: func(env *testscript.Env) error {
 			return firstOf(setup(env), projects(filepath.Join(env.WorkDir, "projects")))
 		},

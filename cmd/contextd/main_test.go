@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
 	"github.com/contextd/contextd/internal/records"
 )
 
@@ -55,6 +57,8 @@ var testCommands = map[string]func(ts *testscript.TestScript, neg bool, args []s
 	"ready":  ready,
 	"hashed": hashed,
 	"count":  count,
+
+	"certificates": certificates,
 }
 
 // exits CODE PROGRAM ARGS... runs a program and expects its exit code.
@@ -84,6 +88,32 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	defer conn.Close()
 	ts.Check(awaitReady(conn))
 }
+
+// certificates writes those of an authority, a daemon on loopback and two clients, and sets
+// $PORT to a port that is free.
+func certificates(ts *testscript.TestScript, _ bool, _ []string) {
+	t := scriptTB{ts: ts}
+	authority := authtest.NewAuthority(t, ts.MkAbs("."))
+	authority.Issue(t, ts.MkAbs("cert.pem"), ts.MkAbs("key.pem"), "127.0.0.1")
+	authority.Issue(t, ts.MkAbs("client.pem"), ts.MkAbs("client.key"), "spiffe://example/a")
+	authority.Issue(t, ts.MkAbs("other.pem"), ts.MkAbs("other.key"), "spiffe://example/other")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(err)
+	ts.Setenv("PORT", port)
+	ts.Check(l.Close())
+}
+
+// scriptTB fails a script where a helper of tests fails.
+type scriptTB struct {
+	testing.TB
+	ts *testscript.TestScript
+}
+
+func (scriptTB) Helper() {}
+
+func (t scriptTB) Fatal(args ...any) { t.ts.Fatalf("%s", fmt.Sprint(args...)) }
 
 // hashed FILE TEXT expects that TEXT holds the prefix hash of the messages in
 // FILE, one per line.

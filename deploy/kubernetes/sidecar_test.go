@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,21 +132,28 @@ func TestSidecarIsNative(t *testing.T) {
 	}
 }
 
-func TestProbesAskTheHealthService(t *testing.T) {
+// TestProbesHaveAPortOfTheirOwn: the API is at the socket alone, and the probes ask where the
+// metrics are.
+func TestProbesHaveAPortOfTheirOwn(t *testing.T) {
 	c := sidecar(t)
-	for name, probe := range map[string]*corev1.Probe{
-		"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe,
+	if slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--listen") }) {
+		t.Error("the API has an address of the pod")
+	}
+	_, port, _ := strings.Cut(flagValue(t, c, "--metrics-listen"), ":")
+	for name, of := range map[string]struct {
+		probe *corev1.Probe
+		path  string
+	}{
+		"startup": {c.StartupProbe, "/readyz"}, "readiness": {c.ReadinessProbe, "/readyz"}, "liveness": {c.LivenessProbe, "/livez"},
 	} {
-		if probe == nil || probe.GRPC == nil {
-			t.Errorf("%s probe is not a gRPC probe", name)
+		if of.probe == nil || of.probe.HTTPGet == nil || of.probe.HTTPGet.Path != of.path {
+			t.Errorf("the %s probe does not ask for %s", name, of.path)
 			continue
 		}
-		port := probe.GRPC.Port
-		if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port }) {
-			t.Errorf("%s probe asks port %d, which the container does not declare", name, port)
-		}
-		if listen := flagValue(t, c, "--listen"); listen != ":7171" || port != 7171 {
-			t.Errorf("%s probe asks port %d of the pod's address, the daemon listens on %q", name, port, listen)
+		if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool {
+			return p.Name == of.probe.HTTPGet.Port.String() && strconv.Itoa(int(p.ContainerPort)) == port
+		}) {
+			t.Errorf("the %s probe asks port %s, which is not that of the metrics", name, of.probe.HTTPGet.Port.String())
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 )
@@ -19,26 +20,64 @@ type Options struct {
 	Peers []Peer
 	// TokenFile has the bearer tokens; see ParseTokens.
 	TokenFile string
+	// CertFile and KeyFile are the daemon's certificate for TLS; empty for none.
+	CertFile, KeyFile string
+	// ClientCAFile has the authorities that clients' certificates are signed by; empty where
+	// clients need none.
+	ClientCAFile  string
+	ClientTenants ClientTenants
 }
 
 // ByNetwork reports whether callers that come over a network have to prove who they are.
-func (o Options) ByNetwork() bool { return o.TokenFile != "" }
+func (o Options) ByNetwork() bool { return o.byToken() || o.ClientCAFile != "" }
+
+func (o Options) byToken() bool { return o.TokenFile != "" }
+
+// Encrypts reports whether what goes over a network is encrypted.
+func (o Options) Encrypts() bool { return o.CertFile != "" }
+
+// Validate names the first option that makes no sense, by its key in the file.
+func (o Options) Validate() error {
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return errors.New("tls_cert and tls_key must both be set, or neither")
+	}
+	if o.ClientCAFile != "" && o.CertFile == "" {
+		return errors.New("tls_client_ca must not be set without tls_cert: there is no TLS")
+	}
+	if len(o.ClientTenants) > 0 && o.ClientCAFile == "" {
+		return errors.New("tls_client_tenants must not be set without tls_client_ca: clients have no certificates")
+	}
+	return nil
+}
 
 // Authenticator finds out who makes a call. Its methods may be called from any goroutine.
 type Authenticator struct {
 	options Options
 	tokens  *file[Tokens] // nil if there are none
+	keys    *file[keys]   // nil without TLS
+	now     func() time.Time
 	logger  *slog.Logger
 }
 
 // New reads the files that the options name.
 func New(o Options, logger *slog.Logger) (*Authenticator, error) {
-	a := &Authenticator{options: o, logger: logger}
+	a := &Authenticator{options: o, now: time.Now, logger: logger}
 	var err error
 	if o.TokenFile != "" {
-		a.tokens, err = open("auth_tokens", ParseTokens, o.TokenFile)
+		if a.tokens, err = open("auth_tokens", ParseTokens, o.TokenFile); err != nil {
+			return nil, err
+		}
 	}
-	return a, err
+	if o.CertFile != "" {
+		files := []string{o.CertFile, o.KeyFile}
+		if o.ClientCAFile != "" {
+			files = append(files, o.ClientCAFile)
+		}
+		if a.keys, err = open("tls_cert", parseKeys, files...); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
 // rereadEvery is how often files are looked at.
@@ -70,6 +109,9 @@ func (a *Authenticator) files() (all []reloader) {
 	if a.tokens != nil {
 		all = append(all, a.tokens)
 	}
+	if a.keys != nil {
+		all = append(all, a.keys)
+	}
 	return all
 }
 
@@ -92,7 +134,7 @@ func (a *Authenticator) Authenticate(ctx context.Context) (context.Context, erro
 // identify takes a bearer token before anything else: whoever brings one says as whom the
 // call is to be made.
 func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
-	if a.options.ByNetwork() {
+	if a.options.byToken() {
 		token, err := bearer(ctx)
 		if err != nil {
 			return Identity{}, err
@@ -110,11 +152,24 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 		return a.byPeer(info)
 	case Identity:
 		return info, nil
+	case credentials.TLSInfo:
+		if chains := info.State.VerifiedChains; len(chains) > 0 {
+			return a.byCertificate(chains[0][0])
+		}
 	}
 	if a.options.ByNetwork() {
-		return Identity{}, &UnauthenticatedError{"the call has no bearer token in its metadata \"authorization\""}
+		return Identity{}, &UnauthenticatedError{a.options.missing()}
 	}
 	return Identity{}, nil
+}
+
+// missing says what a call would have to bring.
+func (o Options) missing() string {
+	const token = "the call has no bearer token in its metadata \"authorization\""
+	if o.ClientCAFile != "" && o.byToken() {
+		return token + ", and its client no certificate"
+	}
+	return token
 }
 
 // bearer is the token that a call brings; "" if it brings none.

@@ -18,6 +18,11 @@ type Identity struct {
 	Tenant string
 }
 
+// InTenant is somebody of a tenant, whose name is checked.
+func InTenant(tenant string) (Identity, error) {
+	return Identity{Tenant: tenant}, checkTenant(tenant)
+}
+
 type identityKey struct{}
 
 // With returns a context of calls by somebody.

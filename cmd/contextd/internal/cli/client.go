@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -23,7 +22,9 @@ const AddrEnv = config.EnvPrefix + "ADDRESS"
 type client struct {
 	program  Program
 	addr     string
+	proof    proof
 	embedded string
+	tenant   string
 	// creates says that the command may make the data directory of --embedded.
 	creates bool
 	json    bool
@@ -35,6 +36,8 @@ func (c *client) bind(f *pflag.FlagSet) {
 		addr = fromEnv
 	}
 	f.StringVar(&c.addr, "addr", addr, "`address` of the daemon, host:port or unix:///path; also "+AddrEnv)
+	c.proof.bind(f, c.program.LookupEnv)
+	f.StringVar(&c.tenant, "tenant", "", "`tenant` whose sessions --embedded is about; empty for those of no tenant")
 	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
 	f.BoolVar(&c.json, "json", false, "write JSON, one value per line")
 }
@@ -82,18 +85,23 @@ func (c *client) connect(ctx context.Context) (*grpc.ClientConn, func() error, e
 	if c.embedded != "" {
 		return c.embed(ctx)
 	}
-	conn, err := dial(grpcTarget(c.addr))
+	if c.tenant != "" {
+		return nil, nil, usageError{errors.New("--tenant must not be set without --embedded: a daemon goes by the proof of who calls")}
+	}
+	target := grpcTarget(c.addr)
+	options, err := c.proof.options(target)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	conn, err := dial(target, options...)
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--addr: %w", err)}
 	}
 	return conn, conn.Close, nil
 }
 
-// dial connects without transport security: the daemon listens on loopback or a
-// unix socket, and has none.
 func dial(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(target, append(opts,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		// An event, and so a message, may be larger than gRPC's default of 4 MiB.
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
 	)...)

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
 	"github.com/contextd/contextd/internal/log/disklog"
@@ -46,7 +48,11 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	if err != nil {
 		return nil, nil, err
 	}
-	settings.Listen, settings.UnixSocket, settings.MetricsListen = "", "", ""
+	settings.Listen, settings.UnixSocket, settings.MetricsListen, settings.Auth = "", "", "", auth.Options{}
+	caller, err := auth.InTenant(c.tenant)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("--tenant: %w", err)}
+	}
 	settings.Store, settings.DataDir = store, dataDir
 	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
 	if store == config.StoreMemory {
@@ -56,7 +62,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	listener := bufconn.Listen(1 << 20)
 	d, err := daemon.Build(ctx, daemon.Options{
 		Config: settings, Logger: daemon.NewLogger(settings, c.program.Stderr),
-		Listeners: []net.Listener{listener}, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
+		Listeners: []net.Listener{listener}, Caller: caller, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
 		Lazy: true, ReadOnly: store == config.StoreDisk && !disklog.Writable(dataDir),
 	})
 	if err != nil {
@@ -66,7 +72,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(running) }()
-	conn, err := dial("passthrough:///embedded", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	conn, err := dial("passthrough:///embedded", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		return listener.DialContext(ctx)
 	}))
 	if err != nil {

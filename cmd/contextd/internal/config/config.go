@@ -40,8 +40,14 @@ type Config struct {
 	UnixSocketMode fs.FileMode
 	// Auth says who may call.
 	Auth auth.Options
-	// MetricsListen is the TCP address of the Prometheus endpoint; empty is none.
+	// WithoutAuthentication lets the daemon listen where others can reach it although they
+	// need not prove who they are, and WithoutEncryption although what they prove it with can
+	// be read on the way.
+	WithoutAuthentication, WithoutEncryption bool
+	// MetricsListen is the TCP address of metrics and probes; empty is none.
 	MetricsListen string
+	// Pprof adds profiles to them. They hold content.
+	Pprof bool
 
 	// Store is StoreMemory or StoreDisk.
 	Store string

@@ -25,6 +25,15 @@ var other = map[string]string{
 	"unix-socket-peers": `[{"uid":7,"gid":8,"tenant":"a"}]`,
 	"auth-tokens":       "/tmp/tokens.yaml",
 
+	"pprof":              "true",
+	"tls-cert":           "/tmp/cert.pem",
+	"tls-key":            "/tmp/key.pem",
+	"tls-client-ca":      "/tmp/ca.pem",
+	"tls-client-tenants": `{"spiffe://a/*":"a"}`,
+
+	"insecure-listen-without-authentication": "true",
+	"insecure-listen-without-encryption":     "true",
+
 	"store":            "memory",
 	"data-dir":         "/elsewhere",
 	"disk-cache-bytes": "3MiB",
@@ -248,6 +257,18 @@ func TestRefused(t *testing.T) {
 		// want are parts of the error: what is wrong, and where.
 		want []string
 	}{
+		"open to all":               {args: []string{"--listen=:7171"}, want: []string{"listen :7171", "insecure_listen_without_authentication"}},
+		"open, by a name":           {args: []string{"--listen=host:7171"}, want: []string{"listen host:7171"}},
+		"open, with TLS alone":      {args: []string{"--listen=:7171", "--tls-cert=c", "--tls-key=k"}, want: []string{"anybody"}},
+		"tokens in plain text":      {args: []string{"--listen=[::]:7171", "--auth-tokens=t"}, want: []string{"can be read on the way", "tls_cert"}},
+		"a socket for all":          {args: []string{"--unix-socket=/x", "--unix-socket-mode=0666"}, want: []string{"unix_socket_mode 0666", "unix_socket_peers"}},
+		"a key alone":               {args: []string{"--tls-key=k"}, want: []string{"tls_cert and tls_key"}},
+		"clients without TLS":       {args: []string{"--tls-client-ca=c"}, want: []string{"tls_client_ca", "tls_cert"}},
+		"tenants without clients":   {args: []string{"--tls-client-tenants={a: a}"}, want: []string{"tls_client_tenants", "tls_client_ca"}},
+		"a tenant that is none":     {env: map[string]string{"CONTEXTD_TLS_CLIENT_TENANTS": "{a: /}"}, want: []string{"CONTEXTD_TLS_CLIENT_TENANTS", "tenant"}},
+		"a peer that is nobody":     {env: map[string]string{"CONTEXTD_UNIX_SOCKET_PEERS": "[{tenant: a}]"}, want: []string{"CONTEXTD_UNIX_SOCKET_PEERS", "uid"}},
+		"profiles for all":          {args: []string{"--pprof", "--metrics-listen=:1"}, want: []string{"pprof", "loopback"}},
+		"profiles nowhere":          {args: []string{"--pprof"}, want: []string{"pprof", "metrics_listen"}},
 		"no listener":               {args: []string{"--listen="}, want: []string{"listen", "unix_socket"}},
 		"a store that is none":      {yaml: "store: tape", want: []string{"store", "tape"}},
 		"no data_dir":               {args: []string{"--data-dir="}, want: []string{"data_dir"}},
@@ -344,5 +365,25 @@ func TestSocketAlone(t *testing.T) {
 				t.Errorf("it listens at %q, %v; want %q", c.Listen, err, test.want)
 			}
 		})
+	}
+}
+
+// TestListening: what others can reach is listened on where callers prove who they are, or it
+// is asked for in words.
+func TestListening(t *testing.T) {
+	for name, args := range map[string][]string{
+		"loopback":                {"--listen=127.0.0.1:7171"},
+		"loopback by name":        {"--listen=localhost:7171"},
+		"loopback, IPv6":          {"--listen=[::1]:7171"},
+		"tokens with TLS":         {"--listen=:7171", "--auth-tokens=t", "--tls-cert=c", "--tls-key=k"},
+		"certificates":            {"--listen=:7171", "--tls-client-ca=a", "--tls-cert=c", "--tls-key=k"},
+		"open in words":           {"--listen=:7171", "--insecure-listen-without-authentication"},
+		"plain tokens in words":   {"--listen=:7171", "--auth-tokens=t", "--insecure-listen-without-encryption"},
+		"a socket for all, known": {"--unix-socket=/x", "--unix-socket-mode=0666", "--unix-socket-peers=[{uid: 7}]"},
+		"profiles":                {"--pprof", "--metrics-listen=127.0.0.1:1"},
+	} {
+		if _, err := load(t, nil, args...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -64,6 +64,9 @@ func (c *Config) Validate() error {
 	if err := c.Disk.validate(); err != nil {
 		return err
 	}
+	if err := c.validateListening(); err != nil {
+		return err
+	}
 	if err := c.Limits.Validate(); err != nil {
 		return err
 	}

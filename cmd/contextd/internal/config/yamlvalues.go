@@ -194,6 +194,36 @@ func (v patternsValue) String() string {
 // Type implements pflag.Value.
 func (patternsValue) Type() string { return "yaml" }
 
+type clientTenantsValue struct{ tenants *auth.ClientTenants }
+
+// Set implements pflag.Value.
+func (v clientTenantsValue) Set(text string) error {
+	var tenants auth.ClientTenants
+	if err := yaml.Unmarshal([]byte(text), &tenants); err != nil {
+		return err
+	}
+	if err := tenants.Validate(); err != nil {
+		return err
+	}
+	*v.tenants = tenants
+	return nil
+}
+
+// String implements pflag.Value.
+func (v clientTenantsValue) String() string {
+	if v.tenants == nil || len(*v.tenants) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(*v.tenants)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (clientTenantsValue) Type() string { return "yaml" }
+
 type peersValue struct{ peers *[]auth.Peer }
 
 // Set implements pflag.Value.

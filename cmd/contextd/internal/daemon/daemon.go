@@ -117,7 +117,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}
-	opened, err := listen(o.Config, o.Logger)
+	opened, err := listen(o.Config, d.auth, o.Logger)
 	for _, l := range opened {
 		d.listeners = append(d.listeners, l)
 	}
@@ -128,7 +128,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	if o.Config.MetricsListen != "" {
-		d.metrics, err = newMetricsServer(o.Config.MetricsListen, d.telemetry.MetricsHandler(), o.Logger)
+		d.metrics, err = d.newMetricsServer(o.Config, o.Logger)
 	}
 	return d, err
 }

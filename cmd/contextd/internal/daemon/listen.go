@@ -15,7 +15,7 @@ import (
 )
 
 // listen opens the listeners of the configuration.
-func listen(c config.Config, logger *slog.Logger) ([]*transport.Listener, error) {
+func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
 	limit := connectionLimit(c.MaxConnections, logger)
 	if c.Listen != "" {
@@ -23,8 +23,12 @@ func listen(c config.Config, logger *slog.Logger) ([]*transport.Listener, error)
 		if err != nil {
 			return out, fmt.Errorf("listen: %w", err)
 		}
-		warnOpen(l.Addr(), "listen", logger)
-		out = append(out, transport.Limited(l, limit, logger))
+		if config.Reachable(c.Listen) && !c.Auth.ByNetwork() {
+			logger.Warn("whoever reaches this address can read and change everything: there is no authentication", "setting", "listen", "address", l.Addr().String())
+		}
+		own := transport.Limited(l, limit, logger)
+		own.Credentials = a.Network()
+		out = append(out, own)
 	}
 	if c.UnixSocket != "" {
 		l, err := listenUnix(c.UnixSocket, c.UnixSocketMode)
@@ -56,14 +60,6 @@ func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
 	}
 	logger.Warn("there are file descriptors for fewer connections", "setting", "max_connections", "limit", limit, "file_descriptors", files.Cur, "connections", room)
 	return room
-}
-
-// warnOpen says that others than those on this machine can reach the daemon.
-func warnOpen(a net.Addr, setting string, logger *slog.Logger) {
-	if tcp, ok := a.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		logger.Warn("whoever reaches this address can read and change everything: there is no authentication and no encryption",
-			"setting", setting, "address", a.String())
-	}
 }
 
 // listenUnix opens a socket, in place of the stale one of a daemon that was killed. At no

@@ -1,17 +1,24 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
-// metricsServer serves /metrics and nothing else.
+// metricsServer serves what operators ask for: metrics, probes and, if that is wanted,
+// profiles. Nobody has to prove who asks.
 type metricsServer struct {
 	listener net.Listener
 	server   *http.Server
@@ -21,20 +28,42 @@ type metricsServer struct {
 // the one that came first.
 const maxScrapers = 32
 
-func newMetricsServer(address string, handler http.Handler, logger *slog.Logger) (*metricsServer, error) {
-	tcp, err := net.Listen("tcp", address)
+func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metricsServer, error) {
+	tcp, err := net.Listen("tcp", c.MetricsListen)
 	if err != nil {
 		return nil, fmt.Errorf("metrics_listen: %w", err)
 	}
 	l := transport.Limited(tcp, maxScrapers, logger)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", handler)
+	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
+	// Restarting cures a store that has failed, and nothing else.
+	mux.Handle("GET /livez", probe(func(context.Context) bool { return d.store.Healthy() == nil }))
+	mux.Handle("GET /readyz", probe(func(ctx context.Context) bool {
+		answer, err := d.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+		return err == nil && answer.GetStatus() == serving
+	}))
+	if c.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return &metricsServer{l, &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 	}}, nil
+}
+
+// probe answers 200 or 503.
+func probe(well func(context.Context) bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !well(r.Context()) {
+			http.Error(w, "not well; the daemon's log says why", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "well\n") // it fails if nobody waits for it
+	}
 }
 
 func (m *metricsServer) serve() error {

@@ -12,14 +12,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := free(t)
 	r := start(t, settings(t, func(c *config.Config) { c.MetricsListen = address }))
 	r.await(t, serving)
 	for range 3 {
@@ -56,7 +49,45 @@ func TestMetrics(t *testing.T) {
 	if !strings.Contains(body, "} 3\n") {
 		t.Error("three events are not counted")
 	}
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/debug/pprof/heap": 404, "/debug/pprof/profile": 404, "/": 404} {
+		if got := statusAt(t, "http://"+address+path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
 	r.end(t)
+}
+
+// TestProfiles are served where that is asked for.
+func TestProfiles(t *testing.T) {
+	address := free(t)
+	r := start(t, settings(t, func(c *config.Config) { c.Store, c.MetricsListen, c.Pprof = config.StoreMemory, address, true }))
+	r.await(t, serving)
+	if got := statusAt(t, "http://"+address+"/debug/pprof/heap"); got != 200 {
+		t.Errorf("got %d", got)
+	}
+	r.end(t)
+}
+
+// free is an address that nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func statusAt(t *testing.T, url string) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
 }
 
 func scrape(t *testing.T, url string) string {

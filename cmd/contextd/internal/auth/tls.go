@@ -1,0 +1,126 @@
+package auth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// keys are a certificate with its key, and the authorities that clients' certificates are
+// signed by; nil if clients need none.
+type keys struct {
+	certificate tls.Certificate
+	authorities *x509.CertPool
+}
+
+// parseKeys reads a certificate, its key and, if there is a third, the authorities, all in
+// PEM. Errors hold nothing of the key.
+func parseKeys(contents ...[]byte) (k keys, err error) {
+	if k.certificate, err = tls.X509KeyPair(contents[0], contents[1]); err != nil {
+		return k, err
+	}
+	if len(contents) < 3 {
+		return k, nil
+	}
+	k.authorities = x509.NewCertPool()
+	if !k.authorities.AppendCertsFromPEM(contents[2]) {
+		return k, errors.New("there is no certificate of an authority in PEM")
+	}
+	return k, nil
+}
+
+// Network are the credentials of a TCP listener; nil without TLS. Each handshake takes the
+// files as they are then.
+func (a *Authenticator) Network() credentials.TransportCredentials {
+	if a.keys == nil {
+		return nil
+	}
+	need := tls.RequireAndVerifyClientCert
+	switch {
+	case a.options.ClientCAFile == "":
+		need = tls.NoClientCert
+	case a.options.byToken():
+		need = tls.VerifyClientCertIfGiven
+	}
+	return credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			k := a.keys.get()
+			return &tls.Config{
+				MinVersion:   tls.VersionTLS13,
+				NextProtos:   []string{"h2"},
+				Certificates: []tls.Certificate{k.certificate},
+				ClientAuth:   need,
+				ClientCAs:    k.authorities,
+				// A session that is resumed is not held to the authorities of now.
+				SessionTicketsDisabled: true,
+			}, nil
+		},
+	})
+}
+
+// byCertificate is the client that a certificate was issued to. It is asked at each call: a
+// connection may live longer than the certificate.
+func (a *Authenticator) byCertificate(c *x509.Certificate) (Identity, error) {
+	if a.now().After(c.NotAfter) {
+		return Identity{}, &UnauthenticatedError{"the client's certificate has expired since it connected"}
+	}
+	names := certificateNames(c)
+	who := Identity{Name: "certificate of " + names[0]}
+	if len(a.options.ClientTenants) == 0 {
+		return who, nil
+	}
+	for _, name := range names {
+		if tenant, ok := a.options.ClientTenants.find(name); ok {
+			who.Tenant = tenant
+			return who, nil
+		}
+	}
+	return Identity{}, &DeniedError{fmt.Sprintf("the client's certificate, of %q, is none of tls_client_tenants", names[0])}
+}
+
+// certificateNames are the URIs, such as SPIFFE ids, and the DNS names that a certificate is
+// for; where it is for none, the common name.
+func certificateNames(c *x509.Certificate) (names []string) {
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	if names = append(names, c.DNSNames...); len(names) == 0 {
+		names = []string{c.Subject.CommonName}
+	}
+	return names
+}
+
+// ClientTenants are tenants by the names in clients' certificates. A name that ends with "*"
+// is for all that begin so; the longest that fits counts.
+type ClientTenants map[string]string
+
+// Validate refuses what names no tenant.
+func (t ClientTenants) Validate() error {
+	for name, tenant := range t {
+		if name == "" {
+			return errors.New("a name in certificates must not be empty")
+		}
+		if err := checkTenant(tenant); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (t ClientTenants) find(name string) (tenant string, ok bool) {
+	if tenant, ok = t[name]; ok {
+		return tenant, true
+	}
+	longest := -1
+	for pattern, of := range t {
+		if prefix, open := strings.CutSuffix(pattern, "*"); open && strings.HasPrefix(name, prefix) && len(prefix) > longest {
+			tenant, ok, longest = of, true, len(prefix)
+		}
+	}
+	return tenant, ok
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
+)
+
+func (p Program) newToken() *cobra.Command {
+	var name, tenant, out string
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make a bearer token",
+		Long: `Make a bearer token. It is written to a new file that only its owner can read, and
+its entry for the daemon's file of tokens to stdout; the entry has no secret.`,
+		Example: `  contextd token --name ci --tenant team-a --out ci.token >> tokens.yaml
+  contextd sessions list --token-file ci.token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			token, entry, err := auth.NewToken(name, tenant)
+			if err != nil {
+				return usageError{err}
+			}
+			listed, err := yaml.Marshal([]auth.TokenEntry{entry})
+			if err != nil {
+				return err
+			}
+			f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+			_, err = fmt.Fprintln(f, token)
+			if closeErr := f.Close(); err == nil {
+				err = closeErr
+			}
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write(listed)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "`name` of whoever gets the token, for the daemon's log")
+	f.StringVar(&tenant, "tenant", "", "`tenant` whose sessions the token is for; empty for no tenant")
+	f.StringVar(&out, "out", "", "new `file` for the token")
+	return cmd
+}

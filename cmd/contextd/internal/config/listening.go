@@ -1,0 +1,47 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+// validateListening refuses to let others call who prove nothing, unless that is asked for in
+// words.
+func (c *Config) validateListening() error {
+	if err := c.Auth.Validate(); err != nil {
+		return err
+	}
+	if c.UnixSocket != "" && c.UnixSocketMode&0o002 != 0 && len(c.Auth.Peers) == 0 && !c.WithoutAuthentication {
+		return fmt.Errorf("unix_socket_mode %04o lets every user of this machine call the API: set unix_socket_peers, or insecure_listen_without_authentication if that is meant", c.UnixSocketMode)
+	}
+	if c.Pprof && (c.MetricsListen == "" || Reachable(c.MetricsListen)) {
+		return errors.New("pprof must not be set unless metrics_listen is a loopback address: profiles hold content")
+	}
+	if !Reachable(c.Listen) {
+		return nil
+	}
+	switch {
+	case !c.Auth.ByNetwork() && !c.WithoutAuthentication:
+		return fmt.Errorf("listen %s can be reached from other machines, where anybody may call the API: set tls_client_ca or auth_tokens, listen on 127.0.0.1 or a unix socket, or set insecure_listen_without_authentication if that is meant", c.Listen)
+	case c.Auth.ByNetwork() && !c.Auth.Encrypts() && !c.WithoutEncryption:
+		return fmt.Errorf("listen %s can be reached from other machines, and tokens can be read on the way: set tls_cert, or insecure_listen_without_encryption if that is meant", c.Listen)
+	}
+	return nil
+}
+
+// Reachable reports whether other machines may reach an address. A name other than localhost
+// is taken for one that they can.
+func Reachable(address string) bool {
+	if address == "" {
+		return false
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return !ip.IsLoopback()
+	}
+	return host != "localhost"
+}
