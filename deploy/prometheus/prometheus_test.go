@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ func program(t *testing.T, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	path, err := filepath.Abs(filepath.Join("../../bin/prometheus/usr/bin", name))
+	path, err := filepath.Abs("../../bin/prometheus/usr/bin/" + name)
 	if err == nil {
 		_, err = os.Stat(path)
 	}
@@ -162,13 +163,12 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 	}
 	start(t, scraper)
 	lines := bufio.NewScanner(stderr)
-	for lines.Scan() && !strings.Contains(lines.Text(), "Server is ready") {
+	for ready := false; !ready && lines.Scan(); {
+		ready = strings.Contains(lines.Text(), "Server is ready")
 	}
-	go func() {
-		for lines.Scan() { // or it would wait for who reads
-		}
-	}()
-	for len(ask(ctx, t, web, `contextd_calls_failed_total`)) == 0 {
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it would wait for a reader
+	for scraped := false; !scraped; {
+		scraped = len(ask(ctx, t, web, `contextd_calls_failed_total`)) > 0
 	}
 
 	metric := regexp.MustCompile(`\b(?:contextd|process)_[a-z_]+\b`)

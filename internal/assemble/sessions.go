@@ -30,7 +30,7 @@ func newSessions(limit, room int, work *memory.Budget) *sessions {
 }
 
 // sessions are those of another engine.
-func (p *pool) sessions() *sessions { return &sessions{p, map[string]*session{}} }
+func (all *pool) sessions() *sessions { return &sessions{all, map[string]*session{}} }
 
 // acquire waits until nobody else uses the session. The caller must release it.
 func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {

@@ -110,15 +110,15 @@ func TestEventsAreStoredWithWhatTheyReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := eventlog.Event{ID: "1", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}}
-	append := func(of eventlog.Incarnation) ([]eventlog.Receipt, error) {
+	appendAs := func(of eventlog.Incarnation) ([]eventlog.Receipt, error) {
 		return j.Append(t.Context(), lifecycle.Entry{SessionID: "s", Of: of, Events: []lifecycle.Event{lifecycle.Happened("b")}}, eventlog.Batch{Events: []eventlog.Event{said}, Time: second()})
 	}
 	var missing *eventlog.NotFoundError
-	if _, err := append(of.Incarnation + 1); !errors.As(err, &missing) {
+	if _, err := appendAs(of.Incarnation + 1); !errors.As(err, &missing) {
 		t.Error(err)
 	}
 	for range 2 { // the second is a duplicate, which reports nothing
-		if got, err := append(of.Incarnation); err != nil || got[0].Seq != 1 {
+		if got, err := appendAs(of.Incarnation); err != nil || got[0].Seq != 1 {
 			t.Errorf("%v, %v", got, err)
 		}
 	}

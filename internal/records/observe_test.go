@@ -19,7 +19,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/reduce/reducetest"
-	"github.com/contextd/contextd/internal/render"
 )
 
 var gauge = reducetest.Gauge
@@ -278,7 +277,7 @@ func TestObserveReminders(t *testing.T) {
 		say(eventlog.RoleAssistant, text("more")),
 	)
 	var r records.Projection
-	r.Observe(reduce.NewView(gauge, conv.Groups()), conv, render.LiveReminders(conv.Reminders(), conv.Turns(), 0))
+	r.Observe(reduce.NewView(gauge, conv.Groups()), conv, conv.Reminders()[1:2])
 	if want := (eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 3}, {From: 5, To: 6}}); !slices.Equal(r.Kept, want) {
 		t.Errorf("kept: %v, want %v", r.Kept, want)
 	}

@@ -130,7 +130,7 @@ func methods() map[string]protoreflect.MethodDescriptor {
 
 var (
 	protoMessage = regexp.MustCompile(`(?ms)^message (\w+) \{\n(.*?)^\}`)
-	protoField   = regexp.MustCompile(`(?m)((?:^ +//.*\n)+) +(?:repeated |optional )?\w[\w.<>, ]* (\w+) = \d+`)
+	protoField   = regexp.MustCompile(`(?m)((?: +//.*\n)+) +(?:repeated |optional )?\w[\w.<>, ]* (\w+) = \d+`)
 )
 
 // commentsOfFields are what the protos say of fields, by MESSAGE.FIELD.

@@ -163,7 +163,8 @@ func (r *scriptRun) finish(t *testing.T, c *openCall) {
 	if err := c.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	for r.receive(t, c) && c.method.IsStreamingServer() {
+	for more := true; more; {
+		more = r.receive(t, c) && c.method.IsStreamingServer()
 	}
 }
 

@@ -15,5 +15,5 @@ func (s *Server) audit(ctx context.Context, what, session string, about ...any) 
 			from = "unix socket"
 		}
 	}
-	s.logger.InfoContext(ctx, what, append([]any{"session_id", session, "peer", from}, about...)...)
+	s.logger.InfoContext(ctx, what, append([]any{"session_id", session, "peer", from}, about...)...) //nolint:sloglint // the callers' messages are literals
 }

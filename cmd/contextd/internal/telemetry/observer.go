@@ -123,8 +123,8 @@ func (c *causes) set(sessionID string, of trace.SpanContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.of[sessionID]; !known && len(c.of) >= maxCauses {
-		for any := range c.of {
-			delete(c.of, any)
+		for other := range c.of {
+			delete(c.of, other)
 			break
 		}
 	}

@@ -78,7 +78,7 @@ func TestSpans(t *testing.T) {
 	}
 	described := map[string]string{}
 	for _, a := range parent.Attributes() {
-		described[string(a.Key)] = a.Value.Emit()
+		described[string(a.Key)] = a.Value.String()
 	}
 	if described["contextd.budget.state"] != "yellow" || described["contextd.session.id"] != "s" || described["contextd.projection.id"] != "p9-0001" {
 		t.Errorf("the assembly is described by %v", described)
