@@ -20,6 +20,7 @@ type Options struct {
 	Peers []Peer
 	// TokenFile has the bearer tokens; see ParseTokens.
 	TokenFile string
+	JWT       JWT
 	// CertFile and KeyFile are the daemon's certificate for TLS; empty for none.
 	CertFile, KeyFile string
 	// ClientCAFile has the authorities that clients' certificates are signed by; empty where
@@ -31,7 +32,7 @@ type Options struct {
 // ByNetwork reports whether callers that come over a network have to prove who they are.
 func (o Options) ByNetwork() bool { return o.byToken() || o.ClientCAFile != "" }
 
-func (o Options) byToken() bool { return o.TokenFile != "" }
+func (o Options) byToken() bool { return o.TokenFile != "" || o.JWT.Keys != "" }
 
 // Encrypts reports whether what goes over a network is encrypted.
 func (o Options) Encrypts() bool { return o.CertFile != "" }
@@ -47,24 +48,36 @@ func (o Options) Validate() error {
 	if len(o.ClientTenants) > 0 && o.ClientCAFile == "" {
 		return errors.New("tls_client_tenants must not be set without tls_client_ca: clients have no certificates")
 	}
-	return nil
+	return o.JWT.Validate()
 }
 
 // Authenticator finds out who makes a call. Its methods may be called from any goroutine.
 type Authenticator struct {
 	options Options
 	tokens  *file[Tokens] // nil if there are none
+	jwt     *verifier     // nil if there are none
 	keys    *file[keys]   // nil without TLS
+	close   context.CancelFunc
 	now     func() time.Time
 	logger  *slog.Logger
 }
 
-// New reads the files that the options name.
-func New(o Options, logger *slog.Logger) (*Authenticator, error) {
-	a := &Authenticator{options: o, now: time.Now, logger: logger}
-	var err error
+// New reads the files that the options name. What it returns must be closed.
+func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Authenticator{options: o, now: time.Now, logger: logger, close: cancel}
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	if o.TokenFile != "" {
 		if a.tokens, err = open("auth_tokens", ParseTokens, o.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	if o.JWT.Keys != "" {
+		if a.jwt, err = newVerifier(ctx, o.JWT, func() time.Time { return a.now() }, logger); err != nil {
 			return nil, err
 		}
 	}
@@ -79,6 +92,9 @@ func New(o Options, logger *slog.Logger) (*Authenticator, error) {
 	}
 	return a, nil
 }
+
+// Close ends what follows the changes of keys.
+func (a *Authenticator) Close() { a.close() }
 
 // rereadEvery is how often files are looked at.
 const rereadEvery = 10 * time.Second
@@ -108,6 +124,9 @@ func (a *Authenticator) Reload(ctx context.Context) {
 func (a *Authenticator) files() (all []reloader) {
 	if a.tokens != nil {
 		all = append(all, a.tokens)
+	}
+	if a.jwt != nil && a.jwt.file != nil {
+		all = append(all, a.jwt.file)
 	}
 	if a.keys != nil {
 		all = append(all, a.keys)
@@ -186,8 +205,13 @@ func bearer(ctx context.Context) (string, error) {
 }
 
 func (a *Authenticator) byToken(token string) (Identity, error) {
-	if who, ok := a.tokens.get().find(token); ok {
-		return who, nil
+	if a.tokens != nil {
+		if who, ok := a.tokens.get().find(token); ok {
+			return who, nil
+		}
+	}
+	if a.jwt != nil {
+		return a.jwt.identify(token)
 	}
 	return Identity{}, &UnauthenticatedError{"the bearer token is not known"}
 }

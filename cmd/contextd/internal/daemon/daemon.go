@@ -113,7 +113,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.buildTenants(ctx, o); err != nil {
 		return nil, err
 	}
-	d.reloader = reloader{o.Reload, o.Reloads, o.Config, d.service.SetPolicies, o.Logger}
+	d.reloader = reloader{o.Reload, o.Reloads, o.Config, d.service.SetPolicies, d.auth.Reload, o.Logger}
 	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}
@@ -282,6 +282,9 @@ func (d *Daemon) release() error {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+	}
+	if d.auth != nil {
+		d.auth.Close()
 	}
 	if d.tenants != nil {
 		d.tenants.close()

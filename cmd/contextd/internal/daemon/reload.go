@@ -17,7 +17,9 @@ type reloader struct {
 	// current is what the daemon was built from, with the policies in force.
 	current config.Config
 	apply   func(policy.Set)
-	logger  *slog.Logger
+	// files reads the files again that say who may call.
+	files  func(context.Context)
+	logger *slog.Logger
 }
 
 // run reloads on each signal, until ctx ends.
@@ -30,6 +32,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.signals:
+			r.files(ctx)
 			r.reload(ctx)
 		}
 	}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/MicahParks/keyfunc/v3"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// JWT says which JSON Web Tokens are taken for bearer tokens.
+type JWT struct {
+	// Keys is a file with a JWK set, or the URL of one; empty takes none.
+	Keys string
+	// Issuer and Audience are what tokens must be from and for.
+	Issuer, Audience string
+	// TenantClaim is the claim that names the tenant; empty for no tenants.
+	TenantClaim string
+}
+
+// Validate names the first option that makes no sense, by its key in the file.
+func (o JWT) Validate() error {
+	if o.Keys == "" {
+		if o != (JWT{}) {
+			return errors.New("jwt_issuer, jwt_audience and jwt_tenant_claim must not be set without jwt_keys")
+		}
+		return nil
+	}
+	if o.Issuer == "" || o.Audience == "" {
+		return errors.New("jwt_issuer and jwt_audience must be set with jwt_keys: others have tokens of the same keys")
+	}
+	if u, ok := o.url(); ok && u.Scheme != "https" && u.Hostname() != "127.0.0.1" {
+		return errors.New("jwt_keys must be a file or an https URL: whoever changes keys on the way could sign tokens")
+	}
+	return nil
+}
+
+func (o JWT) url() (*url.URL, bool) {
+	u, err := url.Parse(o.Keys)
+	return u, err == nil && (u.Scheme == "https" || u.Scheme == "http")
+}
+
+// verifier verifies tokens.
+type verifier struct {
+	options JWT
+	parser  *jwt.Parser
+	// file has the keys, or remote, which follows their changes by itself.
+	file   *file[keyfunc.Keyfunc]
+	remote keyfunc.Keyfunc
+}
+
+// keysTimeout is how long the keys of a URL may take. A token of an unknown key has them read
+// again, every 5 minutes at most; a call whose turn would come later than this is refused at
+// once.
+const keysTimeout = 10 * time.Second
+
+// leeway is how far clocks may differ.
+const leeway = 30 * time.Second
+
+// newVerifier returns a verifier that works until ctx ends. A URL that does not answer is
+// logged and tried again.
+func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.Logger) (*verifier, error) {
+	v := &verifier{options: o, parser: jwt.NewParser(
+		// Signatures of public keys alone: what verifies must not be able to sign.
+		jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}),
+		jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now),
+	)}
+	var err error
+	if _, remote := o.url(); !remote {
+		v.file, err = open("jwt_keys", func(contents ...[]byte) (keyfunc.Keyfunc, error) { return keyfunc.NewJWKSetJSON(contents[0]) }, o.Keys)
+		return v, err
+	}
+	v.remote, err = keyfunc.NewDefaultOverrideCtx(ctx, []string{o.Keys}, keyfunc.Override{
+		Client:           &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPTimeout:      keysTimeout,
+		RateLimitWaitMax: keysTimeout,
+		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
+			return func(ctx context.Context, err error) {
+				logger.ErrorContext(ctx, "the keys of tokens were not read", "setting", "jwt_keys", "error", err)
+			}
+		},
+	})
+	return v, err
+}
+
+func (v *verifier) identify(token string) (Identity, error) {
+	keys := v.remote
+	if v.file != nil {
+		keys = v.file.get()
+	}
+	claims := jwt.MapClaims{}
+	if _, err := v.parser.ParseWithClaims(token, claims, keys.Keyfunc); err != nil {
+		return Identity{}, &UnauthenticatedError{reason(err)}
+	}
+	subject, _ := claims.GetSubject() // it is for the log alone
+	who := Identity{Name: "subject " + subject}
+	if v.options.TenantClaim == "" {
+		return who, nil
+	}
+	tenant, ok := claims[v.options.TenantClaim].(string)
+	if !ok || tenant == "" {
+		return Identity{}, &DeniedError{fmt.Sprintf("the bearer token has no claim %q that names a tenant", v.options.TenantClaim)}
+	}
+	who.Tenant = tenant
+	if err := checkTenant(tenant); err != nil {
+		return Identity{}, &DeniedError{"the bearer token's " + err.Error()}
+	}
+	return who, nil
+}
+
+// reason says why a token is refused, and nothing of what is in it.
+func reason(err error) string {
+	for _, known := range []struct {
+		is   error
+		text string
+	}{
+		{jwt.ErrTokenMalformed, "is not known"},
+		{jwt.ErrTokenUnverifiable, "is not signed by a known key"},
+		{jwt.ErrTokenSignatureInvalid, "is not signed by a known key"},
+		{jwt.ErrTokenExpired, "has expired"},
+		{jwt.ErrTokenNotValidYet, "is not valid yet"},
+		{jwt.ErrTokenInvalidIssuer, "is of another issuer"},
+		{jwt.ErrTokenInvalidAudience, "is for another audience"},
+	} {
+		if errors.Is(err, known.is) {
+			return "the bearer token " + known.text
+		}
+	}
+	return "the bearer token is not valid"
+}
