@@ -21,7 +21,7 @@ var pages = map[string]string{
 // blocks are those of a language in a page.
 func blocks(t *testing.T, page, language string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs", page))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func methods() map[string]protoreflect.MethodDescriptor {
 }
 
 var (
-	protoMessage = regexp.MustCompile(`(?ms)^message (\w+) \{\n(.*?)^\}`)
+	protoMessage = regexp.MustCompile(`(?ms)^message (\w+) \{\n(.*?)\n\}`)
 	protoField   = regexp.MustCompile(`(?m)((?: +//.*\n)+) +(?:repeated |optional )?\w[\w.<>, ]* (\w+) = \d+`)
 )
 
