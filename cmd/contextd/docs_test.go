@@ -14,7 +14,7 @@ import (
 // pages are those whose sh blocks are commands, in order, of one shell, with what holds after
 // them.
 var pages = map[string]string{
-	"operating.md": "exec contextd sessions list --embedded backup\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n",
+	"operating.md": "exec contextd sessions list --embedded restored\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n",
 	"security.md":  "exists ci.token tokens.yaml\n",
 }
 

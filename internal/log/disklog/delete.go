@@ -18,6 +18,10 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		return err
 	}
 	defer s.leave()
+	if err := s.beginErasing(); err != nil {
+		return err
+	}
+	defer s.erasing.RUnlock()
 	s.room.deletions.Add(1)
 	defer s.room.deletions.Add(-1)
 	sl, target, err := s.find(id)

@@ -67,6 +67,13 @@ func open(dir string, opts Options) (*Store, error) {
 	}
 	made := newRoom(opts, dir)
 	made.find()
+	aside := &asideFS{disk: opts.FS, dir: opts.FS.PathJoin(dir, snapshotDir)}
+	if !opts.ReadOnly {
+		// It may hold what is deleted since.
+		if err := aside.disk.RemoveAll(aside.dir); err != nil {
+			return nil, err
+		}
+	}
 	opts.FS = roomFS{opts.FS, made}
 	if opts.ReserveBytes > 0 {
 		// What a killed process leaves in its log is written out at the next opening, which
@@ -78,6 +85,7 @@ func open(dir string, opts Options) (*Store, error) {
 		dir:     opts.FS.PathJoin(dir, dataDir),
 		disk:    newHaltFS(opts.FS),
 		room:    made,
+		aside:   aside,
 		logger:  opts.Logger,
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
@@ -87,6 +95,7 @@ func open(dir string, opts Options) (*Store, error) {
 	}
 	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
 	s.room.halted, s.room.closing = s.disk.halted, s.closing
+	s.aside.FS = s.disk
 	prepare := s.prepare
 	if opts.ReadOnly {
 		prepare = s.prepareToRead
@@ -220,7 +229,7 @@ func (s *Store) recover() error {
 
 func (s *Store) pebbleOptions() *pebble.Options {
 	o := &pebble.Options{
-		FS:                 s.disk,
+		FS:                 s.aside,
 		Logger:             pebbleLogger{s.logger, s.disk},
 		FormatMajorVersion: pebbleFormat,
 		CacheSize:          s.opts.CacheBytes,

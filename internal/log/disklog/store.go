@@ -24,6 +24,7 @@ type Store struct {
 	dir    string // where the data is
 	disk   *haltFS
 	room   *room
+	aside  *asideFS
 	db     *pebble.DB
 	lock   io.Closer
 	keys   *keyring.Keyring // nil if the store is not encrypted
@@ -45,6 +46,11 @@ type Store struct {
 	slots  map[string]*slot
 	recent *list.List // of all slots, the least recently used in front
 	held   int64      // bytes of their sessions, as far as they were released once
+
+	// erasing is held, shared, by deletions, and by whoever makes or ends the snapshot. It
+	// comes before deleting.
+	erasing  sync.RWMutex
+	snapshot *Snapshot // guarded by erasing; nil if there is none
 
 	// deleting serialises deletions, which look at who shares a segment.
 	deleting sync.Mutex

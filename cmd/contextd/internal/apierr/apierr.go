@@ -38,6 +38,7 @@ const (
 	ReasonSlow              = "CLIENT_TOO_SLOW"
 	ReasonStoreFailed       = "STORE_FAILED"
 	ReasonStoreBusy         = "STORE_BUSY"
+	ReasonBackupEnded       = "BACKUP_ENDED"
 	ReasonDiskFull          = "DISK_FULL"
 	ReasonReadOnly          = "READ_ONLY"
 	ReasonDataCorrupt       = "DATA_CORRUPT"

@@ -19,6 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -114,6 +115,11 @@ func state(err error) *answer {
 		a := newAnswer(codes.Aborted, ReasonWriteConflict, err)
 		a.retryAfter = storeRetry
 		return a.resource("session", writer.Session)
+	}
+	if errors.Is(err, disklog.ErrSnapshotEnded) {
+		a := newAnswer(codes.Aborted, ReasonBackupEnded, disklog.ErrSnapshotEnded)
+		a.retryAfter = storeRetry
+		return a
 	}
 	var nothing *assemble.NothingShownError
 	if errors.As(err, &nothing) {

@@ -24,6 +24,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -127,6 +128,7 @@ func conversions(t *testing.T) map[string]conversion {
 			&eventlog.UnavailableError{Cause: errSecret, Passing: true}, codes.Unavailable, "STORE_BUSY", true, []string{"retry after 1s"},
 		},
 		"read only":                {&eventlog.ReadOnlyError{}, codes.FailedPrecondition, "READ_ONLY", false, nil},
+		"backup ended":             {disklog.ErrSnapshotEnded, codes.Aborted, "BACKUP_ENDED", false, []string{"retry after 1s"}},
 		"disk full":                {&eventlog.FullError{}, codes.ResourceExhausted, "DISK_FULL", false, []string{"retry after 5s"}},
 		"failed for being corrupt": {&eventlog.UnavailableError{Cause: &eventlog.CorruptError{What: "secret"}}, codes.Unavailable, "STORE_FAILED", true, nil},
 		"a newer version": {

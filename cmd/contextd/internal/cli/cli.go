@@ -72,7 +72,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 	for _, newCommand := range []func(*client) *cobra.Command{
 		newSessions, newImport, newExport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
 		newRecord, newExplain, newCompact, newSummaries, newWatch, newPolicy,
-		newShow, newDiff, newVerify, newGC,
+		newShow, newDiff, newVerify, newGC, newBackup,
 	} {
 		c := &client{program: p}
 		cmd := newCommand(c)
@@ -80,7 +80,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		c.bind(cmd.PersistentFlags())
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(p.newConvert(), p.newKeygen(), p.newToken(), p.newVersion())
+	root.AddCommand(p.newConvert(), p.newRestore(), p.newKeygen(), p.newToken(), p.newVersion())
 	return root
 }
 

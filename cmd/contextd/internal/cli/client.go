@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -47,6 +48,7 @@ type api struct {
 	contextdv1.ContextServiceClient
 	transcripts contextdv1.TranscriptServiceClient
 	compaction  contextdv1.CompactionServiceClient
+	admin       adminv1.AdminServiceClient
 }
 
 // run makes the body of a command: it connects, runs f and disconnects.
@@ -78,6 +80,7 @@ func newAPI(conn *grpc.ClientConn) api {
 		ContextServiceClient: contextdv1.NewContextServiceClient(conn),
 		transcripts:          contextdv1.NewTranscriptServiceClient(conn),
 		compaction:           contextdv1.NewCompactionServiceClient(conn),
+		admin:                adminv1.NewAdminServiceClient(conn),
 	}
 }
 

@@ -60,9 +60,16 @@ cut, forged or removed since is detected as well.`,
 		if c.embedded == "" {
 			return overAPI(cmd, args)
 		}
+		faults, err := backupFaults(c.embedded)
+		if err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			return c.writeStoreFaults(cmd, faults, c.embedded+" is not what was backed up")
+		}
 		local, err := c.openLocal(cmd.Context())
 		if missing, ok := errors.AsType[*disklog.MissingError](err); ok {
-			return c.writeMissing(cmd, missing)
+			return c.writeStoreFaults(cmd, missing.Missing, missing.Dir+" holds less than the event log wrote there; nothing in it was changed or checked")
 		}
 		if err != nil {
 			return err

@@ -9,8 +9,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // The kinds of what can be wrong.
@@ -70,10 +68,10 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 	return err
 }
 
-// writeMissing writes what is missing of a store that does not open for it.
-func (c *client) writeMissing(cmd *cobra.Command, missing *disklog.MissingError) error {
+// writeStoreFaults writes what is wrong with a store as a whole, which is not opened for it.
+func (c *client) writeStoreFaults(cmd *cobra.Command, faults []string, all string) error {
 	var found sessionAudit
-	for _, fault := range missing.Missing {
+	for _, fault := range faults {
 		found.Faults = append(found.Faults, auditFault{Kind: faultOfStore, Text: fault})
 	}
 	if c.json {
@@ -87,7 +85,7 @@ func (c *client) writeMissing(cmd *cobra.Command, missing *disklog.MissingError)
 			}
 		}
 	}
-	return fmt.Errorf("%s holds less than the event log wrote there; nothing in it was changed or checked", missing.Dir)
+	return errors.New(all)
 }
 
 func writeAuditText(cmd *cobra.Command, found []sessionAudit) error {

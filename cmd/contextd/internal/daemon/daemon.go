@@ -26,6 +26,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
+	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
 // Options are what a daemon is built from.
@@ -251,6 +252,7 @@ func (d *Daemon) buildGRPC(o Options) error {
 		return err
 	}
 	d.service.Register(d.grpc)
+	adminv1.RegisterAdminServiceServer(d.grpc, &admin{store: d.disk, clock: o.Clock, logger: o.Logger})
 	d.health = grpchealth.NewServer()
 	grpc_health_v1.RegisterHealthServer(d.grpc, d.health)
 	reflection.Register(d.grpc)

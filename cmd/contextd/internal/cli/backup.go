@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
+)
+
+// backupTries is how often a backup is begun that deletions end.
+const backupTries = 10
+
+func newBackup(c *client) *cobra.Command {
+	base := ""
+	cmd := &cobra.Command{
+		Use:   "backup DIR",
+		Short: "Copy all sessions into a new directory while the daemon works",
+		Long: `Copy the daemon's data directory, as it is at one moment, into a new directory. Appends
+go on meanwhile; where a session is deleted, the backup begins anew, so that it does not
+have it. "contextd verify --embedded DIR" checks it, and "contextd restore" puts it back.
+
+With --base, files that an earlier backup of the same daemon has are linked from there and
+not sent again. Each backup is whole by itself: earlier ones may be removed.`,
+		Example: `  contextd backup backups/monday
+  contextd backup backups/tuesday --base backups/monday`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		var from *backupManifest
+		if base != "" {
+			var err error
+			if from, err = readBackup(base); err != nil {
+				return usageError{fmt.Errorf("--base: %w", err)}
+			}
+		}
+		if err := mustBeNew(args[0]); err != nil {
+			return usageError{err}
+		}
+		for tries := 1; ; tries++ {
+			b := backup{base: from}
+			err := b.take(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
+			if errors.Is(err, errNotInBase) {
+				from = nil
+			} else if st, ok := statusOf(err); err == nil || !ok || reason(st) != apierr.ReasonBackupEnded || tries == backupTries {
+				return b.finish(cmd, args[0], err)
+			}
+			if err := os.RemoveAll(b.dir); err != nil {
+				return err
+			}
+		}
+	})
+	cmd.Flags().StringVar(&base, "base", "", "`directory` of an earlier backup, from which unchanged files are linked")
+	return cmd
+}
+
+// mustBeNew refuses a directory that holds something.
+func mustBeNew(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty", dir)
+	}
+	return nil
+}
+
+var errNotInBase = errors.New("the earlier backup lacks a file")
+
+// backup is one that is being taken.
+type backup struct {
+	dir    string          // where it is until it is whole
+	base   *backupManifest // nil if there is none
+	made   backupManifest
+	linked int
+	bytes  uint64
+}
+
+// take receives everything, into a directory next to where it is to be.
+func (b *backup) take(ctx context.Context, api api, beside string) (err error) {
+	if err := os.MkdirAll(beside, 0o700); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp(beside, ".contextd-backup-*"); err != nil {
+		return err
+	}
+	req := &adminv1.BackupRequest{}
+	if b.base != nil {
+		req.Since = timestamppb.New(b.base.Time)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := api.admin.Backup(ctx, req)
+	if err != nil {
+		return err
+	}
+	var file *receiving
+	defer func() {
+		if file != nil {
+			_ = file.Close() // it was given up
+		}
+	}()
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the daemon sent no end: the backup is not whole")
+		}
+		if err != nil {
+			return err
+		}
+		if data := resp.GetData(); len(data) > 0 {
+			if file == nil {
+				return errors.New("the daemon sent bytes of no file")
+			}
+			if _, err := io.MultiWriter(file, file.sum).Write(data); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.done(file); err != nil {
+			return err
+		}
+		file = nil
+		if end := resp.GetEnd(); end != nil {
+			b.made.Time = end.GetTime().AsTime()
+			return b.made.write(b.dir)
+		}
+		if file, err = b.begin(resp.GetFile()); err != nil {
+			return err
+		}
+	}
+}
+
+// receiving is a file on its way.
+type receiving struct {
+	*os.File
+	of  backupFile
+	sum hash.Hash
+}
+
+// begin makes a file, or links one that the base has, for which there is nothing to receive.
+func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
+	if !filepath.IsLocal(filepath.FromSlash(f.GetName())) {
+		return nil, fmt.Errorf("the daemon sent a file that is named %q", f.GetName())
+	}
+	of := backupFile{Name: f.GetName(), Size: f.GetSize(), ModifyTime: f.GetModifyTime().AsTime()}
+	path := of.in(b.dir)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if f.GetHeld() {
+		there, ok := b.base.find(of)
+		if !ok {
+			return nil, errNotInBase
+		}
+		b.linked++
+		b.made.Files = append(b.made.Files, there)
+		return nil, linkOrCopy(there.in(b.base.dir), path)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &receiving{file, of, sha256.New()}, nil
+}
+
+// done ends a file; nil is none.
+func (b *backup) done(f *receiving) error {
+	if f == nil {
+		return nil
+	}
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if uint64(size) != f.of.Size {
+		return fmt.Errorf("the daemon sent %d bytes of %s instead of %d", size, f.of.Name, f.of.Size)
+	}
+	f.of.SHA256 = hex.EncodeToString(f.sum.Sum(nil))
+	b.bytes += f.of.Size
+	b.made.Files = append(b.made.Files, f.of)
+	return os.Chtimes(f.of.in(b.dir), time.Time{}, f.of.ModifyTime)
+}
+
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	_, err := copyHashed(from, to)
+	return err
+}
+
+// finish puts the backup in its place, or removes what there is of it after an error.
+func (b *backup) finish(cmd *cobra.Command, dir string, err error) error {
+	if err == nil {
+		err = os.Rename(b.dir, dir)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(b.dir))
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d files in %s, %d of them linked from the earlier backup; %d bytes received\n",
+		len(b.made.Files), oneLine(dir, 0), b.linked, b.bytes)
+	return err
+}

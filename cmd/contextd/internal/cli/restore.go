@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// backupFileName is the list of what a backup has.
+const backupFileName = "BACKUP.json"
+
+// backupVersion is raised where an older program would misread the list.
+const backupVersion = 1
+
+// backupManifest says what a backup has.
+type backupManifest struct {
+	Version int          `json:"version"`
+	Time    time.Time    `json:"time"`
+	Files   []backupFile `json:"files"`
+
+	dir string
+}
+
+type backupFile struct {
+	Name       string    `json:"name"`
+	Size       uint64    `json:"size"`
+	ModifyTime time.Time `json:"modify_time"`
+	SHA256     string    `json:"sha256"`
+}
+
+// in is the path of the file in a directory.
+func (f backupFile) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
+
+// find returns the file that is what another is.
+func (m *backupManifest) find(like backupFile) (backupFile, bool) {
+	if m != nil {
+		for _, f := range m.Files {
+			if f.Name == like.Name && f.Size == like.Size && f.ModifyTime.Equal(like.ModifyTime) {
+				return f, true
+			}
+		}
+	}
+	return backupFile{}, false
+}
+
+func (m *backupManifest) write(dir string) error {
+	m.Version = backupVersion
+	text, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, backupFileName), append(text, '\n'), 0o600)
+}
+
+// readBackup reads the list of a backup.
+func readBackup(dir string) (*backupManifest, error) {
+	text, err := os.ReadFile(filepath.Join(dir, backupFileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no backup: it has no %s", dir, backupFileName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &backupManifest{dir: dir}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%s of %s is damaged: %w", backupFileName, dir, err)
+	}
+	if m.Version != backupVersion {
+		return nil, fmt.Errorf("%s is a backup of version %d, and this program knows version %d", dir, m.Version, backupVersion)
+	}
+	for _, f := range m.Files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return nil, fmt.Errorf("%s of %s names a file %q outside of it", backupFileName, dir, f.Name)
+		}
+	}
+	return m, nil
+}
+
+// faults compares the files with the list. A directory that is no backup has none.
+func backupFaults(dir string) (faults []string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, backupFileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	m, err := readBackup(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range m.Files {
+		sum, err := copyHashed(f.in(dir), "")
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			faults = append(faults, f.Name+" is missing")
+		case err != nil:
+			return nil, err
+		case sum != f.SHA256:
+			faults = append(faults, f.Name+" is not what was backed up")
+		}
+	}
+	return faults, nil
+}
+
+// copyHashed returns the hash of a file, and copies it unless to is empty.
+func copyHashed(from, to string) (sum string, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	h := sha256.New()
+	if to == "" {
+		_, err = io.Copy(h, in)
+		return hex.EncodeToString(h.Sum(nil)), err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(io.MultiWriter(out, h), in)
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Sync(), out.Close())
+}
+
+func (p Program) newRestore() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore BACKUP DIR",
+		Short: "Make a data directory of a backup",
+		Long: `Copy a backup into a directory that is empty or does not exist, for a daemon to be
+started there. Each file is compared with what was backed up; if one differs, nothing is
+left in the directory. Clients that know more of a session than the backup has are told
+with LOG_LOST.`,
+		Example: "  contextd restore backups/tuesday /var/lib/contextd",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := readBackup(args[0])
+			if err == nil {
+				err = mustBeNew(args[1])
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			if err := os.MkdirAll(args[1], 0o700); err != nil {
+				return err
+			}
+			for _, f := range m.Files {
+				if err := f.restore(m.dir, args[1]); err != nil {
+					return errors.Join(err, empty(args[1]))
+				}
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d files of %s restored in %s\n", len(m.Files), m.Time.Format(time.RFC3339), oneLine(args[1], 0))
+			return err
+		},
+	}
+}
+
+// restore copies a file of a backup into a data directory.
+func (f backupFile) restore(backup, dir string) error {
+	to := f.in(dir)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	sum, err := copyHashed(f.in(backup), to)
+	if err == nil && sum != f.SHA256 {
+		err = fmt.Errorf("%s in %s is not what was backed up", f.Name, backup)
+	}
+	return err
+}
+
+// empty removes what is in a directory.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	return err
+}

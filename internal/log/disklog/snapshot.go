@@ -1,0 +1,245 @@
+package disklog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// snapshotDir is where the files of a snapshot are while it is open, next to the database.
+const snapshotDir = "snapshot"
+
+// ErrSnapshotEnded says that a session was deleted while a snapshot was read, which would
+// have kept its bytes.
+var ErrSnapshotEnded = errors.New("a session was deleted meanwhile, and what is copied must not hold it")
+
+// Snapshot is the store as it was at a moment. It must be closed.
+type Snapshot struct {
+	store *Store
+	dir   string
+	// Files are all that an opening needs. The format comes last: what lacks it is not a store.
+	Files []SnapshotFile
+
+	once  sync.Once
+	ended chan struct{}
+}
+
+// SnapshotFile is a file of a snapshot.
+type SnapshotFile struct {
+	Name     string // relative to the data directory, with slashes
+	Size     int64
+	Modified time.Time
+	// Immutable says that the store never makes another file of that name, size and time.
+	Immutable bool
+	path      string
+}
+
+// Snapshot makes a snapshot of what is durable. Files that never change are linked, not
+// copied. Appends go on meanwhile; a deletion ends the snapshot. There is one at a time:
+// while there is one, another is refused with a passing *UnavailableError.
+func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
+	if err := s.enterToChange(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	// Deletions under way leave files that must not be copied.
+	s.erasing.Lock()
+	defer s.erasing.Unlock()
+	if s.snapshot != nil {
+		return nil, &eventlog.UnavailableError{Cause: errors.New("another backup is running"), Passing: true}
+	}
+	disk := s.aside.disk
+	if err := disk.RemoveAll(s.aside.dir); err != nil {
+		return nil, err
+	}
+	made := &Snapshot{store: s, dir: s.aside.dir, ended: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, disk.RemoveAll(s.aside.dir))
+		}
+	}()
+	if err := disk.MkdirAll(s.aside.dir, 0o700); err != nil {
+		return nil, err
+	}
+	db := disk.PathJoin(s.aside.dir, dataDir)
+	if err := s.db.Checkpoint(db, pebble.WithFlushedWAL()); err != nil {
+		if failure := s.failure(); failure != nil {
+			return nil, failure
+		}
+		return nil, err
+	}
+	if err := made.list(disk, db, dataDir+"/"); err != nil {
+		return nil, err
+	}
+	top := disk.PathDir(s.aside.dir)
+	for _, name := range []string{encryptionFile, formatFile} {
+		if err := made.add(disk, disk.PathJoin(top, name), name); err != nil && !oserror.IsNotExist(err) {
+			return nil, err
+		}
+	}
+	s.snapshot = made
+	return made, nil
+}
+
+func (n *Snapshot) list(disk vfs.FS, dir, prefix string) error {
+	names, err := disk.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name = disk.PathBase(name); name == lockFile {
+			continue
+		}
+		if err := n.add(disk, disk.PathJoin(dir, name), prefix+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Snapshot) add(disk vfs.FS, path, name string) error {
+	info, err := disk.Stat(path)
+	if err != nil {
+		return err
+	}
+	n.Files = append(n.Files, SnapshotFile{
+		Name: name, Size: info.Size(), Modified: info.ModTime(), path: path,
+		Immutable: strings.HasSuffix(name, tableSuffix) || strings.HasSuffix(name, blobSuffix),
+	})
+	return nil
+}
+
+// Open opens a file to be read. Reading ends with ErrSnapshotEnded where the snapshot has.
+func (n *Snapshot) Open(f SnapshotFile) (io.ReadCloser, error) {
+	file, err := n.store.aside.disk.Open(f.path)
+	if err != nil {
+		if n.over() {
+			err = ErrSnapshotEnded
+		}
+		return nil, err
+	}
+	return &snapshotReader{file, n}, nil
+}
+
+func (n *Snapshot) over() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close removes the snapshot's files.
+func (n *Snapshot) Close() error {
+	n.store.erasing.Lock()
+	defer n.store.erasing.Unlock()
+	return n.end()
+}
+
+// end removes the files; the store's erasing is held.
+func (n *Snapshot) end() (err error) {
+	n.once.Do(func() {
+		close(n.ended)
+		err = n.store.aside.disk.RemoveAll(n.dir)
+		n.store.snapshot = nil
+	})
+	return err
+}
+
+type snapshotReader struct {
+	vfs.File
+	of *Snapshot
+}
+
+func (r *snapshotReader) Read(p []byte) (int, error) {
+	if r.of.over() {
+		return 0, ErrSnapshotEnded
+	}
+	return r.File.Read(p)
+}
+
+// beginErasing holds erasing for a deletion, while which there is no snapshot: it would have
+// what is deleted.
+func (s *Store) beginErasing() error {
+	for {
+		s.erasing.RLock()
+		if s.snapshot == nil {
+			return nil
+		}
+		s.erasing.RUnlock()
+		if err := s.endSnapshot(); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) endSnapshot() error {
+	s.erasing.Lock()
+	defer s.erasing.Unlock()
+	if s.snapshot == nil {
+		return nil
+	}
+	return s.snapshot.end()
+}
+
+// asideFS is the database's disk, on which a directory next to the database is apart: what
+// fails there is an error, and does not halt the store or take of its reserve.
+type asideFS struct {
+	vfs.FS
+	disk vfs.FS
+	dir  string
+}
+
+func (fs *asideFS) at(path string) vfs.FS {
+	for at := path; len(at) >= len(fs.dir); at = fs.PathDir(at) {
+		if at == fs.dir {
+			return fs.disk
+		}
+	}
+	return fs.FS
+}
+
+// Create makes a file.
+func (fs *asideFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.at(name).Create(name, category)
+}
+
+// OpenReadWrite opens a file for reading and writing.
+func (fs *asideFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.at(name).OpenReadWrite(name, category, opts...)
+}
+
+// OpenDir opens a directory.
+func (fs *asideFS) OpenDir(name string) (vfs.File, error) { return fs.at(name).OpenDir(name) }
+
+// Link makes a hard link.
+func (fs *asideFS) Link(oldname, newname string) error { return fs.at(newname).Link(oldname, newname) }
+
+// Remove removes a file.
+func (fs *asideFS) Remove(name string) error { return fs.at(name).Remove(name) }
+
+// RemoveAll removes a directory and what is in it.
+func (fs *asideFS) RemoveAll(name string) error { return fs.at(name).RemoveAll(name) }
+
+// Rename renames a file.
+func (fs *asideFS) Rename(oldname, newname string) error {
+	return fs.at(newname).Rename(oldname, newname)
+}
+
+// MkdirAll makes a directory.
+func (fs *asideFS) MkdirAll(dir string, perm os.FileMode) error {
+	return fs.at(dir).MkdirAll(dir, perm)
+}
+
+// Unwrap returns the database's disk.
+func (fs *asideFS) Unwrap() vfs.FS { return fs.FS }
