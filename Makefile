@@ -109,12 +109,20 @@ attack: ## Hold the program to its pod's memory while clients do their worst, in
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, kills under load, all packages under the race detector, properties with new seeds, every fuzz target (FUZZTIME=30s)
+nightly: attack ## Run what takes long: attacks, kills under load, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s)
 	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
+	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
+
+CALLS ?= 10000
+SEED  ?= 1
+
+.PHONY: hostile
+hostile: ## Make CALLS=10000 hostile calls of all methods, as SEED=1 decides
+	go test -count=1 -v -run HostileCalls -timeout 24h ./cmd/contextd/internal/daemon -calls=$(CALLS) -seed=$(SEED)
 
 FUZZTIME ?= 30s
 CHECKS   ?= 500

@@ -52,8 +52,13 @@ func (b bounded) ReadEvents(_ *contextdv1.ReadEventsRequest, stream grpc.ServerS
 	return err
 }
 
-// serveBounded serves on a socket, through a Listener.
 func serveBounded(t *testing.T, b transport.Bounds, s bounded) contextdv1.ContextServiceClient {
+	t.Helper()
+	return contextdv1.NewContextServiceClient(dialBounded(t, b, s))
+}
+
+// dialBounded serves on a socket, through a Listener.
+func dialBounded(t *testing.T, b transport.Bounds, s bounded) *grpc.ClientConn {
 	t.Helper()
 	g, err := transport.NewServer(transport.Options{
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), MaxMessageBytes: 4 << 20, MaxStreams: 1000, Bounds: b, ConnectionIdle: time.Minute,
@@ -84,7 +89,33 @@ func serveBounded(t *testing.T, b transport.Bounds, s bounded) contextdv1.Contex
 			}
 		}
 	})
-	return contextdv1.NewContextServiceClient(conn)
+	return conn
+}
+
+// TestOneRequest: no request, or two where there must be one, are the client's fault.
+func TestOneRequest(t *testing.T) {
+	conn := dialBounded(t, roomy(), bounded{})
+	for requests, said := range []string{"no request", "", "more than one request"} {
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, contextdv1.ContextService_CountTokens_FullMethodName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range requests {
+			if err := stream.SendMsg(&contextdv1.CountTokensRequest{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		err = stream.RecvMsg(&contextdv1.CountTokensResponse{})
+		if said == "" && err != nil || said != "" && (status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), said)) {
+			t.Errorf("%d requests: %v", requests, err)
+		}
+		for err == nil {
+			err = stream.RecvMsg(&contextdv1.CountTokensResponse{})
+		}
+	}
 }
 
 // TestRequestsAreBounded: while a large request is worked on, another waits and gets to

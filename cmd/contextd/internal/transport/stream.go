@@ -64,7 +64,7 @@ func (s *boundedStream) RecvMsg(m any) error {
 	var header [5]byte
 	if err := s.raw.ReadMessageHeader(header[:]); err != nil {
 		if errors.Is(err, io.EOF) && !s.streams {
-			return status.Error(codes.Internal, "no request was received")
+			return status.Error(codes.InvalidArgument, "no request was received")
 		}
 		return s.ended(err)
 	}
@@ -83,7 +83,7 @@ func (s *boundedStream) RecvMsg(m any) error {
 	case err != nil:
 		return s.ended(err)
 	default:
-		return status.Error(codes.Internal, "more than one request was received")
+		return status.Error(codes.InvalidArgument, "more than one request was received")
 	}
 }
 
@@ -170,16 +170,16 @@ func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
 func (s *boundedStream) unpack(packed mem.BufferSlice) (mem.BufferSlice, error) {
 	c := encoding.GetCompressor(s.raw.RecvCompress())
 	if c == nil {
-		return nil, status.Error(codes.Internal, "a compressed message came without its grpc-encoding")
+		return nil, status.Error(codes.InvalidArgument, "a compressed message came without its grpc-encoding")
 	}
 	r, err := c.Decompress(packed.Reader())
 	if err != nil {
-		return nil, status.Error(codes.Internal, "the message could not be decompressed")
+		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
 	}
 	out, err := mem.ReadAll(io.LimitReader(r, int64(s.bounds.maxMessage)+1), mem.DefaultBufferPool())
 	if err != nil {
 		out.Free()
-		return nil, status.Error(codes.Internal, "the message could not be decompressed")
+		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
 	}
 	if n := uint64(out.Len()); n > s.bounds.maxMessage {
 		out.Free()
@@ -243,7 +243,7 @@ func (s *boundedStream) ended(err error) error {
 		return slow
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return status.Error(codes.Internal, "the request was cut off")
+		return status.Error(codes.InvalidArgument, "the request was cut off")
 	}
 	if err != nil && s.ctx.Err() != nil {
 		return s.ctx.Err()

@@ -1,0 +1,344 @@
+package daemon_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// hostileCall is a call to make.
+type hostileCall struct {
+	tenant   string
+	forged   bool // the token is no tenant's
+	method   protoreflect.MethodDescriptor
+	payloads [][]byte
+}
+
+// authorization is the caller's token, or something like it.
+func (c hostileCall) authorization(tokens map[string]string) string {
+	if !c.forged {
+		return "Bearer " + tokens[c.tenant]
+	}
+	first := tokens["first"]
+	return []string{"", "Bearer ", first, "Bearer " + first[:len(first)-1], "Bearer " + first + "A", "Basic " + first, "Bearer *", strings.Repeat("Bearer ", 200)}[len(c.payloads)%8]
+}
+
+// String is the call with its requests, as JSON where they can be decoded, and as bytes.
+func (c hostileCall) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "-seed=%d, as tenant %q:", *hostileSeed, c.tenant)
+	for _, payload := range c.payloads {
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(c.method.Input().FullName())
+		if err == nil {
+			m := kind.New().Interface()
+			if proto.Unmarshal(payload, m) == nil {
+				fmt.Fprintf(&out, "\n%.4000s", protojson.MarshalOptions{}.Format(m))
+			}
+		}
+		fmt.Fprintf(&out, "\nhex %.8000s", hex.EncodeToString(payload))
+	}
+	return out.String()
+}
+
+// requests makes calls up.
+type requests struct {
+	*rand.Rand
+	methods     []protoreflect.MethodDescriptor
+	examples    map[protoreflect.Name][][]proto.Message
+	transcripts [][]byte
+	// rate is how often a value of the call in the making is hostile.
+	rate float64
+
+	mu sync.Mutex
+	// seen are the texts of answers, by the name of the field: what a client has learned.
+	seen map[string][]string
+}
+
+// newRequests makes the same calls for the same seed and the same answers. The names are those
+// of another tenant's, which somebody gave away.
+func newRequests(t *testing.T, seed uint64, examples []example, names map[string]string) *requests {
+	t.Helper()
+	r := &requests{Rand: rand.New(rand.NewPCG(seed, 0)), examples: map[protoreflect.Name][][]proto.Message{}, seen: map[string][]string{}}
+	names = maps.Clone(names)
+	names["label"] = "label" // the label itself is the secret
+	for _, e := range examples {
+		name := e.method.Name()
+		r.examples[name] = append(r.examples[name], e.messages(t, names), e.messages(t, map[string]string{"session": "s1", "pointer": "ctx:1.0", "toolcall": "c1"}))
+	}
+	all := methods()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for range calledOften[name] + 1 {
+			r.methods = append(r.methods, all[name])
+		}
+	}
+	for i := range 8 {
+		r.seen["session_id"] = append(r.seen["session_id"], fmt.Sprintf("s%d", i))
+		r.seen["call_id"] = append(r.seen["call_id"], fmt.Sprintf("c%d", i))
+	}
+	for field, kind := range map[string]string{
+		"session_id": "session", "event_id": "event", "call_id": "toolcall", "incarnation": "incarnation", "projection_id": "projection",
+		"prefix_hash": "hash", "next_page_token": "page", "task_id": "task", "summary_id": "summary", "idempotency_key": "key",
+	} {
+		r.seen[field] = append(r.seen[field], names[kind])
+	}
+	r.transcripts = transcripts(t)
+	return r
+}
+
+// calledOften has the methods that others need the work of.
+var calledOften = map[string]int{"AppendEvents": 6, "AssembleContext": 4, "ImportTranscript": 2, "AppendEventStream": 1, "CompactSession": 1}
+
+// next makes a call up.
+func (r *requests) next() hostileCall {
+	c := hostileCall{tenant: "t1", method: pick(r, r.methods)}
+	c.forged = r.IntN(100) == 0
+	if r.IntN(4) == 0 {
+		c.tenant = ""
+	}
+	r.rate = pick(r, []float64{0, 0, 0.02, 0.1, 0.5})
+	for _, m := range r.messages(c.method) {
+		b, err := proto.MarshalOptions{AllowPartial: true, Deterministic: true}.Marshal(m)
+		if err != nil {
+			panic(err) // the generator makes no text that is not UTF-8
+		}
+		b = brokenText(b)
+		if r.IntN(6) == 0 {
+			b = r.broken(b)
+		}
+		c.payloads = append(c.payloads, b)
+	}
+	return c
+}
+
+// messages are those of a call: an example with changes, or made from the descriptor.
+func (r *requests) messages(method protoreflect.MethodDescriptor) []proto.Message {
+	if examples := r.examples[method.Name()]; r.IntN(4) == 0 {
+		var out []proto.Message
+		for _, m := range pick(r, examples) {
+			m = proto.Clone(m)
+			for range r.IntN(3) {
+				r.change(m.ProtoReflect())
+			}
+			out = append(out, m)
+		}
+		return out
+	}
+	n := 1
+	if method.IsStreamingClient() {
+		n = 1 + r.IntN(4)
+	} else if r.rate > 0.3 && r.IntN(20) == 0 {
+		n = r.IntN(3)
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+	if err != nil {
+		panic(err)
+	}
+	var out []proto.Message
+	for i := range n {
+		m := kind.New()
+		r.fill(m, 0)
+		// The first part of a stream is its header, mostly.
+		if of := method.Input().Oneofs(); method.IsStreamingClient() && of.Len() > 0 && r.IntN(10) > 0 {
+			part := of.Get(0).Fields().Get(min(i, 1))
+			r.set(m, part, 0)
+		}
+		out = append(out, m.Interface())
+	}
+	return out
+}
+
+// change sets one part of a message to another value.
+func (r *requests) change(m protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	f := fields.Get(r.IntN(fields.Len()))
+	if f.Message() != nil && !f.IsList() && !f.IsMap() && m.Has(f) && r.IntN(4) > 0 {
+		r.change(m.Mutable(f).Message())
+		return
+	}
+	rate := r.rate
+	r.rate = 0.5
+	r.set(m, f, 1)
+	r.rate = rate
+}
+
+// fill sets fields of a message: what is required, mostly, and some of the rest.
+func (r *requests) fill(m protoreflect.Message, depth int) {
+	if m.Descriptor().FullName().Parent() == "google.protobuf" {
+		r.fillTime(m)
+		return
+	}
+	for i := range m.Descriptor().Oneofs().Len() {
+		if of := m.Descriptor().Oneofs().Get(i); !of.IsSynthetic() && !r.hostile() {
+			field := of.Fields().Get(r.IntN(of.Fields().Len()))
+			if depth > 3 { // blocks of blocks of blocks
+				field = of.Fields().Get(0)
+			}
+			r.set(m, field, depth+1)
+		}
+	}
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		if of := f.ContainingOneof(); of != nil && !of.IsSynthetic() {
+			continue
+		}
+		if wanted := r.IntN(3+depth) == 0; required(f) != r.hostile() || wanted {
+			r.set(m, f, depth+1)
+		}
+	}
+}
+
+// required reports whether the rules want a field, or nothing works without it.
+func required(f protoreflect.FieldDescriptor) bool {
+	rules, _ := proto.GetExtension(f.Options(), validate.E_Field).(*validate.FieldRules)
+	return rules.GetRequired() || rules.GetString().GetMinLen() > 0 || rules.GetRepeated().GetMinItems() > 0 ||
+		rules.GetBytes().GetMinLen() > 0 || len(rules.GetEnum().GetNotIn()) > 0 || requiredNames[f.Name()]
+}
+
+var requiredNames = map[protoreflect.Name]bool{"text": true, "arguments_json": true, "json": true, "task_id": true, "projection_id": true, "data": true}
+
+func (r *requests) hostile() bool { return r.Float64() < r.rate }
+
+// set gives a field a value.
+func (r *requests) set(m protoreflect.Message, f protoreflect.FieldDescriptor, depth int) {
+	n := 1 + r.IntN(3)
+	if r.hostile() {
+		n = pick(r, []int{0, 1, 65, 300})
+	}
+	if depth > 3 {
+		n = min(n, 3)
+	}
+	switch {
+	case f.IsMap():
+		of := m.Mutable(f).Map()
+		for range n {
+			value := of.NewValue()
+			if f.MapValue().Message() != nil {
+				r.fill(value.Message(), depth+1)
+			} else {
+				value = r.scalar(f.MapValue())
+			}
+			of.Set(r.scalar(f.MapKey()).MapKey(), value)
+		}
+	case f.IsList():
+		of := m.Mutable(f).List()
+		of.Truncate(0)
+		for range n {
+			if f.Message() != nil {
+				r.fill(of.AppendMutable().Message(), depth)
+			} else {
+				of.Append(r.scalar(f))
+			}
+		}
+	case f.Message() != nil:
+		if depth < 40 && (depth < 6 || r.hostile()) {
+			m.Clear(f)
+			r.fill(m.Mutable(f).Message(), depth)
+		}
+	default:
+		m.Set(f, r.scalar(f))
+	}
+}
+
+// learn keeps the texts of an answer.
+func (r *requests) learn(answer proto.Message) {
+	values := map[string]map[string]bool{}
+	used(answer.ProtoReflect(), values)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for field, texts := range values {
+		name := field[strings.LastIndexByte(field, '.')+1:]
+		for text := range texts {
+			const most = 64
+			if known := r.seen[name]; len(text) > 300 || slices.Contains(known, text) {
+				continue
+			} else if len(known) < most {
+				r.seen[name] = append(known, text)
+			} else {
+				known[8+len(text)*7%(most-8)] = text
+			}
+		}
+	}
+}
+
+// known is a text that an answer had in a field of this name.
+func (r *requests) known(name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen[name]) == 0 {
+		return ""
+	}
+	return pick(r, r.seen[name])
+}
+
+func pick[T any](r *requests, from []T) T { return from[r.IntN(len(from))] }
+
+// broken changes an encoded message so that it breaks the encoding, or means something else.
+func (r *requests) broken(b []byte) []byte {
+	b = slices.Clone(b)
+	switch r.IntN(9) {
+	case 0:
+		return b[:r.IntN(len(b)+1)]
+	case 1:
+		for range 1 + r.IntN(4) {
+			if len(b) > 0 {
+				b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+			}
+		}
+		return b
+	case 2: // a field that nobody knows, as large as it may be
+		b = protowire.AppendTag(b, protowire.Number(1+r.IntN(1<<29-1)), protowire.BytesType)
+		return protowire.AppendBytes(b, make([]byte, 1<<r.IntN(18)))
+	case 3: // the number of the note by which the daemon marks what it could not decode
+		b = protowire.AppendTag(b, protowire.MaxValidNumber, protowire.BytesType)
+		return protowire.AppendString(b, pick(r, []string{"", "session_id", "\xff"}))
+	case 4: // the fields with other types
+		for i := range 8 {
+			b = protowire.AppendTag(b, protowire.Number(i+1), protowire.Type(r.IntN(6)))
+			b = protowire.AppendVarint(b, pick(r, []uint64{0, 1, 1 << 31, 1<<64 - 1}))
+		}
+		return b
+	case 5: // messages within messages
+		n := pick(r, []int{100, 5000, 20_000})
+		deep := []byte{}
+		for range n {
+			deep = append(deep, byte(1+r.IntN(4))<<3|3)
+		}
+		return append(b, deep...)
+	case 6: // blocks within blocks
+		return append(b, nested(pick(r, []int{50, 500, 2000}))...)
+	case 7:
+		for range r.IntN(200) {
+			b = append(b, byte(r.IntN(256)))
+		}
+		return b
+	default:
+		return append(b, b...) // everything twice
+	}
+}
+
+// nested is AppendEventsRequest.events with a block in a block.
+func nested(depth int) []byte {
+	wrap := func(inner []byte, fields ...protowire.Number) []byte {
+		for _, field := range fields {
+			inner = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), inner)
+		}
+		return inner
+	}
+	block := wrap([]byte("x"), 1, 1)
+	for range depth {
+		block = wrap(block, 3, 4)
+	}
+	return wrap(block, 2, 10, 2)
+}
