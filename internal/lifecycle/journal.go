@@ -191,13 +191,13 @@ func (j *Journal) after(ctx context.Context, sessionID string, number uint64, li
 	return page, nil
 }
 
-// incarnation is that of a session; 0 where there is none.
-func (j *Journal) incarnation(ctx context.Context, sessionID string) (eventlog.Incarnation, error) {
+// session is zero where there is none.
+func (j *Journal) session(ctx context.Context, sessionID string) (eventlog.Session, error) {
 	session, err := j.store.Session(ctx, sessionID)
 	if isGone(err) {
-		return 0, nil
+		return eventlog.Session{}, nil
 	}
-	return session.Incarnation, err
+	return session, err
 }
 
 func isGone(err error) bool {

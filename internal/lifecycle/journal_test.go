@@ -33,6 +33,15 @@ func create(t *testing.T, store eventlog.Store, id string) eventlog.Incarnation 
 	return session.Incarnation
 }
 
+func incarnationName(t *testing.T, store eventlog.Store, id string) string {
+	t.Helper()
+	session, err := store.Session(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.IncarnationName()
+}
+
 func put(t *testing.T, j *lifecycle.Journal, session string, what ...lifecycle.Type) {
 	t.Helper()
 	e := lifecycle.Entry{SessionID: session}
@@ -134,7 +143,8 @@ func TestWatchFromACursor(t *testing.T) {
 	j := journal(t, store)
 	put(t, j, "s", "a", "b", "c")
 	put(t, j, "t", "d")
-	w := watch(t, j, []string{"s", "t"}, lifecycle.Cursor{SessionID: "s", Number: 1})
+	first := incarnationName(t, store, "s")
+	w := watch(t, j, []string{"s", "t"}, lifecycle.Cursor{SessionID: "s", Number: 1, Incarnation: first})
 	same(t, "from the first on", take(t, w, 2), "s 2 b", "s 3 c")
 	put(t, j, "t", "e")
 	same(t, "from now on", take(t, w, 1), "t 2 e")
@@ -149,6 +159,13 @@ func TestWatchFromACursor(t *testing.T) {
 	create(t, store, "s")
 	put(t, j, "s", "g")
 	same(t, "another session", take(t, w, 1), "s 1 g")
+	same(t, "another session's cursor", take(t, watch(t, j, nil, lifecycle.Cursor{SessionID: "s", Incarnation: incarnationName(t, store, "s")}), 1), "s 1 g")
+	for _, c := range []lifecycle.Cursor{{SessionID: "s", Number: 1, Incarnation: first}, {SessionID: "never", Incarnation: first}} {
+		_, err := j.Watch(t.Context(), nil, []lifecycle.Cursor{{SessionID: "t"}, c})
+		if lost, ok := errors.AsType[*lifecycle.LostError](err); !ok || lost.Field != "after[1].incarnation" || lost.SessionID != c.SessionID {
+			t.Errorf("a cursor of the session that is gone: %v", err)
+		}
+	}
 	unborn := watch(t, j, []string{"unborn"})
 	create(t, store, "unborn")
 	put(t, j, "unborn", "h")

@@ -14,6 +14,20 @@ type Cursor struct {
 	SessionID string
 	// Number is that of the newest event that it has; 0 is none.
 	Number uint64
+	// Incarnation, if not empty, is eventlog.Session.IncarnationName of the session whose
+	// event that is.
+	Incarnation string
+}
+
+// LostError says that the session of a cursor is gone, or that another has its id.
+type LostError struct {
+	SessionID string
+	// Field is that of the cursor, in the request.
+	Field string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s: session %q is not, or no longer, the one that the watcher read", e.Field, e.SessionID)
 }
 
 // Watch is one watcher's stream of events. Events is for one goroutine at a time.
@@ -33,8 +47,9 @@ type position struct {
 // Watch returns a watch of these sessions, or of all if there are none; it must be closed.
 // Those that are named here or by a cursor are read from the store, by number, each event
 // once and without gaps, from after the cursor or from now on; a session that is
-// created again begins with its first. Of others come the events that are announced from now on. The error is an
-// *eventlog.InvalidError for a cursor that cannot be.
+// created again begins with its first. Of others come the events that are announced from now
+// on. The error is an *eventlog.InvalidError for a cursor that cannot be, and a *LostError for
+// one of another session.
 func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) (_ *Watch, err error) {
 	w := &Watch{journal: j, read: map[string]*position{}}
 	var named []string
@@ -56,38 +71,42 @@ func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) 
 		}
 	}()
 	for i, c := range after {
-		at := w.read[c.SessionID]
-		var newest uint64
-		if at.of, newest, err = j.end(ctx, c.SessionID); err != nil {
+		session, newest, err := j.end(ctx, c.SessionID)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if c.Number > newest {
+		case c.Incarnation != "" && c.Incarnation != session.IncarnationName():
+			return nil, &LostError{SessionID: c.SessionID, Field: cursorField(i, "incarnation")}
+		case c.Number > newest:
 			return nil, invalidCursor(i, "number", fmt.Sprintf("%q has %d events: it is not the session that had event %d", c.SessionID, newest, c.Number))
 		}
+		w.read[c.SessionID].of = session.Incarnation
 	}
 	for _, id := range fromNow {
-		at := &position{}
-		if at.of, at.number, err = j.end(ctx, id); err != nil {
+		session, newest, err := j.end(ctx, id)
+		if err != nil {
 			return nil, err
 		}
-		w.read[id] = at
+		w.read[id] = &position{of: session.Incarnation, number: newest}
 	}
 	return w, nil
 }
 
 func invalidCursor(i int, field, reason string) error {
-	return &eventlog.InvalidError{Field: fmt.Sprintf("after[%d].%s", i, field), Reason: reason}
+	return &eventlog.InvalidError{Field: cursorField(i, field), Reason: reason}
 }
 
-// end is where the events of a session end now; 0 where there is no session.
-func (j *Journal) end(ctx context.Context, sessionID string) (of eventlog.Incarnation, newest uint64, err error) {
-	if of, err = j.incarnation(ctx, sessionID); of == 0 || err != nil {
-		return 0, 0, err
+func cursorField(i int, field string) string { return fmt.Sprintf("after[%d].%s", i, field) }
+
+// end is a session and where its events end now; zero where there is none.
+func (j *Journal) end(ctx context.Context, sessionID string) (session eventlog.Session, newest uint64, err error) {
+	if session, err = j.session(ctx, sessionID); session.Incarnation == 0 || err != nil {
+		return eventlog.Session{}, 0, err
 	}
-	if newest, err = j.newest(ctx, sessionID); err != nil && isGone(err) {
-		return 0, 0, nil
+	if newest, err = j.newest(ctx, sessionID); isGone(err) {
+		return eventlog.Session{}, 0, nil
 	}
-	return of, newest, err
+	return session, newest, err
 }
 
 // Close ends the watch. It may be called more than once.
@@ -142,7 +161,8 @@ func (w *Watch) stored(ctx context.Context, sessionID string) iter.Seq2[Event, e
 // page reads the next events of a session, and whether there may be more.
 func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more bool, err error) {
 	at := w.read[sessionID]
-	of, err := w.journal.incarnation(ctx, sessionID)
+	session, err := w.journal.session(ctx, sessionID)
+	of := session.Incarnation
 	if of == 0 || err != nil {
 		return nil, false, err
 	}
@@ -154,9 +174,9 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 		return nil, false, err
 	}
 	// What was read counts only if it is still of the same session.
-	now, err := w.journal.incarnation(ctx, sessionID)
-	if now != of || err != nil {
-		return nil, now != 0, err
+	now, err := w.journal.session(ctx, sessionID)
+	if now.Incarnation != of || err != nil {
+		return nil, now.Incarnation != 0, err
 	}
 	return page, len(page) == pageEvents, nil
 }

@@ -37,6 +37,12 @@ type Session struct {
 // deletion. No two sessions have the same while a store is open; 0 is no session's.
 type Incarnation uint64
 
+// IncarnationName is the incarnation as clients have it. The store's own number begins
+// again in another store, in which no session was made at the same time.
+func (s Session) IncarnationName() string {
+	return fmt.Sprintf("%x-%x", s.CreateTime.UnixNano(), uint64(s.Incarnation))
+}
+
 // SessionQuery selects a page of sessions, ordered by id.
 type SessionQuery struct {
 	// After is the id after which the page starts; empty for the first.

@@ -88,7 +88,11 @@ type LifecycleCursor struct {
 	// The number of the newest event that the watcher has; it is sent those after it.
 	// 0: it has none. A number that the session has not reached is INVALID_ARGUMENT: its id
 	// was used before by a session that was deleted.
-	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// The session's incarnation when the watcher had that event; see Session. If the session
+	// is gone, or another has its id, the call returns FAILED_PRECONDITION with the reason
+	// LOG_LOST. Empty: whichever session has the id, which may have as many events of its own.
+	Incarnation   string `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +139,13 @@ func (x *LifecycleCursor) GetNumber() uint64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *LifecycleCursor) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
 }
 
 // Something happened.
@@ -281,11 +292,12 @@ const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\x15WatchLifecycleRequest\x12u\n" +
 	"\vsession_ids\x18\x01 \x03(\tBT\xbaHQ\x92\x01N\x10\xe8\a\"IrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\n" +
 	"sessionIds\x12=\n" +
-	"\x05after\x18\x02 \x03(\v2\x1c.contextd.v1.LifecycleCursorB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05after\"\x96\x01\n" +
+	"\x05after\x18\x02 \x03(\v2\x1c.contextd.v1.LifecycleCursorB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05after\"\xc1\x01\n" +
 	"\x0fLifecycleCursor\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"K\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12)\n" +
+	"\vincarnation\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vincarnation\"K\n" +
 	"\x16WatchLifecycleResponse\x121\n" +
 	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\x97\x02\n" +
 	"\x0eLifecycleEvent\x12\x1d\n" +

@@ -18,6 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
@@ -129,6 +130,11 @@ func state(err error) *answer {
 	if errors.As(err, &lost) {
 		a := badField(codes.FailedPrecondition, ReasonLogLost, "known", "append everything again, without it", err)
 		return a.number("known_seq", uint64(lost.Known)).number("head_seq", uint64(lost.Head)).resource("session", lost.Session)
+	}
+	var unread *lifecycle.LostError
+	if errors.As(err, &unread) {
+		a := badField(codes.FailedPrecondition, ReasonLogLost, unread.Field, "start at number 0, without it", err)
+		return a.resource("session", unread.SessionID)
 	}
 	var lacking *NotConfiguredError
 	if errors.As(err, &lacking) {

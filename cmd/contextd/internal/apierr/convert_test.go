@@ -23,6 +23,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
@@ -75,6 +76,10 @@ func conversions(t *testing.T) map[string]conversion {
 		"log lost": {
 			&eventlog.LostError{Session: "s", Known: 8, Head: 2}, codes.FailedPrecondition, "LOG_LOST", false,
 			[]string{"resource session s", "field known", "known_seq=8", "head_seq=2"},
+		},
+		"events lost": {
+			&lifecycle.LostError{SessionID: "s", Field: "after[1].incarnation"}, codes.FailedPrecondition, "LOG_LOST", false,
+			[]string{"resource session s", "field after[1].incarnation"},
 		},
 		"over budget": {
 			&assemble.BudgetError{Target: 10, Needed: 20, Parts: []assemble.IrreduciblePart{{What: "small", Tokens: 1}, {What: "large", Seq: 4, Tokens: 19}}},

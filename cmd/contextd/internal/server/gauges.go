@@ -43,7 +43,7 @@ func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
 		return nil
 	}
 	seen := eventlog.Seq(mark.GetHeadSeq())
-	replaced := k.exists && wire.Incarnation(k.session) != mark.GetIncarnation()
+	replaced := k.exists && k.session.IncarnationName() != mark.GetIncarnation()
 	if k.exists && !replaced && k.session.Head >= seen {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stre
 	defer stop()
 	var after []lifecycle.Cursor
 	for _, m := range req.GetAfter() {
-		after = append(after, lifecycle.Cursor{SessionID: m.GetSessionId(), Number: m.GetNumber()})
+		after = append(after, lifecycle.Cursor{SessionID: m.GetSessionId(), Number: m.GetNumber(), Incarnation: m.GetIncarnation()})
 	}
 	w, err := c.events.Watch(ctx, req.GetSessionIds(), after)
 	if err != nil {

@@ -53,15 +53,9 @@ func ChainHead(chain []byte) string {
 	return records.HashName(chain)
 }
 
-// Incarnation names one life of a session on the wire. The store's own number begins
-// again in another store, in which no session was made at the same time.
-func Incarnation(s eventlog.Session) string {
-	return fmt.Sprintf("%x-%x", s.CreateTime.UnixNano(), uint64(s.Incarnation))
-}
-
 // MarkToProto is what a client may know of a log that it appended to.
 func MarkToProto(s eventlog.Session) *contextdv1.LogMark {
-	return &contextdv1.LogMark{Incarnation: Incarnation(s), HeadSeq: uint64(s.Head)}
+	return &contextdv1.LogMark{Incarnation: s.IncarnationName(), HeadSeq: uint64(s.Head)}
 }
 
 // SessionToProto converts a session with its settings.
@@ -84,6 +78,6 @@ func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
 		Budget:          settings.Budget,
 		ChainHead:       ChainHead(s.ChainHead),
 		Damaged:         s.Damaged,
-		Incarnation:     Incarnation(s),
+		Incarnation:     s.IncarnationName(),
 	}, nil
 }
