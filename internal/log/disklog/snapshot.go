@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -191,55 +190,3 @@ func (s *Store) endSnapshot() error {
 	}
 	return s.snapshot.end()
 }
-
-// asideFS is the database's disk, on which a directory next to the database is apart: what
-// fails there is an error, and does not halt the store or take of its reserve.
-type asideFS struct {
-	vfs.FS
-	disk vfs.FS
-	dir  string
-}
-
-func (fs *asideFS) at(path string) vfs.FS {
-	for at := path; len(at) >= len(fs.dir); at = fs.PathDir(at) {
-		if at == fs.dir {
-			return fs.disk
-		}
-	}
-	return fs.FS
-}
-
-// Create makes a file.
-func (fs *asideFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return fs.at(name).Create(name, category)
-}
-
-// OpenReadWrite opens a file for reading and writing.
-func (fs *asideFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return fs.at(name).OpenReadWrite(name, category, opts...)
-}
-
-// OpenDir opens a directory.
-func (fs *asideFS) OpenDir(name string) (vfs.File, error) { return fs.at(name).OpenDir(name) }
-
-// Link makes a hard link.
-func (fs *asideFS) Link(oldname, newname string) error { return fs.at(newname).Link(oldname, newname) }
-
-// Remove removes a file.
-func (fs *asideFS) Remove(name string) error { return fs.at(name).Remove(name) }
-
-// RemoveAll removes a directory and what is in it.
-func (fs *asideFS) RemoveAll(name string) error { return fs.at(name).RemoveAll(name) }
-
-// Rename renames a file.
-func (fs *asideFS) Rename(oldname, newname string) error {
-	return fs.at(newname).Rename(oldname, newname)
-}
-
-// MkdirAll makes a directory.
-func (fs *asideFS) MkdirAll(dir string, perm os.FileMode) error {
-	return fs.at(dir).MkdirAll(dir, perm)
-}
-
-// Unwrap returns the database's disk.
-func (fs *asideFS) Unwrap() vfs.FS { return fs.FS }

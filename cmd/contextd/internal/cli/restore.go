@@ -85,7 +85,7 @@ func readBackup(dir string) (*backupManifest, error) {
 	return m, nil
 }
 
-// faults compares the files with the list. A directory that is no backup has none.
+// backupFaults compares the files of a backup with its list. A directory that is no backup has none.
 func backupFaults(dir string) (faults []string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, backupFileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
