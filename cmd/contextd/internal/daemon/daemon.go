@@ -85,6 +85,7 @@ type Daemon struct {
 // nothing stays open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
+	o.Logger.InfoContext(ctx, "starting", "version", o.Version, "store", o.Config.Store, "data_dir", o.Config.DataDir)
 	for _, l := range o.Listeners {
 		own := transport.Limited(l, o.Config.MaxConnections, o.Logger)
 		own.Credentials = auth.InProcess(o.Caller)
@@ -237,6 +238,7 @@ func (d *Daemon) buildGRPC(o Options) error {
 		return err
 	}
 	d.grpc, err = transport.NewServer(transport.Options{
+		OnlyFaults:      o.Lazy, // the command reports what its calls end in
 		Logger:          o.Logger,
 		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
 		MaxStreams:      uint32(o.Config.MaxStreams),

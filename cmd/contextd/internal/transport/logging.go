@@ -8,12 +8,16 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// callLogger writes one line per call. What a client did wrong is its own
-// business and stays at the level of information.
-func callLogger(logger *slog.Logger) (logging.Logger, []logging.Option) {
+// callLogger writes one line per call: only its end is logged.
+func callLogger(logger *slog.Logger, onlyFaults bool) (logging.Logger, []logging.Option) {
 	write := logging.LoggerFunc(func(ctx context.Context, level logging.Level, _ string, fields ...any) {
-		// The message is always the same: only the end of a call is logged.
-		logger.Log(ctx, slog.Level(level), "call ended", fields...)
+		switch at := slog.Level(level); {
+		case onlyFaults && at < slog.LevelError:
+		case at >= slog.LevelWarn:
+			logger.Log(ctx, at, "call failed", fields...)
+		default:
+			logger.Log(ctx, at, "call ended", fields...)
+		}
 	})
 	return write, []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),
@@ -28,11 +32,9 @@ func levelOf(code codes.Code) logging.Level {
 		return logging.LevelDebug
 	case codes.Unknown, codes.Internal, codes.DataLoss:
 		return logging.LevelError
-	case codes.Unavailable:
-		// A stop, which is nothing wrong, or a store that failed, which the daemon itself
-		// calls an error once.
-		return logging.LevelWarn
 	default:
-		return logging.LevelInfo
+		// What a client did wrong; of UNAVAILABLE, a stop, which is nothing wrong, or a store
+		// that failed, which the daemon itself calls an error once.
+		return logging.LevelWarn
 	}
 }

@@ -21,6 +21,8 @@ import (
 // Options say how the server meets its clients.
 type Options struct {
 	Logger *slog.Logger
+	// OnlyFaults leaves out the lines of calls that did not fail by a fault of the daemon.
+	OnlyFaults bool
 	// MaxMessageBytes is the largest request that is read; a larger one is
 	// refused by gRPC itself, without details.
 	MaxMessageBytes uint64
@@ -79,7 +81,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("set up request validation: %w", err)
 	}
-	logger, logOptions := callLogger(o.Logger)
+	logger, logOptions := callLogger(o.Logger, o.OnlyFaults)
 	bound := &bounds{
 		Bounds: o.Bounds, running: map[*boundedStream]struct{}{}, codec: newCodec(), telemetry: o.Telemetry,
 		maxContent: o.MaxMessageBytes, maxMessage: min(o.MaxMessageBytes+frameSlack, math.MaxInt32),

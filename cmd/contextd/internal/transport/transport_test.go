@@ -172,8 +172,8 @@ func TestChain(t *testing.T) {
 		"panic":  {codes.Internal, "the secret value"},
 		"fail":   {codes.Internal, "the secret cause"},
 		"broken": {codes.Unavailable, "the secret disk"},
-		"refuse": {codes.InvalidArgument, "level=INFO"},
-		"":       {codes.InvalidArgument, "level=INFO"},
+		"refuse": {codes.InvalidArgument, "level=WARN"},
+		"":       {codes.InvalidArgument, "level=WARN"},
 	}
 	for kind, call := range calls {
 		for how, test := range tests {
@@ -190,6 +190,9 @@ func TestChain(t *testing.T) {
 				}
 				if got := log.String(); !strings.Contains(got, test.logged) {
 					t.Errorf("the log lacks %q:\n%s", test.logged, got)
+				}
+				if how != "" && !strings.Contains(log.String(), "session_id="+how+" ") {
+					t.Errorf("the log lacks the session:\n%s", log.String())
 				}
 				if how == "panic" && !strings.Contains(log.String(), "transport_test.go") {
 					t.Error("the log lacks the stack")

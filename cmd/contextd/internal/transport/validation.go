@@ -1,7 +1,10 @@
 package transport
 
 import (
+	"sync/atomic"
+
 	"buf.build/go/protovalidate"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -28,20 +31,32 @@ func (v validation) check(m any) error {
 }
 
 func (v validation) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(srv, validatedStream{ss, v})
+	validated := &validatedStream{ServerStream: ss, validation: v}
+	err := handler(srv, validated)
+	if id := validated.sessionID.Load(); id != nil && len(*id) <= maxLoggedID {
+		logging.AddFields(ss.Context(), logging.Fields{"session_id", *id})
+	}
+	return err
 }
+
+// maxLoggedID is the API's limit on a session_id; longer ones are refused, and not logged.
+const maxLoggedID = 256
 
 type validatedStream struct {
 	grpc.ServerStream
 	validation validation
+	// sessionID is that of the newest message that names one.
+	sessionID atomic.Pointer[string]
 }
 
-func (s validatedStream) RecvMsg(m any) error {
+func (s *validatedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
 	if of, ok := m.(interface{ GetSessionId() string }); ok {
-		trace.SpanFromContext(s.Context()).SetAttributes(attribute.String("contextd.session.id", of.GetSessionId()))
+		id := of.GetSessionId()
+		s.sessionID.Store(&id)
+		trace.SpanFromContext(s.Context()).SetAttributes(attribute.String("contextd.session.id", id))
 	}
 	return s.validation.check(m)
 }
