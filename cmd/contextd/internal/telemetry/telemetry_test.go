@@ -30,7 +30,7 @@ func made() *assemble.Context {
 	return &assemble.Context{
 		SessionID: "s", AsOf: 9, PrefixHash: "sha256:x", MessageCount: 4,
 		Projection: records.Projection{
-			ID: "p9-0001", ReclaimedTokens: 60,
+			ID: "p9-0001", Policy: "thrifty", ReclaimedTokens: 60, After: reduce.State{Summary: "s7-00"},
 			Steps: []reduce.Step{
 				{Reducer: "duplicates", TokensBefore: 100, TokensAfter: 90, Touched: 1, Note: "n"},
 				{Reducer: "tool_results", TokensBefore: 90, TokensAfter: 40, Touched: 2},
@@ -80,8 +80,13 @@ func TestSpans(t *testing.T) {
 	for _, a := range parent.Attributes() {
 		described[string(a.Key)] = a.Value.String()
 	}
-	if described["contextd.budget.state"] != "yellow" || described["contextd.session.id"] != "s" || described["contextd.projection.id"] != "p9-0001" {
-		t.Errorf("the assembly is described by %v", described)
+	for key, want := range map[string]string{
+		"contextd.session.id": "s", "contextd.policy": "thrifty", "contextd.budget.state": "yellow",
+		"contextd.projection.id": "p9-0001", "contextd.summary.id": "s7-00",
+	} {
+		if described[key] != want {
+			t.Errorf("%s is %q, want %q", key, described[key], want)
+		}
 	}
 	if failed := ended[3].Status(); failed.Description != "over_budget" {
 		t.Errorf("a failed assembly is %v", failed)

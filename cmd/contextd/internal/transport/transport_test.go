@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -119,12 +120,31 @@ func serve(t *testing.T, log io.Writer, unavailable func(), change ...func(*tran
 	return contextdv1.NewContextServiceClient(conn)
 }
 
-// The span of a call says which session it is about.
+// spansOfLines collects the spans that lines of a log are written in.
+type spansOfLines struct {
+	slog.Handler
+	mu *sync.Mutex
+	of map[trace.SpanID]bool
+}
+
+func (h spansOfLines) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of[trace.SpanContextFromContext(ctx).SpanID()] = true
+	return h.Handler.Handle(ctx, r)
+}
+
+// The span of a call says which session it is about, and the call's line of the log is
+// written in it.
 func TestCallsNameTheirSession(t *testing.T) {
+	lines := spansOfLines{slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), &sync.Mutex{}, map[trace.SpanID]bool{}}
 	spans := tracetest.NewSpanRecorder()
 	handler := otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
-	client := serve(t, io.Discard, nil, func(o *transport.Options) { o.Telemetry = handler })
+	client := serve(t, io.Discard, nil, func(o *transport.Options) { o.Telemetry, o.Logger = handler, slog.New(lines) })
 	if _, err := client.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "three", Events: []*contextdv1.Event{{Kind: &contextdv1.Event_Custom{Custom: &contextdv1.CustomEvent{Type: "x"}}}}}); status.Code(err) != codes.Unimplemented {
 		t.Fatal(err)
 	}
 	stream, err := client.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "two"})
@@ -134,13 +154,18 @@ func TestCallsNameTheirSession(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
+	lines.mu.Lock()
+	defer lines.mu.Unlock()
 	of := map[string]bool{}
 	for _, span := range spans.Started() {
+		if !lines.of[span.SpanContext().SpanID()] {
+			t.Errorf("no line of the log is of the span %s", span.Name())
+		}
 		for _, a := range span.Attributes() {
 			of[string(a.Key)+"="+a.Value.String()] = true
 		}
 	}
-	if !of["contextd.session.id=one"] || !of["contextd.session.id=two"] {
+	if !of["contextd.session.id=one"] || !of["contextd.session.id=two"] || !of["contextd.session.id=three"] {
 		t.Errorf("the spans of calls have %v", of)
 	}
 }
