@@ -18,7 +18,7 @@ type file[T any] struct {
 	parse   func(contents ...[]byte) (T, error)
 	value   atomic.Pointer[T]
 
-	mu   sync.Mutex // held while they are read
+	mu   sync.Mutex // held while they are read, and guards what follows
 	last []byte
 	// failed is set while they are wrong, so that this is reported once.
 	failed bool
@@ -38,10 +38,8 @@ func open[T any](setting string, parse func(contents ...[]byte) (T, error), path
 
 func (f *file[T]) get() T { return *f.value.Load() }
 
-// read takes the files over if they have changed.
+// read takes the files over if they have changed. The caller holds mu, if others may read.
 func (f *file[T]) read() (changed bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
 		if contents[i], err = os.ReadFile(path); err != nil {
@@ -62,6 +60,8 @@ func (f *file[T]) read() (changed bool, err error) {
 }
 
 func (f *file[T]) reload(ctx context.Context, logger *slog.Logger) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	changed, err := f.read()
 	switch {
 	case err != nil && !f.failed:

@@ -107,7 +107,7 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-// Keys may be behind a URL, which need not answer when the daemon starts.
+// Keys may come from a URL, which need not answer when the daemon starts.
 func TestJWTByURL(t *testing.T) {
 	mine := newIssuer(t)
 	down := true

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/internal/lifecycle"
@@ -30,7 +31,8 @@ type tenants struct {
 	build func(name string) (*tenant, error)
 	// resume says that a tenant goes on with what an earlier run of the daemon began.
 	resume bool
-	// ctx ends when the daemon stops its background work, which is counted.
+	// ctx ends when the daemon stops its background work. That is counted, and so is
+	// building; none begins after ctx has ended.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -50,14 +52,29 @@ func newTenants(build func(string) (*tenant, error), resume bool) *tenants {
 // get returns a tenant, which is built if this is its first call. Others are not held up by
 // that.
 func (t *tenants) get(name string) (*tenant, error) {
+	get, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return get()
+}
+
+func (t *tenants) find(name string) (func() (*tenant, error), error) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	get, ok := t.all[name]
+	if !ok && t.ctx.Err() != nil {
+		return nil, apierr.ErrDraining
+	}
 	if !ok {
-		get = sync.OnceValues(func() (*tenant, error) { return t.make(name) })
+		t.work.Add(1)
+		get = sync.OnceValues(func() (*tenant, error) {
+			defer t.work.Done()
+			return t.make(name)
+		})
 		t.all[name] = get
 	}
-	t.mu.Unlock()
-	return get()
+	return get, nil
 }
 
 func (t *tenants) make(name string) (*tenant, error) {
@@ -94,7 +111,9 @@ func (t *tenants) implementation(ctx context.Context, service string) (any, erro
 
 // stop ends background work and waits for it.
 func (t *tenants) stop() {
+	t.mu.Lock()
 	t.cancel()
+	t.mu.Unlock()
 	t.work.Wait()
 }
 

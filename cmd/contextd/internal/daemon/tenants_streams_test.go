@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +113,38 @@ func TestCallersProveWhoTheyAre(t *testing.T) {
 	if err := of.conn.Invoke(t.Context(), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &contextdv1.ListSessionsRequest{}, &contextdv1.ListSessionsResponse{}); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("reflection for a stranger: %v", err)
 	}
+}
+
+// TestTenantsAreSmall: a daemon may have many tenants. What each costs is logged.
+func TestTenantsAreSmall(t *testing.T) {
+	const many, most = 500, 16 << 10
+	of := startTenants(t, many+1, nil)
+	t.Cleanup(func() { of.end(t) })
+	call := func() {
+		if _, err := of.api().ListSessions(of.as(t.Context(), of.fresh()), &contextdv1.ListSessionsRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The daemon's tokenizer is no tenant's.
+	_, err := of.api().CountTokens(of.as(t.Context(), "first"), &contextdv1.CountTokensRequest{Text: "x"})
+	check(t, err)
+	call()
+	before := heap()
+	for range many {
+		call()
+	}
+	each := (heap() - before) / many
+	t.Logf("%d bytes for each tenant", each)
+	if each > most {
+		t.Errorf("more than %d", most)
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	for range 2 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
