@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -99,14 +100,22 @@ func (t *tenants) each() []*tenant {
 	return t.made[:len(t.made):len(t.made)]
 }
 
-// implementation is what serves a service for whoever makes a call; nil for those that have
-// nothing of tenants.
+// everybodys are the services that have nothing of sessions.
+var everybodys = []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"}
+
+// implementation is what serves a service for whoever makes a call; nil for those that exist
+// once for all. Of these, a tenant's callers may use what has nothing of sessions.
 func (t *tenants) implementation(ctx context.Context, service string) (any, error) {
-	of, err := t.get(auth.Of(ctx).Tenant)
+	who := auth.Of(ctx)
+	of, err := t.get(who.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	return of.services[service], nil
+	own := of.services[service]
+	if own == nil && who.Tenant != "" && !slices.Contains(everybodys, service) {
+		return nil, &auth.DeniedError{Reason: service + " is about the sessions of all tenants, and not for callers of one"}
+	}
+	return own, nil
 }
 
 // stop ends background work and waits for it.

@@ -2,13 +2,16 @@ package daemon_test
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -129,22 +132,38 @@ func TestTenantsAreSmall(t *testing.T) {
 	_, err := of.api().CountTokens(of.as(t.Context(), "first"), &contextdv1.CountTokensRequest{Text: "x"})
 	check(t, err)
 	call()
-	before := heap()
+	before := int64(heap())
 	for range many {
 		call()
 	}
-	each := (heap() - before) / many
+	each := (int64(heap()) - before) / many
 	t.Logf("%d bytes for each tenant", each)
 	if each > most {
 		t.Errorf("more than %d", most)
 	}
 }
 
-func heap() int64 {
-	var m runtime.MemStats
-	for range 2 {
-		runtime.GC()
+// TestAdminIsNotForTenants: a service that is not the API itself is about the whole store.
+func TestAdminIsNotForTenants(t *testing.T) {
+	of := startTenants(t, 1, nil)
+	t.Cleanup(func() { of.end(t) })
+	tried := 0
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(string(f.Package()), "contextd.") || f.Package() == "contextd.v1" {
+			return true
+		}
+		for i := range f.Services().Len() {
+			for j := range f.Services().Get(i).Methods().Len() {
+				method := f.Services().Get(i).Methods().Get(j)
+				got, err := of.call(of.as(t.Context(), "t1"), method, []proto.Message{dynamicpb.NewMessage(method.Input())})
+				if tried++; err != nil || !strings.Contains(got, `reason: "PERMISSION_DENIED"`) {
+					t.Errorf("%s: %s, %v", method.FullName(), got, err)
+				}
+			}
+		}
+		return true
+	})
+	if tried == 0 {
+		t.Error("there is no such service: this test shows nothing")
 	}
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
