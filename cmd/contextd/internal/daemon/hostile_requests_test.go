@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // hostileCall is a call to make.
@@ -64,6 +66,8 @@ type requests struct {
 	mu sync.Mutex
 	// seen are the texts of answers, by the name of the field: what a client has learned.
 	seen map[string][]string
+	// recorded are ids of projections with their sessions'.
+	recorded [][2]string
 }
 
 // newRequests makes the same calls for the same seed and the same answers. The names are those
@@ -77,6 +81,15 @@ func newRequests(t *testing.T, seed uint64, examples []example, names map[string
 		name := e.method.Name()
 		r.examples[name] = append(r.examples[name], e.messages(t, names), e.messages(t, map[string]string{"session": "s1", "pointer": "ctx:1.0", "toolcall": "c1"}))
 	}
+	long := &contextdv1.AppendEventsRequest{SessionId: "s1"}
+	for range 10 {
+		story := text(strings.Repeat("a long story ", 100))
+		long.Events = append(long.Events, said(contextdv1.Role_ROLE_USER, story), said(contextdv1.Role_ROLE_ASSISTANT, story))
+	}
+	r.examples["AppendEvents"] = append(r.examples["AppendEvents"], []proto.Message{long})
+	r.examples["CompactSession"] = append(r.examples["CompactSession"], []proto.Message{
+		&contextdv1.CompactSessionRequest{SessionId: "s1", Strategy: "summarize", KeepLastTurns: 1},
+	})
 	all := methods()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for range calledOften[name] + 1 {
@@ -154,9 +167,23 @@ func (r *requests) messages(method protoreflect.MethodDescriptor) []proto.Messag
 			part := of.Get(0).Fields().Get(min(i, 1))
 			r.set(m, part, 0)
 		}
+		if m.Descriptor().Fields().ByName("projection_id") != nil && r.IntN(2) == 0 {
+			r.nameProjection(m)
+		}
 		out = append(out, m.Interface())
 	}
 	return out
+}
+
+// nameProjection has a request name a projection that was there a while ago.
+func (r *requests) nameProjection(m protoreflect.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.recorded) > 0 {
+		of := pick(r, r.recorded)
+		m.Set(m.Descriptor().Fields().ByName("session_id"), protoreflect.ValueOfString(of[0]))
+		m.Set(m.Descriptor().Fields().ByName("projection_id"), protoreflect.ValueOfString(of[1]))
+	}
 }
 
 // change sets one part of a message to another value.
@@ -197,6 +224,46 @@ func (r *requests) fill(m protoreflect.Message, depth int) {
 			r.set(m, f, depth+1)
 		}
 	}
+	if !r.hostile() {
+		r.makeSense(m.Interface())
+	}
+}
+
+// makeSense mends what rules about several fields refuse, so that calls reach what comes
+// after these.
+func (r *requests) makeSense(m proto.Message) {
+	switch m := m.(type) {
+	case *contextdv1.Message:
+		m.Role = r.roleOf(m)
+	case *contextdv1.Injection:
+		m.Blocks = []*contextdv1.Block{text("in")}
+	case *contextdv1.ToolResult:
+		m.Content = []*contextdv1.Block{text(strings.Repeat("a line of a result\n", r.IntN(200)))}
+	case *contextdv1.AppendEventsRequest:
+		if r.IntN(4) > 0 {
+			m.ExpectedHead, m.Known = nil, nil
+		}
+	case *contextdv1.HookSubscription:
+		m.PreCompact = true
+	case *contextdv1.CompleteSummaryTaskRequest:
+		m.Error = ""
+	case *contextdv1.LeaseSummaryTasksRequest:
+		m.SessionIds = nil
+	}
+}
+
+// roleOf makes the blocks of a message be of one kind, and returns who says that.
+func (r *requests) roleOf(m *contextdv1.Message) contextdv1.Role {
+	m.Blocks = m.GetBlocks()[:min(1, len(m.GetBlocks()))]
+	for _, b := range m.GetBlocks() {
+		switch {
+		case b.GetToolCall() != nil, b.GetThinking() != nil:
+			return contextdv1.Role_ROLE_ASSISTANT
+		case b.GetToolResult() != nil:
+			return contextdv1.Role_ROLE_TOOL
+		}
+	}
+	return pick(r, []contextdv1.Role{contextdv1.Role_ROLE_USER, contextdv1.Role_ROLE_USER, contextdv1.Role_ROLE_ASSISTANT})
 }
 
 // required reports whether the rules want a field, or nothing works without it.
@@ -257,29 +324,38 @@ func (r *requests) learn(answer proto.Message) {
 	used(answer.ProtoReflect(), values)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for field, texts := range values {
+	if a, ok := answer.(*contextdv1.AssembleContextResponse); ok && a.GetHeader().GetProjectionId() != "" {
+		r.recorded = append(r.recorded[max(0, len(r.recorded)-20):], [2]string{a.GetHeader().GetSessionId(), a.GetHeader().GetProjectionId()})
+	}
+	for _, field := range slices.Sorted(maps.Keys(values)) {
 		name := field[strings.LastIndexByte(field, '.')+1:]
-		for text := range texts {
-			const most = 64
-			if known := r.seen[name]; len(text) > 300 || slices.Contains(known, text) {
+		for _, text := range slices.Sorted(maps.Keys(values[field])) {
+			const most, first = 64, 10
+			known := r.seen[name]
+			if len(text) > 300 || slices.Contains(known, text) {
 				continue
-			} else if len(known) < most {
-				r.seen[name] = append(known, text)
-			} else {
-				known[8+len(text)*7%(most-8)] = text
 			}
+			if len(known) == most {
+				known = slices.Delete(known, first, first+1) // the oldest of what was learned
+			}
+			r.seen[name] = append(known, text)
 		}
 	}
 }
 
-// known is a text that an answer had in a field of this name.
+// known is a text that an answer had in a field of this name, often the newest.
 func (r *requests) known(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seen[name]) == 0 {
+	known := r.seen[name]
+	switch {
+	case len(known) == 0:
 		return ""
+	case r.IntN(3) == 0:
+		return known[len(known)-1]
+	default:
+		return pick(r, known)
 	}
-	return pick(r, r.seen[name])
 }
 
 func pick[T any](r *requests, from []T) T { return from[r.IntN(len(from))] }

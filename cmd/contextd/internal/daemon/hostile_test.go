@@ -41,7 +41,7 @@ var (
 const (
 	// hostileHeap is the most that the heap may hold while hostile calls run, daemon and
 	// client together: what the limits of hostileDaemon add up to, and as much again.
-	hostileHeap = 384 << 20
+	hostileHeap = 192 << 20
 	// hostileTime is how long a call may take that waits for nobody.
 	hostileTime = 30 * time.Second
 	// hostileFaults is after how many faults a run ends.
@@ -76,23 +76,27 @@ func TestHostileCalls(t *testing.T) {
 
 	h.requests = newRequests(t, *hostileSeed, examples(t), names)
 	t.Logf("-seed=%d -calls=%d", *hostileSeed, *hostileCalls)
+	var most uint64
 	for i := 1; i <= *hostileCalls && !h.enough(); i++ {
 		h.start(h.requests.next())
-		if i%2500 == 0 {
-			if held := heap(); held > hostileHeap {
-				t.Errorf("after %d calls %d MiB are held", i, held>>20)
-			}
+		if i%1000 == 0 {
+			most = max(most, heap())
 		}
 	}
 	h.endAll()
+	if most > hostileHeap {
+		t.Errorf("%d MiB were held", most>>20)
+	}
 
 	if after := h.owned(); after != before {
 		t.Errorf("what another tenant has was changed:\n%s\n%s", before, after)
 	}
 	h.deleteAll("t1", "")
-	if held := heap(); held > empty+hostileHeap/4 {
+	held := heap()
+	if held > empty+hostileHeap/4 {
 		t.Errorf("without sessions %d MiB are held; it was %d before", held>>20, empty>>20)
 	}
+	t.Logf("heap: %d MiB before, %d at most, %d without sessions", empty>>20, most>>20, held>>20)
 	h.report()
 }
 
@@ -286,10 +290,11 @@ func (h *hostile) deleteAll(tenants ...string) {
 
 // report logs how calls ended. A method that never succeeded was not tried in earnest.
 func (h *hostile) report() {
+	needsLuck := map[string]bool{"CompleteSummaryTask": true} // a task that somebody waits for
 	for _, name := range slices.Sorted(maps.Keys(methods())) {
 		of := h.outcomes[protoreflect.Name(name)]
 		h.t.Logf("%-22s %v", name, of)
-		if *hostileCalls >= 10_000 && (of[codes.OK] == 0 && !waiting[protoreflect.Name(name)] || of[codes.InvalidArgument] == 0) {
+		if *hostileCalls >= 10_000 && (of[codes.OK] == 0 && !waiting[protoreflect.Name(name)] && !needsLuck[name] || of[codes.InvalidArgument] == 0) {
 			h.t.Errorf("%s was never accepted, or never refused: %v", name, of)
 		}
 	}

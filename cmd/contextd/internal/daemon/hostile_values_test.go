@@ -138,7 +138,11 @@ func (r *requests) goodText(f protoreflect.FieldDescriptor, rules *validate.Fiel
 	if words := wordsOf[name]; len(words) > 0 {
 		return pick(r, words)
 	}
-	return strings.Repeat(pick(r, []string{"word ", "Ünïcode ", "line\n", "x"}), 1+r.IntN(40))
+	most := 40
+	if rules.GetString().GetMaxLen() > 0 {
+		most = 8
+	}
+	return strings.Repeat(pick(r, []string{"word ", "Ünïcode ", "line\n", "x"}), 1+r.IntN(most))
 }
 
 // badText is what does not belong into a field: bombs for what it is read as, tricks with
