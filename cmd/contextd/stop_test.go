@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -71,13 +72,17 @@ func occupy(t *testing.T, p *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: "s"}}}
+	header := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: "s", Harness: "claude"}}}
 	if err := stuck.Send(header); err != nil {
 		t.Fatal(err)
 	}
-	// A call on the same connection makes sure that the first has arrived.
-	if _, err := contextdv1.NewContextServiceClient(p.conn).CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
-		t.Fatal(err)
+	// The second of these waits until the daemon has read most of the first, which the call
+	// does once it has begun; one that begins later is refused, and the stop need not wait.
+	blank := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: bytes.Repeat([]byte("\n"), 1<<20)}}
+	for range 2 {
+		if err := stuck.Send(blank); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
