@@ -39,9 +39,10 @@ var (
 )
 
 const (
-	// hostileHeap is the most that the heap may hold while hostile calls run, daemon and
-	// client together: what the limits of hostileDaemon add up to, and as much again.
-	hostileHeap = 192 << 20
+	// hostileHeap is the most that the heap may hold while hostile calls run: what the limits of
+	// hostileDaemon add up to for sessions of two tenants, what is kept of these, and requests,
+	// answers, imports and work in flight; and a third for the client.
+	hostileHeap = 384 << 20
 	// hostileTime is how long a call may take that waits for nobody.
 	hostileTime = 30 * time.Second
 	// hostileFaults is after how many faults a run ends.
@@ -108,7 +109,7 @@ func hostileDaemon(c *config.Config) {
 	c.CacheSessions, c.CacheMemory, c.WorkMemory = 8, 16<<20, 64<<20
 	l := &c.Limits
 	l.MaxEventBytes, l.MaxBatchBytes, l.MaxBatchEvents, l.MaxPolicyBytes = 1<<20, 2<<20, 500, 256<<10
-	l.MaxSessions, l.MaxSessionEvents, l.MaxSessionBytes = 48, 1000, 2<<20
+	l.MaxSessions, l.MaxSessionEvents, l.MaxSessionBytes = 24, 1000, 1<<20
 	l.MaxImportBytes, l.ImportMemory = 2<<20, 64<<20
 	c.LogLevel = slog.LevelError
 }
