@@ -171,13 +171,22 @@ func (l *lookups) call(id string) {
 	}
 	r := all[rapid.IntRange(0, len(all)-1).Draw(l.T, "record")]
 	model := rapid.SampledFrom([]string{"", "a", "b"}).Draw(l.T, "model")
-	_, err := l.engine.RecordCall(context.Background(), records.Call{SessionID: id, ProjectionID: r.ID, Model: model, InputTokens: 1000 + uint64(l.events)})
+	projection := rapid.SampledFrom([]string{r.ID, ""}).Draw(l.T, "projection")
+	_, err := l.engine.RecordCall(context.Background(), records.Call{SessionID: id, ProjectionID: projection, Model: model, InputTokens: 1000 + uint64(l.events)})
 	l.check(err)
 	if l.old {
 		return
 	}
 	calls, err := records.Calls(context.Background(), l.store, id)
 	l.check(err)
+	for number, want := range append([]records.ModelCall{calls[len(calls)-1]}, calls...) {
+		if got, err := records.GetCall(context.Background(), l.store, id, uint32(number)); err != nil || got != want {
+			l.Fatalf("call %d is %+v (%v), not %+v", number, got, err, want)
+		}
+	}
+	if got, err := records.GetCall(context.Background(), l.store, id, uint32(len(calls))+1); !errors.As(err, new(*eventlog.NotFoundError)) {
+		l.Fatalf("a call that was not made is %+v, %v", got, err)
+	}
 	for _, model := range []string{"", "a", "b"} {
 		var want budget.Calibration
 		for _, c := range slices.Backward(calls) {

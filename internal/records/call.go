@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -175,15 +176,40 @@ func Calls(ctx context.Context, store eventlog.Artifacts, sessionID string) ([]M
 
 // GetCall returns one recorded call, number 0 the newest, or *eventlog.NotFoundError.
 func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (ModelCall, error) {
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, Reverse: true}) {
+	var to eventlog.Seq
+	if number > 0 {
+		var err error
+		if to, err = callsFrom(ctx, store, sessionID, number); err != nil {
+			return ModelCall{}, err
+		}
+	}
+	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, To: to, Reverse: true}) {
 		if err != nil {
 			return ModelCall{}, err
 		}
 		if number == 0 || a.ID == callID(number) {
 			return decodeCall(sessionID, a)
 		}
+		if a.ID < callID(number) {
+			break
+		}
 	}
 	return ModelCall{}, &eventlog.NotFoundError{Kind: "call", Name: fmt.Sprint(number)}
+}
+
+// callsFrom is the first event up to which there are calls with a number or greater ones,
+// or one after all calls. It is found by halves: numbers grow with the events.
+func callsFrom(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (eventlog.Seq, error) {
+	newest, _, err := artifact.Newest(ctx, store, sessionID, callKind, 0)
+	at := sort.Search(int(newest.Seq), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var a eventlog.Artifact
+		a, _, err = artifact.Newest(ctx, store, sessionID, callKind, eventlog.Seq(i)+1)
+		return a.ID >= callID(number)
+	})
+	return eventlog.Seq(at) + 1, err
 }
 
 // Calibration is what the calls up to asOf taught about prompts under the budget.
