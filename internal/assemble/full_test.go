@@ -17,6 +17,18 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
+// genUndecidedLog is a log without compactions that callers decided on, which
+// TestCompactionsHoldForEveryReader has.
+func genUndecidedLog(t *rapid.T) []eventlog.Event {
+	log := logtest.GenLog(1, 30).Draw(t, "log")
+	for i := range log {
+		if c, ok := log[i].Body.(*eventlog.Compaction); ok {
+			c.Decision = nil
+		}
+	}
+	return log
+}
+
 // TestFullShowsTheLogAsItIs assembles logs of every kind as they grow, by budgets of every
 // size: each block of each message is shown as it is, once, or the context is refused.
 func TestFullShowsTheLogAsItIs(t *testing.T) {
@@ -25,12 +37,7 @@ func TestFullShowsTheLogAsItIs(t *testing.T) {
 		store := memlog.New()
 		defer store.Close()
 		engine := newEngine(t, store)
-		log := logtest.GenLog(1, 30).Draw(t, "log")
-		for i := range log {
-			if c, ok := log[i].Body.(*eventlog.Compaction); ok {
-				c.Decision = nil // TestCompactionsHoldForEveryReader has those that callers make
-			}
-		}
+		log := genUndecidedLog(t)
 		req := request()
 		req.Policy.Projection.Name = projection.Full
 		req.Budget.Format = rapid.SampledFrom(render.Formats()).Draw(t, "format").Name

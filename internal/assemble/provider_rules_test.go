@@ -7,8 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/assemble"
-	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/render"
@@ -26,13 +24,7 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					store := memlog.New()
 					defer store.Close()
-					log := logtest.GenLog(1, 30).Draw(t, "log")
-					for i := range log {
-						if c, ok := log[i].Body.(*eventlog.Compaction); ok {
-							c.Decision = nil
-						}
-					}
-					push(t, store, "s", log...)
+					push(t, store, "s", genUndecidedLog(t)...)
 					req := request()
 					req.Policy.Projection.Name, req.Budget.Format = policy, f.Name
 					req.Budget.MaxTokens = rapid.SampledFrom([]uint64{400, 2_000, 10_000_000}).Draw(t, "max_tokens")

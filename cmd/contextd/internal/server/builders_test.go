@@ -53,15 +53,9 @@ func (a *api) assemble(t *testing.T, req *contextdv1.AssembleContextRequest) (as
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts, err := received(stream.Recv)
 	var out assembled
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return out, err
-		}
+	for _, resp := range parts {
 		switch part := resp.GetPart().(type) {
 		case *contextdv1.AssembleContextResponse_Header:
 			out.header = part.Header
@@ -70,6 +64,21 @@ func (a *api) assemble(t *testing.T, req *contextdv1.AssembleContextRequest) (as
 		case *contextdv1.AssembleContextResponse_Trailer:
 			out.trailer = part.Trailer
 		}
+	}
+	return out, err
+}
+
+// received reads a stream to its end.
+func received[R any](recv func() (R, error)) (parts []R, err error) {
+	for {
+		part, err := recv()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return parts, err
+		}
+		parts = append(parts, part)
 	}
 }
 

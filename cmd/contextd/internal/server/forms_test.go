@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/contextd/contextd/internal/log/memlog"
@@ -27,14 +25,14 @@ func TestMessageForms(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return received(stream.Recv)
+			return messagesOf(stream.Recv)
 		},
 		"render": func(_ contextdv1.Format, form contextdv1.MessageForm) ([]*contextdv1.RenderedMessage, error) {
 			stream, err := a.RenderProjection(t.Context(), &contextdv1.RenderProjectionRequest{SessionId: "s", MessageForm: form})
 			if err != nil {
 				return nil, err
 			}
-			return received(stream.Recv)
+			return messagesOf(stream.Recv)
 		},
 	}
 	for name, call := range calls {
@@ -58,18 +56,13 @@ func TestMessageForms(t *testing.T) {
 	}
 }
 
-// received reads the messages of a stream to its end.
-func received[R interface {
+// messagesOf reads the messages of a stream to its end.
+func messagesOf[R interface {
 	GetChunk() *contextdv1.MessageChunk
 }](recv func() (R, error)) (out []*contextdv1.RenderedMessage, err error) {
-	for {
-		part, err := recv()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return out, err
-		}
+	parts, err := received(recv)
+	for _, part := range parts {
 		out = append(out, part.GetChunk().GetMessages()...)
 	}
+	return out, err
 }
