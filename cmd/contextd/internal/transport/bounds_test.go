@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,27 @@ func TestOneRequest(t *testing.T) {
 		for err == nil {
 			err = stream.RecvMsg(&contextdv1.CountTokensResponse{})
 		}
+	}
+}
+
+// TestViolationsAreBounded: what is wrong with a large request is not kept in full, since it
+// takes many times the memory of the request.
+func TestViolationsAreBounded(t *testing.T) {
+	client := serveBounded(t, roomy(), bounded{})
+	message := &contextdv1.Message{Role: contextdv1.Role_ROLE_USER}
+	for range 200_000 {
+		message.Blocks = append(message.Blocks, &contextdv1.Block{})
+	}
+	request := &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{{Kind: &contextdv1.Event_Message{Message: message}}}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := client.AppendEvents(t.Context(), request)
+	runtime.ReadMemStats(&after)
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "events[0].message.blocks[0]") {
+		t.Errorf("%v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+		t.Errorf("the refusal of a request of 400 KB took %d MiB", took>>20)
 	}
 }
 

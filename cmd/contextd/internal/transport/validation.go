@@ -16,6 +16,11 @@ import (
 // that clients find every bad field in the same detail.
 type validation struct{ validator protovalidate.Validator }
 
+// listedUpTo is the size of the largest request whose violations are all listed. A violation
+// takes hundreds of times the memory of the bytes that are at fault, so of a larger request
+// only the first is.
+const listedUpTo = 4 << 10
+
 func (v validation) check(m any) error {
 	msg, ok := m.(proto.Message)
 	if !ok {
@@ -26,6 +31,9 @@ func (v validation) check(m any) error {
 	}
 	if plainlyValid(msg) {
 		return nil
+	}
+	if proto.Size(msg) > listedUpTo {
+		return v.validator.Validate(msg, protovalidate.WithFailFast())
 	}
 	return v.validator.Validate(msg)
 }
