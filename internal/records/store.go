@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -37,6 +38,9 @@ func Get(ctx context.Context, store eventlog.Artifacts, sessionID, projectionID 
 		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
 	}
 	a, err := store.Artifact(ctx, sessionID, projectionKind, asOf, projectionID)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
+	}
 	if err != nil {
 		return Projection{}, err
 	}

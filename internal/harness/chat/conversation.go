@@ -173,7 +173,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 	if result.CallID == "" && c.dialect == tau2Bench {
 		result.CallID = m.ID
 	}
-	if c.dialect == tauBench {
+	if c.dialect == tauBench || c.dialect == tau2Bench {
 		if t, ok := first(inner); ok && strings.HasPrefix(t, "Error") {
 			result.IsError = true
 		}

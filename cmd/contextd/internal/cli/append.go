@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -21,7 +22,7 @@ func newAppend(c *client) *cobra.Command {
 		Short: "Append events from stdin, one JSON object per line",
 		Long: `Append events from stdin, one JSON object per line: contextd.v1.Event in
 protobuf's JSON form, as "contextd log --json" writes it. seq and turn are
-ignored.
+ignored. Half a surrogate pair, and bytes that are not UTF-8, become U+FFFD.
 
 Each event is appended as it is read, so that another program may feed a pipe;
 with --atomic all of them are one batch, whole or not at all.`,
@@ -138,12 +139,26 @@ func (r *eventReader) next() (*contextdv1.Event, error) {
 			}
 			continue
 		}
-		e := &contextdv1.Event{}
-		if err := protojson.Unmarshal(text, e); err != nil {
+		e, err := eventOf(text)
+		if err != nil {
 			return nil, usageError{fmt.Errorf("stdin: line %d: %w", r.line, err)}
 		}
 		return e, nil
 	}
+}
+
+// eventOf reads an event. What its strings hold that UTF-8 has not is replaced by U+FFFD.
+func eventOf(text []byte) (*contextdv1.Event, error) {
+	e := &contextdv1.Event{}
+	err := protojson.Unmarshal(text, e)
+	if err == nil {
+		return e, nil
+	}
+	valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true))
+	if unreadable == nil && protojson.Unmarshal(valid, e) == nil {
+		return e, nil
+	}
+	return nil, err
 }
 
 // appendSum adds up what was appended.

@@ -23,8 +23,9 @@ type rendered struct {
 // render rebuilds the messages of a projection; no name is the newest.
 func render(ctx context.Context, api api, session, projection string) (rendered, error) {
 	out, err := rebuild(ctx, api, session, projection)
-	if status.Code(err) == codes.NotFound && projection == "" {
-		if _, missing := api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: session}); missing == nil {
+	if status.Code(err) == codes.NotFound {
+		recorded, missing := api.ListProjections(ctx, &contextdv1.ListProjectionsRequest{SessionId: session, PageSize: 1})
+		if missing == nil && len(recorded.GetProjections()) == 0 {
 			return out, status.Errorf(codes.NotFound, "no projection of %s is recorded yet; contextd assemble %s records one", session, session)
 		}
 	}
