@@ -1,0 +1,100 @@
+package pointers_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/records"
+)
+
+var (
+	asked  = eventlog.Text{Text: "Begin."}
+	said   = eventlog.Text{Text: "I look."}
+	called = eventlog.ToolCall{CallID: "c1", Name: "grep", Arguments: `{}`}
+	found  = eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{eventlog.Text{Text: "fünf"}}}
+)
+
+// log has a session s: a question, a text with a call, and a result that does not name its tool.
+func log(t *testing.T) eventlog.Store {
+	t.Helper()
+	store := memlog.New()
+	if _, err := store.CreateSession(t.Context(), eventlog.Session{ID: "s", CreateTime: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	message := func(id string, role eventlog.Role, blocks ...eventlog.Block) eventlog.Event {
+		return eventlog.Event{ID: id, Body: &eventlog.Message{Role: role, Blocks: blocks}}
+	}
+	commit, err := store.Append(t.Context(), "s", eventlog.Batch{Time: time.Unix(2, 0), Events: []eventlog.Event{
+		message("1", eventlog.RoleUser, asked), message("2", eventlog.RoleAssistant, said, called), message("3", eventlog.RoleTool, found),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := commit.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestResolve(t *testing.T) {
+	store := log(t)
+	for _, c := range []struct {
+		session, pointer string
+		seq              eventlog.Seq
+		want             eventlog.Block
+		err              string
+	}{
+		{session: "s", pointer: "ctx:1.0", seq: 1, want: asked},
+		{session: "s", pointer: "ctx:2.1", seq: 2, want: called},
+		{session: "s", pointer: "ctx:3.0", seq: 3, want: found},
+		{session: "s", pointer: "ctx:1.1", err: (&eventlog.NotFoundError{Kind: "pointer", Name: "ctx:1.1"}).Error()},
+		{session: "s", pointer: "ctx:4.0", err: (&eventlog.NotFoundError{Kind: "event", Name: "4"}).Error()},
+		{session: "t", pointer: "ctx:1.0", err: (&eventlog.NotFoundError{Kind: "session", Name: "t"}).Error()},
+	} {
+		event, block, err := pointers.Resolve(t.Context(), store, c.session, c.pointer)
+		if c.err != "" {
+			if err == nil || err.Error() != c.err {
+				t.Errorf("%s of %s: %v, want %s", c.pointer, c.session, err, c.err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(c.want, block); err != nil || event.Seq != c.seq || diff != "" {
+			t.Errorf("%s is in event %d, %v\n%s", c.pointer, event.Seq, err, diff)
+		}
+	}
+	_, _, err := pointers.Resolve(t.Context(), store, "s", "soup")
+	if invalid, ok := errors.AsType[*eventlog.InvalidError](err); !ok || invalid.Field != "pointer" {
+		t.Errorf("a text that is no pointer: %v", err)
+	}
+}
+
+// A reader names the tool of a result by its call, and leaves out what is not there.
+func TestReader(t *testing.T) {
+	at := func(seq eventlog.Seq, block int) records.Pointer { return records.Pointer{Seq: seq, Block: block} }
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	r := pointers.NewReader(log(t), "s")
+	want := []pointers.Facts{
+		{Pointer: at(2, 0), Name: "ctx:2.0", ContentHash: hash("I look."), Chars: 7},
+		{Pointer: at(3, 0), Name: "ctx:3.0", CallID: "c1", ToolName: "grep", ContentHash: hash("fünf"), Chars: 4},
+	}
+	for range 2 { // the second time from what it knows
+		got, err := r.Read(t.Context(), []records.Pointer{at(1, 7), at(2, 0), at(3, 0)})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	}
+	if _, err := r.Read(t.Context(), []records.Pointer{at(9, 0)}); err == nil {
+		t.Error("an event that is not there was read")
+	}
+}
