@@ -25,7 +25,7 @@ func copyOf(t *testing.T, n *Snapshot) (string, error) {
 			return "", err
 		}
 		text, err := io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err != nil {
+		if err := errors.Join(err, r.Close()); err != nil {
 			return "", err
 		}
 		if int64(len(text)) != f.Size {

@@ -183,7 +183,7 @@ func (b *backup) done(f *receiving) error {
 		return nil
 	}
 	size, err := f.Seek(0, io.SeekCurrent)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if uint64(size) != f.of.Size {

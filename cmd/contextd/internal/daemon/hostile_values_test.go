@@ -6,10 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -274,4 +276,63 @@ func transcripts(t *testing.T) (all [][]byte) {
 		}
 	}
 	return all
+}
+
+// broken changes an encoded message so that it breaks the encoding, or means something else.
+func (r *requests) broken(b []byte) []byte {
+	b = slices.Clone(b)
+	switch r.IntN(9) {
+	case 0:
+		return b[:r.IntN(len(b)+1)]
+	case 1:
+		for range 1 + r.IntN(4) {
+			if len(b) > 0 {
+				b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+			}
+		}
+		return b
+	case 2: // a field that nobody knows, as large as it may be
+		b = protowire.AppendTag(b, protowire.Number(1+r.IntN(1<<29-1)), protowire.BytesType)
+		return protowire.AppendBytes(b, make([]byte, 1<<r.IntN(18)))
+	case 3: // the number of the note by which the daemon marks what it could not decode
+		b = protowire.AppendTag(b, protowire.MaxValidNumber, protowire.BytesType)
+		return protowire.AppendString(b, pick(r, []string{"", "session_id", "\xff"}))
+	case 4: // the fields with other types
+		for i := range 8 {
+			b = protowire.AppendTag(b, protowire.Number(i+1), protowire.Type(r.IntN(6)))
+			b = protowire.AppendVarint(b, pick(r, []uint64{0, 1, 1 << 31, 1<<64 - 1}))
+		}
+		return b
+	case 5: // messages within messages
+		n := pick(r, []int{100, 5000, 20_000})
+		deep := []byte{}
+		for range n {
+			deep = append(deep, byte(1+r.IntN(4))<<3|3)
+		}
+		return append(b, deep...)
+	case 6: // blocks within blocks
+		return append(b, nested(pick(r, []int{50, 500, 2000}))...)
+	case 7:
+		for range r.IntN(200) {
+			b = append(b, byte(r.IntN(256)))
+		}
+		return b
+	default:
+		return append(b, b...) // everything twice
+	}
+}
+
+// nested is AppendEventsRequest.events with a block in a block.
+func nested(depth int) []byte {
+	wrap := func(inner []byte, fields ...protowire.Number) []byte {
+		for _, field := range fields {
+			inner = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), inner)
+		}
+		return inner
+	}
+	block := wrap([]byte("x"), 1, 1)
+	for range depth {
+		block = wrap(block, 3, 4)
+	}
+	return wrap(block, 2, 10, 2)
 }

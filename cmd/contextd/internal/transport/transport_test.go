@@ -137,7 +137,7 @@ func (h spansOfLines) Handle(ctx context.Context, r slog.Record) error {
 // The span of a call says which session it is about, and the call's line of the log is
 // written in it.
 func TestCallsNameTheirSession(t *testing.T) {
-	lines := spansOfLines{slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), &sync.Mutex{}, map[trace.SpanID]bool{}}
+	lines := spansOfLines{slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}), &sync.Mutex{}, map[trace.SpanID]bool{}}
 	spans := tracetest.NewSpanRecorder()
 	handler := otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
 	client := serve(t, io.Discard, nil, func(o *transport.Options) { o.Telemetry, o.Logger = handler, slog.New(lines) })
