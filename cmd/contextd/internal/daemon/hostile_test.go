@@ -39,10 +39,9 @@ var (
 )
 
 const (
-	// hostileHeap is the most that the heap may hold while hostile calls run: what the limits of
-	// hostileDaemon add up to for sessions of two tenants, what is kept of these, and requests,
-	// answers, imports and work in flight; and a third for the client.
-	hostileHeap = 384 << 20
+	// hostileHeap is the most that the heap may hold while hostile calls run, client and daemon
+	// together: several times the 20 MiB that were seen. The limits of hostileDaemon allow more.
+	hostileHeap = 128 << 20
 	// hostileTime is how long a call may take that waits for nobody.
 	hostileTime = 30 * time.Second
 	// hostileFaults is after how many faults a run ends.
