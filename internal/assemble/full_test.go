@@ -40,6 +40,7 @@ func TestFullShowsTheLogAsItIs(t *testing.T) {
 		log := genUndecidedLog(t)
 		req := request()
 		req.Policy.Projection.Name = projection.Full
+		req.Policy.Reduction.ToolResults.Strict = rapid.Bool().Draw(t, "strict")
 		req.Budget.Format = rapid.SampledFrom(render.Formats()).Draw(t, "format").Name
 		for n := 0; n < len(log); {
 			next := min(len(log), n+rapid.IntRange(1, 10).Draw(t, "events"))

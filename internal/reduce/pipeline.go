@@ -41,6 +41,8 @@ type Pipeline struct {
 // NewPipeline returns the pipeline that reduces conv by policy and may quote any of
 // the summaries, oldest first. It shares conv's owner.
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
+	// A rule by age that always holds is no caller's compaction.
+	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	p.digests = &digests{
 		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,

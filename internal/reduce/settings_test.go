@@ -87,6 +87,8 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		switch part {
 		case "default":
 			p = reduce.DefaultPolicy()
+		case "whole":
+			p.Whole = true
 		case "results":
 			p.ToolResults.Default = s.retention()
 			p.ToolResults.OutlineTokens = s.number("outline")
