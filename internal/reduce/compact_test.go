@@ -62,6 +62,13 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	if err := s.append(eventlog.Event{ID: fmt.Sprintf("compaction-%d", s.conv.Head()), Body: c}); err != nil {
 		t.Fatalf("the log refuses %+v: %v", c.Decision, err)
 	}
+	if ask.Strategy == reduce.Summarize && ask.Goal > 0 && after.View.Tokens()+ask.Reserved > ask.Goal {
+		again := ask
+		again.Strategy = reduce.Drop
+		if more, _, err := pipeline().Decide(b, s.state, again, reduce.Summary{}); err != nil || more != nil && more.Decision.Through > c.Decision.Through {
+			t.Fatalf("it was %d tokens over its goal, and a second call drops through %+v, not %d (%v)", after.View.Tokens()+ask.Reserved-ask.Goal, more, c.Decision.Through, err)
+		}
+	}
 	now, err := pipeline().Current(b, s.state, ask)
 	if err != nil || !sameView(now.View, after.View) {
 		t.Fatalf("the view is not as it was decided (%v)", err)

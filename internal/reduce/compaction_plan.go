@@ -35,7 +35,7 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 		if decided := p.digests.decided; text.ID == decided.summary().ID && now.CollapsedThrough <= decided.through() {
 			nothing = "the summary is in force already"
 		} else {
-			c, nothing = d.collapse([]eventlog.Seq{max(text.Through, now.CollapsedThrough)}, text)
+			c, nothing = d.collapse(d.runsFrom(max(text.Through, now.CollapsedThrough)), text)
 		}
 	default:
 		if runs := d.runs(); len(runs) == 0 {
@@ -198,6 +198,21 @@ func (d *decider) runs() []eventlog.Seq {
 	smaller := d.ask.Goal > 0 && d.start.State.CollapsedFor > d.sizeFor(Summary{})
 	if len(out) == 0 && dropped > 0 && (smaller || dropped > d.digests.decided.through()) {
 		out = append(out, dropped)
+	}
+	return out
+}
+
+// runsFrom are a run that is to be dropped and, where that may not come down to the goal, the
+// longer ones that spare the newest turns.
+func (d *decider) runsFrom(first eventlog.Seq) []eventlog.Seq {
+	out := []eventlog.Seq{first}
+	if d.ask.Goal == 0 {
+		return out
+	}
+	for _, longer := range d.runs() {
+		if longer > first {
+			out = append(out, longer)
+		}
 	}
 	return out
 }

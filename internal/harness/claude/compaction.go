@@ -29,6 +29,9 @@ type boundary struct {
 	kept func() []string
 	// since are events that come before it and that the harness gave to the model after it.
 	since []string
+	// lists reports that the marker has a place for the messages that were kept. A summary
+	// without a marker has none: what is written again after it cannot be said of it.
+	lists bool
 	// replayed are the events that come before it and were written again after it.
 	replayed []string
 	// summary is the record that holds the summary.
@@ -63,8 +66,10 @@ func (r *reader) replayed(session *transcript.SessionBuilder, uuid string) {
 	switch {
 	case id == "" || at.since[uuid]:
 	case at.pending != nil:
-		at.pending.replayed = append(at.pending.replayed, id)
-	case at.last != nil && at.last.keep(id):
+		if at.pending.lists {
+			at.pending.replayed = append(at.pending.replayed, id)
+		}
+	case at.last != nil && at.last.lists && at.last.keep(id):
 		session.Annotate(at.last.place, labelReplayed, "true")
 	}
 }
@@ -81,7 +86,7 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	}
 	entry.Body, entry.Native = body, nil
 	r.begin(session, rec)
-	r.of(session).pending = &boundary{entry: entry, body: body, kept: r.kept(rec, session, entry.Line)}
+	r.of(session).pending = &boundary{entry: entry, body: body, kept: r.kept(rec, session, entry.Line), lists: rec.CompactMetadata != nil}
 }
 
 // kept finds the events of the session whose messages stayed in the prompt. What the harness

@@ -25,6 +25,7 @@ func TestReplayedMessagesAreKept(t *testing.T) {
 		"twice":                 {[]string{first, second, reply, auto, summed, second, second, reply, reply}, []string{"v", "a"}},
 		"of after the boundary": {[]string{first, reply, auto, summed, second, second, more}, nil},
 		"of the newest of two":  {[]string{first, reply, auto, summed, second, boundary("d", "auto"), user("t", `"sum 2"`, isSummary), second, more}, []string{"v"}},
+		"a summary alone":       {[]string{first, second, reply, summed, second, more}, nil},
 		"none":                  {[]string{first, reply, auto, summed, more}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 	until := func(seq uint64) {
 		for ; next < len(events) && events[next].GetSeq() < seq; next++ {
 			e := viewEvent(events[next])
-			rows = append(rows, shownRow{Event: e, Decision: fate(e.Seq)})
+			rows = append(rows, shownRow{Event: e, Decision: fate(e)})
 		}
 	}
 	reasons := shown.reasons()
@@ -143,9 +143,9 @@ func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 const decidedDropped = "dropped"
 
 // fates says what was done to events that have no message next to them.
-func fates(shown rendered) func(seq uint64) string {
+func fates(shown rendered) func(*eventView) string {
 	if shown.replay == nil {
-		return func(uint64) string { return "" }
+		return func(*eventView) string { return "" }
 	}
 	p := shown.replay.GetReplayed()
 	dropped := seqSet(p.GetDroppedSeqs())
@@ -159,8 +159,8 @@ func fates(shown rendered) func(seq uint64) string {
 	if p.GetSummaryId() != "" {
 		why = decidedDropped + "; summary " + p.GetSummaryId() + " replaces it"
 	}
-	return func(seq uint64) string {
-		m := at[seq]
+	return func(e *eventView) string {
+		seq, m := e.Seq, at[e.Seq]
 		switch {
 		case seq > p.GetAsOfSeq():
 			return "came after the projection"
@@ -168,6 +168,8 @@ func fates(shown rendered) func(seq uint64) string {
 			return fmt.Sprintf("reminder, at the end as message %d", m.GetIndex())
 		case m != nil:
 			return fmt.Sprintf("part of message %d", m.GetIndex())
+		case dropped[seq] && e.Kind == "reminder":
+			return decidedDropped + "; it holds no more"
 		case dropped[seq]:
 			return why
 		default:
