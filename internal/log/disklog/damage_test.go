@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
@@ -33,7 +34,7 @@ func (f files) list(suffix string) []string {
 
 func (f files) get(name string) []byte {
 	f.t.Helper()
-	text, err := readFile(f.fs, "log/"+name, 1<<30)
+	text, err := durable.Read(f.fs, "log/"+name, 1<<30)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func (f files) get(name string) []byte {
 
 func (f files) put(name string, content []byte) {
 	f.t.Helper()
-	if err := writeFile(f.fs, "log/"+name, string(content), true); err != nil {
+	if err := durable.Write(f.fs, "log/"+name, string(content), true); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 const (
@@ -66,12 +67,12 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	}
 	host, _ := os.Hostname()
 	// For the message above only: neither synced nor missed.
-	_ = writeFile(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
+	_ = durable.Write(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
 	return lock, nil
 }
 
 func lockedError(fs vfs.FS, dir string, cause error) error {
-	owner, _ := readFile(fs, fs.PathJoin(dir, ownerFile), smallFile)
+	owner, _ := durable.Read(fs, fs.PathJoin(dir, ownerFile), smallFile)
 	return &LockedError{Dir: dir, Owner: strings.TrimSpace(owner), Cause: cause}
 }
 
@@ -89,7 +90,7 @@ func Exists(dir string) bool {
 // checkFormat reads the directory's format. It reports whether there is none,
 // because the directory is empty.
 func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
-	text, err := readFile(fs, fs.PathJoin(dir, formatFile), smallFile)
+	text, err := durable.Read(fs, fs.PathJoin(dir, formatFile), smallFile)
 	switch {
 	case err == nil:
 		return false, parseFormat(dir, text)
@@ -113,18 +114,6 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 		}
 	}
 	return true, nil
-}
-
-// replaceFile writes a small file such that a crash leaves the old one or the new.
-func replaceFile(fs vfs.FS, dir, name, text string) error {
-	temporary := fs.PathJoin(dir, name+".tmp")
-	if err := writeFile(fs, temporary, text, true); err != nil {
-		return err
-	}
-	if err := fs.Rename(temporary, fs.PathJoin(dir, name)); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
 }
 
 func formatText() string {
@@ -160,40 +149,3 @@ func parseFormat(dir, text string) error {
 
 // smallFile is more than the files hold that consist of a few lines.
 const smallFile = 4096
-
-func readFile(fs vfs.FS, name string, limit int64) (string, error) {
-	f, err := fs.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	return string(text), err
-}
-
-func writeFile(fs vfs.FS, name, text string, sync bool) error {
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write([]byte(text))
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}

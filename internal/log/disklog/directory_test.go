@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/disklog/keyring"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
@@ -98,7 +99,7 @@ func TestFormatIsCheckedBeforeAnythingElse(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeFile(fs, "log/FORMAT", c.content, true); err != nil {
+			if err := durable.Write(fs, "log/FORMAT", c.content, true); err != nil {
 				t.Fatal(err)
 			}
 			_, err := Open("log", Options{FS: fs})
@@ -107,7 +108,7 @@ func TestFormatIsCheckedBeforeAnythingElse(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
 			// Nothing was harmed, and the lock is free.
-			if err := writeFile(fs, "log/FORMAT", formatText(), true); err != nil {
+			if err := durable.Write(fs, "log/FORMAT", formatText(), true); err != nil {
 				t.Fatal(err)
 			}
 			s = openMem(t, fs)
@@ -123,7 +124,7 @@ func TestFormatIsCheckedBeforeAnythingElse(t *testing.T) {
 
 func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	fs := vfs.NewMem()
-	if err := errors.Join(fs.MkdirAll("log", 0o755), writeFile(fs, "log/letter.txt", "dear", true)); err != nil {
+	if err := errors.Join(fs.MkdirAll("log", 0o755), durable.Write(fs, "log/letter.txt", "dear", true)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open("log", Options{FS: fs})
@@ -131,11 +132,11 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	if !errors.As(err, &format) || !strings.Contains(err.Error(), "letter.txt") {
 		t.Fatalf("got %v", err)
 	}
-	if text, err := readFile(fs, "log/letter.txt", smallFile); err != nil || text != "dear" {
+	if text, err := durable.Read(fs, "log/letter.txt", smallFile); err != nil || text != "dear" {
 		t.Errorf("the file is %q, %v", text, err)
 	}
 	// The remains of an interrupted opening are no obstacle.
-	if err := errors.Join(fs.Remove("log/letter.txt"), writeFile(fs, "log/FORMAT.tmp", "conte", true)); err != nil {
+	if err := errors.Join(fs.Remove("log/letter.txt"), durable.Write(fs, "log/FORMAT.tmp", "conte", true)); err != nil {
 		t.Fatal(err)
 	}
 	if err := openMem(t, fs).Close(); err != nil {
@@ -151,7 +152,7 @@ func TestFormatWithoutData(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFile(fs, "log/db/marker.manifest.000009.MANIFEST-999999", "", true); err != nil {
+	if err := durable.Write(fs, "log/db/marker.manifest.000009.MANIFEST-999999", "", true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open("log", Options{FS: fs}); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/disklog/keyring"
 )
 
@@ -35,7 +36,7 @@ const (
 // openKeys opens the store's keyring, makes it if the store is to be encrypted from now on,
 // and refuses a store whose keys are not there.
 func (s *Store) openKeys(dir string) error {
-	text, err := readFile(s.opts.FS, s.opts.FS.PathJoin(dir, encryptionFile), smallFile)
+	text, err := durable.Read(s.opts.FS, s.opts.FS.PathJoin(dir, encryptionFile), smallFile)
 	if err != nil && !oserror.IsNotExist(err) {
 		return fmt.Errorf("read %s: %w", encryptionFile, err)
 	}
@@ -65,7 +66,7 @@ func (s *Store) openKeys(dir string) error {
 	}
 	switch {
 	case known == "":
-		return replaceFile(s.opts.FS, dir, encryptionFile, fmt.Sprintf("%s\nkeyring %s\n", encryptionMagic, s.keys.ID()))
+		return durable.Replace(s.opts.FS, dir, encryptionFile, fmt.Sprintf("%s\nkeyring %s\n", encryptionMagic, s.keys.ID()))
 	case known != s.keys.ID():
 		return refused("the keys in %s are of another store", at)
 	}

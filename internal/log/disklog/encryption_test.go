@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
@@ -231,5 +232,28 @@ func TestOpeningWithOtherKeysIsRefused(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestKeysOutliveACrash takes the disk away as a power failure does: a value that is there has
+// its key, wherever the keys are.
+func TestKeysOutliveACrash(t *testing.T) {
+	for _, dir := range []string{"", "elsewhere/deep/keys"} {
+		t.Run("in "+dir, func(t *testing.T) {
+			disk := vfs.NewCrashableMem()
+			opts := disklog.Options{FS: disk, Encryption: encrypted(t)}
+			opts.Encryption.Dir = dir
+			s := open(t, "data/log", opts)
+			mustAppend(t, s, "s", logtest.Say("a"))
+			opts.FS = disk.CrashClone(vfs.CrashCloneCfg{})
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, "data/log", opts)
+			verifyAll(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // TestHaltFS fails each kind of change once: it is reported as done, and neither
@@ -39,7 +40,7 @@ func TestHaltFS(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewMem()
-			if err := errors.Join(disk.MkdirAll("d", 0o700), writeFile(disk, "d/old", "old", true)); err != nil {
+			if err := errors.Join(disk.MkdirAll("d", 0o700), durable.Write(disk, "d/old", "old", true)); err != nil {
 				t.Fatal(err)
 			}
 			armed := false
@@ -75,7 +76,7 @@ func TestHaltFS(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, name := range names {
-					if text, err := readFile(disk, "d/"+name, smallFile); err == nil {
+					if text, err := durable.Read(disk, "d/"+name, smallFile); err == nil {
 						found[name] = text
 					}
 				}
@@ -105,7 +106,7 @@ func TestHaltFS(t *testing.T) {
 func TestHaltedDiskShowsWhatWasWrittenToIt(t *testing.T) {
 	disk := vfs.NewMem()
 	fs := newHaltFS(disk)
-	if err := writeFile(fs, "real", "real", true); err != nil {
+	if err := durable.Write(fs, "real", "real", true); err != nil {
 		t.Fatal(err)
 	}
 	fs.halt(errors.New("first"))
@@ -113,11 +114,11 @@ func TestHaltedDiskShowsWhatWasWrittenToIt(t *testing.T) {
 	if fs.cause().Error() != "first" {
 		t.Errorf("the cause is %v", fs.cause())
 	}
-	if err := errors.Join(fs.MkdirAll("d", 0o700), writeFile(fs, "d/a", "shadow", true), fs.Rename("d/a", "d/b")); err != nil {
+	if err := errors.Join(fs.MkdirAll("d", 0o700), durable.Write(fs, "d/a", "shadow", true), fs.Rename("d/a", "d/b")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"real": "real", "d/b": "shadow"} {
-		if text, err := readFile(fs, name, smallFile); err != nil || text != want {
+		if text, err := durable.Read(fs, name, smallFile); err != nil || text != want {
 			t.Errorf("%s is %q, %v", name, text, err)
 		}
 		if info, err := fs.Stat(name); err != nil || info.Size() != int64(len(want)) {
@@ -157,7 +158,7 @@ func TestLogsAreNotReusedDuringADeletion(t *testing.T) {
 	for _, deleting := range []bool{false, true} {
 		disk := vfs.NewMem()
 		fs := newHaltFS(disk)
-		if err := writeFile(fs, "old", "secret", true); err != nil {
+		if err := durable.Write(fs, "old", "secret", true); err != nil {
 			t.Fatal(err)
 		}
 		if deleting {
@@ -170,7 +171,7 @@ func TestLogsAreNotReusedDuringADeletion(t *testing.T) {
 		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		text, err := readFile(disk, "new", smallFile)
+		text, err := durable.Read(disk, "new", smallFile)
 		if err != nil || (text == "secret") == deleting {
 			t.Errorf("deleting %t: the new log holds %q, %v", deleting, text, err)
 		}

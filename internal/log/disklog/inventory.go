@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // The inventory's file holds two slots, of which the newest valid one counts.
@@ -245,7 +246,7 @@ func parseCounted(slot []byte) (c counted, ok bool) {
 // readInventory returns the newest valid slot. found says whether there is a file
 // at all, valid whether it can be read.
 func readInventory(disk vfs.FS, dir string) (c counted, found, valid bool, err error) {
-	content, err := readFile(disk, disk.PathJoin(dir, inventoryFile), slots*slotBytes)
+	content, err := durable.Read(disk, disk.PathJoin(dir, inventoryFile), slots*slotBytes)
 	switch {
 	case oserror.IsNotExist(err):
 		return counted{}, false, false, nil
@@ -273,7 +274,7 @@ func openInventory(disk vfs.FS, dir string, now counted) (*inventory, error) {
 		v.now.generation++
 		copy(both[v.now.generation%slots*slotBytes:], v.now.encode())
 	}
-	if err := replaceFile(disk, dir, inventoryFile, string(both)); err != nil {
+	if err := durable.Replace(disk, dir, inventoryFile, string(both)); err != nil {
 		return nil, err
 	}
 	file, err := disk.OpenReadWrite(disk.PathJoin(dir, inventoryFile), vfs.WriteCategoryUnspecified)

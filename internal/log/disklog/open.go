@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // pebbleFormat is raised together with formatVersion.
@@ -32,7 +31,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.ReadOnly {
 		return openLocked(dir, opts, lockToRead)
 	}
-	if err := makeDir(opts.FS, dir); err != nil {
+	if err := durable.MakeDir(opts.FS, dir); err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	s, err := openLocked(dir, opts, lockDirectory)
@@ -150,7 +149,7 @@ func (s *Store) prepare(dir string) error {
 		return fmt.Errorf("write %s: %w", inventoryFile, err)
 	}
 	if empty {
-		if err := replaceFile(s.opts.FS, dir, formatFile, formatText()); err != nil {
+		if err := durable.Replace(s.opts.FS, dir, formatFile, formatText()); err != nil {
 			return errors.Join(err, s.disk.inventory.close(false))
 		}
 	}
@@ -172,7 +171,7 @@ func (s *Store) dropOptions() error {
 			continue
 		}
 		path := s.opts.FS.PathJoin(s.dir, name)
-		text, err := readFile(s.opts.FS, path, maxOptions)
+		text, err := durable.Read(s.opts.FS, path, maxOptions)
 		if err != nil {
 			return err
 		}
@@ -267,34 +266,4 @@ func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 		p.TargetGarbageRatio = 1
 	}
 	return p
-}
-
-// makeDir makes a directory such that it is still there after a crash.
-func makeDir(fs vfs.FS, dir string) error {
-	var missing []string
-	for at := dir; ; at = fs.PathDir(at) {
-		_, err := fs.Stat(at)
-		if err == nil {
-			break
-		}
-		if !oserror.IsNotExist(err) {
-			return err
-		}
-		missing = append(missing, at)
-		if at == fs.PathDir(at) {
-			break
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := fs.MkdirAll(dir, os.FileMode(0o700)); err != nil {
-		return err
-	}
-	for _, made := range missing {
-		if err := syncDir(fs, fs.PathDir(made)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
@@ -29,7 +30,7 @@ func contents(t *testing.T, fs vfs.FS, dir string) map[string]string {
 			}
 			continue
 		}
-		if found[path], err = readFile(fs, path, 1<<30); err != nil {
+		if found[path], err = durable.Read(fs, path, 1<<30); err != nil {
 			t.Fatal(err)
 		}
 	}

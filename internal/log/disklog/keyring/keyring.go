@@ -20,6 +20,7 @@ import (
 	"filippo.io/age"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 const (
@@ -68,7 +69,7 @@ func Open(fs vfs.FS, dir string, identities []age.Identity) (*Keyring, error) {
 		if _, err := rand.Read(secret); err != nil {
 			return nil, err
 		}
-		if err := fs.MkdirAll(dir, 0o700); err != nil {
+		if err := durable.MakeDir(fs, dir); err != nil {
 			return nil, err
 		}
 		err = k.writeMaster(secret, identities[0])
@@ -264,7 +265,7 @@ func (k *Keyring) write(segment uint64, slot []byte) (err error) {
 		return err
 	}
 	if missing != nil {
-		return k.syncDir()
+		return durable.SyncDir(k.fs, k.dir)
 	}
 	return nil
 }

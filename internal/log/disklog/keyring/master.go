@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 
 	"filippo.io/age"
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // masterFile holds the keyring's id and its own key, encrypted to the operator's key.
@@ -16,16 +17,11 @@ const masterFile = "master.age"
 const maxMaster = 64 << 10
 
 func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
-	f, err := k.fs.Open(k.fs.PathJoin(k.dir, masterFile))
+	text, err := durable.Read(k.fs, k.fs.PathJoin(k.dir, masterFile), maxMaster)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMaster))
-	if err != nil {
-		return nil, err
-	}
-	opened, err := age.Decrypt(bytes.NewReader(text), identities...)
+	opened, err := age.Decrypt(strings.NewReader(text), identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
 		return nil, &KeyError{Dir: k.dir, Reason: "they were encrypted with another key than the ones given"}
@@ -57,25 +53,7 @@ func (k *Keyring) writeMaster(secret []byte, to age.Identity) error {
 	if err := out.Close(); err != nil {
 		return err
 	}
-	path := k.fs.PathJoin(k.dir, masterFile)
-	f, err := k.fs.Create(path+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(sealed.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	if err := k.fs.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return k.syncDir()
+	return durable.Replace(k.fs, k.dir, masterFile, sealed.String())
 }
 
 func recipientOf(identity age.Identity) (age.Recipient, error) {
@@ -87,16 +65,4 @@ func recipientOf(identity age.Identity) (age.Recipient, error) {
 	default:
 		return nil, errors.New("the first key must be one of age's own, which begin with AGE-SECRET-KEY-")
 	}
-}
-
-func (k *Keyring) syncDir() error {
-	d, err := k.fs.OpenDir(k.dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
 }

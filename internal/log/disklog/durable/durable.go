@@ -1,0 +1,93 @@
+// Package durable makes small files and directories that are there after a crash.
+package durable
+
+import (
+	"io"
+	"os"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// MakeDir makes a directory such that it is still there after a crash.
+func MakeDir(fs vfs.FS, dir string) error {
+	var missing []string
+	for at := dir; ; at = fs.PathDir(at) {
+		_, err := fs.Stat(at)
+		if err == nil {
+			break
+		}
+		if !oserror.IsNotExist(err) {
+			return err
+		}
+		missing = append(missing, at)
+		if at == fs.PathDir(at) {
+			break
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := fs.MkdirAll(dir, os.FileMode(0o700)); err != nil {
+		return err
+	}
+	for _, made := range missing {
+		if err := SyncDir(fs, fs.PathDir(made)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replace writes a small file such that a crash leaves the old one or the new.
+func Replace(fs vfs.FS, dir, name, text string) error {
+	temporary := fs.PathJoin(dir, name+".tmp")
+	if err := Write(fs, temporary, text, true); err != nil {
+		return err
+	}
+	if err := fs.Rename(temporary, fs.PathJoin(dir, name)); err != nil {
+		return err
+	}
+	return SyncDir(fs, dir)
+}
+
+// Read returns a file's content, up to limit bytes of it.
+func Read(fs vfs.FS, name string, limit int64) (string, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	return string(text), err
+}
+
+// Write makes a file, or empties it, and writes its content; it is durable on return if sync
+// is set, but for the file's name in a directory.
+func Write(fs vfs.FS, name, text string, sync bool) error {
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(text))
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// SyncDir makes durable which files a directory has.
+func SyncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
