@@ -10,17 +10,24 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestReadOnlyDirectory reads a store from a file system that cannot be written to.
-func TestReadOnlyDirectory(t *testing.T) {
+// ownDisk is a directory with a disk of a size for itself.
+func ownDisk(t *testing.T, size string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-		t.Skipf("SKIPPED: this needs a file system of its own, and none can be mounted: %v", err)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("SKIPPED: this needs a disk of its own, and none can be mounted: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// TestReadOnlyDirectory reads a store from a file system that cannot be written to.
+func TestReadOnlyDirectory(t *testing.T) {
+	dir := ownDisk(t, "32m")
 	script := filepath.Join(t.TempDir(), "readonly.txtar")
 	if err := os.WriteFile(script, fmt.Appendf(nil, readOnlyScript, dir), 0o600); err != nil {
 		t.Fatal(err)
