@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/spf13/pflag"
 )
 
@@ -21,7 +22,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Listen, "listen", c.Listen, "TCP `address` of the API; empty for none, the default if unix_socket is set")
 	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
 	f.Var(modeValue{&c.UnixSocketMode}, "unix-socket-mode", "who may connect to the unix socket, as an octal file `mode`")
-	f.Var(peersValue{&c.Auth.Peers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
+	f.Var(yamlValue[[]auth.Peer]{&c.Auth.Peers, validPeers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
 	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
 	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the JWK set of JSON Web Tokens that are taken for bearer tokens")
 	f.StringVar(&c.Auth.JWT.Issuer, "jwt-issuer", c.Auth.JWT.Issuer, "`issuer` that JSON Web Tokens must be from")
@@ -30,7 +31,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Auth.CertFile, "tls-cert", c.Auth.CertFile, "PEM `file` with the certificate of the API's TCP address, with which it speaks TLS 1.3")
 	f.StringVar(&c.Auth.KeyFile, "tls-key", c.Auth.KeyFile, "PEM `file` with the key of tls_cert")
 	f.StringVar(&c.Auth.ClientCAFile, "tls-client-ca", c.Auth.ClientCAFile, "PEM `file` with the authorities of clients' certificates, of which calls over TCP need one")
-	f.Var(clientTenantsValue{&c.Auth.ClientTenants}, "tls-client-tenants", "tenants by the URIs and DNS names in clients' certificates, as a YAML map; empty for no tenants")
+	f.Var(yamlValue[auth.ClientTenants]{&c.Auth.ClientTenants, auth.ClientTenants.Validate}, "tls-client-tenants", "tenants by the URIs and DNS names in clients' certificates, as a YAML map; empty for no tenants")
 	f.BoolVar(&c.WithoutAuthentication, "insecure-listen-without-authentication", c.WithoutAuthentication, "listen where others can reach the API although anybody may call it")
 	f.BoolVar(&c.WithoutEncryption, "insecure-listen-without-encryption", c.WithoutEncryption, "listen where others can reach the API although tokens and content can be read on the way")
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of /metrics for Prometheus and of the probes /livez and /readyz, over HTTP; empty for none")
@@ -39,7 +40,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
 	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` of the disk store")
 	f.StringVar(&c.EncryptionKeyFile, "encryption-key-file", c.EncryptionKeyFile, "`file` with the key that the disk store is encrypted with, and earlier keys after it; see contextd keygen")
-	f.Var(wordsValue{&c.EncryptionKeyCommand}, "encryption-key-command", "command that writes such keys, as a YAML list of its words; those of the file come before them")
+	f.Var(yamlValue[[]string]{to: &c.EncryptionKeyCommand}, "encryption-key-command", "command that writes such keys, as a YAML list of its words; those of the file come before them")
 	f.StringVar(&c.EncryptionKeysDir, "encryption-keys-dir", c.EncryptionKeysDir, "`directory` of the keys of sessions; empty for keys in data_dir")
 	f.Var(sizeValue(&c.DiskCacheBytes), "disk-cache-bytes", "memory for what the disk store caches, such as 16MiB")
 	c.Disk.bind(f)
@@ -77,7 +78,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
 	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")
 	f.Var(summarizersValue{&c.Summarizers}, "summarizers", "named summarizers, as a YAML map from name to settings; see docs/summarizers.md")
-	f.Var(patternsValue{&c.ScrubPatterns}, "scrub-patterns", "patterns of credentials in addition to the built-in ones, as a YAML map from name to RE2 expression")
+	f.Var(yamlValue[map[string]string]{to: &c.ScrubPatterns}, "scrub-patterns", "patterns of credentials in addition to the built-in ones, as a YAML map from name to RE2 expression")
 	f.BoolVar(&c.ScrubAppends, "scrub-appends", c.ScrubAppends, "replace credentials in events before they are stored")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
 	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "answer for a hook that takes longer: allow or block")

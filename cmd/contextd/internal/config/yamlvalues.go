@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -167,116 +169,53 @@ func (v modelsValue) String() string {
 // Type implements pflag.Value.
 func (modelsValue) Type() string { return "yaml" }
 
-type patternsValue struct{ patterns *map[string]string }
+// yamlValue is a map or a list that is written in YAML as it is in Go. Unknown keys are errors.
+type yamlValue[T any] struct {
+	to *T
+	// check, if set, says what is wrong with a value.
+	check func(T) error
+}
 
 // Set implements pflag.Value.
-func (v patternsValue) Set(text string) error {
-	var patterns map[string]string
-	if err := yaml.Unmarshal([]byte(text), &patterns); err != nil {
-		return err
-	}
-	*v.patterns = patterns
-	return nil
-}
-
-// String implements pflag.Value.
-func (v patternsValue) String() string {
-	if v.patterns == nil || len(*v.patterns) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(*v.patterns)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// Type implements pflag.Value.
-func (patternsValue) Type() string { return "yaml" }
-
-type clientTenantsValue struct{ tenants *auth.ClientTenants }
-
-// Set implements pflag.Value.
-func (v clientTenantsValue) Set(text string) error {
-	var tenants auth.ClientTenants
-	if err := yaml.Unmarshal([]byte(text), &tenants); err != nil {
-		return err
-	}
-	if err := tenants.Validate(); err != nil {
-		return err
-	}
-	*v.tenants = tenants
-	return nil
-}
-
-// String implements pflag.Value.
-func (v clientTenantsValue) String() string {
-	if v.tenants == nil || len(*v.tenants) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(*v.tenants)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// Type implements pflag.Value.
-func (clientTenantsValue) Type() string { return "yaml" }
-
-type peersValue struct{ peers *[]auth.Peer }
-
-// Set implements pflag.Value.
-func (v peersValue) Set(text string) error {
+func (v yamlValue[T]) Set(text string) error {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	decoder.KnownFields(true)
-	var peers []auth.Peer
-	if err := decoder.Decode(&peers); err != nil {
+	var value T
+	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) { // an empty text is an empty value
 		return err
 	}
+	if v.check != nil {
+		if err := v.check(value); err != nil {
+			return err
+		}
+	}
+	*v.to = value
+	return nil
+}
+
+// String implements pflag.Value.
+func (v yamlValue[T]) String() string {
+	if v.to == nil || reflect.ValueOf(*v.to).Len() == 0 {
+		return ""
+	}
+	text, err := json.Marshal(*v.to)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Type implements pflag.Value.
+func (yamlValue[T]) Type() string { return "yaml" }
+
+func validPeers(peers []auth.Peer) error {
 	for i, p := range peers {
 		if err := p.Validate(); err != nil {
 			return fmt.Errorf("entry %d: %w", i+1, err)
 		}
 	}
-	*v.peers = peers
 	return nil
 }
-
-// String implements pflag.Value.
-func (v peersValue) String() string {
-	if v.peers == nil || len(*v.peers) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(*v.peers)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// Type implements pflag.Value.
-func (peersValue) Type() string { return "yaml" }
-
-type wordsValue struct{ words *[]string }
-
-// Set implements pflag.Value.
-func (v wordsValue) Set(text string) error { return yaml.Unmarshal([]byte(text), v.words) }
-
-// String implements pflag.Value.
-func (v wordsValue) String() string {
-	if v.words == nil || len(*v.words) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(*v.words)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// Type implements pflag.Value.
-func (wordsValue) Type() string { return "yaml" }
 
 // ParseMessage fills m from YAML or JSON text, by the names that the API's
 // fields have, and checks it against the API's rules.

@@ -37,7 +37,7 @@ func (r *running) client(t *testing.T) *grpc.ClientConn {
 // such that speak HTTP/2 and then stop: others are served all the same, and the metrics
 // say what became of whom.
 func TestIdleClientsMakeRoom(t *testing.T) {
-	metrics := freeAddress(t)
+	metrics := free(t)
 	r := start(t, settings(t, func(c *config.Config) {
 		c.Store, c.MaxConnections, c.MetricsListen = config.StoreMemory, 20, metrics
 	}))
@@ -143,16 +143,6 @@ func TestCallsAreBounded(t *testing.T) {
 		}
 	}
 	r.end(t)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func grep(text, word string) string {

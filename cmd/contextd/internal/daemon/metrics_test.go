@@ -79,7 +79,8 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func statusAt(t *testing.T, url string) int {
+// get asks for a page.
+func get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url)
@@ -87,20 +88,21 @@ func statusAt(t *testing.T, url string) int {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func statusAt(t *testing.T, url string) int {
+	t.Helper()
+	status, _ := get(t, url)
+	return status
 }
 
 func scrape(t *testing.T, url string) string {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	_, body := get(t, url)
+	return body
 }

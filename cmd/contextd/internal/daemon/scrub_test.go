@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -134,6 +136,12 @@ func read(t *testing.T, api contextdv1.ContextServiceClient, session string) str
 	if err != nil {
 		t.Fatal(err)
 	}
+	return drain(t, stream, (*contextdv1.ReadEventsResponse).String)
+}
+
+// drain is what a stream's answers say, one after the other.
+func drain[R any](t *testing.T, stream grpc.ServerStreamingClient[R], says func(*R) string) string {
+	t.Helper()
 	var out strings.Builder
 	for {
 		got, err := stream.Recv()
@@ -143,7 +151,7 @@ func read(t *testing.T, api contextdv1.ContextServiceClient, session string) str
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.WriteString(got.String())
+		out.WriteString(says(got))
 	}
 }
 
@@ -174,15 +182,5 @@ func export(t *testing.T, r *running, session string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	for {
-		got, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return out.String()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Write(got.GetData())
-	}
+	return drain(t, stream, func(r *contextdv1.ExportTranscriptResponse) string { return string(r.GetData()) })
 }
