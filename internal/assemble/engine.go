@@ -295,6 +295,7 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 	out.PrefixHash = out.ContextHash
 	if len(injected) > 0 {
 		out.PrefixHash = hashOf(encoded.messages)
+		record.ContextHash, record.ContextMessages, record.PrefixMessages = out.ContextHash, len(all), same
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
 	out.Projection, out.Budget = record, report(p, record.Budget)

@@ -32,15 +32,18 @@ func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) 
 	}
 	at := common(held, out.Messages)
 	out.Broken = &Break{Index: at, Cause: breaker(out.Messages, at)}
-	if held[at].Passing {
+	switch {
+	case at == len(held):
+		out.Broken.Cause = causeInjections
+	case held[at].Passing:
 		out.Broken.Cause = causeReminders
 	}
 	out.Skipped, out.Messages = at, out.Messages[at:]
 	return nil
 }
 
-// held are the messages that a caller has, if a recorded projection of the stream
-// begins with them.
+// held are the messages that a caller has, up to where injections changed them, if a
+// recorded projection of the stream begins with them.
 func (e *Engine) held(ctx context.Context, s *session, now records.Projection, have Have) ([]Message, error) {
 	begins := func(messages []Message) []Message {
 		if have.MessageCount <= len(messages) && hashOf(messages[:have.MessageCount]) == have.PrefixHash {
@@ -61,12 +64,21 @@ func (e *Engine) held(ctx context.Context, s *session, now records.Projection, h
 		if err != nil {
 			return nil, err
 		}
-		if r.PrefixHash == have.PrefixHash && r.MessageCount == have.MessageCount {
-			old, err := e.encodeAgain(ctx, s, r)
-			return begins(old.messages), err
+		injected := r.ContextHash == have.PrefixHash && r.ContextMessages == have.MessageCount
+		if !injected && (r.PrefixHash != have.PrefixHash || r.MessageCount != have.MessageCount) {
+			if looked++; looked == maxHeldSearch {
+				break
+			}
+			continue
 		}
-		if looked++; looked == maxHeldSearch {
-			break
+		old, err := e.encodeAgain(ctx, s, r)
+		switch {
+		case err != nil:
+			return nil, err
+		case injected && r.PrefixMessages <= len(old.messages):
+			return old.messages[:r.PrefixMessages], nil
+		default:
+			return begins(old.messages), nil
 		}
 	}
 	return nil, nil

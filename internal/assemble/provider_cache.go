@@ -129,9 +129,10 @@ func breaker(now []Message, at int) string {
 	return causeLog
 }
 
-// The causes of a break that no reducer and no policy made: an event, or reminders that
-// come after the newest message.
+// The causes of a break that no reducer and no policy made: an event, or reminders and
+// injections that came after the newest message.
 const (
-	causeLog       = "log"
-	causeReminders = "reminders"
+	causeLog        = "log"
+	causeReminders  = "reminders"
+	causeInjections = "injections"
 )

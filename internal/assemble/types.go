@@ -155,6 +155,8 @@ func (b *Break) Reason() string {
 		return "no recorded projection in this format begins with these messages; everything is sent"
 	case causeReminders:
 		return fmt.Sprintf("a reminder after message %d was replaced by what was said since", b.Index)
+	case causeInjections:
+		return fmt.Sprintf("an injection after message %d was replaced by what was said since", b.Index)
 	case causeLog:
 		return fmt.Sprintf("an event changed message %d, such as a late result", b.Index)
 	default:

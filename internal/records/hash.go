@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,6 +36,11 @@ func (h Hasher) Sum() string {
 
 // HashName writes a SHA-256 sum as the API shows it.
 func HashName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
+
+// hashSum is the SHA-256 sum that HashName wrote.
+func hashSum(name string) ([]byte, error) {
+	return hex.DecodeString(strings.TrimPrefix(name, HashName(nil)))
+}
 
 // Fingerprint identifies what decisions depend on: the policy, the window, the
 // tokenizer, and the caps as fractions. Left out are the options that may change from

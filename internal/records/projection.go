@@ -66,8 +66,12 @@ type Projection struct {
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
-	// Injected is the size of the injections beside them, in tokens.
-	Injected uint64
+	// Injected is the size of the injections beside them, in tokens. Where there are any,
+	// ContextHash covers the ContextMessages of the whole context, of which the first
+	// PrefixMessages have the same bytes without them; else these are empty.
+	Injected                        uint64
+	ContextHash                     string
+	ContextMessages, PrefixMessages int
 	// RemindersTurns and RemindersCollapsed are the turn and the dropped event up to which
 	// the session's watchers know what became of its reminders.
 	RemindersTurns     uint32

@@ -3,7 +3,6 @@ package records
 import (
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -22,9 +21,13 @@ const projectionVersion = 1
 // stored is the record as it is stored. The caller's texts are not in it, but their hash
 // is.
 func (r Projection) stored() (*storagev1.Projection, error) {
-	hash, err := hex.DecodeString(strings.TrimPrefix(r.PrefixHash, HashName(nil)))
+	hash, err := hashSum(r.PrefixHash)
 	if err != nil {
 		return nil, fmt.Errorf("prefix hash: %w", err)
+	}
+	context, err := hashSum(r.ContextHash)
+	if err != nil {
+		return nil, fmt.Errorf("context hash: %w", err)
 	}
 	places, edits := storePointers(r.Pointers)
 	return &storagev1.Projection{
@@ -41,6 +44,7 @@ func (r Projection) stored() (*storagev1.Projection, error) {
 		RootsConsulted: r.RootsConsulted, SafetyBlocked: r.SafetyBlocked, Reverted: r.Reverted,
 		RequestDigest: r.RequestDigest, Previous: r.Previous,
 		RemindersTurns: r.RemindersTurns, RemindersCollapsedThrough: uint64(r.RemindersCollapsed),
+		ContextHash: context, ContextMessageCount: uint32(r.ContextMessages), ContextPrefixMessages: uint32(r.PrefixMessages),
 	}, nil
 }
 
@@ -67,6 +71,10 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),
 		RequestDigest: m.GetRequestDigest(), Previous: m.GetPrevious(),
 		RemindersTurns: m.GetRemindersTurns(), RemindersCollapsed: eventlog.Seq(m.GetRemindersCollapsedThrough()),
+		ContextMessages: int(m.GetContextMessageCount()), PrefixMessages: int(m.GetContextPrefixMessages()),
+	}
+	if len(m.GetContextHash()) > 0 {
+		r.ContextHash = HashName(m.GetContextHash())
 	}
 	r.Policy = r.Projection.PolicyName()
 	r.Texts = hex.EncodeToString(m.GetProjection().GetTextsHash())

@@ -22,7 +22,7 @@ import (
 func filled() Projection {
 	var r Projection
 	artifacttest.Fill(&r)
-	r.PrefixHash = HashName([]byte{1, 2, 3})
+	r.PrefixHash, r.ContextHash = HashName([]byte{1, 2, 3}), HashName([]byte{4, 5, 6})
 	r.Time = time.Unix(1_700_000_000, 5).UTC()
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""

@@ -570,7 +570,7 @@ type ContextHeader struct {
 	// nothing, or the format is contextd's own.
 	Conversions []*Conversion `protobuf:"bytes,13,rep,name=conversions,proto3" json:"conversions,omitempty"`
 	// Leading messages that have the same bytes without the request's injections: have
-	// must not name more than these. Without injections, all of them.
+	// should not name more than these, as the others change next time. Without injections, all of them.
 	PrefixMessages uint32 `protobuf:"varint,14,opt,name=prefix_messages,json=prefixMessages,proto3" json:"prefix_messages,omitempty"`
 	// Where to put the provider's cache marks, at most four, ascending. Empty: the
 	// format has none.
@@ -729,8 +729,8 @@ type PrefixBreak struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message that differs, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// What rewrote it: a reducer, a projection policy, "reminders" where a reminder was
-	// replaced by newer messages, "log" where an event was, or "unknown" where no
+	// What rewrote it: a reducer, a projection policy, "reminders" or "injections" where
+	// one was replaced by newer messages, "log" where an event was, or "unknown" where no
 	// recorded projection begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// The same for people.

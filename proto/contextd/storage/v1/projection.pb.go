@@ -102,8 +102,15 @@ type Projection struct {
 	RemindersTurns uint32 `protobuf:"varint,34,opt,name=reminders_turns,json=remindersTurns,proto3" json:"reminders_turns,omitempty"`
 	// See reminders_turns.
 	RemindersCollapsedThrough uint64 `protobuf:"varint,35,opt,name=reminders_collapsed_through,json=remindersCollapsedThrough,proto3" json:"reminders_collapsed_through,omitempty"`
-	unknownFields             protoimpl.UnknownFields
-	sizeCache                 protoimpl.SizeCache
+	// SHA-256 of the messages with injections. Empty: it had none, or was recorded before
+	// this was kept.
+	ContextHash []byte `protobuf:"bytes,36,opt,name=context_hash,json=contextHash,proto3" json:"context_hash,omitempty"`
+	// How many messages context_hash covers.
+	ContextMessageCount uint32 `protobuf:"varint,37,opt,name=context_message_count,json=contextMessageCount,proto3" json:"context_message_count,omitempty"`
+	// How many leading ones of them have the same bytes without injections.
+	ContextPrefixMessages uint32 `protobuf:"varint,38,opt,name=context_prefix_messages,json=contextPrefixMessages,proto3" json:"context_prefix_messages,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Projection) Reset() {
@@ -377,6 +384,27 @@ func (x *Projection) GetRemindersTurns() uint32 {
 func (x *Projection) GetRemindersCollapsedThrough() uint64 {
 	if x != nil {
 		return x.RemindersCollapsedThrough
+	}
+	return 0
+}
+
+func (x *Projection) GetContextHash() []byte {
+	if x != nil {
+		return x.ContextHash
+	}
+	return nil
+}
+
+func (x *Projection) GetContextMessageCount() uint32 {
+	if x != nil {
+		return x.ContextMessageCount
+	}
+	return 0
+}
+
+func (x *Projection) GetContextPrefixMessages() uint32 {
+	if x != nil {
+		return x.ContextPrefixMessages
 	}
 	return 0
 }
@@ -1310,7 +1338,7 @@ var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xc2\v\n" +
+	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xd1\f\n" +
 	"\n" +
 	"Projection\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
@@ -1353,7 +1381,10 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\x0erequest_digest\x18  \x01(\fR\rrequestDigest\x12\x1a\n" +
 	"\bprevious\x18! \x01(\tR\bprevious\x12'\n" +
 	"\x0freminders_turns\x18\" \x01(\rR\x0eremindersTurns\x12>\n" +
-	"\x1breminders_collapsed_through\x18# \x01(\x04R\x19remindersCollapsedThrough\"\xae\x01\n" +
+	"\x1breminders_collapsed_through\x18# \x01(\x04R\x19remindersCollapsedThrough\x12!\n" +
+	"\fcontext_hash\x18$ \x01(\fR\vcontextHash\x122\n" +
+	"\x15context_message_count\x18% \x01(\rR\x13contextMessageCount\x126\n" +
+	"\x17context_prefix_messages\x18& \x01(\rR\x15contextPrefixMessages\"\xae\x01\n" +
 	"\tDecisions\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12A\n" +
 	"\treduction\x18\x02 \x01(\v2#.contextd.storage.v1.ReductionStateR\treduction\x12D\n" +
