@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -39,10 +40,18 @@ func token(t *testing.T, name, tenant string) (token, listed string) {
 // identify makes a call over a connection, with values of the metadata "authorization".
 func identify(t *testing.T, a *Authenticator, info credentials.AuthInfo, authorization ...string) (Identity, error) {
 	t.Helper()
+	ctx, done, err := a.Authenticate(incoming(t, info, authorization...))
+	if err != nil {
+		return Identity{}, err
+	}
+	done()
+	return Of(ctx), nil
+}
+
+// incoming is the context of a call that nobody looked at yet.
+func incoming(t *testing.T, info credentials.AuthInfo, authorization ...string) context.Context {
 	ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: info})
-	ctx = metadata.NewIncomingContext(ctx, metadata.MD{"authorization": authorization})
-	ctx, err := a.Authenticate(ctx)
-	return Of(ctx), err
+	return metadata.NewIncomingContext(ctx, metadata.MD{"authorization": authorization})
 }
 
 func TestTokens(t *testing.T) {

@@ -57,6 +57,7 @@ type Authenticator struct {
 	tokens  *file[Tokens] // nil if there are none
 	jwt     *verifier     // nil if there are none
 	keys    *file[keys]   // nil without TLS
+	running running
 	close   context.CancelFunc
 	now     func() time.Time
 	logger  *slog.Logger
@@ -65,7 +66,7 @@ type Authenticator struct {
 // New reads the files that the options name. What it returns must be closed.
 func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Authenticator{options: o, now: time.Now, logger: logger, close: cancel}
+	a := &Authenticator{options: o, now: time.Now, logger: logger, close: cancel, running: running{all: map[*call]struct{}{}}}
 	defer func() {
 		if err != nil {
 			cancel()
@@ -96,10 +97,11 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 // Close ends what follows the changes of keys.
 func (a *Authenticator) Close() { a.close() }
 
-// rereadEvery is how often files are looked at.
+// rereadEvery is how often files are looked at, and whether the callers of running calls
+// would still be let in.
 const rereadEvery = 10 * time.Second
 
-// Run reads files again when they change, until ctx ends.
+// Run reads files again when they change, and ends calls, until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
@@ -113,12 +115,13 @@ func (a *Authenticator) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the files again that have changed. One that is wrong is reported, and what
-// was read before stays in force.
+// Reload reads the files again that have changed, and ends the calls of those who are not
+// let in any more. A file that is wrong is reported, and what was read before stays in force.
 func (a *Authenticator) Reload(ctx context.Context) {
 	for _, f := range a.files() {
 		f.reload(ctx, a.logger)
 	}
+	a.recheck(ctx)
 }
 
 func (a *Authenticator) files() (all []reloader) {
@@ -134,12 +137,13 @@ func (a *Authenticator) files() (all []reloader) {
 	return all
 }
 
-// Authenticate returns a context that knows who calls. The error is an
-// *UnauthenticatedError or a *DeniedError.
-func (a *Authenticator) Authenticate(ctx context.Context) (context.Context, error) {
+// Authenticate returns a context that knows who calls. It ends, with the error as its cause,
+// when the caller would not be let in any more; done is to be called at the end of the call.
+// The error is an *UnauthenticatedError or a *DeniedError.
+func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, done func(), err error) {
 	who, err := a.identify(ctx)
 	if err != nil {
-		return ctx, err
+		return nil, nil, err
 	}
 	if who.Name != "" {
 		logging.AddFields(ctx, logging.Fields{"caller", who.Name})
@@ -147,7 +151,16 @@ func (a *Authenticator) Authenticate(ctx context.Context) (context.Context, erro
 	if who.Tenant != "" {
 		logging.AddFields(ctx, logging.Fields{"tenant", who.Tenant})
 	}
-	return With(ctx, who), nil
+	ctx = With(ctx, who)
+	if !a.options.ByNetwork() {
+		return ctx, func() {}, nil // what the system says of a process stays as it is
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	remove := a.running.add(&call{ctx, who.Tenant, end})
+	return ctx, func() {
+		remove()
+		end(nil)
+	}, nil
 }
 
 // identify takes a bearer token before anything else: whoever brings one says as whom the
@@ -173,7 +186,7 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 		return info, nil
 	case credentials.TLSInfo:
 		if chains := info.State.VerifiedChains; len(chains) > 0 {
-			return a.byCertificate(chains[0][0])
+			return a.byCertificate(chains)
 		}
 	}
 	if a.options.ByNetwork() {

@@ -3,18 +3,37 @@ package auth
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
 )
 
 // keys are a certificate with its key, and the authorities that clients' certificates are
-// signed by; nil if clients need none.
+// signed by; none if clients need none.
 type keys struct {
 	certificate tls.Certificate
-	authorities *x509.CertPool
+	authorities []*x509.Certificate
+}
+
+// pool are the authorities as handshakes take them; nil if there are none.
+func (k keys) pool() *x509.CertPool {
+	if k.authorities == nil {
+		return nil
+	}
+	pool := x509.NewCertPool()
+	for _, c := range k.authorities {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// trusts reports whether a chain that a handshake verified ends in an authority of now.
+func (k keys) trusts(chain []*x509.Certificate) bool {
+	return slices.ContainsFunc(k.authorities, chain[len(chain)-1].Equal)
 }
 
 // parseKeys reads a certificate, its key and, if there is a third, the authorities, all in
@@ -26,8 +45,17 @@ func parseKeys(contents ...[]byte) (k keys, err error) {
 	if len(contents) < 3 {
 		return k, nil
 	}
-	k.authorities = x509.NewCertPool()
-	if !k.authorities.AppendCertsFromPEM(contents[2]) {
+	for block, rest := pem.Decode(contents[2]); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		authority, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return k, fmt.Errorf("certificate %d of authorities: %w", len(k.authorities)+1, err)
+		}
+		k.authorities = append(k.authorities, authority)
+	}
+	if len(k.authorities) == 0 {
 		return k, errors.New("there is no certificate of an authority in PEM")
 	}
 	return k, nil
@@ -55,7 +83,7 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 				NextProtos:   []string{"h2"},
 				Certificates: []tls.Certificate{k.certificate},
 				ClientAuth:   need,
-				ClientCAs:    k.authorities,
+				ClientCAs:    k.pool(),
 				// A session that is resumed is not held to the authorities of now.
 				SessionTicketsDisabled: true,
 			}, nil
@@ -63,11 +91,16 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 	})
 }
 
-// byCertificate is the client that a certificate was issued to. It is asked at each call: a
-// connection may live longer than the certificate.
-func (a *Authenticator) byCertificate(c *x509.Certificate) (Identity, error) {
+// byCertificate is the client that a certificate was issued to, with the chains that its
+// handshake verified. It is asked at each call: a connection may live longer than the
+// certificate, and than the daemon's trust in its authority.
+func (a *Authenticator) byCertificate(chains [][]*x509.Certificate) (Identity, error) {
+	c := chains[0][0]
 	if a.now().After(c.NotAfter) {
 		return Identity{}, &UnauthenticatedError{"the client's certificate has expired since it connected"}
+	}
+	if !slices.ContainsFunc(chains, a.keys.get().trusts) {
+		return Identity{}, &UnauthenticatedError{"the authority of the client's certificate was removed since it connected"}
 	}
 	names := certificateNames(c)
 	who := Identity{Name: "certificate of " + names[0]}

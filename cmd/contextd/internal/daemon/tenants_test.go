@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,13 +35,19 @@ type tenants struct {
 	*running
 	tokens map[string]string // by tenant
 	next   int
+	// file lists the tokens, as entries of tenants, and signals has it read again.
+	file    string
+	entries map[string]auth.TokenEntry
+	signals chan os.Signal
 }
 
 // startTenants runs a daemon for tenants named first, t1, t2 and so on.
 func startTenants(t *testing.T, n int, change func(*config.Config)) *tenants {
 	t.Helper()
-	of := &tenants{tokens: map[string]string{}}
-	var entries []auth.TokenEntry
+	of := &tenants{
+		tokens: map[string]string{}, entries: map[string]auth.TokenEntry{},
+		file: filepath.Join(t.TempDir(), "tokens.yaml"), signals: make(chan os.Signal),
+	}
 	names := []string{"", "first"}
 	for i := range n {
 		names = append(names, fmt.Sprintf("t%d", i+1))
@@ -49,24 +57,30 @@ func startTenants(t *testing.T, n int, change func(*config.Config)) *tenants {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of.tokens[name] = token
-		entries = append(entries, entry)
+		of.tokens[name], of.entries[name] = token, entry
 	}
-	listed, err := yaml.Marshal(entries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(path, listed, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	of.running = start(t, settings(t, func(c *config.Config) {
-		c.Store, c.Auth.TokenFile = config.StoreMemory, path
+	of.list(t)
+	o := options(t, settings(t, func(c *config.Config) {
+		c.Store, c.Auth.TokenFile = config.StoreMemory, of.file
 		if change != nil {
 			change(c)
 		}
 	}))
+	o.Reloads, o.Reload = of.signals, func() (config.Config, error) { return o.Config, nil }
+	of.running = startWith(t, o)
 	return of
+}
+
+// list writes the file of tokens.
+func (of *tenants) list(t *testing.T) {
+	t.Helper()
+	listed, err := yaml.Marshal(slices.Collect(maps.Values(of.entries)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(of.file, listed, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // as is the context of calls of a tenant.

@@ -2,6 +2,8 @@ package transport
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,7 +72,12 @@ func (b *bounds) intercept(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	defer b.end(s)
 	s.raw, _ = grpc.ServerTransportStreamFromContext(ss.Context()).(rawStream)
 	s.ctx = memory.WithRequest(ss.Context(), &s.request)
-	return handler(srv, s)
+	defer context.AfterFunc(s.ctx, s.endByCause)()
+	err := handler(srv, s)
+	if errors.Is(err, context.Canceled) && s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return err
 }
 
 // begin counts a call, or refuses it.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"buf.build/go/protovalidate"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
+	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
@@ -38,8 +38,9 @@ type Options struct {
 	Telemetry stats.Handler
 	Bounds    Bounds
 	// Authenticate, if set, adds to the context of a call who makes it, or refuses the call.
-	// Nothing of a refused call is received.
-	Authenticate func(context.Context) (context.Context, error)
+	// Nothing of a refused call is received. One that runs is ended with the cause of its
+	// context, if that has one. The function that is returned is called at the call's end.
+	Authenticate func(context.Context) (_ context.Context, done func(), err error)
 	// Implementation, if set, returns what serves a call instead of what was registered; nil
 	// for what was registered.
 	Implementation func(ctx context.Context, service string) (any, error)
@@ -91,7 +92,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 		errorConverter{o.Unavailable, o.Failed}.stream,
 	}
 	if o.Authenticate != nil {
-		chain = append(chain, auth.StreamServerInterceptor(o.Authenticate))
+		chain = append(chain, o.authenticate)
 	}
 	chain = append(chain,
 		bound.intercept,
@@ -118,6 +119,16 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 		opts = append(opts, grpc.StatsHandler(o.Telemetry))
 	}
 	return opts, chain, bound, nil
+}
+
+// authenticate finds out who makes a call.
+func (o Options) authenticate(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, done, err := o.Authenticate(ss.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
 }
 
 // implement has a call served by what the call is to be served by.

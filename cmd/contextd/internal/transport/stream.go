@@ -45,8 +45,8 @@ type boundedStream struct {
 	// are parts of one request, and exempt for calls that no budget may hold up.
 	streams, upload, exempt bool
 	request                 memory.Request
-	// slow is set once the client was found to be.
-	slow atomic.Pointer[apierr.SlowError]
+	// cut is why the call was ended before its handler returned.
+	cut atomic.Pointer[error]
 }
 
 func (s *boundedStream) Context() context.Context { return s.ctx }
@@ -228,19 +228,28 @@ func (s *boundedStream) dueWithin(timeout time.Duration, setting, what string) (
 	if s.raw == nil {
 		return func() {}
 	}
-	late := time.AfterFunc(timeout, func() {
-		slow := &apierr.SlowError{Setting: setting, After: timeout, What: what}
-		s.slow.Store(slow)
-		st, _ := apierr.Convert(slow)
-		_ = s.raw.WriteStatus(st) // it fails if the call is over, which is what is wanted
-	})
+	late := time.AfterFunc(timeout, func() { s.end(&apierr.SlowError{Setting: setting, After: timeout, What: what}) })
 	return func() { late.Stop() }
+}
+
+// end ends the call, whatever its handler waits for.
+func (s *boundedStream) end(why error) {
+	s.cut.Store(&why)
+	st, _ := apierr.Convert(why)
+	_ = s.raw.WriteStatus(st) // it fails if the call is over, which is what is wanted
+}
+
+// endByCause ends the call if its context was, for a cause of its own.
+func (s *boundedStream) endByCause() {
+	if cause := context.Cause(s.ctx); s.raw != nil && !errors.Is(cause, s.ctx.Err()) {
+		s.end(cause)
+	}
 }
 
 // ended is err, or why the call was ended.
 func (s *boundedStream) ended(err error) error {
-	if slow := s.slow.Load(); err != nil && slow != nil {
-		return slow
+	if cut := s.cut.Load(); err != nil && cut != nil {
+		return *cut
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return status.Error(codes.InvalidArgument, "the request was cut off")
