@@ -108,9 +108,13 @@ bench-import: ## Import generated sessions against decoding them (IMPORT_SESSION
 attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
 
+.PHONY: faults
+faults: ## Break the program's files, disk, clients and process as SEED=1 decides, in full; takes hours
+	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 4h ./cmd/contextd -seed=$(SEED)
+
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, kills under load, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s)
-	NIGHTLY=1 go test -count=1 -v -run 'Kill' -timeout 60m ./cmd/contextd
+nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s)
+	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)

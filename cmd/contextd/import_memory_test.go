@@ -102,7 +102,7 @@ func TestImportsWithinMemory(t *testing.T) {
 	if d.conn, err = grpc.NewClient("unix://"+filepath.Join(dir, "s"), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitReady(d.conn); err != nil {
+	if err := awaitReady(t.Context(), d.conn); err != nil {
 		t.Fatal(err)
 	}
 	client := contextdv1.NewTranscriptServiceClient(d.conn)

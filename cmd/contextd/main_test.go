@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,7 +20,10 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected output in testdata/script")
+var (
+	rewrite = flag.Bool("rewrite", false, "rewrite the expected output in testdata/script")
+	seed    = flag.Uint64("seed", 1, "what tests of faults draw from")
+)
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"contextd": main})
@@ -86,7 +90,7 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	conn, err := grpc.NewClient("unix://"+ts.Getenv("SOCK"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	ts.Check(err)
 	defer conn.Close()
-	ts.Check(awaitReady(conn))
+	ts.Check(awaitReady(context.Background(), conn))
 }
 
 // certificates writes those of an authority, a daemon on loopback and two clients, and sets

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 // process is the real program, serving on a unix socket.
@@ -66,7 +68,7 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 		<-p.ended
 	})
 	p.conn = p.dial(t)
-	if err := awaitReady(p.conn); err != nil {
+	if err := awaitReady(t.Context(), p.conn); err != nil {
 		t.Fatalf("the daemon does not become ready: %v\n%s", err, p.log)
 	}
 	return p
@@ -74,7 +76,12 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 
 func (p *process) dial(t testing.TB) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("unix://"+p.socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return dialUnix(t, p.socket)
+}
+
+func dialUnix(t testing.TB, socket string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30)))
 	if err != nil {
 		t.Fatal(err)
@@ -93,4 +100,24 @@ func (p *process) wait(t testing.TB, within time.Duration) int {
 		t.Fatalf("the daemon runs still after %s\n%s", within, p.log)
 		return 0
 	}
+}
+
+// kill ends the program without its knowledge.
+func (p *process) kill(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t, time.Minute)
+}
+
+// reasonOf is the stable reason of an error that the daemon answered; empty if it was
+// not there to answer.
+func reasonOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
 }

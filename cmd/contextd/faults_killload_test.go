@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,10 +27,23 @@ type knowledge struct {
 	acked map[string]map[string]uint64
 	// lost holds batches that were sent and not answered, by session.
 	lost map[string][]*contextdv1.AppendEventsRequest
+	*mixed
 }
 
 func newKnowledge() *knowledge {
-	return &knowledge{acked: map[string]map[string]uint64{}, lost: map[string][]*contextdv1.AppendEventsRequest{}}
+	return &knowledge{acked: map[string]map[string]uint64{}, lost: map[string][]*contextdv1.AppendEventsRequest{}, mixed: newMixed()}
+}
+
+// clone returns what is known now, to be added to.
+func (k *knowledge) clone() *knowledge {
+	out := newKnowledge()
+	for session, acked := range k.acked {
+		out.acked[session] = maps.Clone(acked)
+	}
+	for session, lost := range k.lost {
+		out.lost[session] = slices.Clone(lost)
+	}
+	return out
 }
 
 func (k *knowledge) acknowledged() int {
@@ -86,6 +101,7 @@ func (k *knowledge) verify(t *testing.T, client contextdv1.ContextServiceClient)
 		}
 	}
 	clear(k.lost)
+	k.mixed.verify(t, client)
 }
 
 func readAll(t *testing.T, client contextdv1.ContextServiceClient, session string) []*contextdv1.Event {
@@ -115,6 +131,10 @@ func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
 		if e.GetSeq() != uint64(i+1) {
 			t.Fatalf("%s: event %d is at %d", session, e.GetSeq(), i+1)
 		}
+	}
+	// What a compaction decided stands between batches.
+	events = slices.DeleteFunc(slices.Clone(events), func(e *contextdv1.Event) bool { return e.GetCompaction() != nil })
+	for i, e := range events {
 		batch, place, of := parseID(t, e.GetEventId())
 		if got := e.GetMessage().GetBlocks()[0].GetText().GetText(); got != content(e.GetEventId()) {
 			t.Fatalf("%s: %s is not what was sent", session, e.GetEventId())
@@ -176,10 +196,12 @@ func (w *killWriter) next() *contextdv1.AppendEventsRequest {
 	req := &contextdv1.AppendEventsRequest{SessionId: w.session}
 	for place := range of {
 		id := eventID(batch, place, of)
-		req.Events = append(req.Events, &contextdv1.Event{EventId: id, Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{
-			Role:   contextdv1.Role_ROLE_USER,
-			Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: content(id)}}}},
-		}}})
+		event := said(content(id))
+		event.EventId = id
+		if place%2 == 1 {
+			event.GetMessage().Role = contextdv1.Role_ROLE_ASSISTANT
+		}
+		req.Events = append(req.Events, event)
 	}
 	return req
 }

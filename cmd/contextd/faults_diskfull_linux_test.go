@@ -17,13 +17,14 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestDiskFull fills the disk of the real program. It reads, exports and deletes all the
+// TestFaultDiskFull fills the disk of the real program. It reads, exports and deletes all the
 // same, starts again, and takes in again once there is room.
-func TestDiskFull(t *testing.T) {
+func TestFaultDiskFull(t *testing.T) {
 	dir := ownDisk(t, "96m")
 	binary := build(t)
 	data := "--data-dir=" + filepath.Join(dir, "data")
@@ -47,10 +48,7 @@ func TestDiskFull(t *testing.T) {
 	}
 
 	readAllOf(t, client, acked)
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	p.wait(t, time.Minute)
+	p.kill(t)
 	p = spawn(t, exec.Command(binary, "serve", data))
 	client = contextdv1.NewContextServiceClient(p.conn)
 	readAllOf(t, client, acked)
@@ -86,17 +84,13 @@ func TestDiskFull(t *testing.T) {
 func expectDiskFull(t *testing.T, err error) {
 	t.Helper()
 	st := status.Convert(err)
-	var reason string
 	retry := false
 	for _, detail := range st.Details() {
-		switch d := detail.(type) {
-		case *errdetails.ErrorInfo:
-			reason = d.GetReason()
-		case *errdetails.RetryInfo:
+		if d, ok := detail.(*errdetails.RetryInfo); ok {
 			retry = d.GetRetryDelay().AsDuration() > 0
 		}
 	}
-	if st.Code() != codes.ResourceExhausted || reason != "DISK_FULL" || !retry {
+	if st.Code() != codes.ResourceExhausted || reasonOf(err) != apierr.ReasonDiskFull || !retry {
 		t.Fatalf("an append was refused with %v %v", st, st.Details())
 	}
 }
