@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,16 @@ func (l *lines) String() string {
 // has not ended by then.
 func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
+	p := launch(t, cmd)
+	if !p.ready(t) {
+		t.Fatalf("the daemon does not become ready\n%s", p.log)
+	}
+	return p
+}
+
+// launch starts the program, which may refuse to.
+func launch(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
 	dir := t.TempDir()
 	p := &process{cmd: cmd, socket: filepath.Join(dir, "c.sock"), log: &lines{}, ended: make(chan struct{})}
 	cmd.Args = append(cmd.Args, "--unix-socket="+p.socket)
@@ -68,10 +79,22 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 		<-p.ended
 	})
 	p.conn = p.dial(t)
-	if err := awaitReady(t.Context(), p.conn); err != nil {
-		t.Fatalf("the daemon does not become ready: %v\n%s", err, p.log)
-	}
 	return p
+}
+
+// ready waits until the program is ready, or has ended.
+func (p *process) ready(t testing.TB) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-p.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return awaitReady(ctx, p.conn) == nil
 }
 
 func (p *process) dial(t testing.TB) *grpc.ClientConn {
