@@ -38,6 +38,9 @@ type Options struct {
 	Work *memory.Budget
 	// Observer, if not nil, observes every assembly.
 	Observer Observer
+	// Namespace tells the sessions of the store from those of other stores that have the same
+	// ids, where providers are given a name of a session. It may be empty for one store.
+	Namespace string
 	// Journal keeps the events of sessions; nil is one that nobody watches.
 	Journal *lifecycle.Journal
 }
@@ -71,11 +74,11 @@ func New(store Store, opts Options) *Engine {
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
 
-// Over returns an engine for another store. The two share the memory for sessions, and no
-// session.
-func (e *Engine) Over(store Store, observer Observer, journal *lifecycle.Journal) *Engine {
+// Over returns an engine for another store, with a namespace of its own. The two share the
+// memory for sessions, and no session.
+func (e *Engine) Over(store Store, namespace string, observer Observer, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
-	opts.Observer, opts.Journal = observer, journal
+	opts.Namespace, opts.Observer, opts.Journal = namespace, observer, journal
 	return &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
 }
 
@@ -243,7 +246,7 @@ func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req
 	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil {
 		return nil, nil, err
 	}
-	out.cacheHints()
+	out.cacheHints(e.opts.Namespace)
 	return out, messages, e.skip(ctx, s, out, req.Have)
 }
 

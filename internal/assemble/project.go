@@ -50,7 +50,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	if err != nil {
 		return nil, err
 	}
-	out.cacheHints()
+	out.cacheHints(e.opts.Namespace)
 	return out, nil
 }
 

@@ -54,20 +54,23 @@ func summaryAt(messages []Message) int {
 }
 
 // promptCacheKey is the same for all requests of a session, and reveals nothing of it.
-func promptCacheKey(sessionID string) string {
+func promptCacheKey(namespace, sessionID string) string {
+	if namespace != "" {
+		sessionID = namespace + "\x00" + sessionID // which no id holds
+	}
 	sum := sha256.Sum256([]byte("prompt_cache_key\x00" + sessionID))
 	return "contextd-" + hex.EncodeToString(sum[:8])
 }
 
 // cacheHints fills in what helps the provider's cache, as the format has it. Nothing
 // may be skipped yet.
-func (c *Context) cacheHints() {
+func (c *Context) cacheHints(namespace string) {
 	f, ok := render.FormatNamed(c.Projection.Budget.Format)
 	if ok && f.Breakpoints {
 		c.Breakpoints = breakpoints(c.Messages, c.Cache)
 	}
 	if ok && f.PromptCacheKey {
-		c.PromptCacheKey = promptCacheKey(c.SessionID)
+		c.PromptCacheKey = promptCacheKey(namespace, c.SessionID)
 	}
 }
 

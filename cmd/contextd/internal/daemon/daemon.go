@@ -233,17 +233,14 @@ func newID() (string, error) {
 }
 
 func (d *Daemon) buildGRPC(o Options) error {
-	meter, err := d.telemetry.NewMeter()
-	if err != nil {
-		return err
-	}
+	var err error
 	d.grpc, err = transport.NewServer(transport.Options{
 		OnlyFaults:      o.Lazy, // the command reports what its calls end in
 		Logger:          o.Logger,
 		MaxMessageBytes: o.Config.Limits.MaxBatchBytes,
 		MaxStreams:      uint32(o.Config.MaxStreams),
 		Unavailable:     d.wake,
-		Failed:          meter.Failed,
+		Failed:          d.tenants.failed,
 		Telemetry:       d.telemetry.ServerHandler(),
 		Bounds:          d.bounds,
 		Authenticate:    d.auth.Authenticate,

@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
+	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/log/tenantlog"
 	"github.com/contextd/contextd/internal/scrub"
@@ -19,6 +20,7 @@ import (
 type tenant struct {
 	services  services
 	summaries *summaries
+	meter     *telemetry.Meter
 }
 
 // services are what serves each service of the API, by its name.
@@ -118,6 +120,17 @@ func (t *tenants) implementation(ctx context.Context, service string) (any, erro
 	return own, nil
 }
 
+// failed counts a call that ended in an error.
+func (t *tenants) failed(ctx context.Context, reason, setting string) {
+	of, err := t.get(auth.Of(ctx).Tenant)
+	if err != nil {
+		of, err = t.get("") // the tenant cannot be built, or the daemon stops
+	}
+	if err == nil {
+		of.meter.Failed(ctx, reason, setting)
+	}
+}
+
 // stop ends background work and waits for it.
 func (t *tenants) stop() {
 	t.mu.Lock()
@@ -137,31 +150,30 @@ func (t *tenants) close() {
 // buildTenant builds what serves the sessions of a tenant.
 func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *tenant, err error) {
 	t := &tenant{services: services{}}
-	store, telemetry, logger := tenantlog.Of(d.store, name), d.telemetry, o.Logger
+	store, recorder, logger := tenantlog.Of(d.store, name), d.telemetry, o.Logger
 	if name != "" {
-		telemetry, logger = telemetry.Of(name), logger.With("tenant", name)
+		recorder, logger = recorder.Of(name), logger.With("tenant", name)
 	}
-	meter, err := telemetry.NewMeter()
-	if err != nil {
+	if t.meter, err = recorder.NewMeter(); err != nil {
 		return nil, err
 	}
 	var scrubber *scrub.Scrubber
 	if o.Config.ScrubAppends {
-		if scrubber, err = o.Config.Scrubber(meter.Scrubbed); err != nil {
+		if scrubber, err = o.Config.Scrubber(t.meter.Scrubbed); err != nil {
 			return nil, err
 		}
 	}
-	observe, err := telemetry.NewLifecycleMeter()
+	observe, err := recorder.NewLifecycleMeter()
 	if err != nil {
 		return nil, err
 	}
 	journal := lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{Observe: observe}), o.Clock)
-	engine := d.engine.Over(store, telemetry.NewObserver(), journal)
-	if t.summaries, err = d.buildSummaries(o, telemetry, store, engine, journal, logger); err != nil {
+	engine := d.engine.Over(store, name, recorder.NewObserver(), journal)
+	if t.summaries, err = d.buildSummaries(o, recorder, store, engine, journal, logger); err != nil {
 		return nil, err
 	}
 	own := server.Tenant{
-		Store: store, Engine: engine, Logger: logger, Meter: meter, Scrub: scrubber,
+		Store: store, Engine: engine, Logger: logger, Meter: t.meter, Scrub: scrubber,
 		Hooks: t.summaries.hooks, Lifecycle: journal, Tasks: t.summaries.queue,
 		Compactor: t.summaries.compactor, Summarizers: t.summaries.registry,
 	}

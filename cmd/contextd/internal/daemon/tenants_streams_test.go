@@ -2,6 +2,8 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +167,55 @@ func TestAdminIsNotForTenants(t *testing.T) {
 	})
 	if tried == 0 {
 		t.Error("there is no such service: this test shows nothing")
+	}
+}
+
+// TestFailedCallsAreCountedByTenant: those that are refused before anyone knows who calls are
+// of no tenant, as are the calls of none.
+func TestFailedCallsAreCountedByTenant(t *testing.T) {
+	address := free(t)
+	of := startTenants(t, 1, func(c *config.Config) { c.MetricsListen = address })
+	t.Cleanup(func() { of.end(t) })
+	of.tokens["stranger"] = "stranger"
+	for _, who := range []string{"", "t1", "stranger"} {
+		if _, err := of.api().GetSession(of.as(t.Context(), who), &contextdv1.GetSessionRequest{SessionId: "missing"}); err == nil {
+			t.Fatal("there is a session that nobody made")
+		}
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(scrape(t, "http://"+address+"/metrics")) {
+		if !strings.HasPrefix(line, "contextd_calls_failed_total{") {
+			continue
+		}
+		reason, _, _ := strings.Cut(strings.SplitN(line, `reason="`, 2)[1], `"`)
+		got[reason+fmt.Sprint(strings.Contains(line, `otel_scope_tenant="t1"`))] = true
+	}
+	want := map[string]bool{"SESSION_NOT_FOUNDfalse": true, "SESSION_NOT_FOUNDtrue": true, "UNAUTHENTICATEDfalse": true}
+	if !maps.Equal(got, want) {
+		t.Errorf("failed calls by reason and tenant: %v, want %v", got, want)
+	}
+}
+
+// TestPromptCacheKeysAreApart: a provider that two tenants share an account of is not told that
+// their sessions are one. Sessions of no tenant keep their key.
+func TestPromptCacheKeysAreApart(t *testing.T) {
+	of := startTenants(t, 1, nil)
+	t.Cleanup(func() { of.end(t) })
+	keys := map[string]string{}
+	for _, who := range []string{"", "first", "t1"} {
+		as := of.as(t.Context(), who)
+		_, err := of.api().AppendEvents(as, say("s", "hello"))
+		check(t, err)
+		stream, err := of.api().AssembleContext(as, &contextdv1.AssembleContextRequest{SessionId: "s", Format: contextdv1.Format_FORMAT_OPENAI_CHAT})
+		check(t, err)
+		first, err := stream.Recv()
+		check(t, err)
+		keys[first.GetHeader().GetPromptCacheKey()] = who
+	}
+	if len(keys) != 3 {
+		t.Errorf("the keys are %v", keys)
+	}
+	if who, ok := keys["contextd-c71de3ffb4078e4d"]; !ok || who != "" {
+		t.Errorf("the key of a session of no tenant has changed: %v", keys)
 	}
 }

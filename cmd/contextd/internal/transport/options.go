@@ -32,7 +32,8 @@ type Options struct {
 	// be nil and must not block.
 	Unavailable func()
 	// Failed is called for each call that ends in an error, with its reason and the setting of
-	// the limit, if it is one of a limit. It may be nil and must not block.
+	// the limit, if it is one of a limit. The context says who makes the call, once that is
+	// known. It may be nil and must not block.
 	Failed func(ctx context.Context, reason, setting string)
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
@@ -89,12 +90,12 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	}
 	chain := []grpc.StreamServerInterceptor{
 		logging.StreamServerInterceptor(logger, logOptions...),
-		errorConverter{o.Unavailable, o.Failed}.stream,
 	}
 	if o.Authenticate != nil {
 		chain = append(chain, o.authenticate)
 	}
 	chain = append(chain,
+		o.converter().stream,
 		bound.intercept,
 		validation{validator}.stream,
 		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(recovered(debug.Stack))),
@@ -121,11 +122,13 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	return opts, chain, bound, nil
 }
 
+func (o Options) converter() errorConverter { return errorConverter{o.Unavailable, o.Failed} }
+
 // authenticate finds out who makes a call.
 func (o Options) authenticate(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, done, err := o.Authenticate(ss.Context())
 	if err != nil {
-		return err
+		return o.converter().convert(ss.Context(), err)
 	}
 	defer done()
 	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
