@@ -98,16 +98,6 @@ func runLoad(t *testing.T, d *killable, know *knowledge, round int, seed uint64,
 	d.close(t)
 }
 
-// build builds the program as it is shipped.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "contextd")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // killable is the daemon as a process.
 type killable struct {
 	cmd    *exec.Cmd

@@ -26,7 +26,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"contextd": main})
+	testscript.Main(tests{m}, map[string]func(){"contextd": main})
 }
 
 // TestScripts runs the program as a user does.
@@ -101,12 +101,9 @@ func certificates(ts *testscript.TestScript, _ bool, _ []string) {
 	authority.Issue(t, ts.MkAbs("cert.pem"), ts.MkAbs("key.pem"), "127.0.0.1")
 	authority.Issue(t, ts.MkAbs("client.pem"), ts.MkAbs("client.key"), "spiffe://example/a")
 	authority.Issue(t, ts.MkAbs("other.pem"), ts.MkAbs("other.key"), "spiffe://example/other")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(freeAddress(t))
 	ts.Check(err)
 	ts.Setenv("PORT", port)
-	ts.Check(l.Close())
 }
 
 // scriptTB fails a script where a helper of tests fails.

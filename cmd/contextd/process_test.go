@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,40 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// built is where the program is, once a test has needed it.
+var built struct {
+	sync.Once
+	dir string
+	out []byte
+	err error
+}
+
+// build builds the program as it is shipped, once for all tests.
+func build(t testing.TB) string {
+	t.Helper()
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "contextd-built-*"); built.err == nil {
+			built.out, built.err = exec.Command("go", "build", "-o", built.dir, ".").CombinedOutput()
+		}
+	})
+	if built.err != nil {
+		t.Fatalf("go build: %v\n%s", built.err, built.out)
+	}
+	return filepath.Join(built.dir, "contextd")
+}
+
+// tests removes what build made.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	code := m.M.Run()
+	if err := os.RemoveAll(built.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
 // process is the real program, serving on a unix socket.
 type process struct {
 	cmd    *exec.Cmd
@@ -24,6 +60,8 @@ type process struct {
 	log    *lines
 	ended  chan struct{}
 	conn   *grpc.ClientConn
+	// metrics is the address where the program's usage can be asked for; empty if it cannot.
+	metrics string
 }
 
 // lines is a log that is written and read at once.
@@ -102,10 +140,14 @@ func (p *process) dial(t testing.TB) *grpc.ClientConn {
 	return dialUnix(t, p.socket)
 }
 
+func connectUnix(socket string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30)))
+}
+
 func dialUnix(t testing.TB, socket string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30)))
+	conn, err := connectUnix(socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,12 @@ import (
 // peak is the most memory that the process has held, in bytes.
 func (p *process) peak(t testing.TB) uint64 {
 	t.Helper()
+	return p.statusOf(t, "VmHWM:")
+}
+
+// statusOf is what the system says of the process's memory, in bytes.
+func (p *process) statusOf(t testing.TB, field string) uint64 {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("SKIPPED: no /proc to read the memory of a process from; this needs Linux")
@@ -27,7 +33,7 @@ func (p *process) peak(t testing.TB) uint64 {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, field); ok {
 			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/cli"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+var soakTime = flag.Duration("soak", 5*time.Second, "how long TestFaultSoak lasts")
+
+// TestFaultSoak has agents live whole sessions, one after the other, for a long time: they
+// append, take contexts, compact, fork, import, read everything back and delete it, while
+// others vanish in the middle of calls. The program does not grow meanwhile, and holds in
+// the end what it held in the beginning.
+func TestFaultSoak(t *testing.T) {
+	const agents, samples = 8, 20
+	t.Setenv("GOMEMLIMIT", heapLimit)
+	dir := filepath.Join(t.TempDir(), "data")
+	p := spawnWatched(t, "--log-level=error", "--data-dir="+dir, "--default-budget={tokenizer: o200k_base}")
+	before := p.usage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), *soakTime)
+	defer cancel()
+	var lives atomic.Int64
+	var all sync.WaitGroup
+	for i := range agents {
+		rng := rand.New(rand.NewPCG(*seed, uint64(i)))
+		all.Go(func() {
+			conn, err := connectUnix(p.socket)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			m := &killMixer{
+				killable: &killable{cmd: p.cmd, socket: p.socket, conn: conn, client: contextdv1.NewContextServiceClient(conn)},
+				rng:      rng, backups: t.TempDir(),
+			}
+			for n := 0; ctx.Err() == nil && !t.Failed(); n++ {
+				m.name = fmt.Sprintf("a%d-%d", i, n)
+				if err := m.live(t); err != nil {
+					t.Errorf("%s: %v\n%s", m.name, err, p.log)
+				}
+				lives.Add(1)
+			}
+		})
+	}
+	all.Go(func() {
+		for rng := rand.New(rand.NewPCG(*seed, agents)); ctx.Err() == nil; {
+			p.vanish(ctx, rng)
+		}
+	})
+	var seen []usage
+	for tick := time.Tick(*soakTime / samples); len(seen) < samples-1; {
+		<-tick
+		seen = append(seen, p.usage(t))
+		t.Logf("%3d%% %6d sessions lived, %v", 100*len(seen)/samples, lives.Load(), seen[len(seen)-1])
+	}
+	all.Wait()
+	after := p.settles(t, usage{goroutines: before.goroutines + 10, descriptors: before.descriptors + 10})
+	t.Logf("seed %d, %s: %d sessions lived; before %v, after %v, %d MiB at most", *seed, *soakTime, lives.Load(), before, after, p.peak(t)>>20)
+	if peak := p.peak(t); peak > podMemory {
+		t.Errorf("it took %d MiB; the pod has %d", peak>>20, podMemory>>20)
+	}
+	if *soakTime >= time.Minute {
+		early, late := seen[samples/4:samples/2], seen[samples-samples/4:]
+		for what, of := range map[string]func(usage) int{
+			"goroutines":  func(u usage) int { return u.goroutines },
+			"descriptors": func(u usage) int { return u.descriptors },
+			"MiB":         func(u usage) int { return int(u.resident >> 20) },
+		} {
+			if was, is := most(early, of), most(late, of); is > was+was/3 {
+				t.Errorf("in its second quarter it held up to %d %s, in its last %d", was, what, is)
+			}
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+		t.Errorf("it ended with %d\n%s", code, p.log)
+	}
+	if out, err := exec.Command(build(t), "verify", "--embedded", dir).CombinedOutput(); err != nil {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+func most(seen []usage, of func(usage) int) int {
+	n := 0
+	for _, u := range seen {
+		n = max(n, of(u))
+	}
+	return n
+}
+
+// live is a session from its first event to its deletion.
+func (m *killMixer) live(t *testing.T) error {
+	m.know = newKnowledge()
+	session := m.name
+	w := &killWriter{client: m.client, know: m.know, session: session, name: session, rng: m.rng}
+	for turn := range 30 {
+		resp, err := m.client.AppendEvents(t.Context(), w.next())
+		if err != nil {
+			return err
+		}
+		m.know.ack(session, resp)
+		if err := m.assemble(session); err != nil {
+			return err
+		}
+		if turn%10 == 9 {
+			if err := m.compact(session, []string{"mask", "window", "summarize"}[turn/10]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := firstOf(m.fork(session, session+"-fork"), m.importInto(session+"-import")); err != nil {
+		return err
+	}
+	if m.rng.IntN(50) == 0 {
+		if err := m.backup(t, filepath.Join(m.backups, session)); err != nil {
+			return err
+		}
+	}
+	m.know.verify(t, m.client)
+	m.own = append(m.own, session)
+	for len(m.own) > 0 {
+		if err := m.delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
