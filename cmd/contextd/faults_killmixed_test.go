@@ -103,6 +103,16 @@ func (m *mixed) verify(t *testing.T, client contextdv1.ContextServiceClient) {
 	}
 }
 
+// there returns the forks and imports that were acknowledged and not deleted.
+func (m *mixed) there() (out []string) {
+	for _, session := range slices.Sorted(maps.Keys(m.heads)) {
+		if _, doomed := m.deleted[session]; !doomed && m.heads[session] > 0 {
+			out = append(out, session)
+		}
+	}
+	return out
+}
+
 // killMixer does what agents do beside appending, until the daemon is gone.
 type killMixer struct {
 	*killable
@@ -111,7 +121,7 @@ type killMixer struct {
 	name    string
 	rng     *rand.Rand
 	backups string
-	own     []string // sessions that it made
+	own     []string // sessions that it may delete
 	steps   int
 }
 
@@ -130,13 +140,13 @@ func (m *killMixer) step(t *testing.T) error {
 	session := fmt.Sprintf("s%d", m.rng.IntN(killSessions))
 	made := fmt.Sprintf("%s-%d", m.name, m.steps)
 	switch k := m.rng.IntN(20); {
-	case k < 8:
+	case k < 6:
 		return m.assemble(session)
-	case k < 11:
-		return m.compact(session, []string{"mask", "window", "summarize"}[k-8])
-	case k < 14:
+	case k < 9:
+		return m.compact(session, []string{"mask", "window", "summarize"}[k-6])
+	case k < 12:
 		return m.fork(session, made)
-	case k < 16:
+	case k < 14:
 		return m.importInto(made)
 	case k < 19 && len(m.own) > 0:
 		return m.delete()
