@@ -115,7 +115,7 @@ func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, not
 	if nothing != "" || ready.ID != "" {
 		return nil, nothing == "", nothing, nil
 	}
-	p = in.propose(pipeline, span, "compaction")
+	p = in.propose(pipeline, span, "compaction", pipeline.SummaryTokensFor(in.Budget, ask))
 	return p, pipeline.Worth(in.Budget, span), "", nil
 }
 

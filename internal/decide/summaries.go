@@ -51,7 +51,7 @@ func (in Inputs) proposal(now reduce.Result) *summarize.Proposal {
 	if !ok {
 		return nil
 	}
-	return in.propose(pipeline, span, "threshold")
+	return in.propose(pipeline, span, "threshold", pipeline.SummaryTokens(in.Budget))
 }
 
 // Ahead is the summary that is worth making after a projection, before the next cut, and how
@@ -68,13 +68,13 @@ func (in Inputs) Ahead(p Projected) (*summarize.Proposal, Pressure) {
 	}
 }
 
-func (in Inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, trigger string) *summarize.Proposal {
-	of := in.Summarizing
-	tokens := pipeline.SummaryTokens(in.Budget)
+// propose is a proposal for a text that takes so many tokens as it is quoted.
+func (in Inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, trigger string, tokens uint64) *summarize.Proposal {
+	of, sized := in.Summarizing, tokens < pipeline.SummaryTokens(in.Budget)
 	tokens -= tokens / 6 // for the quotation marks
 	return &summarize.Proposal{
 		SessionID: in.SessionID, Of: in.Of, From: span.From, To: span.To, Extends: span.Extends,
 		Summarizer: of.Summarizer, Instructions: of.Instructions, MaxInputTokens: of.MaxInputTokens,
-		MaxOutputTokens: tokens, Tokenizer: in.Conversation.Gauge().Tokenizer(), Trigger: trigger,
+		MaxOutputTokens: tokens, Sized: sized, Tokenizer: in.Conversation.Gauge().Tokenizer(), Trigger: trigger,
 	}
 }

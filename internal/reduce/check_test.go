@@ -154,7 +154,7 @@ func checkView(t fataler, r *record, conv *reduce.Conversation, v reduce.View) {
 		checkSealed(t, r, v, i)
 	}
 	digest, _ := v.Digest()
-	gone := reduce.Digest{Through: digest.Through, Text: digest.Text, Tokens: digest.Tokens}
+	gone := reduce.Digest{Through: digest.Through, Text: digest.Text, Tokens: digest.Tokens, SummaryTokens: digest.SummaryTokens}
 	for _, g := range conv.Groups() {
 		if here[g] {
 			continue

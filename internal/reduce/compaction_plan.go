@@ -67,11 +67,11 @@ func (p *Pipeline) decide(b budget.Budget, s State, ask Ask) (*decider, error) {
 func (d *decider) spared() eventlog.Seq { return d.start.View.beforeTurns(d.keepTurns()) }
 
 // goal is what the view may hold; 0 is as little as may be.
-func (d *decider) goal() uint64 {
-	if d.ask.Goal == 0 {
+func (r *run) goal() uint64 {
+	if r.ask.Goal == 0 {
 		return 0
 	}
-	return max(1, d.ask.Goal-min(d.ask.Goal, d.ask.Reserved))
+	return max(1, r.ask.Goal-min(r.ask.Goal, r.ask.Reserved))
 }
 
 // reached reports whether a view is as small as asked for.
@@ -90,8 +90,9 @@ func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 }
 
 // collapse finds the shortest of the runs, which are in order, that comes down to the
-// goal, and otherwise the last, with as small a record as the goal needs. Without a
-// text of the caller's it must make the view smaller.
+// goal, and otherwise the last, with as small a record as the goal needs. Where what the
+// caller does not allow to drop takes the goal by itself, the record keeps to its shares of
+// the goal. Without a text of the caller's it must make the view smaller.
 func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
 	last := len(runs) - 1
@@ -105,14 +106,18 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compa
 	enough := func(v View) bool {
 		return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
 	}
+	least := best
 	for smaller := size / 2; !enough(best.View) && smaller >= leastDigest; smaller /= 2 {
 		now := d.try(runs[last], smaller, text)
 		if !d.sparesIn(now.View) {
 			break
 		}
-		if enough(now.View) || best.View.Tokens() >= d.start.View.Tokens() && now.View.Tokens() < d.start.View.Tokens() {
+		if least = now; enough(now.View) || best.View.Tokens() >= d.start.View.Tokens() && now.View.Tokens() < d.start.View.Tokens() {
 			best = now
 		}
+	}
+	if digest := least.View.digest; !enough(best.View) && least.View.Tokens()-digest.Tokens+digest.SummaryTokens < d.goal() {
+		best = least
 	}
 	for larger := size * 2; d.reached(best.View) && best.State.CollapsedFor == larger/2 && larger <= d.window.sizeFor(d.budget, 0); larger *= 2 {
 		if now := d.try(runs[last], larger, text); enough(now.View) {
@@ -150,9 +155,9 @@ func (d *decider) sizeFor(text Summary) uint64 {
 }
 
 // sized is the budget whose shares limit what is written.
-func (d *decider) sized() budget.Budget {
-	b := d.budget
-	if goal := d.goal(); goal > 0 {
+func (r *run) sized() budget.Budget {
+	b := r.budget
+	if goal := r.goal(); goal > 0 {
 		b.Target = min(b.Target, goal)
 	}
 	return b

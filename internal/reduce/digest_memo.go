@@ -44,13 +44,14 @@ type digestMemo struct {
 	dropped  Digest
 	opens    eventlog.Seq // see View
 
-	// text is the digest for key, tokens its size, and stay the groups that stay beside it
-	// but for the front; key is zero before the first.
-	key    digestKey
-	text   string
-	tokens uint64
-	stay   []*Group
-	used   uint64 // when it was asked for, by the clock of digestMemos
+	// text is the digest for key, tokens its size, summary that of the summary in it, and
+	// stay the groups that stay beside it but for the front; key is zero before the first.
+	key     digestKey
+	text    string
+	tokens  uint64
+	summary uint64
+	stay    []*Group
+	used    uint64 // when it was asked for, by the clock of digestMemos
 }
 
 // digestMemos are two memos, because there may be two runs in use: the one that is

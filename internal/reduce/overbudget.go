@@ -69,8 +69,12 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 		}
 		parts = append(parts, IrreduciblePart{what, it.group.First, it.tokens})
 	}
-	if d, _ := v.Digest(); d.Tokens > 0 {
-		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, d.Tokens})
+	d, _ := v.Digest()
+	if d.SummaryTokens > 0 {
+		parts = append(parts, IrreduciblePart{"summary", 0, d.SummaryTokens})
+	}
+	if rest := d.Tokens - d.SummaryTokens; rest > 0 {
+		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, rest})
 	}
 	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return parts

@@ -74,13 +74,16 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	if used := d.start.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
 		demand := d.demand(used - d.goal())
 		demand.Budget = d.sized()
-		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokens(demand.Budget)))); len(p.conv.Span(quoted.Through, cut)) > 0 {
+		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokensFor(b, ask)))); len(p.conv.Span(quoted.Through, cut)) > 0 {
 			to = cut
 		}
 	}
 	older := quoted
 	if made := p.window.summary(d.start.View, d.demand(0)); !own && made.Through > quoted.Through {
-		if older = made; len(p.conv.Span(older.Through, to)) == 0 {
+		switch {
+		case len(p.conv.Span(made.Through, to)) > 0:
+			older = made
+		case p.conv.gauge.Text(made.quote()) <= p.digests.proseLimit(d.sized()):
 			return Span{}, made, ""
 		}
 	}
@@ -132,6 +135,12 @@ func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 // quoted.
 func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 	return min(b.Share(p.policy.Collapse.SummaryShare), p.digests.proseLimit(b))
+}
+
+// SummaryTokensFor is the same of a summary that a compaction asks for, which leaves room
+// for the rest of its goal.
+func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
+	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newRun(b, ask).sized()))
 }
 
 // QuotableTokens is the size beyond which no summary is quoted under a budget,

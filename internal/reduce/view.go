@@ -50,6 +50,8 @@ type Digest struct {
 	Through eventlog.Seq
 	Text    string
 	Tokens  uint64 // with the message's overhead
+	// SummaryTokens is what the summary takes of them.
+	SummaryTokens uint64
 	// Groups, Messages and Calls are how many were dropped.
 	Groups, Messages, Calls int
 	// RawTokens is what they measured in full.

@@ -22,8 +22,10 @@ type Proposal struct {
 	// MaxInputTokens is the most that one request may take, prompts included; 0 means
 	// what the registry says.
 	MaxInputTokens uint64
-	// MaxOutputTokens is the most that the text may take.
+	// MaxOutputTokens is the most that the text may take. Where Sized is set, no summary
+	// will do that was made for another size.
 	MaxOutputTokens uint64
+	Sized           bool
 	// Tokenizer names what Material.Count counts by.
 	Tokenizer string
 	// Trigger says what caused the proposal, for those who watch.
@@ -35,7 +37,15 @@ type Proposal struct {
 
 // SummaryID is the id of the summary that the proposal leads to.
 func (p Proposal) SummaryID() string {
-	return SummaryID(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint())
+	return SummaryID(p.From, p.To, p.Summarizer, p.asked())
+}
+
+// asked identifies what is asked of the summarizer beside the span.
+func (p Proposal) asked() string {
+	if !p.Sized {
+		return p.Instructions.Fingerprint()
+	}
+	return fmt.Sprintf("%s\n%d", p.Instructions.Fingerprint(), p.MaxOutputTokens)
 }
 
 // validate returns an *eventlog.InvalidError that names the field.

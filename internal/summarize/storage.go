@@ -18,14 +18,14 @@ import (
 // event of their span.
 const ArtifactKind = "summary"
 
-// SummaryID is the id of the summary of a span by a summarizer that follows
-// instructions with this fingerprint.
-func SummaryID(from, to eventlog.Seq, summarizer, instructions string) string {
-	return fmt.Sprintf("s%d-%s", to, workKey(from, to, summarizer, instructions, 4))
+// SummaryID is the id of the summary of a span by a summarizer of which this was asked
+// beside the span.
+func SummaryID(from, to eventlog.Seq, summarizer, asked string) string {
+	return fmt.Sprintf("s%d-%s", to, workKey(from, to, summarizer, asked, 4))
 }
 
 // workKey is a hash over what makes one piece of work, of n bytes in hexadecimal.
-func workKey(from, to eventlog.Seq, summarizer, instructions string, n int) string {
+func workKey(from, to eventlog.Seq, summarizer, asked string, n int) string {
 	h := sha256.New()
 	var fixed []byte
 	for _, v := range []uint64{Version, uint64(from), uint64(to), uint64(len(summarizer))} {
@@ -33,7 +33,7 @@ func workKey(from, to eventlog.Seq, summarizer, instructions string, n int) stri
 	}
 	h.Write(fixed)
 	h.Write([]byte(summarizer))
-	h.Write([]byte(instructions))
+	h.Write([]byte(asked))
 	return hex.EncodeToString(h.Sum(nil)[:n])
 }
 

@@ -36,12 +36,12 @@ const (
 
 // taskID is the key of the proposal's task within its session.
 func (p Proposal) taskID() string {
-	return "t" + workKey(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint(), 8)
+	return "t" + workKey(p.From, p.To, p.Summarizer, p.asked(), 8)
 }
 
 // requestID identifies a task among all sessions.
 func (p Proposal) requestID() string {
-	return "t" + workKey(p.From, p.To, p.Summarizer, p.Instructions.Fingerprint()+"\n"+p.SessionID, 12)
+	return "t" + workKey(p.From, p.To, p.Summarizer, p.asked()+"\n"+p.SessionID, 12)
 }
 
 // putTask is durable on return.
@@ -65,7 +65,7 @@ func (t task) stored() *storagev1.SummaryTask {
 		Version: storedVersion, Status: t.Status, Reason: t.Reason, Attempts: uint32(t.Attempts),
 		From: uint64(p.From), To: uint64(p.To), Extends: p.Extends, Summarizer: p.Summarizer,
 		Instructions: p.Instructions.Text, InstructionsMode: string(p.Instructions.Mode),
-		MaxInputTokens: p.MaxInputTokens, MaxOutputTokens: p.MaxOutputTokens, Tokenizer: p.Tokenizer, Trigger: p.Trigger,
+		MaxInputTokens: p.MaxInputTokens, MaxOutputTokens: p.MaxOutputTokens, Sized: p.Sized, Tokenizer: p.Tokenizer, Trigger: p.Trigger,
 	}
 }
 
@@ -90,7 +90,7 @@ func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
 		Proposal: Proposal{
 			SessionID: sessionID, From: eventlog.Seq(m.GetFrom()), To: eventlog.Seq(m.GetTo()), Extends: m.GetExtends(), Summarizer: m.GetSummarizer(),
 			Instructions:   prompt.Instructions{Text: m.GetInstructions(), Mode: prompt.Mode(m.GetInstructionsMode())},
-			MaxInputTokens: m.GetMaxInputTokens(), MaxOutputTokens: m.GetMaxOutputTokens(), Tokenizer: m.GetTokenizer(), Trigger: m.GetTrigger(),
+			MaxInputTokens: m.GetMaxInputTokens(), MaxOutputTokens: m.GetMaxOutputTokens(), Sized: m.GetSized(), Tokenizer: m.GetTokenizer(), Trigger: m.GetTrigger(),
 		},
 	}, nil
 }

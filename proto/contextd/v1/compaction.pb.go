@@ -199,8 +199,8 @@ type CompactSessionResponse struct {
 	TargetTokens uint64 `protobuf:"varint,10,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// By how many tokens the context is over target_tokens. 0: it was reached.
 	OverTargetTokens uint64 `protobuf:"varint,11,opt,name=over_target_tokens,json=overTargetTokens,proto3" json:"over_target_tokens,omitempty"`
-	// Where it was not reached: the parts of the context that the request does not allow
-	// to drop, largest first.
+	// Where it was not reached: what remains of the context, as the request does not allow
+	// to drop it, and what replaces the rest, largest first.
 	InTheWay      []*IrreduciblePart `protobuf:"bytes,12,rep,name=in_the_way,json=inTheWay,proto3" json:"in_the_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,8 +26,8 @@ to every later context of the session and its forks, whatever its budget, model,
 format or policy, until --undo reverts it.
 
 If there was nothing to do, or a hook of the runtime vetoed it, the output says so
-and the exit code is 0. If the context is still over --target-tokens, the parts that
-cannot be dropped are listed, and the exit code is 4.`,
+and the exit code is 0. If the context is still over --target-tokens, what remains is
+listed, and the exit code is 4.`,
 		Example: `  contextd compact my-session
   contextd compact my-session --strategy summarize --keep-last-turns 4 --target-tokens 8k
   contextd compact my-session --summary-file notes.txt
@@ -176,7 +176,7 @@ func writeInTheWay(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	if r.GetOverTargetTokens() == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d tokens over the target of %d; these parts cannot be dropped:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
+	fmt.Fprintf(w, "%d tokens over the target of %d; what remains:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
 	for _, part := range r.GetInTheWay() {
 		at := ""
 		if part.GetSeq() > 0 {

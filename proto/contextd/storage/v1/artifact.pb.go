@@ -570,7 +570,9 @@ type SummaryTask struct {
 	// The counter.
 	Tokenizer string `protobuf:"bytes,13,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// What caused it.
-	Trigger       string `protobuf:"bytes,14,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	Trigger string `protobuf:"bytes,14,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Whether a summary that was made for another size will not do.
+	Sized         bool `protobuf:"varint,15,opt,name=sized,proto3" json:"sized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +703,13 @@ func (x *SummaryTask) GetTrigger() string {
 		return x.Trigger
 	}
 	return ""
+}
+
+func (x *SummaryTask) GetSized() bool {
+	if x != nil {
+		return x.Sized
+	}
+	return false
 }
 
 // An event of a session's lifecycle. Its number is in the key.
@@ -922,7 +931,7 @@ const file_contextd_storage_v1_artifact_proto_rawDesc = "" +
 	"\ftime_seconds\x18\r \x01(\x03R\vtimeSeconds\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x0e \x01(\x05R\ttimeNanos\x12\x14\n" +
-	"\x05rules\x18\x0f \x01(\rR\x05rules\"\xd8\x03\n" +
+	"\x05rules\x18\x0f \x01(\rR\x05rules\"\xee\x03\n" +
 	"\vSummaryTask\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12>\n" +
 	"\x06status\x18\x02 \x01(\x0e2&.contextd.storage.v1.SummaryTaskStatusR\x06status\x12\x16\n" +
@@ -940,7 +949,8 @@ const file_contextd_storage_v1_artifact_proto_rawDesc = "" +
 	"\x10max_input_tokens\x18\v \x01(\x04R\x0emaxInputTokens\x12*\n" +
 	"\x11max_output_tokens\x18\f \x01(\x04R\x0fmaxOutputTokens\x12\x1c\n" +
 	"\ttokenizer\x18\r \x01(\tR\ttokenizer\x12\x18\n" +
-	"\atrigger\x18\x0e \x01(\tR\atrigger\"\x94\x02\n" +
+	"\atrigger\x18\x0e \x01(\tR\atrigger\x12\x14\n" +
+	"\x05sized\x18\x0f \x01(\bR\x05sized\"\x94\x02\n" +
 	"\x0eLifecycleEvent\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +

@@ -1,0 +1,131 @@
+package decide_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// compact plans a compaction, has the summary that it needs written, and returns what the
+// context holds afterwards and by how much that is too much.
+func compact(t *testing.T, in decide.Inputs, own string) (decide.Plan, decide.Projected, decide.Shortfall) {
+	t.Helper()
+	plan, err := in.Plan(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Nothing != "" {
+		return plan, decide.Projected{}, plan.Short
+	}
+	in.Caller.Strategy = plan.Strategy
+	made := in.Summaries
+	event, nothing, err := in.Decide(nil)
+	if plan.Summary != nil {
+		text := written(plan.Summary)
+		if own != "" {
+			text.Text = own
+		}
+		made = append(made[:len(made):len(made)], *text)
+		event, nothing, err = in.Decide(text)
+	}
+	if err != nil || nothing != "" {
+		t.Fatalf("planned was %s, and nothing is done: %q, %v", plan.Strategy, nothing, err)
+	}
+	in.Decided, in.Summaries = event, made
+	after, err := in.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, after, in.Shortfall(after)
+}
+
+// A target is reached with a summary of any length that was asked for, also where one that
+// was made for a larger context is there already.
+func TestATargetIsReached(t *testing.T) {
+	for _, ready := range []bool{false, true} {
+		for _, strategy := range []reduce.Strategy{"", reduce.Drop, reduce.Summarize} {
+			for _, goal := range []uint64{800, 1_500, 4_000, 40_000} {
+				t.Run(fmt.Sprintf("%s/%d/%v", strategy, goal, ready), func(t *testing.T) {
+					in := inputs(t, 100_000, events(t, turns(120)...))
+					if ready {
+						ahead, _ := in.Ahead(run(t, &in))
+						if ahead == nil {
+							t.Fatal("no summary is proposed")
+						}
+						in.Summaries = append(in.Summaries, *written(ahead))
+					}
+					in.Caller = reduce.Ask{Goal: goal, Strategy: strategy, KeepLastTurns: 1}
+					plan, after, short := compact(t, in, "")
+					if plan.Nothing != "" || after.Tokens() > goal || short.Over > 0 || len(short.InTheWay) > 0 {
+						t.Errorf("%q: %d tokens, %d over: %+v", plan.Nothing, after.Tokens(), short.Over, short.InTheWay)
+					}
+					if s := plan.Summary; s != nil && !strings.Contains(digest(after), "abc abc") {
+						t.Errorf("the summary of %d to %d is not quoted:\n%s", s.From, s.To, digest(after))
+					}
+				})
+			}
+		}
+	}
+}
+
+func digest(p decide.Projected) string {
+	d, _ := p.Result.View.Digest()
+	return d.Text
+}
+
+// Where a target is not reached, the answer lists what the request does not allow to drop.
+func TestWhatStandsInTheWay(t *testing.T) {
+	large := append(turns(60),
+		`assistant: I read on. | call large read {"path":"large.go"}`, "tool: large @400 large")
+	for name, c := range map[string]struct {
+		log  []string
+		own  string
+		ask  reduce.Ask
+		want string
+	}{
+		"the turns that are kept": {
+			large, "", reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
+			"turn 123: 2310, record of earlier calls: 260, summary: 224, system prompt 1: 9, first user message 2: 8",
+		},
+		"a summary of the caller's": {
+			turns(60), strings.Repeat("abc ", 2_000), reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
+			"summary: 2015, turn 121: 456, record of earlier calls: 260, system prompt 1: 9, first user message 2: 8",
+		},
+		"a long task": {
+			append([]string{"system: You are an agent.", "user: @200 task"}, turns(40)[2:]...), "", reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
+			"first user message 2: 1077, turn 81: 456, record of earlier calls: 245, summary: 223, system prompt 1: 9",
+		},
+		"a target with hardly any room for a record": {
+			turns(60), "", reduce.Ask{Goal: 520, KeepLastTurns: 1},
+			"turn 121: 456, record of earlier calls: 158, summary: 124, system prompt 1: 9, first user message 2: 8",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, 100_000, events(t, c.log...))
+			in.Caller = c.ask
+			if c.own != "" {
+				in.Caller.Strategy = reduce.Summarize
+			}
+			_, after, short := compact(t, in, c.own)
+			var got []string
+			var sum uint64
+			for _, part := range short.InTheWay {
+				at := ""
+				if part.Seq > 0 {
+					at = fmt.Sprint(" ", part.Seq)
+				}
+				got = append(got, fmt.Sprintf("%s%s: %d", part.What, at, part.Tokens))
+				sum += part.Tokens
+			}
+			if sum != after.Tokens() || short.Over != after.Tokens()-c.ask.Goal {
+				t.Errorf("%d tokens are listed of %d, and %d are said to be too many", sum, after.Tokens(), short.Over)
+			}
+			if s := strings.Join(got, ", "); s != c.want {
+				t.Errorf("in the way are %s", s)
+			}
+		})
+	}
+}
