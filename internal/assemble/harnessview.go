@@ -206,11 +206,12 @@ func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Ev
 	return conv, nil
 }
 
-// appendSeen appends an event, or skips a message that its harness shows to no model.
+// appendSeen appends an event as its harness sends it, or skips a message that it shows to no
+// model.
 func appendSeen(conv *reduce.Conversation, e eventlog.Event, left map[string]bool) {
 	if m, ok := e.Body.(*eventlog.Message); ok && !m.Pinned && (left[e.ID] || !harness.Seen(e)) {
 		conv.Skip(e)
 		return
 	}
-	conv.Append(e)
+	conv.Append(harness.Sent(e))
 }

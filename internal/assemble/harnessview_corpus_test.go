@@ -3,6 +3,8 @@ package assemble_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -42,10 +44,15 @@ func (m rawMessage) said() []string {
 	return out
 }
 
+// followed are the versions that said so of a message.
+var followed = regexp.MustCompile(`^(2\.0\.|2\.1\.1?\d$)`)
+
 // behindClaude reads a file of Claude Code itself: the last summary and what the user
-// and the model said after it, with what the user said while the model worked.
+// and the model said after it, with what the user said while the model worked and the words that
+// the version, of which recorded sessions have two kinds, put around it.
 func behindClaude(lines [][]byte) (said []string) {
 	var queue []string
+	around := "%s"
 	for _, line := range lines {
 		var l struct {
 			Type               string
@@ -53,15 +60,22 @@ func behindClaude(lines [][]byte) (said []string) {
 			Sidechain          bool `json:"isSidechain"`
 			Message            rawMessage
 			Operation, Content string
+			Version            string
 		}
 		if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Type != "user" && l.Type != "assistant" && l.Type != "queue-operation" {
 			continue
+		}
+		if followed.MatchString(l.Version) {
+			around = "<system-reminder>\nThe user sent the following message:\n%s\n\nPlease address this message and continue with your tasks.\n</system-reminder>"
+		} else if l.Version != "" {
+			around = "<system-reminder>\nThe user sent a new message while you were working:\n%s\n\n" +
+				"IMPORTANT: After completing your current task, you MUST address the user's message above. Do not ignore it.\n</system-reminder>"
 		}
 		switch {
 		case l.Operation == "enqueue" && !strings.HasPrefix(l.Content, "{"): // else of a task
 			queue = append(queue, l.Content)
 		case l.Operation == "remove" && len(queue) > 0:
-			said = append(said, queue[0])
+			said = append(said, fmt.Sprintf(around, queue[0]))
 			fallthrough
 		case l.Operation == "dequeue" && len(queue) > 0:
 			queue = queue[1:]

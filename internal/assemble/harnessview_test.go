@@ -17,6 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 )
 
 func boundary(id string, c eventlog.Compaction) eventlog.Event {
@@ -313,6 +314,45 @@ func TestHarnessViewLeavesBranches(t *testing.T) {
 			if replayed, err := again.Replay(context.Background(), "s", id); err != nil || !replayed.Same {
 				t.Errorf("replayed: %q, %v", replayed.Difference, err)
 			}
+		}
+	})
+}
+
+// TestHarnessViewFrames: what a harness puts around words when it sends them is shown, and explained;
+// other policies and pointers have the words alone.
+func TestHarnessViewFrames(t *testing.T) {
+	read, err := harness.Read(strings.NewReader(strings.Join([]string{
+		`{"type":"user","uuid":"u","version":"2.1.47","message":{"role":"user","content":"Build it."}}`,
+		`{"type":"assistant","uuid":"a","message":{"role":"assistant","id":"m","model":"x","content":[{"type":"text","text":"On it."}]}}`,
+		`{"type":"attachment","uuid":"q","attachment":{"type":"queued_command","prompt":"Test it, too."}}`,
+		`{"type":"assistant","uuid":"b","message":{"role":"assistant","id":"n","model":"x","content":[{"type":"text","text":"Done."}]}}`,
+	}, "\n")), "claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sent = "<system-reminder>\nThe user sent a new message while you were working:\nTest it, too.\n\n" +
+		"IMPORTANT: After completing your current task, you MUST address the user's message above. Do not ignore it.\n</system-reminder>"
+	onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+		engine := newEngine(t, store)
+		push(t, store, "s", read.Sessions[0].Events...)
+		if got := texts(mustAssemble(t, engine, request())); !slices.Equal(got, []string{"Build it.", "On it.", "Test it, too.", "Done."}) {
+			t.Errorf("without the policy: %q", got)
+		}
+		view := mustAssemble(t, engine, harnessRequest())
+		if got := texts(view); !slices.Equal(got, []string{"Build it.", "On it.", sent, "Done."}) {
+			t.Errorf("%q", got)
+		}
+		if _, err := engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: view.Projection.ID}); err != nil {
+			t.Fatal(err)
+		}
+		for text, why := range map[string]string{"Test it": "", "ctx:3.0": "", sent: "the harness added it", "MUST address": "the harness added it"} {
+			got, err := engine.Explain(t.Context(), "s", 0, text, assemble.Request{})
+			if err != nil || !got.Seen || len(got.Sightings) != 1 || got.Sightings[0].Reason != why {
+				t.Errorf("%q: %+v, %v", text, got, err)
+			}
+		}
+		if again, err := newEngine(t, reopen()).Replay(t.Context(), "s", view.Projection.ID); err != nil || !again.Same {
+			t.Errorf("replayed: %q, %v", again.Difference, err)
 		}
 	})
 }

@@ -160,6 +160,8 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 		s.Shown, s.Reason = ShownVerbatim, "it is where no model reads it: in a seal, in binary data or in markup"
 	case !seen:
 		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
+	case !held && !x.in(textsOf(b, asSent)) && x.in(framed(e, index)):
+		s.Shown, s.Reason = ShownVerbatim, "the harness added it"
 	case !held && !x.in(textsOf(b, asSent)):
 		s.Shown, s.Reason = ShownVerbatim, "contextd added it"
 	default:
@@ -167,6 +169,14 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	}
 	x.add(s)
 	return true, seen
+}
+
+// framed are the texts of a block with the words that the event's harness puts around them.
+func framed(e eventlog.Event, index int) []string {
+	if m, ok := harness.Sent(e).Body.(*eventlog.Message); ok && index < len(m.Blocks) {
+		return textsOf(m.Blocks[index], asSent)
+	}
+	return nil
 }
 
 const notSent = "only messages and reminders are sent"

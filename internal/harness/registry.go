@@ -142,6 +142,20 @@ func Seen(e eventlog.Event) bool {
 	return true
 }
 
+// Sent is an event as its harness sends it, with the words that it puts around a message.
+func Sent(e eventlog.Event) eventlog.Event {
+	m, ok := e.Body.(*eventlog.Message)
+	for i := range registry {
+		if !ok || registry[i].Sent == nil {
+			continue
+		}
+		if framed, has := registry[i].Sent(e, m); has {
+			return framed
+		}
+	}
+	return e
+}
+
 // Left are the messages among the events, by id, that their harness shows to no model any
 // more because it went on without them.
 func Left(events []eventlog.Event) map[string]bool {

@@ -142,6 +142,9 @@ func (c Case) session(ctx context.Context, program Contextd, h Harness) (Session
 
 // sessionOf is a file with the id that is in it.
 func sessionOf(h Harness, file []byte) (Session, error) {
+	if u, ok := h.(Upgrader); ok {
+		file = u.Upgrade(file)
+	}
 	read, err := harness.Read(bytes.NewReader(file), h.Name())
 	if err != nil {
 		return Session{}, err

@@ -70,8 +70,15 @@ var claudeOwn = ownTexts{
 	{"The task tools haven't been used recently", "task tools"},
 }
 
-// Own: Claude Code writes what claudeOwn lists between the others (what the user sent while the
-// model worked is the user's: Turns has it so), and what keeps the roles in turns: an answer
+// Upgrade makes the file one of the version that resumes it: contextd shows what the version of
+// a record puts around words.
+func (claudeCLI) Upgrade(file []byte) []byte {
+	return versions.ReplaceAll(file, []byte(`"version":"`+pinned("claude")+`"`))
+}
+
+var versions = regexp.MustCompile(`"version":"[0-9.]+"`)
+
+// Own: Claude Code writes what claudeOwn lists between the others, and what keeps the roles in turns: an answer
 // where the session ended in a user's message, and a user's message where the model spoke
 // twice.
 func (claudeCLI) Own(t Turn) string {
@@ -118,8 +125,8 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 	for _, t := range slices.Backward(view) {
 		sealed := t.Signature+t.Secret != "" && !t.Foreign && len(sent) > 0 && sent[len(sent)-1].Role == "assistant"
 		switch {
-		case t.Kind == Text && t.Role == "user" && forgotten[t.Body] > 0:
-			forgotten[t.Body]--
+		case t.Kind == Text && t.Role == "user" && forgotten[wordsIn(t.Body)] > 0:
+			forgotten[wordsIn(t.Body)]--
 		case t.Kind == Text && strings.TrimSpace(t.Body) == "":
 		case t.Kind == Thinking && !sealed:
 		case t.Kind == Other && strings.Contains(t.Body, `"server_tool_use"`) && !strings.Contains(t.Body, `"tool_use_id"`):
@@ -130,6 +137,19 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 	}
 	slices.Reverse(sent)
 	return sent
+}
+
+// wordsIn are the words in a frame, or the text where there is none.
+func wordsIn(text string) string {
+	inner, ok := strings.CutPrefix(text, reminderTag+"\n")
+	if !ok {
+		return text
+	}
+	if words, isMessage := strings.CutPrefix(inner, frameHeads[0]); isMessage {
+		return words[:max(0, strings.LastIndex(words, "\n\n"))]
+	}
+	_, words, _ := strings.Cut(inner, "\n\n")
+	return strings.TrimSuffix(words, "\n</system-reminder>")
 }
 
 // unattached counts the prompts that a transcript takes out of the queue in the middle of a

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -51,58 +52,62 @@ func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 			if err != nil {
 				return nil, err
 			}
-			var joined []Turn
-			if t.Kind == Result {
-				t.Body, joined = apart(t.Body)
-			} else if words, ok := unwrapped(t); ok {
-				t.Role, t.Body = "user", words
-			}
-			t.Seam = m.Role == "user" && i+1 < len(blocks) && b.Type == "text" && blocks[i+1].Type == "text"
-			turns = append(append(turns, t), joined...)
+			said := framed(t)
+			said[0].Seam = m.Role == "user" && i+1 < len(blocks) && b.Type == "text" && blocks[i+1].Type == "text"
+			turns = append(turns, said...)
 		}
 	}
 	return turns, nil
 }
 
-// What Claude Code puts around words that the user sent while the model worked, by version,
-// and around notifications.
-const (
-	workingHead      = "The user sent a new message while you were working:\n"
-	notificationHead = "[SYSTEM NOTIFICATION - NOT USER INPUT]\n"
-)
-
-var workingTails = []string{"\n\nThis is how Claude Code surfaces", "\n\nIMPORTANT: After completing your current task"}
-
-// unwrapped are the words that the session has: they come as the system's, or as a reminder.
-func unwrapped(t Turn) (words string, ok bool) {
-	if t.Kind != Text || t.Role == "assistant" {
-		return "", false
-	}
-	body := strings.TrimSpace(t.Body)
-	if inner, reminds := strings.CutPrefix(body, reminderTag); reminds {
-		body = strings.TrimSpace(strings.TrimSuffix(inner, "</system-reminder>"))
-	}
-	if note, ok := strings.CutPrefix(body, notificationHead); ok {
-		_, words, ok = strings.Cut(note, "\n\n")
-		return words, ok
-	}
-	words, ok = strings.CutPrefix(body, workingHead)
-	for _, tail := range workingTails {
-		if i := strings.LastIndex(words, tail); i >= 0 {
-			words = words[:i]
-		}
-	}
-	return words, ok
+// frameHeads begin what Claude Code puts around words that came while the model worked.
+var frameHeads = []string{
+	"The user sent a new message while you were working:\n", "[SYSTEM NOTIFICATION - NOT USER INPUT]\n",
+	"[MESSAGE FROM NON-USER SOURCE - NOT USER INPUT]\n",
 }
 
-// apart takes from a result what Claude Code joined to it because it came next.
-func apart(result string) (string, []Turn) {
-	said, next, found := strings.Cut(result, "\n\n"+reminderTag+"\n")
-	words, ok := unwrapped(Turn{Role: "user", Kind: Text, Body: reminderTag + next})
-	if !found || !ok {
-		return result, nil
+// framed takes apart what Claude Code puts together, depending on the model: such words come as
+// reminders in the user's name, or several of them as one text of the system's, or at the end of
+// the result that they come after.
+func framed(t Turn) []Turn {
+	switch {
+	case t.Kind == Result:
+		parts := cutBefore(t.Body, "\n\n"+reminderTag+"\n")
+		t.Body = parts[0]
+		turns := []Turn{t}
+		for _, p := range parts[1:] {
+			turns = append(turns, Turn{Role: "user", Kind: Text, Body: p})
+		}
+		return turns
+	case t.Kind == Text && t.Role == "system":
+		var turns []Turn
+		for i, p := range cutBefore("\n\n"+t.Body, "\n\n") {
+			if i > 0 {
+				turns = append(turns, Turn{Role: "user", Kind: Text, Body: reminderTag + "\n" + p + "\n</system-reminder>"})
+			} else if p != "" {
+				turns = append(turns, Turn{Role: "system", Kind: Text, Body: strings.TrimPrefix(p, "\n\n")})
+			}
+		}
+		return turns
 	}
-	return said, []Turn{{Role: "user", Kind: Text, Body: words}}
+	return []Turn{t}
+}
+
+// cutBefore cuts a text at each gap that a frame follows; the line feeds of the gap are left out.
+func cutBefore(text, gap string) (parts []string) {
+	from := 0
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], gap)
+		if next < 0 {
+			return append(parts, text[from:])
+		}
+		at += next
+		rest := text[at+len(gap):]
+		if slices.ContainsFunc(frameHeads, func(head string) bool { return strings.HasPrefix(rest, head) }) {
+			parts = append(parts, text[from:at])
+			from = at + len("\n\n")
+		}
+	}
 }
 
 // messagesBlocks are those of a content that may be a string.

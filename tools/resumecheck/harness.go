@@ -39,6 +39,11 @@ type Reviser interface {
 	Revise(view []Turn, s Session) []Turn
 }
 
+// Upgrader is a harness whose versions send the same file differently.
+type Upgrader interface {
+	Upgrade(file []byte) []byte
+}
+
 // Home is all that a CLI has of the machine.
 type Home struct {
 	// Dir is its HOME, Work its working directory; both are new and empty.

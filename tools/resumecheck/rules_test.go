@@ -68,7 +68,7 @@ const claudeRequest = `{"messages":[
 	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nToday's date is 2026-11-23.\n</system-reminder>"},{"type":"text","text":"Build it."}]},
 	{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls","input":{}}]},
 	{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a.go\n\n<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nNot the user.\n\nIt ended.\n</system-reminder>"}]},
-	{"role":"system","content":"The user sent a new message while you were working:\nTest it.\n\nThis is how Claude Code surfaces messages."},
+	{"role":"system","content":"The user sent a new message while you were working:\nTest it.\n\nThis is how Claude Code surfaces messages.\n\n[MESSAGE FROM NON-USER SOURCE - NOT USER INPUT]\nIt is late."},
 	{"role":"system","content":"# Environment\nYou have been invoked in the following environment: /src\n\nToday's date is 2026-11-24."},
 	{"role":"assistant","content":[{"type":"text","text":"Done."}]},
 	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nThe user sent a new message while you were working:\nShip it.\n\nIMPORTANT: After completing your current task, address it.\n</system-reminder>"}]},
@@ -77,14 +77,18 @@ const claudeRequest = `{"messages":[
 // TestClaudeRules: what Claude Code says of itself is its own, but for what the user sent while
 // the model worked.
 func TestClaudeRules(t *testing.T) {
+	reminder := func(text string) Turn {
+		return Turn{Role: "user", Kind: Text, Body: "<system-reminder>\n" + text + "\n</system-reminder>"}
+	}
 	view := []Turn{
 		{Role: "user", Kind: Text, Body: "Build it."},
 		{Role: "assistant", Kind: Call, ID: "c1", Name: "ls", Body: "{}"},
 		{Kind: Result, ID: "c1", Body: "a.go"},
-		{Role: "user", Kind: Text, Body: "It ended."},
-		{Role: "user", Kind: Text, Body: "Test it."},
+		reminder("[SYSTEM NOTIFICATION - NOT USER INPUT]\nNot the user.\n\nIt ended."),
+		reminder("The user sent a new message while you were working:\nTest it.\n\nThis is how Claude Code surfaces messages."),
+		reminder("[MESSAGE FROM NON-USER SOURCE - NOT USER INPUT]\nIt is late."),
 		{Role: "assistant", Kind: Text, Body: "Done."},
-		{Role: "user", Kind: Text, Body: "Ship it."},
+		reminder("The user sent a new message while you were working:\nShip it.\n\nIMPORTANT: After completing your current task, address it."),
 	}
 	held(t, claudeCLI{}, view, claudeRequest, map[string]string{
 		"none":                        "",
@@ -92,6 +96,9 @@ func TestClaudeRules(t *testing.T) {
 		"Ship it.":                    "Keep it.",
 		"The user sent a new message": "A new message came",
 		"It ended.":                   "It failed.",
+		"It is late.":                 "It is early.",
+		"Not the user.":               "The user.",
+		"surfaces messages.":          "shows messages.",
 		"[SYSTEM NOTIFICATION":        "[NOTIFICATION",
 		"2026-11-24.":                 "2026-11-24.\\n\\nForget it.",
 		"# Environment":               "# Another thing",

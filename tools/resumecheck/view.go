@@ -92,6 +92,9 @@ func (b viewBlock) turn(role string) (Turn, error) {
 			if err != nil {
 				return t, err
 			}
+			if part.Kind == Other {
+				part.Body = sameJSON(part.Body)
+			}
 			said = append(said, part.Body)
 		}
 		t.Body = strings.Join(said, "\n")

@@ -24,7 +24,7 @@ const format = "claude-code"
 var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{format}, Detect: detect, Read: read, Write: write, NotKept: notKept,
 	Branches:  &transcript.Branches{Left: left, Follows: follows},
-	Subagents: &transcript.Subagents{Is: isSubagent, Prompt: prompt},
+	Subagents: &transcript.Subagents{Is: isSubagent, Prompt: prompt}, Sent: sent,
 }
 
 // detect recognises a transcript by its first records.
@@ -55,9 +55,9 @@ type reader struct {
 	parents  parents
 	edits    transcript.OpenEdits
 	notes    restorer
-	queue    queue
 	sessions map[*transcript.SessionBuilder]*progress
 	unknown  map[string]bool
+	version  string // of the last record that names one
 }
 
 // progress is how far one session was read. Records of several may be in turns.
@@ -76,13 +76,14 @@ type progress struct {
 	summaries map[string]string
 	// local is set while commands that ran only in the terminal are reported.
 	local bool
+	queue queue
 }
 
 // of returns how far a session was read.
 func (r *reader) of(session *transcript.SessionBuilder) *progress {
 	p := r.sessions[session]
 	if p == nil {
-		p = &progress{events: map[string]string{}, summaries: map[string]string{}}
+		p = &progress{events: map[string]string{}, summaries: map[string]string{}, queue: newQueue()}
 		r.sessions[session] = p
 	}
 	return p
@@ -99,13 +100,12 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
 	r.parents.init()
-	r.queue.init()
 	err := transcript.ReadLines(in, out.Warn, r.record)
 	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
 		r.flush(session)
+		r.of(session).queue.report(out.Warn)
 	}
 	r.parents.report(out.Warn)
-	r.queue.report(out.Warn)
 	return out.Finish(err)
 }
 
@@ -212,7 +212,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 		return
 	}
 	r.notes.restore(rec.Notes, blocks)
-	if r.queue.givenBefore(rec, blocks) {
+	if r.of(session).queue.givenBefore(rec, blocks) {
 		session.Record(entry, rec.Type)
 		return
 	}
@@ -227,9 +227,12 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	if m.Role != eventlog.RoleTool && rec.injected(blocks, at.local) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
+	r.frame(&entry, rec, rec.framed(blocks))
 	entry.Labels = transcript.WithFilesChanged(entry.Labels, r.filesChanged(blocks))
 	r.chains.note(rec, session == r.main, blocks)
-	r.append(session, rec, entry)
+	if r.append(session, rec, entry) != "" && m.Role == eventlog.RoleAssistant {
+		clear(at.queue.given) // the model spoke, and not in a record that is repeated
+	}
 }
 
 // editors are the harness's own.

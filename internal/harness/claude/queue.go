@@ -41,7 +41,7 @@ type attachment struct {
 	SourceUUID  word           `json:"source_uuid"`
 }
 
-// queue follows what was sent while the agent worked. A prompt that waits for the end of the
+// queue follows what was sent to a session while its agent worked. A prompt that waits for the end of the
 // turn comes back as a record of the type "user"; one that goes to the model at once comes as
 // an attachment, as an operation that takes it out of the queue, or as both, in either order.
 type queue struct {
@@ -54,8 +54,8 @@ type queue struct {
 	sources map[string]bool
 }
 
-func (q *queue) init() {
-	*q = queue{attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
+func newQueue() queue {
+	return queue{attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
 }
 
 // operation follows the queue, and returns what one operation gave to the model.
@@ -126,11 +126,16 @@ func said(blocks []eventlog.Block) string { return strings.Join(transcript.Texts
 func (r *reader) queued(rec *record, entry transcript.Entry) bool {
 	switch rec.Type {
 	case operationType:
-		text, given := r.queue.operation(rec)
-		if !given || pair(r.queue.attached, r.queue.taken, text) {
+		q := &r.of(r.session(rec)).queue
+		text, given := q.operation(rec)
+		if !given || pair(q.attached, q.taken, text) {
 			return false
 		}
-		r.give(rec, entry, []eventlog.Block{eventlog.Text{Text: text}}, queuedRemoval, byHarness(text))
+		frame := frameMessage
+		if byHarness(text) {
+			frame = frameNotification
+		}
+		r.give(rec, entry, []eventlog.Block{eventlog.Text{Text: text}}, queuedRemoval, frame, byHarness(text))
 		return true
 	case attachmentType:
 		var a attachment
@@ -149,12 +154,12 @@ func (r *reader) queued(rec *record, entry transcript.Entry) bool {
 
 func (r *reader) attached(rec *record, entry transcript.Entry, a *attachment, blocks []eventlog.Block) bool {
 	text, session := said(blocks), r.session(rec)
-	events := r.of(session).events
-	if _, again := events[rec.UUID]; !again {
-		if _, spoken := events[string(a.SourceUUID)]; spoken && a.SourceUUID != "" {
+	at := r.of(session)
+	if _, again := at.events[rec.UUID]; !again {
+		if _, spoken := at.events[string(a.SourceUUID)]; spoken && a.SourceUUID != "" {
 			return false
 		}
-		if pair(r.queue.taken, r.queue.attached, text) {
+		if pair(at.queue.taken, at.queue.attached, text) {
 			// The operation held the words alone.
 			blocks = slices.DeleteFunc(blocks, func(b eventlog.Block) bool { _, isText := b.(eventlog.Text); return isText })
 		}
@@ -163,10 +168,10 @@ func (r *reader) attached(rec *record, entry transcript.Entry, a *attachment, bl
 		return false
 	}
 	if a.SourceUUID != "" {
-		r.queue.sources[string(a.SourceUUID)] = true
+		at.queue.sources[string(a.SourceUUID)] = true
 	}
 	r.begin(session, rec)
-	r.give(rec, entry, blocks, queuedAttachment, a.injected(text))
+	r.give(rec, entry, blocks, queuedAttachment, a.framed(), a.injected(text))
 	return true
 }
 
@@ -184,14 +189,15 @@ func (a *attachment) injected(text string) bool {
 }
 
 // give appends a queued prompt as the message of the user that it was for the model.
-func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Block, by string, injected bool) {
+func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Block, by, frame string, injected bool) {
 	session := r.session(rec)
 	_, again := r.of(session).events[rec.UUID]
 	if text := said(blocks); text != "" && !again {
-		r.queue.given[text] = true
+		r.of(session).queue.given[text] = true
 	}
 	entry.Native = r.native(rec, entry.Native)
 	entry.Labels = map[string]string{labelQueued: by}
+	r.frame(&entry, rec, frame)
 	if injected {
 		entry.Labels[transcript.LabelInjected] = "true"
 	}
@@ -218,11 +224,9 @@ func (q *queue) report(warn transcript.Warn) {
 	}
 }
 
-// givenBefore reports whether the record says what the queue gave to the model just before,
-// and notes who speaks.
+// givenBefore reports whether the user's record says what the queue gave to the model just before.
 func (q *queue) givenBefore(rec *record, blocks []eventlog.Block) bool {
 	if rec.Type == "assistant" {
-		clear(q.given)
 		return false
 	}
 	text := said(blocks)

@@ -63,34 +63,35 @@ func TestQueue(t *testing.T) {
 		lines []string
 		want  []string
 	}{
-		"attached":                        {[]string{operation("enqueue", fix), attached("q", `"Fix it."`, fromHuman), operation("remove", fix+absorbed)}, []string{"Fix it."}},
-		"attached alone":                  {[]string{attached("q", `"Fix it."`, "")}, []string{"Fix it."}},
-		"removed, then attached":          {[]string{operation("enqueue", fix), operation("remove", fix), attached("q", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
-		"removed alone":                   {[]string{operation("enqueue", fix), operation("remove", "")}, []string{"Fix it."}},
-		"removed without having entered":  {[]string{operation("remove", fix+absorbed)}, []string{"Fix it."}},
-		"removed from an empty queue":     {[]string{operation("remove", "")}, nil},
-		"cancelled":                       {[]string{operation("enqueue", fix), operation("remove", fix+`,"reason":"cancelled"`)}, nil},
-		"pulled back":                     {[]string{operation("enqueue", fix), operation("popAll", fix), operation("enqueue", then), operation("remove", "")}, []string{"Then stop."}},
-		"all pulled back":                 {[]string{operation("enqueue", fix), operation("enqueue", then), operation("popAll", ""), operation("remove", "")}, nil},
-		"the second of two":               {[]string{operation("enqueue", fix), operation("enqueue", then), operation("remove", then)}, []string{"Then stop."}},
-		"two in their order":              {[]string{operation("enqueue", fix), operation("enqueue", then), operation("remove", ""), operation("remove", "")}, []string{"Fix it.", "Then stop."}},
-		"waits for the end of the turn":   {[]string{operation("enqueue", fix), operation("dequeue", ""), user("u", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
-		"sent as the user's besides":      {[]string{operation("enqueue", fix), operation("remove", ""), user("u", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
-		"said again later":                {[]string{operation("enqueue", fix), operation("remove", ""), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it.", "Fix it."}},
-		"queued twice":                    {[]string{attached("q", `"Fix it."`, ""), operation("remove", fix), assistant("a", "m", hello, ""), operation("enqueue", fix), operation("remove", fix)}, []string{"Fix it.", "Fix it."}},
-		"known by its record":             {[]string{attached("q", `"Fix it."`, `,"source_uuid":"u"`), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it."}},
-		"known by its record, from first": {[]string{user("u", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, `,"source_uuid":"u"`)}, []string{"Fix it."}},
-		"attached again after an answer":  {[]string{attached("q", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, ""), user("u", `"Fix it."`, "")}, []string{"Fix it.", "Fix it."}},
-		"attached with a picture":         {[]string{attached("q", picture, fromHuman), operation("remove", "")}, []string{"Fix it. (image/png)"}},
-		"the picture after the words":     {[]string{operation("remove", fix), attached("q", picture, fromHuman)}, []string{"Fix it.", "(image/png)"}},
-		"in blocks":                       {[]string{operation("enqueue", `,"content":[{"type":"text","text":"Fix it."}]`), operation("remove", "")}, []string{"Fix it."}},
-		"a command":                       {[]string{attached("q", `"make test"`, `,"commandMode":"bash"`)}, []string{"make test"}},
-		"by a task":                       {[]string{attached("q", `"Done."`, `,"commandMode":"task-notification"`)}, []string{"!Done."}},
-		"by another agent":                {[]string{attached("q", `"Done."`, `,"commandMode":"prompt","origin":{"kind":"peer"}`)}, []string{"!Done."}},
-		"by the harness":                  {[]string{attached("q", `"Done."`, `,"isMeta":true`)}, []string{"!Done."}},
-		"a human who quotes":              {[]string{attached("q", `"<task-notification>x</task-notification>"`, fromHuman)}, []string{"<task-notification>x</task-notification>"}},
-		"notifications leave in silence":  {[]string{operation("enqueue", `,"content":"<task-notification>x</task-notification>"`), operation("enqueue", fix), operation("remove", "")}, []string{"Fix it."}},
-		"of an odd shape":                 {[]string{attached("q", `7`, ""), operation("enqueue", `,"content":7`), `{"type":"attachment","attachment":"queued_command"}`, `{"type":"queue-operation","operation":{}}`}, nil},
+		"attached":                                   {[]string{operation("enqueue", fix), attached("q", `"Fix it."`, fromHuman), operation("remove", fix+absorbed)}, []string{"Fix it."}},
+		"attached alone":                             {[]string{attached("q", `"Fix it."`, "")}, []string{"Fix it."}},
+		"removed, then attached":                     {[]string{operation("enqueue", fix), operation("remove", fix), attached("q", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
+		"removed alone":                              {[]string{operation("enqueue", fix), operation("remove", "")}, []string{"Fix it."}},
+		"removed without having entered":             {[]string{operation("remove", fix+absorbed)}, []string{"Fix it."}},
+		"removed from an empty queue":                {[]string{operation("remove", "")}, nil},
+		"cancelled":                                  {[]string{operation("enqueue", fix), operation("remove", fix+`,"reason":"cancelled"`)}, nil},
+		"pulled back":                                {[]string{operation("enqueue", fix), operation("popAll", fix), operation("enqueue", then), operation("remove", "")}, []string{"Then stop."}},
+		"all pulled back":                            {[]string{operation("enqueue", fix), operation("enqueue", then), operation("popAll", ""), operation("remove", "")}, nil},
+		"the second of two":                          {[]string{operation("enqueue", fix), operation("enqueue", then), operation("remove", then)}, []string{"Then stop."}},
+		"two in their order":                         {[]string{operation("enqueue", fix), operation("enqueue", then), operation("remove", ""), operation("remove", "")}, []string{"Fix it.", "Then stop."}},
+		"waits for the end of the turn":              {[]string{operation("enqueue", fix), operation("dequeue", ""), user("u", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
+		"sent as the user's besides":                 {[]string{operation("enqueue", fix), operation("remove", ""), user("u", `"Fix it."`, fromHuman)}, []string{"Fix it."}},
+		"said again later":                           {[]string{operation("enqueue", fix), operation("remove", ""), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it.", "Fix it."}},
+		"queued twice":                               {[]string{attached("q", `"Fix it."`, ""), operation("remove", fix), assistant("a", "m", hello, ""), operation("enqueue", fix), operation("remove", fix)}, []string{"Fix it.", "Fix it."}},
+		"known by its record":                        {[]string{attached("q", `"Fix it."`, `,"source_uuid":"u"`), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it."}},
+		"known by its record, from first":            {[]string{user("u", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, `,"source_uuid":"u"`)}, []string{"Fix it."}},
+		"attached again after an answer":             {[]string{attached("q", `"Fix it."`, ""), assistant("a", "m", hello, ""), attached("q", `"Fix it."`, ""), user("u", `"Fix it."`, "")}, []string{"Fix it.", "Fix it."}},
+		"sent again behind a reply that is repeated": {[]string{assistant("a", "m", hello, ""), attached("q", `"Fix it."`, ""), assistant("a", "m", hello, ""), user("u", `"Fix it."`, "")}, []string{"Fix it."}},
+		"attached with a picture":                    {[]string{attached("q", picture, fromHuman), operation("remove", "")}, []string{"Fix it. (image/png)"}},
+		"the picture after the words":                {[]string{operation("remove", fix), attached("q", picture, fromHuman)}, []string{"Fix it.", "(image/png)"}},
+		"in blocks":                                  {[]string{operation("enqueue", `,"content":[{"type":"text","text":"Fix it."}]`), operation("remove", "")}, []string{"Fix it."}},
+		"a command":                                  {[]string{attached("q", `"make test"`, `,"commandMode":"bash"`)}, []string{"make test"}},
+		"by a task":                                  {[]string{attached("q", `"Done."`, `,"commandMode":"task-notification"`)}, []string{"!Done."}},
+		"by another agent":                           {[]string{attached("q", `"Done."`, `,"commandMode":"prompt","origin":{"kind":"peer"}`)}, []string{"!Done."}},
+		"by the harness":                             {[]string{attached("q", `"Done."`, `,"isMeta":true`)}, []string{"!Done."}},
+		"a human who quotes":                         {[]string{attached("q", `"<task-notification>x</task-notification>"`, fromHuman)}, []string{"<task-notification>x</task-notification>"}},
+		"notifications leave in silence":             {[]string{operation("enqueue", `,"content":"<task-notification>x</task-notification>"`), operation("enqueue", fix), operation("remove", "")}, []string{"Fix it."}},
+		"of an odd shape":                            {[]string{attached("q", `7`, ""), operation("enqueue", `,"content":7`), `{"type":"attachment","attachment":"queued_command"}`, `{"type":"queue-operation","operation":{}}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := append([]string{user("first", `"Hi."`, "")}, tc.lines...)
@@ -100,6 +101,15 @@ func TestQueue(t *testing.T) {
 			}
 			harnesstest.RoundTrip(t, suite(nil), []byte(strings.Join(lines, "\n")+"\n"), tr)
 		})
+	}
+}
+
+// TestQueueOfSubagents: what a subagent was given says nothing of what the session was given.
+func TestQueueOfSubagents(t *testing.T) {
+	side := strings.TrimSuffix(attached("s", `"Fix it."`, fromHuman), "}") + sidechain + "}"
+	tr := read(t, user("first", `"Hi."`, ""), side, operation("remove", fix))
+	if got := users(tr); !slices.Equal(got, []string{"Hi.", "Fix it."}) {
+		t.Errorf("%q", got)
 	}
 }
 

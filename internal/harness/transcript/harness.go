@@ -33,6 +33,9 @@ type Harness struct {
 	Boundary func(*eventlog.Compaction) (b Boundary, ok bool)
 	// LabelUnseen is on messages that are in the file and that the harness shows to no model.
 	LabelUnseen string
+	// Sent is a message as the harness sends it, where it puts words around it; ok is false for
+	// all others.
+	Sent func(eventlog.Event, *eventlog.Message) (e eventlog.Event, ok bool)
 	// Branches is set where messages stay in the file that the harness went on without.
 	Branches *Branches
 	// Subagents is set where transcripts of subagents are files of their own.
