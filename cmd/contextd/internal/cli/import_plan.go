@@ -98,18 +98,19 @@ func sessionOf(path string) string {
 	return id
 }
 
-// lines is the ending that session ids do without.
+// lines is the ending that session ids do without, compressed or not.
 const lines = ".jsonl"
 
 // treeID makes a session id of a file's path below the folder that is imported: the same
-// at every import, and another for every path, whatever else is in the folder.
+// at every import, and another for every path, whatever else is in the folder. Only a file and
+// its compressed copy beside it share one.
 func treeID(rel string) string {
 	folder, name := "", rel
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
 		folder, name = rel[:i+1], rel[i+1:]
 	}
 	end := ""
-	if stem, ok := strings.CutSuffix(name, lines); ok && stem != "" {
+	if stem, ok := strings.CutSuffix(strings.TrimSuffix(name, ".gz"), lines); ok && stem != "" {
 		name = stem
 	} else if !strings.Contains(name, ".") {
 		end = "@" // or "x" would have the id of "x.jsonl"
