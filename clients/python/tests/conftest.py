@@ -37,14 +37,15 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Daemon:
     """A daemon with the memory store, which forgets everything when it is restarted."""
 
-    def __init__(self, binary: Path) -> None:
+    def __init__(self, binary: Path, *flags: str) -> None:
         self._binary = binary
+        self._flags = flags
         self.address = self._start("127.0.0.1:0")
 
     def _start(self, listen: str) -> str:
         arguments = f"serve --store memory --listen {listen} --log-format json".split()
         self._process = subprocess.Popen(
-            [str(self._binary), *arguments, "--max-event-bytes", "1MiB"],
+            [str(self._binary), *arguments, "--max-event-bytes", "1MiB", *self._flags],
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -4,6 +4,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import type { BudgetInit } from "./budget.js";
 import { budget } from "./budget.js";
+import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
 import { Patience, type RetryOptions } from "./patience.js";
 import { type CallControl, Session } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -11,6 +12,11 @@ import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 
 /** Where a daemon listens by default. */
 export const defaultAddress = "127.0.0.1:7171";
+
+/** How a client calls the daemon. */
+export interface ClientOptions extends RetryOptions {
+  credentials?: Credentials;
+}
 
 /** A connection to a daemon. Close it to let the process end. */
 export class Client {
@@ -21,15 +27,19 @@ export class Client {
 
   /**
    * Connects with the first call. The address is host:port or unix:///path; without one it
-   * is CONTEXTD_ADDRESS or the daemon's default.
+   * is CONTEXTD_ADDRESS or the daemon's default. Credentials that are absent are those of the
+   * environment.
    */
-  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress, options: RetryOptions = {}) {
+  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress, options: ClientOptions = {}) {
     this.#patience = new Patience(options);
+    const credentials = options.credentials ?? credentialsOfEnvironment();
+    const secured = tlsOptions(credentials, address);
     const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];
-    const baseUrl = path ? "http://localhost" : `http://${address}`;
+    const baseUrl = path ? "http://localhost" : `${secured ? "https" : "http"}://${address}`;
     const socket = path ? { createConnection: () => connectSocket(path) } : {};
-    this.#connection = new Http2SessionManager(baseUrl, {}, socket);
-    this.stub = createClient(ContextService, createGrpcTransport({ baseUrl, sessionManager: this.#connection }));
+    this.#connection = new Http2SessionManager(baseUrl, {}, secured ?? socket);
+    const interceptors = credentials.tokenFile ? [bearer(credentials.tokenFile)] : [];
+    this.stub = createClient(ContextService, createGrpcTransport({ baseUrl, interceptors, sessionManager: this.#connection }));
   }
 
   /** A session by its id. It need not exist: the first append makes it. */

@@ -1,7 +1,8 @@
 /** Client of contextd: append what happens, assemble the context of the next model call. */
 export type { BudgetInit } from "./budget.js";
-export { Client, defaultAddress } from "./client.js";
+export { Client, type ClientOptions, defaultAddress } from "./client.js";
 export { Context } from "./context.js";
+export type { Credentials } from "./credentials.js";
 export {
   AlreadyExistsError,
   BudgetExceededError,

@@ -10,6 +10,7 @@ from contextd_client._read import message_events, response_events
 from contextd_client._usage import Usage, usage_of
 from contextd_client.client import Client
 from contextd_client.context import Context, hash_lines
+from contextd_client.credentials import Credentials
 from contextd_client.errors import ApiError, ContextdError, IntegrityError, StreamError
 from contextd_client.v1.assembly_pb2 import Injection
 from contextd_client.v1.budget_pb2 import Budget
@@ -23,6 +24,7 @@ __all__ = [
     "Client",
     "Context",
     "ContextdError",
+    "Credentials",
     "Event",
     "FormatName",
     "Injection",

@@ -1,4 +1,4 @@
-"""What the sync and the asyncio client have in common: the channel and the requests."""
+"""What the sync and the asyncio client have in common: the address and the requests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from contextd_client.v1.session_pb2 import LogMark
 from contextd_client.v1.tokens_pb2 import RecordModelCallRequest
 
 DEFAULT_ADDRESS = "127.0.0.1:7171"
-
-CHANNEL_OPTIONS: list[tuple[str, Any]] = [
-    # An event, and so a message, may be larger than gRPC's default of 4 MiB.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-]
 
 
 def address_or_default(address: str | None) -> str:

@@ -12,12 +12,14 @@ import grpc.aio
 
 from contextd_client import _calls, _formats, _read
 from contextd_client._assembly import Assembly, Held
+from contextd_client._channel import connect_aio
 from contextd_client._formats import FormatName
 from contextd_client._known import Known
 from contextd_client._patience import Patience
 from contextd_client._reading import Reading
 from contextd_client._usage import Usage
 from contextd_client.context import Context
+from contextd_client.credentials import Credentials
 from contextd_client.events import Content, tool_result
 from contextd_client.v1.assembly_pb2 import (
     AssembleContextRequest,
@@ -57,6 +59,7 @@ class Client:
         self,
         address: str | None = None,
         *,
+        credentials: Credentials | None = None,
         channel: grpc.aio.Channel | None = None,
         timeout: float | None = 60.0,
         held_contexts: int = 256,
@@ -66,7 +69,8 @@ class Client:
         """Connect on first use.
 
         address: host:port or unix:///path; by default CONTEXTD_ADDRESS, or 127.0.0.1:7171.
-        channel: used instead, such as one with TLS; closing it stays with the caller.
+        credentials: for TLS and who calls; by default Credentials.from_environment().
+        channel: used instead of both; closing it stays with the caller.
         timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
         retries: how often a call is repeated where the daemon says when to, or is not there.
@@ -74,8 +78,7 @@ class Client:
         """
         self._own = None
         if channel is None:
-            target = _calls.address_or_default(address)
-            channel = self._own = grpc.aio.insecure_channel(target, options=_calls.CHANNEL_OPTIONS)
+            channel = self._own = connect_aio(address, credentials)
         self.stub: ContextServiceAsyncStub = ContextServiceStub(channel)
         """The service itself, for what has no method here. Its errors are gRPC's."""
         self._timeout = timeout

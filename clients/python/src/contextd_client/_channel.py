@@ -1,0 +1,112 @@
+"""The channels of both clients: where the daemon is, and who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import grpc.aio
+
+from contextd_client._calls import address_or_default
+from contextd_client.credentials import Credentials
+
+_OPTIONS: list[tuple[str, Any]] = [
+    # An event, and so a message, may be larger than gRPC's default of 4 MiB.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+]
+
+
+def connect(address: str | None, credentials: Credentials | None) -> grpc.Channel:
+    """A channel that connects on first use."""
+    target, proof, secured = _resolve(address, credentials)
+    if secured is None:
+        channel = grpc.insecure_channel(target, options=_OPTIONS)
+    else:
+        channel = grpc.secure_channel(target, secured, options=_OPTIONS)
+    if proof.token_file:
+        channel = grpc.intercept_channel(channel, _Bearer(proof.token_file))
+    return channel
+
+
+def connect_aio(address: str | None, credentials: Credentials | None) -> grpc.aio.Channel:
+    """The same for asyncio."""
+    target, proof, secured = _resolve(address, credentials)
+    bearers: Sequence[grpc.aio.ClientInterceptor] = ()
+    if proof.token_file:
+        bearers = [kind(proof.token_file) for kind in (_UnaryUnary, _UnaryStream, _StreamStream)]
+    if secured is None:
+        return grpc.aio.insecure_channel(target, options=_OPTIONS, interceptors=bearers)
+    return grpc.aio.secure_channel(target, secured, options=_OPTIONS, interceptors=bearers)
+
+
+def _resolve(
+    address: str | None, credentials: Credentials | None
+) -> tuple[str, Credentials, grpc.ChannelCredentials | None]:
+    target = address_or_default(address)
+    proof = Credentials.from_environment() if credentials is None else credentials
+    return target, proof, proof.for_channel(target)
+
+
+class _Details(NamedTuple):
+    """What gRPC reads of a call."""
+
+    method: str
+    timeout: float | None
+    metadata: Any
+    credentials: grpc.CallCredentials | None
+    wait_for_ready: bool | None
+    compression: Any
+
+
+class _Token:
+    """Adds a token, as its file is then, to the metadata of a call."""
+
+    def __init__(self, token_file: str) -> None:
+        self._file = Path(token_file)
+
+    def _with_token(self, call: Any) -> Any:
+        token = ("authorization", f"Bearer {self._file.read_text().strip()}")
+        return _Details(
+            call.method,
+            call.timeout,
+            grpc.aio.Metadata(*(call.metadata or ()), token),
+            call.credentials,
+            call.wait_for_ready,
+            getattr(call, "compression", None),
+        )
+
+
+class _Bearer(
+    _Token,
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
+):
+    def _intercept(self, continuation: Callable[[Any, Any], Any], call: Any, request: Any) -> Any:
+        return continuation(self._with_token(call), request)
+
+    intercept_unary_unary: Any = _intercept
+    intercept_unary_stream: Any = _intercept
+    intercept_stream_stream: Any = _intercept
+
+
+class _AsyncBearer(_Token):
+    async def _intercept(
+        self, continuation: Callable[[Any, Any], Any], call: Any, request: Any
+    ) -> Any:
+        return await continuation(self._with_token(call), request)
+
+
+class _UnaryUnary(_AsyncBearer, grpc.aio.UnaryUnaryClientInterceptor):
+    intercept_unary_unary: Any = _AsyncBearer._intercept
+
+
+class _UnaryStream(_AsyncBearer, grpc.aio.UnaryStreamClientInterceptor):
+    intercept_unary_stream: Any = _AsyncBearer._intercept
+
+
+class _StreamStream(_AsyncBearer, grpc.aio.StreamStreamClientInterceptor):
+    intercept_stream_stream: Any = _AsyncBearer._intercept

@@ -1,0 +1,62 @@
+"""How a client knows the daemon, and proves to it who it is."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+SYSTEM_CA = "system"
+"""The `ca` of those who trust what gRPC trusts by default."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Without any, there is no TLS and nobody proves anything, as at a socket or on loopback."""
+
+    ca: str = ""
+    """PEM file with the authority of the daemon's certificate, or SYSTEM_CA. Empty: no TLS."""
+    cert: str = ""
+    """PEM file with the own certificate."""
+    key: str = ""
+    """PEM file with the key of cert."""
+    token_file: str = ""
+    """File with the bearer token of calls. It is read at each call, so it may be renewed."""
+
+    @classmethod
+    def from_environment(cls) -> Credentials:
+        """As CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE say."""
+        names = ("CA", "CERT", "KEY", "TOKEN_FILE")
+        return cls(*(os.environ.get("CONTEXTD_" + name, "") for name in names))
+
+    def for_channel(self, address: str) -> grpc.ChannelCredentials | None:
+        """What a channel to an address needs; None for one without TLS."""
+        if bool(self.cert) != bool(self.key):
+            raise ValueError("cert and key must both be set, or neither")
+        if not self.ca:
+            if self.cert:
+                raise ValueError("cert and key must not be set without ca: there is no TLS")
+            if self.token_file and not _local(address):
+                raise ValueError(f"the token could be read on the way to {address}: set ca")
+            return None
+        if address.startswith("unix:"):
+            raise ValueError("ca must not be set for a unix socket: it is not encrypted")
+        return grpc.ssl_channel_credentials(
+            root_certificates=None if self.ca == SYSTEM_CA else Path(self.ca).read_bytes(),
+            private_key=Path(self.key).read_bytes() if self.key else None,
+            certificate_chain=Path(self.cert).read_bytes() if self.cert else None,
+        )
+
+
+def _local(address: str) -> bool:
+    """Whether nobody else can read what is sent to an address."""
+    host = address.rpartition(":")[0].strip("[]")
+    if address.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { SecureClientSessionOptions } from "node:http2";
+import { BlockList, isIP } from "node:net";
+import type { Interceptor } from "@connectrpc/connect";
+
+/**
+ * How a client knows the daemon, and proves to it who it is; all are names of files. Without
+ * any, there is no TLS and nobody proves anything, as at a socket or on loopback.
+ */
+export interface Credentials {
+  /** The authority of the daemon's certificate, in PEM, or "system" for those that Node trusts. Absent: no TLS. */
+  ca?: string;
+  /** The own certificate, in PEM. */
+  cert?: string;
+  /** The key of cert, in PEM. */
+  key?: string;
+  /** The bearer token of calls. It is read at each call, so it may be renewed. */
+  tokenFile?: string;
+}
+
+/** What CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE say. */
+export function credentialsOfEnvironment(): Credentials {
+  const { CONTEXTD_CA: ca, CONTEXTD_CERT: cert, CONTEXTD_KEY: key, CONTEXTD_TOKEN_FILE: tokenFile } = process.env;
+  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }), ...(tokenFile && { tokenFile }) };
+}
+
+/** What a connection to an address needs for TLS; undefined where there is none. */
+export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: string): SecureClientSessionOptions | undefined {
+  if (!cert !== !key) throw new Error("cert and key must both be set, or neither");
+  if (!ca) {
+    if (cert) throw new Error("cert and key must not be set without ca: there is no TLS");
+    if (tokenFile && !isLocal(address)) throw new Error(`the token could be read on the way to ${address}: set ca`);
+    return undefined;
+  }
+  if (address.startsWith("unix:")) throw new Error("ca must not be set for a unix socket: it is not encrypted");
+  return {
+    minVersion: "TLSv1.3",
+    ...(ca === "system" ? {} : { ca: readFileSync(ca) }),
+    ...(cert && key ? { cert: readFileSync(cert), key: readFileSync(key) } : {}),
+  };
+}
+
+/** Adds the token of a file to each call. */
+export function bearer(tokenFile: string): Interceptor {
+  return (next) => async (request) => {
+    request.header.set("authorization", `Bearer ${(await readFile(tokenFile, "utf8")).trim()}`);
+    return await next(request);
+  };
+}
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8);
+loopback.addAddress("::1", "ipv6");
+
+/** Whether nobody else can read what is sent to an address. */
+function isLocal(address: string): boolean {
+  const host = address.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
+  return address.startsWith("unix:") || host === "localhost" || (isIP(host) > 0 && loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4"));
+}
