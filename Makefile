@@ -192,7 +192,7 @@ conformance: $(INCLUDE) ## Run one scenario in every language's client and compa
 # ---------------------------------------------------------------- lint
 
 .PHONY: lint
-lint: lint-proto lint-breaking check-generated lint-format lint-words lint-mod lint-go ## Run every check that is not a test
+lint: lint-proto lint-breaking check-generated lint-format lint-words lint-mod lint-go lint-deploy ## Run every check that is not a test
 
 .PHONY: lint-proto
 lint-proto: bin/buf $(INCLUDE) ## Check the protos' style, comments and rules
@@ -219,6 +219,11 @@ lint-mod: ## Check that go.mod and go.sum list what the code needs
 .PHONY: lint-go
 lint-go: bin/golangci-lint ## Check the Go code and its import arrows
 	$(BIN)/golangci-lint run $(PKG)
+
+# Not cached: Go does not see that files of another module have changed.
+.PHONY: lint-deploy
+lint-deploy: bin/golangci-lint ## Check the manifests for Kubernetes, the chart, and docs/kubernetes.md against the daemon
+	cd deploy/kubernetes && go mod tidy -diff && $(BIN)/golangci-lint run && go test -count=1 .
 
 # ---------------------------------------------------------------- tools
 

@@ -18,7 +18,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// podMemory is what the container of deploy/kubernetes has, and heapLimit its GOMEMLIMIT.
+// podMemory is what the container of deploy/kubernetes has, and heapLimit what the daemon
+// takes from it.
 const (
 	podMemory = 512 << 20
 	heapLimit = "435MiB"

@@ -240,7 +240,7 @@ func peakMemory(t *testing.T, pid int) uint64 {
 // manifestFlag is what the manifest for Kubernetes gives a flag.
 func manifestFlag(t *testing.T, flag string) string {
 	t.Helper()
-	manifest, err := os.ReadFile("../../deploy/kubernetes/sidecar.yaml")
+	manifest, err := os.ReadFile("../../deploy/kubernetes/base/sidecar/sidecar.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
