@@ -68,7 +68,10 @@ func (f files) snapshot() map[string]string {
 			continue
 		}
 		for _, name := range names {
-			if name != dataDir && name != lockFile && name != ownerFile {
+			if info, err := f.fs.Stat("log/" + dir + name); err != nil || info.IsDir() {
+				continue
+			}
+			if name != lockFile && name != ownerFile {
 				all[dir+name] = string(f.get(dir + name))
 			}
 		}

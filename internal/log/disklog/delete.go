@@ -116,6 +116,11 @@ func (s *Store) unshare(batch *pebble.Batch, segment segmentID, session string) 
 	if err := batch.Delete(referenceKey(segment, session), nil); err != nil {
 		return err
 	}
+	return s.prune(batch, segment, shares)
+}
+
+// prune removes what none of the shares in a segment shows.
+func (s *Store) prune(batch *pebble.Batch, segment segmentID, shares []link) error {
 	var upTo eventlog.Seq
 	for _, l := range shares {
 		upTo = max(upTo, l.upTo)

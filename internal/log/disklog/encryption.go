@@ -9,6 +9,7 @@ import (
 	"filippo.io/age"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog/durable"
@@ -52,10 +53,7 @@ func (s *Store) openKeys(dir string) error {
 	case s.opts.Encryption == nil, s.opts.ReadOnly && known == "":
 		return nil
 	}
-	at := s.opts.Encryption.Dir
-	if at == "" {
-		at = s.opts.FS.PathJoin(dir, keysDir)
-	}
+	at := keysAt(s.opts.FS, dir, s.opts.Encryption.Dir)
 	if known != "" {
 		if _, err := s.opts.FS.Stat(at); oserror.IsNotExist(err) {
 			return refused("it is encrypted, and %s, where its keys should be, does not exist", at)
@@ -71,6 +69,14 @@ func (s *Store) openKeys(dir string) error {
 		return refused("the keys in %s are of another store", at)
 	}
 	return nil
+}
+
+// keysAt is where the keys of a store are, given the setting.
+func keysAt(fs vfs.FS, dir, set string) string {
+	if set != "" {
+		return set
+	}
+	return fs.PathJoin(dir, keysDir)
 }
 
 // openKeyring opens the keyring, of a store that is only read without encrypting it to

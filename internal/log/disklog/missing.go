@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -23,8 +24,8 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s holds less than the event log wrote there, and nothing in it was changed: %s. Put back what is missing, or restore a backup",
-		e.Dir, strings.Join(e.Missing, "; "))
+	return fmt.Sprintf("%s holds less than the event log wrote there, and nothing in it was changed: %s. Put back what is missing, restore a backup, or have what is left made a store again: contextd repair --data-dir %s --dry-run",
+		e.Dir, strings.Join(e.Missing, "; "), e.Dir)
 }
 
 // recall finds out, before the database is opened, whether everything is there
@@ -197,7 +198,39 @@ func (fs peekFS) List(dir string) ([]string, error) {
 // checkFiles compares the tables and the files of values with the manifest. A table
 // that is missing or cut is an error. Of the files of values it notes which are: what
 // they held is lost, the other sessions are served.
-func (s *Store) checkFiles(dir string) (err error) {
+func (s *Store) checkFiles(dir string) error {
+	inForce, err := s.filesInForce()
+	if err != nil {
+		return s.refused(dir, err)
+	}
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(inForce)) {
+		wrong, err := s.wrongSize(name, inForce[name].size)
+		switch {
+		case err != nil:
+			return err
+		case wrong == "":
+		case isBlob(name):
+			s.disk.lost = append(s.disk.lost, name)
+			s.disk.damage.note(name, "it "+wrong)
+		default:
+			missing = append(missing, dataDir+"/"+name+" "+wrong)
+		}
+	}
+	if len(missing) > 0 {
+		return &MissingError{Dir: dir, Missing: missing}
+	}
+	return nil
+}
+
+// fileInForce is what the manifest knows of a file; of a table, its first and last key as well.
+type fileInForce struct {
+	size        uint64
+	first, last []byte
+}
+
+// filesInForce returns the tables and the files of values that the manifest names.
+func (s *Store) filesInForce() (files map[string]fileInForce, err error) {
 	options := s.pebbleOptions()
 	options.FS = peekFS{s.opts.FS}
 	options.ReadOnly, options.DisableConsistencyCheck = true, true
@@ -205,38 +238,21 @@ func (s *Store) checkFiles(dir string) (err error) {
 	options.EventListener = nil
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
-		return s.refused(dir, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	files = map[string]fileInForce{}
 	version := db.DebugCurrentVersion()
-	var missing []string
 	for _, level := range version.Levels {
 		for table := range level.All() {
-			name := table.TableBacking.DiskFileNum.String() + tableSuffix
-			wrong, err := s.wrongSize(name, table.TableBacking.Size)
-			if err != nil {
-				return err
-			}
-			if wrong != "" {
-				missing = append(missing, dataDir+"/"+name+" "+wrong)
-			}
+			bounds := table.UserKeyBounds()
+			files[table.TableBacking.DiskFileNum.String()+tableSuffix] = fileInForce{table.TableBacking.Size, bytes.Clone(bounds.Start), bytes.Clone(bounds.End.Key)}
 		}
-	}
-	if len(missing) > 0 {
-		return &MissingError{Dir: dir, Missing: missing}
 	}
 	for file := range version.BlobFiles.All() {
-		name := file.Physical.FileNum.String() + blobSuffix
-		wrong, err := s.wrongSize(name, file.Physical.Size)
-		if err != nil {
-			return err
-		}
-		if wrong != "" {
-			s.disk.lost = append(s.disk.lost, name)
-			s.disk.damage.note(name, "it "+wrong)
-		}
+		files[file.Physical.FileNum.String()+blobSuffix] = fileInForce{size: file.Physical.Size}
 	}
-	return nil
+	return files, nil
 }
 
 // wrongSize says what is amiss with a file of which the size is known; empty if
@@ -257,7 +273,7 @@ func (s *Store) wrongSize(name string, size uint64) (string, error) {
 // refused says why Pebble did not open the database.
 func (s *Store) refused(dir string, err error) error {
 	if isDamage(err) {
-		return &FormatError{Dir: dir, Reason: "its database is damaged and cannot be opened: restore a backup (" + reasonOf(err) + ")"}
+		return &FormatError{Dir: dir, Reason: "its database is damaged and cannot be opened: restore a backup, or try contextd repair (" + reasonOf(err) + ")"}
 	}
 	return fmt.Errorf("open %s: %w", s.dir, err)
 }

@@ -80,7 +80,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		c.bind(cmd.PersistentFlags())
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(p.newConvert(), p.newRestore(), p.newKeygen(), p.newToken(), p.newVersion())
+	root.AddCommand(p.newConvert(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())
 	return root
 }
 

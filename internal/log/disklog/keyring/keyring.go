@@ -131,6 +131,12 @@ func (k *Keyring) Destroy(segments ...uint64) error {
 	return nil
 }
 
+// Has reports whether there is a key of a segment that can be read.
+func (k *Keyring) Has(segment uint64) bool {
+	_, err := k.key(segment)
+	return err == nil
+}
+
 // Seal encrypts a value and appends it to out. name is what it is stored under: under
 // another it cannot be decrypted.
 func (k *Keyring) Seal(out []byte, segment uint64, name, value []byte) ([]byte, error) {

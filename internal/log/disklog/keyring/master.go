@@ -10,14 +10,14 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
-// masterFile holds the keyring's id and its own key, encrypted to the operator's key.
-const masterFile = "master.age"
+// MasterFile holds the keyring's id and its own key, encrypted to the operator's key.
+const MasterFile = "master.age"
 
 // maxMaster is more than it has.
 const maxMaster = 64 << 10
 
 func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
-	text, err := durable.Read(k.fs, k.fs.PathJoin(k.dir, masterFile), maxMaster)
+	text, err := durable.Read(k.fs, k.fs.PathJoin(k.dir, MasterFile), maxMaster)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
 		secret, err = io.ReadAll(opened)
 	}
 	if err != nil || len(secret) != idSize+keySize {
-		return nil, &KeyError{Dir: k.dir, Reason: masterFile + " is damaged: restore it from a copy, for nothing can be read without it"}
+		return nil, &KeyError{Dir: k.dir, Reason: MasterFile + " is damaged: restore it from a copy, for nothing can be read without it"}
 	}
 	return secret, nil
 }
@@ -53,7 +53,7 @@ func (k *Keyring) writeMaster(secret []byte, to age.Identity) error {
 	if err := out.Close(); err != nil {
 		return err
 	}
-	return durable.Replace(k.fs, k.dir, masterFile, sealed.String())
+	return durable.Replace(k.fs, k.dir, MasterFile, sealed.String())
 }
 
 func recipientOf(identity age.Identity) (age.Recipient, error) {

@@ -1,0 +1,328 @@
+package disklog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
+	"github.com/contextd/contextd/internal/log/disklog/salvage"
+)
+
+const (
+	// repairTemp is where a store is rebuilt, and repairedDir where it is once it is whole.
+	repairTemp  = "repair.tmp"
+	repairedDir = "repaired"
+	// damagedPrefix begins the name of the directory that a repair moves the damaged files to.
+	damagedPrefix = "damaged-"
+)
+
+// Repair is what a repair found and did.
+type Repair struct {
+	// Faults say what is wrong, file by file or as a whole; empty where nothing is.
+	Faults []string
+	// Losses are the sessions that are not what they were.
+	Losses []Loss
+	// Whole is how many sessions lose nothing.
+	Whole int
+	// Strays is how many events were found that belong to no session.
+	Strays int
+	// Aside is the directory with the files as they were; empty if they still are in their place.
+	Aside string
+}
+
+// Loss is what a session loses.
+type Loss struct {
+	Session string
+	// Gone says that nothing of the session is left.
+	Gone bool
+	// Kept is the last event that is left; those of From to To are lost, if From is not 0. There may
+	// have been more.
+	Kept, From, To eventlog.Seq
+	// Unsure says that there may have been newer events, of which nothing is left.
+	Unsure bool
+	// Records is how many artifacts are lost.
+	Records int
+	// Settings says that labels, settings and the time of creation are lost.
+	Settings bool
+	// Why is the first fault that was met; empty where only artifacts are lost.
+	Why string
+}
+
+// NothingLeftError says that a directory has nothing from which a store could be rebuilt.
+type NothingLeftError struct{ Dir, Reason string }
+
+func (e *NothingLeftError) Error() string {
+	return fmt.Sprintf("%s cannot be repaired: %s. Only a backup helps: contextd restore BACKUP %s-restored", e.Dir, e.Reason, strings.TrimRight(e.Dir, "/"))
+}
+
+// RepairDir rebuilds a store from what can be read of its files, which no process may have open, if
+// anything is wrong with them. Of a session the events before the first that is lost stay. The files as they
+// were are moved into a directory beside the new ones; dry says that everything stays as it is. now
+// names that directory.
+func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time.Time) (_ *Repair, err error) {
+	opts = opts.withDefaults()
+	opts.ReserveBytes, opts.LowBytes = 0, 0
+	lock, err := lockDirectory(opts.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	r := &repairer{opts: opts, disk: opts.FS, dir: dir, now: now}
+	if _, err := r.disk.Stat(r.path(repairedDir)); err == nil {
+		r.fault("an earlier repair was interrupted")
+		if !dry {
+			if err := r.swap(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := r.examine(ctx); err != nil {
+		return nil, err
+	}
+	if len(r.out.Faults) == 0 || r.sound {
+		return &r.out, nil
+	}
+	defer func() { err = errors.Join(err, r.disk.RemoveAll(r.path(repairTemp))) }()
+	if err := r.rebuild(ctx); err != nil {
+		return nil, err
+	}
+	if dry {
+		return &r.out, nil
+	}
+	if err := r.disk.Rename(r.path(repairTemp), r.path(repairedDir)); err != nil {
+		return nil, err
+	}
+	return &r.out, r.swap()
+}
+
+// repairer repairs a directory that is locked.
+type repairer struct {
+	opts Options
+	disk vfs.FS
+	dir  string
+	now  time.Time
+	out  Repair
+	// inForce are the tables and files of values that the manifest names; nil where it cannot be
+	// trusted.
+	inForce map[string]fileInForce
+	// gaps are keys that tables lack.
+	gaps []salvage.Gap
+	// sound says that a repair that was interrupted is all there is to do.
+	sound bool
+}
+
+func (r *repairer) path(name string) string { return r.disk.PathJoin(r.dir, name) }
+
+func (r *repairer) fault(format string, args ...any) {
+	r.out.Faults = append(r.out.Faults, fmt.Sprintf(format, args...))
+}
+
+// examine finds out what is wrong.
+func (r *repairer) examine(ctx context.Context) error {
+	before := len(r.out.Faults)
+	if err := r.examineTop(); err != nil {
+		return err
+	}
+	s := &Store{opts: r.opts, dir: r.path(dataDir), disk: newHaltFS(r.disk), logger: r.opts.Logger}
+	trusted := len(r.out.Faults) == before
+	_, err := s.recall(r.dir)
+	if missing, ok := errors.AsType[*MissingError](err); ok {
+		r.out.Faults = append(r.out.Faults, missing.Missing...)
+		trusted = false
+	} else if err != nil {
+		return err
+	}
+	if trusted {
+		if r.inForce, err = s.filesInForce(); err != nil {
+			r.fault("the database cannot be opened: %s", reasonOf(err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.inForce)) {
+		file := r.inForce[name]
+		wrong, err := s.wrongSize(name, file.size)
+		if err != nil {
+			return err
+		}
+		if wrong == "" {
+			continue
+		}
+		r.fault("%s/%s %s", dataDir, name, wrong)
+		if file.last != nil {
+			r.gaps = append(r.gaps, salvage.Gap{After: file.first, Before: append(file.last, 0)})
+		}
+	}
+	if err := r.eachFile(nil, nil); err != nil {
+		return err
+	}
+	if len(r.out.Faults) > before {
+		return nil
+	}
+	err = r.examineSessions(ctx)
+	r.sound = len(r.out.Faults) == before
+	return err
+}
+
+// examineTop looks at the files beside the database.
+func (r *repairer) examineTop() error {
+	text, err := durable.Read(r.disk, r.path(formatFile), smallFile)
+	switch {
+	case oserror.IsNotExist(err):
+		r.fault("%s is missing", formatFile)
+	case err != nil:
+		return err
+	default:
+		err := parseFormat(r.dir, text)
+		if bad, ok := errors.AsType[*FormatError](err); ok && bad.Version != 0 {
+			return err
+		}
+		if err != nil {
+			r.fault("%s is damaged", formatFile)
+		}
+	}
+	if _, found, valid, err := readInventory(r.disk, r.dir); err != nil {
+		return err
+	} else if !found || !valid {
+		r.fault("%s is missing or damaged", inventoryFile)
+	}
+	return nil
+}
+
+// examineSessions reads everything there is, by the store's own means.
+func (r *repairer) examineSessions(ctx context.Context) error {
+	opts := r.opts
+	opts.ReadOnly = true
+	s, err := open(r.dir, opts)
+	if bad, ok := errors.AsType[*FormatError](err); ok {
+		r.fault("%s", bad.Reason)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.lock = unlocked{}
+	ids, err := s.SessionIDs(ctx)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	for _, id := range ids {
+		err := s.Verify(ctx, id)
+		if err == nil {
+			for _, artifactErr := range s.Artifacts(ctx, id, eventlog.ArtifactQuery{}) {
+				if err = artifactErr; err != nil {
+					break
+				}
+			}
+		}
+		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
+			r.fault("%s", err)
+		} else if err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	r.out.Whole = len(ids)
+	return s.Close()
+}
+
+// eachFile reads the files of the database, visits their entries and takes their values in. Without a
+// function to visit, it says what is damaged.
+func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Values) error {
+	examining := visit == nil
+	if examining {
+		visit, values = func(salvage.Entry) error { return nil }, salvage.NewValues(r.disk)
+	}
+	db := r.path(dataDir)
+	names, err := r.disk.List(db)
+	if oserror.IsNotExist(err) {
+		return &NothingLeftError{r.dir, "the directory " + dataDir + " is missing"}
+	}
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	found := 0
+	for _, name := range names {
+		name = r.disk.PathBase(name)
+		path := r.disk.PathJoin(db, name)
+		_, named := r.inForce[name]
+		isLog, _, number := kindOf(name)
+		var lost []salvage.Span
+		switch {
+		case isLog, strings.HasSuffix(name, tableSuffix) && (named || r.inForce == nil):
+			content, readErr := salvage.ReadFile(r.disk, path)
+			switch {
+			case readErr != nil:
+				err = readErr
+			case isLog:
+				lost, err = salvage.Log(content, number, visit)
+			default:
+				var gaps []salvage.Gap
+				lost, gaps, err = salvage.Table(content, visit)
+				if examining {
+					r.gaps = append(r.gaps, gaps...)
+				}
+			}
+		case isBlob(name) && (named || r.inForce == nil):
+			lost, err = values.Add(path)
+		default:
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s/%s: %w", dataDir, name, err)
+		}
+		found++
+		for _, span := range lost {
+			if examining {
+				r.fault("%s/%s: %s are not what was written", dataDir, name, span)
+			}
+		}
+	}
+	if found == 0 && len(r.out.Faults) > 0 {
+		return &NothingLeftError{r.dir, "no table and no log file is left"}
+	}
+	return nil
+}
+
+// swap puts the rebuilt store in the place of the damaged one, which goes into a directory beside it. It
+// may have been interrupted before; the file without which no store is opened comes last.
+func (r *repairer) swap() error {
+	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405Z"))
+	if err := durable.MakeDir(r.disk, aside); err != nil {
+		return err
+	}
+	for _, name := range []string{formatFile, dataDir, inventoryFile, encryptionFile} {
+		if err := r.move(r.path(name), r.disk.PathJoin(aside, name), r.path(repairedDir), name); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{dataDir, inventoryFile, encryptionFile, formatFile} {
+		if err := r.move(r.disk.PathJoin(r.path(repairedDir), name), r.path(name), r.path(repairedDir), name); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{aside, r.dir} {
+		if err := durable.SyncDir(r.disk, dir); err != nil {
+			return err
+		}
+	}
+	r.out.Aside = aside
+	return r.disk.RemoveAll(r.path(repairedDir))
+}
+
+// move moves a file or directory, if it is there and the rebuilt store still has one of its name.
+func (r *repairer) move(from, to, rebuilt, name string) error {
+	if _, err := r.disk.Stat(r.disk.PathJoin(rebuilt, name)); oserror.IsNotExist(err) {
+		return nil
+	}
+	if err := r.disk.Rename(from, to); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	return nil
+}

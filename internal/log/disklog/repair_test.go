@@ -1,0 +1,358 @@
+package disklog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
+	"github.com/contextd/contextd/internal/log/logtest"
+)
+
+// known is what a session had: its events by their ids, and its artifacts.
+type known struct {
+	events    []string
+	artifacts map[string]string
+	chain     []string
+	labels    map[string]string
+}
+
+func knownOf(t *testing.T, s *Store) map[string]known {
+	t.Helper()
+	ids, err := s.SessionIDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]known{}
+	for _, id := range ids {
+		k := known{artifacts: map[string]string{}}
+		session, err := s.Session(t.Context(), id)
+		if err == nil {
+			err = s.Verify(t.Context(), id)
+		}
+		k.labels = session.Labels
+		events, readErr := logtest.Collect(s.Read(t.Context(), id, 1, 0))
+		if err = errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			k.events = append(k.events, e.ID)
+			chain, err := s.ChainHead(t.Context(), id, e.Seq)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.chain = append(k.chain, string(chain))
+		}
+		for a, err := range s.Artifacts(t.Context(), id, eventlog.ArtifactQuery{Kind: "k"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.artifacts[fmt.Sprintf("%s@%d", a.ID, a.Seq)] = string(a.Value)
+		}
+		all[id] = k
+	}
+	return all
+}
+
+// fillForRepair makes sessions with all that a store can hold, in tables, files of values and the
+// write-ahead log, as a killed process leaves them.
+func fillForRepair(t *testing.T, encryption *Encryption) (vfs.FS, map[string]known) {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	reopen := func() *Store {
+		s, err := Open("log", Options{FS: fs, MemTableBytes: 256 << 10, Encryption: encryption})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := reopen()
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(id, name string, seq eventlog.Seq, value string) {
+		t.Helper()
+		do(s.PutArtifacts(t.Context(), id, eventlog.Artifact{Kind: "k", ID: name, Seq: seq, Value: []byte(value)}))
+	}
+	for round := range 3 {
+		for i := range sessionsOfSweep {
+			id := fmt.Sprintf("s%d", i)
+			if round == 0 {
+				_, err := s.CreateSession(t.Context(), eventlog.Session{ID: id, Labels: map[string]string{"n": id}})
+				do(err)
+			}
+			for e := range 15 {
+				text := strings.Repeat("near ", 20)
+				if e%3 == 0 {
+					text = strings.Repeat("apart ", 300)
+				}
+				add(t, s, id, logtest.Message(fmt.Sprintf("%s-%d-%d", id, round, e), eventlog.RoleUser, eventlog.Text{Text: fmt.Sprint(id, e, text)}))
+			}
+			put(id, "a", 3, strings.Repeat(fmt.Sprint("artifact ", round), 100))
+			put(id, "b", eventlog.Seq(15*round+1), fmt.Sprint("small ", round))
+			if round == 1 {
+				_, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: id, At: 20, NewID: "f-" + id})
+				do(err)
+				add(t, s, "f-"+id, logtest.Say("own "+id))
+				put("f-"+id, "c", 21, "of the fork")
+			}
+		}
+		switch round {
+		case 0:
+			do(s.Close())
+			s = reopen()
+		case 1:
+			do(s.flush())
+		}
+	}
+	add(t, s, "deleted", logtest.Say("a secret"))
+	do(s.DeleteSession(t.Context(), "deleted", 0))
+	have := knownOf(t, s)
+	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+	do(s.Close())
+	return crashed, have
+}
+
+// repaired repairs a store and checks that what it says is so: what it does not name is as it was,
+// and what it names has what was before the loss.
+func repaired(t *testing.T, fs vfs.FS, encryption *Encryption, had map[string]known, what string) *Repair {
+	t.Helper()
+	opts := Options{FS: fs, Encryption: encryption}
+	before := files{t, fs}.snapshot()
+	dry, err := RepairDir(t.Context(), "log", opts, true, time.Unix(1e9, 0))
+	if err != nil {
+		t.Fatalf("%s: dry run: %v", what, err)
+	}
+	if after := (files{t, fs}).snapshot(); !maps.Equal(before, after) {
+		t.Fatalf("%s: a dry run changed the files", what)
+	}
+	r, err := RepairDir(t.Context(), "log", opts, false, time.Unix(1e9, 0))
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if fmt.Sprint(dry.Faults, dry.Losses) != fmt.Sprint(r.Faults, r.Losses) {
+		t.Errorf("%s: a dry run says %v, %v, the repair %v, %v", what, dry.Faults, dry.Losses, r.Faults, r.Losses)
+	}
+	s, err := Open("log", opts)
+	if err != nil {
+		t.Fatalf("%s: open after the repair: %v", what, err)
+	}
+	losses := map[string]Loss{}
+	for _, l := range r.Losses {
+		losses[l.Session] = l
+	}
+	has := knownOf(t, s)
+	for id, h := range had {
+		l, lossy := losses[id]
+		got, found := has[id]
+		switch {
+		case !found && !l.Gone && !strings.Contains(what, "differs"):
+			continue // the file had the session's name in both places
+		case !found && !l.Gone:
+			t.Errorf("%s: %s is gone, and nobody says so", what, id)
+		case !found:
+			continue
+		case !lossy && (!slices.Equal(got.events, h.events) || !maps.Equal(got.artifacts, h.artifacts) || !maps.Equal(got.labels, h.labels)):
+			t.Errorf("%s: %s is not what it was, and nobody says so: %d events of %d, artifacts %d of %d", what, id, len(got.events), len(h.events), len(got.artifacts), len(h.artifacts))
+		}
+		n := len(got.events)
+		if n > len(h.events) || !slices.Equal(got.events, h.events[:n]) || !slices.Equal(got.chain, h.chain[:n]) {
+			t.Errorf("%s: %s has other events than it had", what, id)
+		}
+		if lossy && (int(l.Kept) != n || l.From != 0 && int(l.From) != n+1 || n < len(h.events) && l.From == 0 && !l.Unsure) {
+			t.Errorf("%s: %s has %d events of %d, and the report is %+v", what, id, n, len(h.events), l)
+		}
+		// It goes on.
+		add(t, s, id, logtest.Say("after the repair"))
+	}
+	for id := range has {
+		if _, ok := had[id]; !ok {
+			t.Errorf("%s: there is a session %s that there was not", what, id)
+		}
+	}
+	add(t, s, "new", logtest.Say("x"))
+	if err := s.DeleteSession(t.Context(), "s1", 0); err != nil && has["s1"].events != nil {
+		t.Errorf("%s: delete: %v", what, err)
+	}
+	if err := errors.Join(s.Healthy(), s.Close()); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	again, err := RepairDir(t.Context(), "log", opts, false, time.Unix(2e9, 0))
+	if err != nil || len(again.Faults) > 0 || again.Aside != "" {
+		t.Errorf("%s: a second repair: %+v, %v", what, again, err)
+	}
+	return r
+}
+
+// TestRepair damages and removes each file of a store in many ways.
+func TestRepair(t *testing.T) {
+	fs, had := fillForRepair(t, nil)
+	places := 8
+	if testing.Short() {
+		places = 2
+	}
+	for name, content := range (files{t, fs}).snapshot() {
+		faults := map[string]func(files){
+			"is missing":       func(f files) { f.remove(name) },
+			"is cut in half":   func(f files) { f.put(name, []byte(content[:len(content)/2])) },
+			"is all but empty": func(f files) { f.put(name, []byte(content[:min(len(content), 10)])) },
+		}
+		for place := range places {
+			faults[fmt.Sprintf("differs at %d", place*(len(content)-1)/max(places-1, 1))] = func(f files) {
+				altered := []byte(content)
+				if len(altered) > 0 {
+					altered[place*(len(content)-1)/max(places-1, 1)] ^= 1 << (place % 8)
+				}
+				f.put(name, altered)
+			}
+		}
+		for fault, do := range faults {
+			copied, err := cloneOf(fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(files{t, copied})
+			what := name + " " + fault
+			r := repaired(t, copied, nil, had, what)
+			t.Logf("%s: %d faults, %d sessions lose something, %d whole, %d strays: %.100q", what, len(r.Faults), len(r.Losses), r.Whole, r.Strays, r.Faults)
+			isFlip := strings.HasPrefix(fault, "differs")
+			sure := len(slices.DeleteFunc(slices.Clone(r.Losses), func(l Loss) bool { return l.Unsure && l.Records == 0 }))
+			if isFlip && sure > len(had)/2 {
+				t.Errorf("%s: %d of %d sessions lose something by one bit", what, sure, len(had))
+			}
+			if base := strings.TrimPrefix(name, "db/"); strings.HasPrefix(base, "MANIFEST") || strings.HasPrefix(base, "marker") ||
+				strings.HasPrefix(base, "OPTIONS") || base == formatFile || base == inventoryFile {
+				if len(r.Losses) > 0 {
+					t.Errorf("%s: %v is lost with it", what, r.Losses)
+				}
+			}
+		}
+	}
+}
+
+// TestRepairWithoutAnyIndex takes away everything that says where anything is.
+func TestRepairWithoutAnyIndex(t *testing.T) {
+	fs, had := fillForRepair(t, nil)
+	disk := files{t, fs}
+	for name, content := range disk.snapshot() {
+		switch {
+		case strings.HasSuffix(name, tableSuffix), strings.HasSuffix(name, blobSuffix):
+			disk.put(name, []byte(content[:len(content)-40]))
+		case strings.HasSuffix(name, ".log"):
+		default:
+			disk.remove(name)
+		}
+	}
+	if r := repaired(t, fs, nil, had, "all indexes"); len(r.Losses) > 0 || r.Aside == "" || r.Strays > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRepairOfNothing is a store of which no data is left.
+func TestRepairOfNothing(t *testing.T) {
+	fs, _ := fillForRepair(t, nil)
+	if err := fs.RemoveAll("log/db"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(1e9, 0))
+	if !errors.As(err, new(*NothingLeftError)) || !strings.Contains(err.Error(), "contextd restore BACKUP") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRepairIsInterrupted stops a repair before each change of the disk, and repairs again.
+func TestRepairIsInterrupted(t *testing.T) {
+	fs, had := fillForRepair(t, nil)
+	(files{t, fs}).remove("db/" + (files{t, fs}).list(blobSuffix)[0])
+	for stop := 1; ; stop++ {
+		copied := vfs.NewCrashableMem()
+		if _, err := vfs.Clone(fs, copied, "log", "log", vfs.CloneSync); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{"", "log", "log/db"} {
+			if err := durable.SyncDir(copied, dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := 0
+		var crashed *vfs.MemFS
+		step := func() {
+			if seen++; seen == stop {
+				crashed = copied.CrashClone(vfs.CrashCloneCfg{})
+			}
+		}
+		if _, err := RepairDir(t.Context(), "log", Options{FS: stepFS{copied, step}}, false, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if crashed == nil {
+			if stop < 30 {
+				t.Errorf("a repair has %d steps", stop)
+			}
+			return
+		}
+		if seen > 30 && stop < seen-24 && stop%5 != 0 {
+			continue // the beginning is done again
+		}
+		r, err := RepairDir(t.Context(), "log", Options{FS: crashed}, false, time.Unix(3e9, 0))
+		if err != nil {
+			t.Fatalf("after step %d of %d: %v", stop, seen, err)
+		}
+		s, err := Open("log", Options{FS: crashed})
+		if err != nil {
+			t.Fatalf("after step %d of %d: %v; the repair said %+v", stop, seen, err, r)
+		}
+		if has := knownOf(t, s); len(has) != len(had) {
+			t.Errorf("after step %d: %d sessions of %d", stop, len(has), len(had))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRepairOfKeys loses the keys of some sessions, and then what all keys are read with.
+func TestRepairOfKeys(t *testing.T) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encryption := &Encryption{Identities: []age.Identity{identity}}
+	fs, had := fillForRepair(t, encryption)
+	disk := files{t, fs}
+	keys := disk.get("keys/000000000000.keys")
+	clear(keys[64*1 : 64*3]) // of s0 and s1, of which the forks show a part
+	disk.put("keys/000000000000.keys", keys)
+	r := repaired(t, fs, encryption, had, "keys")
+	lost := map[string]Loss{}
+	for _, l := range r.Losses {
+		lost[l.Session] = l
+	}
+	for _, id := range []string{"s0", "s1", "f-s0", "f-s1"} {
+		if l := lost[id]; l.Kept != 0 || l.Gone != !strings.HasPrefix(id, "f-") || !strings.Contains(l.Why, "key was destroyed") {
+			t.Errorf("%s: %+v", id, l)
+		}
+	}
+	if len(lost) != 4 {
+		t.Errorf("the losses are %+v", lost)
+	}
+	if err := fs.Remove("log/keys/master.age"); err != nil {
+		t.Fatal(err)
+	}
+	disk.put("FORMAT", nil)
+	if _, err := RepairDir(t.Context(), "log", Options{FS: fs, Encryption: encryption}, false, time.Unix(3e9, 0)); err == nil || !strings.Contains(err.Error(), "master.age in log/keys") {
+		t.Errorf("without the keyring: %v", err)
+	}
+	if _, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(3e9, 0)); err == nil || !strings.Contains(err.Error(), "no key was given") {
+		t.Errorf("without a key: %v", err)
+	}
+}

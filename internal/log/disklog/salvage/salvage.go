@@ -1,0 +1,56 @@
+// Package salvage reads what is left in the files of a Pebble database, each for itself: without the
+// manifest, without a table's index, and around what is damaged.
+package salvage
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Entry is a version of a key, or a span of keys that was deleted. Its bytes are good until the
+// function that it was given to returns.
+type Entry struct {
+	Key []byte
+	// End is the first key after a deleted span; nil for a single key.
+	End []byte
+	// Seq orders the versions of a key: the greatest counts.
+	Seq     uint64
+	Deleted bool
+	// Value is what was stored. Where that is in a file of values, it is nil, and Apart its length.
+	Value []byte
+	Apart int
+}
+
+// Span is a stretch of a file that is not what was written.
+type Span struct{ From, To int }
+
+func (s Span) String() string { return fmt.Sprintf("bytes %d to %d", s.From, s.To) }
+
+// readChunk is what is given up where the disk cannot read a part of a file.
+const readChunk = 4096
+
+// ReadFile returns a file's content, with zeros where the disk fails.
+func ReadFile(fs vfs.FS, path string) (content []byte, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	content = make([]byte, info.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, info.Size()), content); err == nil {
+		return content, nil
+	}
+	for at := 0; at < len(content); at += readChunk {
+		chunk := content[at:min(at+readChunk, len(content))]
+		if n, err := f.ReadAt(chunk, int64(at)); n < len(chunk) && err != nil {
+			clear(chunk)
+		}
+	}
+	return content, nil
+}

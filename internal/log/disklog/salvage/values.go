@@ -1,0 +1,147 @@
+package salvage
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/sstable/colblk"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// valuesFooter is the size of the footer of a file of values.
+const valuesFooter = 38
+
+// Values finds values that are kept apart from their keys. Which file and block a table means is
+// known to the manifest and to a file's index alone; here a value is known by its length and by
+// what the caller can tell of it.
+type Values struct {
+	fs    vfs.FS
+	files []string
+	// places are where the values of a length are, in the order of files and blocks.
+	places map[int][]place
+	// next is where the last value of a length was found: the next one follows it as a rule.
+	next map[int]int
+
+	// open is the block that was read last, with its values.
+	open   blockOfValues
+	values colblk.RawBytes
+}
+
+type blockOfValues struct {
+	file int // 0 is none
+	at   Span
+}
+
+type place struct {
+	in  blockOfValues
+	row int
+}
+
+// NewValues returns an empty set.
+func NewValues(fs vfs.FS) *Values {
+	return &Values{fs: fs, places: map[int][]place{}, next: map[int]int{}}
+}
+
+// Add takes the values of a file in.
+func (v *Values) Add(path string) (lost []Span, err error) {
+	content, err := ReadFile(v.fs, path)
+	if err != nil {
+		return nil, err
+	}
+	v.files = append(v.files, path)
+	known, whole := valuesIndex(content)
+	lost, err = eachBlock(content, valuesFooter, known, func(at Span, data []byte) error {
+		values, rows, err := valuesOf(data)
+		for row := range rows {
+			length := len(values.At(row))
+			v.places[length] = append(v.places[length], place{blockOfValues{len(v.files), at}, row})
+		}
+		return err
+	})
+	if end := len(content) - valuesFooter; !whole && len(lost) == 0 {
+		lost = append(lost, Span{max(end, 0), len(content)})
+	}
+	return lost, err
+}
+
+// Find returns the first value of a length that fits, or nil.
+func (v *Values) Find(length int, fits func([]byte) bool) (found []byte, err error) {
+	places := v.places[length]
+	from := v.next[length]
+	for i := range places {
+		at := (from + i) % len(places)
+		value, err := v.read(places[at])
+		if err != nil {
+			return nil, err
+		}
+		if fits(value) {
+			v.next[length] = at + 1
+			return value, nil
+		}
+	}
+	return nil, nil
+}
+
+func (v *Values) read(p place) ([]byte, error) {
+	if v.open != p.in {
+		path := v.files[p.in.file-1]
+		f, err := v.fs.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		stored := make([]byte, p.in.at.To-p.in.at.From)
+		if _, err := f.ReadAt(stored, int64(p.in.at.From)); err != nil {
+			return nil, fmt.Errorf("read %s again: %w", path, err)
+		}
+		data, err := decompress(stored)
+		if err != nil {
+			return nil, err
+		}
+		if v.values, _, err = valuesOf(data); err != nil {
+			return nil, err
+		}
+		v.open = p.in
+	}
+	return v.values.At(p.row), nil
+}
+
+// valuesOf returns the values of a block; one of the index has none.
+func valuesOf(data []byte) (values colblk.RawBytes, rows int, err error) {
+	defer panicked(&err)
+	if d, ok := columns(data, 0, colblk.DataTypeBytes); ok {
+		values, rows = d.RawBytes(0), d.Rows()
+	}
+	return values, rows, nil
+}
+
+// valuesIndex returns where the blocks of a file begin, if its footer and its index can be read.
+func valuesIndex(content []byte) (begins []int, whole bool) {
+	if len(content) < valuesFooter {
+		return nil, false
+	}
+	footer := content[len(content)-valuesFooter:]
+	at := binary.LittleEndian.Uint64(footer[4:])
+	if at > uint64(len(content)-valuesFooter) {
+		return nil, false
+	}
+	size := blockAt(content[at:len(content)-valuesFooter], len(content))
+	if size == 0 {
+		return nil, false
+	}
+	data, err := decompress(content[at : int(at)+size])
+	if err != nil {
+		return nil, false
+	}
+	defer func() { whole = recover() == nil && begins != nil }()
+	d, ok := columns(data, 4, colblk.DataTypeUint, colblk.DataTypeUint)
+	if !ok {
+		return nil, false
+	}
+	offsets := colblk.DecodeColumn(&d, 1, d.Rows()+1, colblk.DataTypeUint, colblk.DecodeUnsafeUints)
+	begins = []int{int(at)}
+	for i := range d.Rows() {
+		begins = append(begins, int(offsets.At(i)))
+	}
+	return begins, true
+}
