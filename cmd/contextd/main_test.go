@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 
 func setup(env *testscript.Env) error {
 	// A daemon of the developer's own must not be met by accident.
-	env.Setenv("CONTEXTD_ADDRESS", "unix://"+env.WorkDir+"/c.sock")
+	env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
 	env.Setenv("SOCK", env.WorkDir+"/c.sock")
 	harnesses, err := filepath.Abs("../../internal/harness")
 	if err != nil {

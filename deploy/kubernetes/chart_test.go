@@ -56,7 +56,7 @@ func TestValues(t *testing.T) {
 		`{persistence: {enabled: false}, encryption: {enabled: true, secretName: k}}`:                                {"secretName: k", "sizeLimit: 1Gi"},
 		`persistence: {size: 1Ti, storageClassName: fast}`:                                                           {"storage: 1Ti", "storageClassName: fast"},
 		`{shutdownTimeoutSeconds: 40, terminationGracePeriodSeconds: 90}`:                                            {"--shutdown-timeout=40s", "terminationGracePeriodSeconds: 90"},
-		`agent: {command: [run], args: [-x], env: [{name: A, value: b}]}`:                                            {"- run", "- -x", "name: A", "CONTEXTD_ADDRESS"},
+		`agent: {command: [run], args: [-x], env: [{name: A, value: b}]}`:                                            {"- run", "- -x", "name: A", "CONTEXTD_ADDR"},
 		`{mode: standalone, persistence: {enabled: false}}`:                                                          {"kind: StatefulSet", "emptyDir"},
 		`{mode: standalone, auth: {tokens: false, clientCertificates: true, tlsSecretName: s}}`:                      {"--tls-client-ca=/etc/contextd/tls/ca.crt", "secretName: s"},
 		`{mode: standalone, auth: {tokensSecretName: s}}`:                                                            {"secretName: s", "secretName: a-tls"},

@@ -167,9 +167,9 @@ func (c container) agentAddress(t *testing.T, v variant) string {
 	t.Helper()
 	pod, _ := v.template(t)
 	agent := pod.Spec.Containers[0]
-	at := slices.IndexFunc(agent.Env, func(e corev1.EnvVar) bool { return e.Name == "CONTEXTD_ADDRESS" })
+	at := slices.IndexFunc(agent.Env, func(e corev1.EnvVar) bool { return e.Name == "CONTEXTD_ADDR" })
 	if at < 0 {
-		t.Fatal("the agent has no CONTEXTD_ADDRESS")
+		t.Fatal("the agent has no CONTEXTD_ADDR")
 	}
 	path := strings.TrimPrefix(agent.Env[at].Value, "unix://")
 	daemon, _ := v.daemon(t)

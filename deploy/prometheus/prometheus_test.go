@@ -138,7 +138,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 
 	serve := exec.CommandContext(ctx, contextd, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", api, "--metrics-listen", metrics, "--log-level", "error")
 	start(t, serve)
-	t.Setenv("CONTEXTD_ADDRESS", api)
+	t.Setenv("CONTEXTD_ADDR", api)
 	run(t, contextd, "health", "--wait", "60s")
 	say := exec.CommandContext(ctx, contextd, "append", "s")
 	say.Stdin = strings.NewReader(`{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}`)

@@ -14,7 +14,7 @@ import (
 // sidecar finds the daemon, or starts one on loopback that keeps its data in memory.
 // stop ends what was started, and waits for its end.
 func sidecar(ctx context.Context) (address string, stop func(), err error) {
-	if address := os.Getenv("CONTEXTD_ADDRESS"); address != "" {
+	if address := os.Getenv("CONTEXTD_ADDR"); address != "" {
 		return address, func() {}, nil
 	}
 	binary := os.Getenv("CONTEXTD_BINARY")

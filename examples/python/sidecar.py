@@ -13,15 +13,15 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def sidecar(given: str | None) -> Iterator[str]:
-    """The address that was given, that of CONTEXTD_ADDRESS, or that of a child, which is
+    """The address that was given, that of CONTEXTD_ADDR, or that of a child, which is
     stopped at the end."""
-    address = given or os.environ.get("CONTEXTD_ADDRESS")
+    address = given or os.environ.get("CONTEXTD_ADDR")
     if address:
         yield address
         return
     binary = os.environ.get("CONTEXTD_BINARY") or shutil.which("contextd")
     if binary is None:
-        raise SystemExit("no contextd: set CONTEXTD_ADDRESS or CONTEXTD_BINARY, or put it in PATH")
+        raise SystemExit("no contextd: set CONTEXTD_ADDR or CONTEXTD_BINARY, or put it in PATH")
     flags = ["--store", "memory", "--listen", "127.0.0.1:0", "--log-format", "json"]
     child = subprocess.Popen([binary, "serve", *flags], stderr=subprocess.PIPE, text=True)
     try:

@@ -97,7 +97,7 @@ async def test_calls_of_asyncio_are_let_in(
 def test_the_environment_says_who_calls(
     secured: Secured, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CONTEXTD_ADDRESS", secured.daemon.address)
+    monkeypatch.setenv("CONTEXTD_ADDR", secured.daemon.address)
     monkeypatch.setenv("CONTEXTD_CA", secured.file("ca.pem"))
     monkeypatch.setenv("CONTEXTD_TOKEN_FILE", secured.file("ci.token"))
     with contextd_client.Client() as client:

@@ -27,10 +27,10 @@ export class Client {
 
   /**
    * Connects with the first call. The address is host:port or unix:///path; without one it
-   * is CONTEXTD_ADDRESS or the daemon's default. Credentials that are absent are those of the
+   * is CONTEXTD_ADDR or the daemon's default. Credentials that are absent are those of the
    * environment.
    */
-  constructor(address: string = process.env["CONTEXTD_ADDRESS"] || defaultAddress, options: ClientOptions = {}) {
+  constructor(address: string = process.env["CONTEXTD_ADDR"] || defaultAddress, options: ClientOptions = {}) {
     this.#patience = new Patience(options);
     const credentials = options.credentials ?? credentialsOfEnvironment();
     const secured = tlsOptions(credentials, address);

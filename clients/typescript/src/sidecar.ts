@@ -19,11 +19,11 @@ export interface SidecarOptions {
 }
 
 /**
- * Finds the daemon that CONTEXTD_ADDRESS names, or starts one on a free port of the
+ * Finds the daemon that CONTEXTD_ADDR names, or starts one on a free port of the
  * loopback. It is ready when this returns.
  */
 export async function startSidecar(options: SidecarOptions = {}): Promise<Sidecar> {
-  const known = process.env["CONTEXTD_ADDRESS"];
+  const known = process.env["CONTEXTD_ADDR"];
   if (known && !options.binary) return { address: known, stop: async () => {} };
   const binary = options.binary ?? (process.env["CONTEXTD_BINARY"] || "contextd");
   const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...(options.args ?? ["--store", "memory"])];

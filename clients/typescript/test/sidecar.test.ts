@@ -44,13 +44,13 @@ test("a client takes the path of a unix socket", { skip: noDaemon || process.pla
 });
 
 test("a daemon that is known is not started", async () => {
-  process.env["CONTEXTD_ADDRESS"] = "127.0.0.1:9";
+  process.env["CONTEXTD_ADDR"] = "127.0.0.1:9";
   try {
     const sidecar = await startSidecar();
     assert.equal(sidecar.address, "127.0.0.1:9");
     await sidecar.stop();
   } finally {
-    delete process.env["CONTEXTD_ADDRESS"];
+    delete process.env["CONTEXTD_ADDR"];
   }
 });
 

@@ -24,9 +24,9 @@ struct Entry {
 }
 
 impl Sidecar {
-    /// Takes CONTEXTD_ADDRESS, or starts CONTEXTD_BINARY or `contextd`.
+    /// Takes CONTEXTD_ADDR, or starts CONTEXTD_BINARY or `contextd`.
     pub async fn find() -> Result<Self, Failure> {
-        if let Some(address) = env::var("CONTEXTD_ADDRESS").ok().filter(|a| !a.is_empty()) {
+        if let Some(address) = env::var("CONTEXTD_ADDR").ok().filter(|a| !a.is_empty()) {
             return Ok(Sidecar {
                 address,
                 child: None,

@@ -7,8 +7,8 @@ export interface Sidecar {
   stop(): Promise<void>;
 }
 
-/** The daemon of an address or of CONTEXTD_ADDRESS, or one that this process starts. */
-export async function findOrStart(address = process.env["CONTEXTD_ADDRESS"]): Promise<Sidecar> {
+/** The daemon of an address or of CONTEXTD_ADDR, or one that this process starts. */
+export async function findOrStart(address = process.env["CONTEXTD_ADDR"]): Promise<Sidecar> {
   if (address) return { address, stop: async () => {} };
   const binary = process.env["CONTEXTD_BINARY"] || "contextd";
   const args = ["serve", "--store", "memory", "--listen", "127.0.0.1:0", "--log-format", "json"];

@@ -18,8 +18,8 @@ DEFAULT_ADDRESS = "127.0.0.1:7171"
 
 
 def address_or_default(address: str | None) -> str:
-    """The address, or else CONTEXTD_ADDRESS, or else where the daemon listens by default."""
-    return address or os.environ.get("CONTEXTD_ADDRESS") or DEFAULT_ADDRESS
+    """The address, or else CONTEXTD_ADDR, or else where the daemon listens by default."""
+    return address or os.environ.get("CONTEXTD_ADDR") or DEFAULT_ADDRESS
 
 
 def append_request(

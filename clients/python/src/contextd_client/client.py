@@ -64,7 +64,7 @@ class Client:
     ) -> None:
         """Connect on first use.
 
-        address: host:port or unix:///path; by default CONTEXTD_ADDRESS, or 127.0.0.1:7171.
+        address: host:port or unix:///path; by default CONTEXTD_ADDR, or 127.0.0.1:7171.
         credentials: for TLS and who calls; by default Credentials.from_environment().
         channel: used instead of both; closing it stays with the caller.
         timeout: seconds for each try of a call. None: no limit.

@@ -100,7 +100,7 @@ func TestReadmeQuickStart(t *testing.T) {
 			// The page's daemon listens on a port; the test's must not take it.
 			env.Setenv("CONTEXTD_LISTEN", "")
 			env.Setenv("CONTEXTD_UNIX_SOCKET", env.WorkDir+"/c.sock")
-			env.Setenv("CONTEXTD_ADDRESS", "unix://"+env.WorkDir+"/c.sock")
+			env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

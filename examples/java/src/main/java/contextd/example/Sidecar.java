@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 
 /** The daemon: one that is there, or one that was started and is stopped by close. */
 record Sidecar(String address, Process process) implements AutoCloseable {
-  /** Takes CONTEXTD_ADDRESS, or starts CONTEXTD_BINARY or contextd on loopback. */
+  /** Takes CONTEXTD_ADDR, or starts CONTEXTD_BINARY or contextd on loopback. */
   static Sidecar find() throws IOException {
-    String address = System.getenv("CONTEXTD_ADDRESS");
+    String address = System.getenv("CONTEXTD_ADDR");
     if (address != null && !address.isEmpty()) {
       return new Sidecar(address, null);
     }

@@ -1,0 +1,358 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/client"
+	"github.com/contextd/contextd/client/read"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// A client may be given to whatever takes the services of the API.
+var (
+	_ contextdv1.ContextServiceClient    = (*client.Client)(nil)
+	_ contextdv1.CompactionServiceClient = (*client.Client)(nil)
+	_ contextdv1.TranscriptServiceClient = (*client.Client)(nil)
+)
+
+// fill makes a session of turns with a call and a long result each.
+func fill(t *testing.T, c *client.Client, session string, turns int) {
+	t.Helper()
+	appendTo(t, c, session, client.System("You repair builds."), client.User("Why does make fail?"))
+	for i := range turns {
+		id := fmt.Sprintf("call_%d", i)
+		appendTo(t, c, session,
+			client.Assistant("claude-sonnet-4-5", client.Text("I look."), client.Call(id, "read", []byte(`{"n": 1.0}`))),
+			client.Result(id, strings.Repeat(fmt.Sprintf("line of result %d\n", i), 200), false))
+	}
+}
+
+// A loop: what is new is sent, what was shortened is got back, what was counted is recorded, and
+// what the model saw can be asked.
+func TestLoop(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	fill(t, c, "s", 3)
+	req := &contextdv1.AssembleContextRequest{
+		SessionId: "s", Format: contextdv1.Format_FORMAT_ANTHROPIC, Budget: &contextdv1.Budget{MaxTokens: 100_000},
+	}
+	first, err := c.Assemble(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Sent != len(first.Messages) || first.Sent != 8 {
+		t.Errorf("%d of %d messages were sent at first", first.Sent, len(first.Messages))
+	}
+	appendTo(t, c, "s", client.Assistant("claude-sonnet-4-5", client.Text("A semicolon.")), client.User("Thanks. And now?"))
+	second, err := c.Assemble(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Sent != 2 || len(second.Messages) != 10 {
+		t.Errorf("%d of %d messages were sent, want 2 of 10", second.Sent, len(second.Messages))
+	}
+
+	body, err := second.Body(map[string]any{"model": "m<1>", "max_tokens": 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(body) || !bytes.HasPrefix(body, []byte(`{"max_tokens":5,"model":"m<1>","system":[{"type":"text","text":"You repair builds."`)) {
+		t.Errorf("body %.200s", body)
+	}
+	if got, want := bytes.Count(body, []byte(`"cache_control":{"type":"ephemeral"}`)), len(second.Header.GetCacheBreakpoints()); got != want || want == 0 {
+		t.Errorf("%d cache marks, want %d", got, want)
+	}
+	if !bytes.Contains(body, []byte(`"input":{"n":1.0}`)) {
+		t.Error("the arguments have another value")
+	}
+
+	answer := []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_reason":"end_turn",
+		"content":[{"type":"text","text":"Nothing."}],"usage":{"input_tokens":10,"cache_read_input_tokens":4000,"output_tokens":3}}`)
+	said, err := read.Response(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, c, "s", said)
+	counted, err := read.Usage(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calibration, err := c.Record(ctx, second, counted)
+	if err != nil || calibration <= 0 {
+		t.Errorf("calibration %v, %v", calibration, err)
+	}
+	explained, err := c.ExplainCall(ctx, &contextdv1.ExplainCallRequest{SessionId: "s", Text: "line of result 2"})
+	if err != nil || !explained.GetSeen() || explained.GetCall().GetInputTokens() != 4010 {
+		t.Errorf("explained %v, %v", explained.GetCall(), err)
+	}
+
+	tight := proto.CloneOf(req)
+	tight.Budget = &contextdv1.Budget{MaxTokens: 1500}
+	short, err := c.Assemble(ctx, tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pointers := short.Header.GetProjection().GetRedactionPointers()
+	if len(pointers) == 0 || short.Header.GetHaveBroken() == nil {
+		t.Fatalf("%d pointers under a tight budget, broken by %v", len(pointers), short.Header.GetHaveBroken())
+	}
+	text, err := c.Recall(ctx, "s", pointers[0].GetPointer())
+	if err != nil || !strings.HasPrefix(text, "line of result") || uint64(len(text)) != pointers[0].GetContentChars() {
+		t.Errorf("recalled %.40q, %v", text, err)
+	}
+}
+
+// Everything that is listed comes, whatever the page.
+func TestPages(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	for i := range 5 {
+		appendTo(t, c, fmt.Sprintf("s%d", i), client.User("Hello."))
+	}
+	var ids []string
+	for s, err := range c.Sessions(ctx, &contextdv1.ListSessionsRequest{PageSize: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, s.GetSessionId())
+	}
+	if want := []string{"s0", "s1", "s2", "s3", "s4"}; !slices.Equal(ids, want) {
+		t.Errorf("listed %v, want %v", ids, want)
+	}
+	for range 3 {
+		if _, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s0"}); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, c, "s0", client.User("More."))
+	}
+	n := 0
+	for p, err := range c.Projections(ctx, &contextdv1.ListProjectionsRequest{SessionId: "s0", PageSize: 1}) {
+		if err != nil || p.GetProjectionId() == "" {
+			t.Fatal(p, err)
+		}
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d projections, want 3", n)
+	}
+	for _, err := range c.Sessions(ctx, &contextdv1.ListSessionsRequest{PageToken: "forged"}) {
+		if !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("a forged page token is answered %v", err)
+		}
+	}
+}
+
+// Errors have their kind, the field at fault and what to do.
+func TestErrors(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	appendTo(t, c, "s", client.System(strings.Repeat("You are careful. ", 200)), client.User("Hello."))
+	_, invalid := c.Append(ctx, "s", client.User(""))
+	_, missing := c.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: "none"})
+	_, taken := c.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "s"})
+	_, head := c.AppendEvents(ctx, &contextdv1.AppendEventsRequest{
+		SessionId: "s", Events: []*contextdv1.Event{client.User("a")}, ExpectedHead: proto.Uint64(1),
+	})
+	_, budget := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 20}})
+	for _, test := range []struct {
+		name   string
+		err    error
+		kind   error
+		code   codes.Code
+		detail func(*client.Error) bool
+	}{
+		{"field", invalid, client.ErrInvalid, codes.InvalidArgument, func(e *client.Error) bool { return strings.HasPrefix(e.Field(), "events[0].") }},
+		{"not found", missing, client.ErrNotFound, codes.NotFound, func(e *client.Error) bool { return e.Resource == "none" }},
+		{"exists", taken, client.ErrAlreadyExists, codes.AlreadyExists, func(e *client.Error) bool { return e.Resource == "s" }},
+		{"head", head, client.ErrHeadMismatch, codes.Aborted, func(e *client.Error) bool { return e.Number("head_seq") == 2 }},
+		{"budget", budget, client.ErrBudgetExceeded, codes.FailedPrecondition, func(e *client.Error) bool { return len(e.Exceeded.GetParts()) > 0 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var e *client.Error
+			if !errors.Is(test.err, test.kind) || !errors.As(test.err, &e) {
+				t.Fatalf("%v is no %v", test.err, test.kind)
+			}
+			if e.Code != test.code || status.Code(test.err) != test.code || !test.detail(e) {
+				t.Errorf("%+v", e)
+			}
+			if errors.Is(test.err, client.ErrLogLost) {
+				t.Error("every error is a lost log")
+			}
+		})
+	}
+}
+
+// A log that is gone is noticed before a context lacks its beginning; who has the conversation
+// appends it again.
+func TestLostLog(t *testing.T) {
+	d := start(t, "127.0.0.1:0", "--store", "memory")
+	c := d.connect(t, client.Options{})
+	ctx := t.Context()
+	appendTo(t, c, "s", client.System("You repair builds."), client.User("Why?"))
+	d.kill()
+	start(t, d.address, "--store", "memory")
+	if _, err := c.Append(ctx, "s", client.User("And now?")); !errors.Is(err, client.ErrLogLost) {
+		t.Fatalf("the log is lost, and the answer is %v", err)
+	}
+	if _, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s"}); !errors.Is(err, client.ErrLogLost) {
+		t.Fatalf("the log is lost, and the answer is %v", err)
+	}
+	c.Forget("s")
+	appendTo(t, c, "s", client.System("You repair builds."), client.User("Why?"), client.User("And now?"))
+	got, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s"})
+	if err != nil || len(got.Messages) == 0 || got.Sent != len(got.Messages) {
+		t.Errorf("after appending again: %v, %v", got, err)
+	}
+}
+
+// Calls wait for a daemon that comes back, and nothing is appended twice.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, "127.0.0.1:0", "--data-dir", dir)
+	c := d.connect(t, client.Options{})
+	appendTo(t, c, "s", client.User("one"))
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	numbers := make(chan uint64)
+	watched := make(chan error, 1)
+	go func() {
+		defer close(numbers)
+		after := []*contextdv1.LifecycleCursor{{SessionId: "s"}}
+		for e, err := range c.Watch(watching, &contextdv1.WatchLifecycleRequest{After: after}) {
+			if err != nil {
+				watched <- err
+				return
+			}
+			numbers <- e.GetNumber()
+		}
+	}()
+	assemble := func() {
+		t.Helper()
+		if _, err := c.Assemble(t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assemble()
+	if n := <-numbers; n != 1 {
+		t.Errorf("the first event has number %d", n)
+	}
+
+	d.kill()
+	appended := make(chan error, 1)
+	go func() {
+		_, err := c.Append(t.Context(), "s", client.User("two"))
+		appended <- err
+	}()
+	start(t, d.address, "--data-dir", dir)
+	if err := <-appended; err != nil {
+		t.Fatal(err)
+	}
+	assemble()
+	if n := <-numbers; n != 2 {
+		t.Errorf("after the restart comes event %d", n)
+	}
+	var texts []string
+	for e, err := range c.Events(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, e.GetMessage().GetBlocks()[0].GetText().GetText())
+	}
+	if !slices.Equal(texts, []string{"one", "two"}) {
+		t.Errorf("the log has %q", texts)
+	}
+	stop()
+	if err := <-watched; !errors.Is(err, context.Canceled) && status.Code(err) != codes.Canceled {
+		t.Errorf("the watch ended with %v", err)
+	}
+}
+
+// A daemon that is not there is one sentence that says where, and what to do.
+func TestNoDaemon(t *testing.T) {
+	c, err := client.New(client.Options{Address: "127.0.0.1:1", Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Append(t.Context(), "s", client.User("Hello."))
+	if !errors.Is(err, client.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"no daemon answers at 127.0.0.1:1", "connection refused", `"contextd serve"`, client.AddressEnv} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+// What makes no sense is refused before anything is sent.
+func TestOptions(t *testing.T) {
+	for name, o := range map[string]client.Options{
+		"a certificate without a CA":     {Credentials: client.Credentials{Certificate: "a", Key: "b"}},
+		"a token that others could read": {Address: "example.com:7171", Credentials: client.Credentials{TokenFile: "a"}},
+		"a file that is not there":       {Credentials: client.Credentials{CA: "none.pem"}},
+		"a token that is not there":      {Credentials: client.Credentials{TokenFile: "none"}},
+	} {
+		if c, err := client.New(o); err == nil {
+			t.Errorf("%s is accepted", name)
+			c.Close()
+		}
+	}
+}
+
+// A context that is read back and appended to another session is the same context there.
+func TestContextsCanBeAppended(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	png := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89")
+	image := &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{MimeType: "image/png", Data: png}}}
+	appendTo(t, c, "s",
+		client.System("You repair builds."),
+		client.Message(contextdv1.Role_ROLE_USER, client.Text("Why does \"make\" <fail>?"), image),
+		client.Assistant("m", client.Text("I look."), client.Call("a", "read", []byte(`{"n": 1.0, "big": 1e400}`)), client.Call("b", "read", []byte(`{"cut`))),
+		client.Result("a", "Done.\n", false), client.Result("b", "No JSON.", true),
+		client.Assistant("m", client.Text("A semicolon."), client.Call("c", "list", nil)),
+		client.Result("c", "", false),
+		client.User("Thanks."))
+	for _, format := range []contextdv1.Format{
+		contextdv1.Format_FORMAT_ANTHROPIC, contextdv1.Format_FORMAT_OPENAI_CHAT,
+		contextdv1.Format_FORMAT_OPENAI_RESPONSES, contextdv1.Format_FORMAT_GEMINI,
+	} {
+		t.Run(format.String(), func(t *testing.T) {
+			assemble := func(session string) *client.Context {
+				got, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: session, Format: format, Budget: &contextdv1.Budget{MaxTokens: 100_000}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			first := assemble("s")
+			var lines []byte
+			for _, m := range first.Messages {
+				lines = append(append(lines, m.GetJson()...), '\n')
+			}
+			events, err := read.Messages(format, lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := "s/" + format.String()
+			appendTo(t, c, again, events...)
+			second := assemble(again)
+			for i, m := range second.Messages {
+				if i >= len(first.Messages) || !bytes.Equal(m.GetJson(), first.Messages[i].GetJson()) {
+					t.Fatalf("message %d is %s, not %s", i, m.GetJson(), first.Messages[min(i, len(first.Messages)-1)].GetJson())
+				}
+			}
+			if len(second.Messages) != len(first.Messages) {
+				t.Errorf("%d messages, not %d", len(second.Messages), len(first.Messages))
+			}
+		})
+	}
+}

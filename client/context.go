@@ -1,0 +1,263 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Context is the context of one model call. Its bytes were checked against the daemon's hash.
+// It must not be changed: what the next assembly skips is taken from it.
+type Context struct {
+	// SessionID is the session.
+	SessionID string
+	// Format is how the messages are rendered.
+	Format contextdv1.Format
+	// Header says what was decided and why.
+	Header *contextdv1.ContextHeader
+	// Messages are all messages of the context, with the bytes that the hash covers.
+	Messages []*contextdv1.RenderedMessage
+	// Sent is how many of them came with this answer; the others were held.
+	Sent int
+}
+
+type heldKey struct {
+	session string
+	format  contextdv1.Format
+}
+
+// Assemble returns the context of the next model call. Only what is new since the newest
+// context of the same session and format is sent. The error is ErrBudgetExceeded where the
+// context cannot be made to fit, ErrLogLost where the log lacks what this client appended, and
+// ErrIntegrity where what came is not what was sent.
+//
+// have, known and message_form of the request are the client's. Set brief where nobody reads
+// header.projection, which grows with the session.
+func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRequest) (*Context, error) {
+	key := heldKey{req.GetSessionId(), req.GetFormat()}
+	held := c.held.get(key)
+	own := proto.CloneOf(req)
+	own.Have, own.MessageForm = held.have(), contextdv1.MessageForm_MESSAGE_FORM_JSON
+	if own.Known = req.GetKnown(); own.Known == nil {
+		own.Known = c.logs.of(key.session)
+	}
+	var parts []*contextdv1.AssembleContextResponse
+	err := c.patience.repeat(ctx, func() error {
+		parts = nil
+		_, err := receive(ctx, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.AssembleContextResponse], error) {
+			return c.AssembleContext(ctx, own)
+		}, func(part *contextdv1.AssembleContextResponse) bool {
+			parts = append(parts, part)
+			return true
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, err := held.next(own, parts)
+	switch {
+	case err != nil:
+		c.held.forget(func(k heldKey) bool { return k == key })
+	case req.AsOfSeq == nil:
+		c.held.update(key, func(*Context, bool) (*Context, bool) { return made, true })
+	}
+	return made, err
+}
+
+// have says which of the messages need not be sent again. Those after prefix_messages are gone
+// next time, or joined with others.
+func (c *Context) have() *contextdv1.Have {
+	if c == nil || c.Header.GetPrefixMessages() == 0 {
+		return nil
+	}
+	n := c.Header.GetPrefixMessages()
+	return &contextdv1.Have{MessageCount: n, PrefixHash: hashOf(c.Messages[:n])}
+}
+
+// next is the context that an answer makes of the one that is held, which may be nil.
+func (c *Context) next(req *contextdv1.AssembleContextRequest, parts []*contextdv1.AssembleContextResponse) (*Context, error) {
+	if len(parts) < 2 {
+		return nil, fmt.Errorf("%w: the answer has no header or no trailer", ErrIntegrity)
+	}
+	header, trailer := parts[0].GetHeader(), parts[len(parts)-1].GetTrailer()
+	if header == nil || trailer == nil {
+		return nil, fmt.Errorf("%w: the answer has no header or no trailer", ErrIntegrity)
+	}
+	said, skipped := req.GetHave().GetMessageCount(), header.GetSkippedMessages()
+	if skipped > said || skipped < said && header.GetHaveBroken() == nil {
+		return nil, fmt.Errorf("%w: %d of %d messages are skipped, and nothing says why", ErrIntegrity, skipped, said)
+	}
+	made := &Context{SessionID: req.GetSessionId(), Format: req.GetFormat(), Header: header}
+	if skipped > 0 {
+		made.Messages = slices.Clip(c.Messages[:skipped])
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		made.Messages = append(made.Messages, part.GetChunk().GetMessages()...)
+	}
+	made.Sent = len(made.Messages) - int(skipped)
+	if err := made.check(trailer); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// check holds what was received to what the daemon says of it.
+func (c *Context) check(trailer *contextdv1.ContextTrailer) error {
+	h := c.Header
+	if n := uint32(len(c.Messages)); n != h.GetMessageCount() || n != trailer.GetMessageCount() {
+		return fmt.Errorf("%w: %d messages; the header says %d, the trailer %d", ErrIntegrity, n, h.GetMessageCount(), trailer.GetMessageCount())
+	}
+	for i, m := range c.Messages {
+		if m.GetIndex() != uint32(i) {
+			return fmt.Errorf("%w: message %d came at place %d", ErrIntegrity, m.GetIndex(), i)
+		}
+	}
+	hash := hashOf(c.Messages)
+	if hash != h.GetContextHash() || hash != trailer.GetContextHash() {
+		return fmt.Errorf("%w: the messages hash to %s; the header says %s, the trailer %s", ErrIntegrity, hash, h.GetContextHash(), trailer.GetContextHash())
+	}
+	if h.GetPrefixMessages() == h.GetMessageCount() && h.GetPrefixHash() != hash {
+		return fmt.Errorf("%w: nothing is injected, and the prefix hash is %s, not %s", ErrIntegrity, h.GetPrefixHash(), hash)
+	}
+	return nil
+}
+
+// hashOf is contextd's hash over messages: of each its JSON and a newline.
+func hashOf(messages []*contextdv1.RenderedMessage) string {
+	h := sha256.New()
+	for _, m := range messages {
+		h.Write(m.GetJson())
+		h.Write([]byte("\n"))
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// members are the names under which a provider's request takes messages.
+var members = map[contextdv1.Format]string{
+	contextdv1.Format_FORMAT_UNSPECIFIED:      "messages",
+	contextdv1.Format_FORMAT_ANTHROPIC:        "messages",
+	contextdv1.Format_FORMAT_OPENAI_CHAT:      "messages",
+	contextdv1.Format_FORMAT_OPENAI_RESPONSES: "input",
+	contextdv1.Format_FORMAT_GEMINI:           "contents",
+}
+
+// Body is the body of the provider's request: params, which is written as a JSON object (model,
+// tools and so on; nil for nothing), and what the context adds: the messages, the system prompt
+// where the format has it outside of them, prompt_cache_key, and the provider's cache marks
+// where the daemon says that they pay. The context's values have the bytes that were sent: an
+// SDK that parses and writes them again may change numbers and repeated members of arguments.
+func (c *Context) Body(params any) ([]byte, error) {
+	body, err := openObject(params)
+	if err != nil {
+		return nil, err
+	}
+	add := func(member ...[]byte) {
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(body, bytes.Join(member, nil)...)
+	}
+	lines, err := c.marked()
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) > 0 && c.Messages[0].GetSystem() {
+		// An object with one member, which belongs in the request itself.
+		add(lines[0][1 : len(lines[0])-1])
+		lines = lines[1:]
+	}
+	if key := c.Header.GetPromptCacheKey(); key != "" {
+		quoted, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		add([]byte(`"prompt_cache_key":`), quoted)
+	}
+	add([]byte(`"`+members[c.Format]+`":[`), bytes.Join(lines, []byte(",")), []byte("]"))
+	return append(body, '}'), nil
+}
+
+// openObject writes a JSON object without its end.
+func openObject(params any) ([]byte, error) {
+	if params == nil {
+		return []byte("{"), nil
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(params); err != nil {
+		return nil, fmt.Errorf("params: %w", err)
+	}
+	object, ok := bytes.CutSuffix(out.Bytes(), []byte("}\n"))
+	if !ok {
+		return nil, errors.New("params: must be written as a JSON object")
+	}
+	return object, nil
+}
+
+// marked are the messages' bytes, with the provider's cache marks in copies.
+func (c *Context) marked() ([][]byte, error) {
+	lines := make([][]byte, len(c.Messages))
+	for i, m := range c.Messages {
+		lines[i] = m.GetJson()
+	}
+	for _, b := range c.Header.GetCacheBreakpoints() {
+		if int(b.GetMessageIndex()) >= len(lines) {
+			return nil, fmt.Errorf("%w: a cache mark on message %d of %d", ErrIntegrity, b.GetMessageIndex(), len(lines))
+		}
+		line := &lines[b.GetMessageIndex()]
+		marked, err := mark(*line, b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: a cache mark on message %d: %w", ErrIntegrity, b.GetMessageIndex(), err)
+		}
+		*line = marked
+	}
+	return lines, nil
+}
+
+// mark puts cache_control on the item that a breakpoint names, or on the last. Of Anthropic's
+// messages the content, or the system prompt, is the last member.
+func mark(line []byte, b *contextdv1.CacheBreakpoint) ([]byte, error) {
+	var message struct {
+		Content []json.RawMessage `json:"content"`
+		System  []json.RawMessage `json:"system"`
+	}
+	if err := json.Unmarshal(line, &message); err != nil {
+		return nil, err
+	}
+	items := slices.Concat(message.System, message.Content)
+	at := len(items) - 1
+	if b.ContentIndex != nil {
+		at = int(b.GetContentIndex())
+	}
+	content := slices.Concat([]byte("["), bytes.Join(rawBytes(items), []byte(",")), []byte("]}"))
+	before, ok := bytes.CutSuffix(line, content)
+	if !ok || at < 0 || at >= len(items) {
+		return nil, fmt.Errorf("there is no item %d in a content of %d at its end", at, len(items))
+	}
+	object, ok := bytes.CutSuffix(items[at], []byte("}"))
+	if !ok {
+		return nil, fmt.Errorf("item %d is no object", at)
+	}
+	items[at] = slices.Concat(object, []byte(`,"cache_control":{"type":"ephemeral"}}`))
+	return slices.Concat(before, []byte("["), bytes.Join(rawBytes(items), []byte(",")), []byte("]}")), nil
+}
+
+func rawBytes(items []json.RawMessage) [][]byte {
+	out := make([][]byte, len(items))
+	for i, item := range items {
+		out[i] = item
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// SystemCA is the CA of those who trust what the system trusts.
+const SystemCA = "system"
+
+// Credentials prove who calls, and say how the daemon is known. The zero value is a
+// connection without TLS on which nobody proves anything, as to a socket or a daemon on
+// loopback that asks for nothing.
+type Credentials struct {
+	// CA is a PEM file with the authority of the daemon's certificate, or SystemCA. Empty: no TLS.
+	CA string
+	// Certificate and Key are PEM files with the own certificate and its key. Both or none.
+	Certificate, Key string
+	// TokenFile has the bearer token of calls. It is read at every call, so that a token that
+	// is renewed in place needs no new client.
+	TokenFile string
+}
+
+// dialOptions are those of a connection to a target.
+func (c Credentials) dialOptions(target string) ([]grpc.DialOption, error) {
+	secured, err := c.transport()
+	if err != nil {
+		return nil, err
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(secured)}
+	if c.TokenFile == "" {
+		return options, nil
+	}
+	if c.CA == "" && !local(target) {
+		return nil, fmt.Errorf("the token could be read on the way to %s: set the CA of its certificate", target)
+	}
+	token := bearer(c.TokenFile)
+	if _, err := token.GetRequestMetadata(context.Background()); err != nil {
+		return nil, err
+	}
+	return append(options, grpc.WithPerRPCCredentials(token)), nil
+}
+
+func (c Credentials) transport() (credentials.TransportCredentials, error) {
+	if c.CA == "" {
+		if c.Certificate != "" || c.Key != "" {
+			return nil, errors.New("a certificate and its key must not be set without a CA: there is no TLS")
+		}
+		return insecure.NewCredentials(), nil
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS13}
+	if c.CA != SystemCA {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("CA: %w", err)
+		}
+		if conf.RootCAs = x509.NewCertPool(); !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA: there is no certificate in %s", c.CA)
+		}
+	}
+	if c.Certificate != "" || c.Key != "" {
+		own, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate and key: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{own}
+	}
+	return credentials.NewTLS(conf), nil
+}
+
+// local reports whether nobody else can read what is sent to a target.
+func local(target string) bool {
+	if strings.HasPrefix(target, "unix:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(target)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// bearer is the file of a token that every call brings.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	token, err := os.ReadFile(string(b))
+	if err != nil {
+		return nil, fmt.Errorf("token file: %w", err)
+	}
+	return map[string]string{"authorization": "Bearer " + strings.TrimSpace(string(token))}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: dialOptions decides.
+func (bearer) RequireTransportSecurity() bool { return false }

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Kinds of failed calls, for errors.Is.
+var (
+	// ErrInvalid: a field breaks a rule of the API; Error.Field names it.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrNotFound: there is no such session, event, projection or pointer.
+	ErrNotFound = errors.New("not found")
+	// ErrAlreadyExists: the session's id is taken, or an event's id by another event.
+	ErrAlreadyExists = errors.New("already exists")
+	// ErrHeadMismatch: expected_head is not the newest seq, which is Error.Number("head_seq").
+	ErrHeadMismatch = errors.New("another head")
+	// ErrLogLost: the log is not, or no longer, the one that this client appended to: it is
+	// gone, another session has its id, or it is shorter. Nothing was appended. Whoever has the
+	// whole conversation calls Client.Forget and appends all of it again.
+	ErrLogLost = errors.New("the log was lost")
+	// ErrBudgetExceeded: the context cannot be made to fit; Error.Exceeded says what is in the way.
+	ErrBudgetExceeded = errors.New("budget exceeded")
+	// ErrLimit: the request is beyond a limit of the daemon.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrUnavailable: the daemon cannot be reached, is shutting down, or its store failed.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrDenied: the daemon does not know the caller, or the caller may not do this.
+	ErrDenied = errors.New("denied")
+	// ErrDataLoss: what the disk gave back is not what was written.
+	ErrDataLoss = errors.New("data loss")
+)
+
+// ErrIntegrity is a context whose bytes are not those that the daemon says it sent, or whose
+// stream ended early. What was held of it is forgotten; the next assembly asks for all of it.
+var ErrIntegrity = errors.New("the context is not what was sent")
+
+var kindsOfReasons = map[string]error{
+	"HEAD_MISMATCH":   ErrHeadMismatch,
+	"LOG_LOST":        ErrLogLost,
+	"BUDGET_EXCEEDED": ErrBudgetExceeded,
+}
+
+var kindsOfCodes = map[codes.Code]error{
+	codes.InvalidArgument:   ErrInvalid,
+	codes.OutOfRange:        ErrInvalid,
+	codes.NotFound:          ErrNotFound,
+	codes.AlreadyExists:     ErrAlreadyExists,
+	codes.ResourceExhausted: ErrLimit,
+	codes.Unavailable:       ErrUnavailable,
+	codes.Unauthenticated:   ErrDenied,
+	codes.PermissionDenied:  ErrDenied,
+	codes.DataLoss:          ErrDataLoss,
+}
+
+// Error is a call that the daemon, or gRPC on the way to it, refused.
+type Error struct {
+	// Code and Message are those of the gRPC status.
+	Code    codes.Code
+	Message string
+	// Reason is the API's stable word, such as INVALID_FIELD; docs/api-errors.md lists them.
+	// Empty where gRPC itself failed the call.
+	Reason string
+	// Metadata are the reason's details, such as setting, limit and actual.
+	Metadata map[string]string
+	// Violations are the fields at fault.
+	Violations []Violation
+	// Resource is the name of what was not found, or exists already. Empty: none is named.
+	Resource string
+	// RetryAfter is when another try may succeed. 0: waiting does not help, or nobody knows.
+	RetryAfter time.Duration
+	// Exceeded says what keeps a context above its budget. nil: that is not the fault.
+	Exceeded *contextdv1.BudgetExceeded
+
+	status *status.Status
+}
+
+// Violation is a field of a request that breaks a rule.
+type Violation struct {
+	// Field is its path, such as events[2].message.blocks[0].text.
+	Field string
+	// Description is the rule.
+	Description string
+}
+
+// newError reads the details of a failed call.
+func newError(err error, address string) error {
+	st, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	e := &Error{Code: st.Code(), Message: st.Message(), status: st}
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			e.Reason, e.Metadata = d.GetReason(), d.GetMetadata()
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				e.Violations = append(e.Violations, Violation{Field: v.GetField(), Description: v.GetDescription()})
+			}
+		case *errdetails.ResourceInfo:
+			e.Resource = d.GetResourceName()
+		case *errdetails.RetryInfo:
+			e.RetryAfter = d.GetRetryDelay().AsDuration()
+		case *contextdv1.BudgetExceeded:
+			e.Exceeded = d
+		}
+	}
+	if e.unanswered() {
+		e.Message = fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, e.Message, AddressEnv)
+	}
+	return e
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
+
+// GRPCStatus is the status as it came, for status.FromError.
+func (e *Error) GRPCStatus() *status.Status { return e.status }
+
+// Is reports whether target is the kind of the error.
+func (e *Error) Is(target error) bool {
+	kind, ok := kindsOfReasons[e.Reason]
+	return ok && target == kind || target != nil && target == kindsOfCodes[e.Code]
+}
+
+// Field is the first field at fault. Empty: none is named.
+func (e *Error) Field() string {
+	if len(e.Violations) == 0 {
+		return ""
+	}
+	return e.Violations[0].Field
+}
+
+// Number is a number among the metadata, such as head_seq. 0: it is not there.
+func (e *Error) Number(name string) uint64 {
+	n, err := strconv.ParseUint(e.Metadata[name], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// unanswered reports whether no daemon answered, which would have given a reason.
+func (e *Error) unanswered() bool { return e.Code == codes.Unavailable && e.Reason == "" }
+
+// mayPass reports whether the same call may succeed a little later.
+func (e *Error) mayPass() bool { return e.RetryAfter > 0 || e.unanswered() }

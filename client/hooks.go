@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Hooks are what a runtime does before and after compactions.
+type Hooks struct {
+	// SessionIDs are the sessions that are meant, at most 1000. Empty: all.
+	SessionIDs []string
+	// Deadline is how long the daemon waits for a reply, at most a minute. 0: its default.
+	Deadline time.Duration
+	// PreCompact decides on a compaction. A nil reply allows it. nil: not called.
+	PreCompact func(context.Context, *contextdv1.HookCall) (*contextdv1.HookReply, error)
+	// PostCompact is called after a compaction. nil: not called.
+	PostCompact func(context.Context, *contextdv1.HookCall) error
+}
+
+type hookStream = grpc.BidiStreamingClient[contextdv1.ServeHooksRequest, contextdv1.ServeHooksResponse]
+
+// RunHooks serves hooks until ctx ends, the daemon refuses, or a hook returns an error, after
+// which the daemon decides by its configuration. Where the connection breaks it subscribes
+// again. Calls of several sessions run side by side.
+func (c *Client) RunHooks(ctx context.Context, h Hooks) error {
+	subscription := &contextdv1.HookSubscription{
+		SessionIds: h.SessionIDs, PreCompact: h.PreCompact != nil, PostCompact: h.PostCompact != nil,
+	}
+	if h.Deadline > 0 {
+		subscription.Deadline = durationpb.New(h.Deadline)
+	}
+	calls, ctx := errgroup.WithContext(ctx)
+	var stream hookStream
+	var sending sync.Mutex
+	calls.Go(func() (failed error) {
+		resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.ServeHooksResponse], error) {
+			var err error
+			if stream, err = c.ServeHooks(ctx); err != nil {
+				return nil, err
+			}
+			// What is wrong with the stream is what receiving from it says.
+			_ = stream.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Subscribe{Subscribe: subscription}})
+			return stream, nil
+		}, func(part *contextdv1.ServeHooksResponse) bool {
+			caller := stream
+			calls.Go(func() error {
+				reply, err := h.call(ctx, part.GetCall())
+				if err != nil || reply == nil {
+					return err
+				}
+				sending.Lock()
+				defer sending.Unlock()
+				_ = caller.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Reply{Reply: reply}})
+				return nil
+			})
+			return true
+		}, func(err error) { failed = err })
+		return failed
+	})
+	return calls.Wait()
+}
+
+// call runs a hook. Only one before a compaction has a reply.
+func (h *Hooks) call(ctx context.Context, call *contextdv1.HookCall) (*contextdv1.HookReply, error) {
+	if call.GetHook() == "post_compact" {
+		return nil, h.PostCompact(ctx, call)
+	}
+	reply, err := h.PreCompact(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if reply == nil {
+		reply = &contextdv1.HookReply{}
+	}
+	reply.CallId = call.GetCallId()
+	return reply, nil
+}
+
+// RunSummaries writes the summaries that the daemon asks for, one after another, until ctx ends
+// or the daemon refuses. An error of write is told to the daemon as the task's. Where the
+// connection breaks it leases again.
+func (c *Client) RunSummaries(ctx context.Context, req *contextdv1.LeaseSummaryTasksRequest, write func(context.Context, *contextdv1.SummaryTask) (*contextdv1.CompleteSummaryTaskRequest, error)) (failed error) {
+	resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.LeaseSummaryTasksResponse], error) {
+		return c.LeaseSummaryTasks(ctx, req)
+	}, func(part *contextdv1.LeaseSummaryTasksResponse) bool {
+		done, err := write(ctx, part.GetTask())
+		if err != nil {
+			done = &contextdv1.CompleteSummaryTaskRequest{Error: err.Error()}
+		}
+		done.TaskId = part.GetTask().GetTaskId()
+		_, failed = c.CompleteSummaryTask(ctx, done)
+		return failed == nil
+	}, func(err error) { failed = err })
+	return failed
+}

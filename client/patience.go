@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc"
+)
+
+// Pauses between two tries where nobody says how long.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call
+// may be repeated since events have ids, and what does not append only reads, or is refused the
+// second time. Streams are repeated by what reads them.
+type patientConn struct {
+	conn     grpc.ClientConnInterface
+	address  string
+	patience patience
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (p *patientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return p.patience.repeat(ctx, func() error {
+		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...))
+	})
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (p *patientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := p.conn.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, p.converted(err)
+	}
+	return &stream{ClientStream: s, of: p}, nil
+}
+
+func (p *patientConn) converted(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return newError(err, p.address)
+}
+
+// stream is a stream whose errors are the client's.
+type stream struct {
+	grpc.ClientStream
+	of *patientConn
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.RecvMsg(m)) }
+
+// SendMsg implements grpc.ClientStream.
+func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m)) }
+
+// patience is how long a call is repeated. Negative: not at all.
+type patience time.Duration
+
+// repeat calls until the answer is none that another try may change, or waiting for the next
+// one would take longer than what is left of the patience. The error is the last try's.
+func (p patience) repeat(ctx context.Context, call func() error) error {
+	var last error
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = call()
+		var refused *Error
+		switch {
+		case last == nil:
+			return struct{}{}, nil
+		case p < 0 || !errors.As(last, &refused) || !refused.mayPass():
+			return struct{}{}, backoff.Permanent(last)
+		case refused.RetryAfter > 0:
+			return struct{}{}, &backoff.RetryAfterError{Duration: refused.RetryAfter}
+		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(time.Duration(p)))
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}

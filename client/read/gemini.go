@@ -1,0 +1,122 @@
+package read
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+const ofGemini = "google"
+
+// geminiResponse is the first candidate. Calls without an id, which Gemini's API leaves out in
+// places, are given one: without it a result cannot name its call.
+func geminiResponse(v value) (*contextdv1.Event, error) {
+	candidates := v.get("candidates").elements()
+	if len(candidates) == 0 {
+		return nil, errors.New("candidates: the response has none")
+	}
+	id := v.get("responseId").text()
+	calls := 0
+	blocks, err := geminiParts(candidates[0].get("content"), func(string) (string, error) {
+		calls++
+		return fmt.Sprintf("%s_%d", cmp.Or(id, "call"), calls-1), nil
+	})
+	return assistant(v.get("modelVersion").text(), id, blocks), err
+}
+
+func geminiContent(v value) ([]*contextdv1.Event, error) {
+	prompt := v.get("systemInstruction")
+	if prompt != nil {
+		v = prompt
+	}
+	blocks, err := geminiParts(v, func(name string) (string, error) {
+		return "", fmt.Errorf("functionCall.id: the call of %q has none; give it one first", name)
+	})
+	switch role := v.get("role").text(); {
+	case err != nil:
+		return nil, err
+	case prompt != nil:
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, blocks)}, nil
+	case role == "model":
+		return []*contextdv1.Event{assistant("", "", blocks)}, nil
+	case role == "" || role == "user":
+		return byResult(blocks), nil
+	default:
+		return nil, fmt.Errorf("role: %q is unknown", role)
+	}
+}
+
+func geminiParts(content value, newID func(name string) (string, error)) ([]*contextdv1.Block, error) {
+	var out []*contextdv1.Block
+	for i, part := range content.get("parts").elements() {
+		blocks, err := geminiPart(part, newID)
+		if err != nil {
+			return nil, fmt.Errorf("parts[%d]: %w", i, err)
+		}
+		out = append(out, blocks...)
+	}
+	return out, nil
+}
+
+func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1.Block, error) {
+	members := v.members()
+	signature := v.get("thoughtSignature")
+	if v.get("thought").isTrue() {
+		return []*contextdv1.Block{thinking(&contextdv1.Thinking{Text: v.get("text").text(), Signature: signature.text()})}, nil
+	}
+	var kinds []string
+	for name, m := range members {
+		if name != "thought" && name != "thoughtSignature" && string(m) != "null" {
+			kinds = append(kinds, name)
+		}
+	}
+	if len(kinds) != 1 {
+		return []*contextdv1.Block{own(ofGemini, v)}, nil
+	}
+	// The signature of another part comes before it, as a block of its own.
+	var out []*contextdv1.Block
+	if signature.text() != "" {
+		out = append(out, own(ofGemini, value(`{"thoughtSignature":`+string(signature)+`}`)))
+	}
+	switch part := v.get(kinds[0]); kinds[0] {
+	case "text":
+		return append(out, plain(part)...), nil
+	case "functionCall":
+		name, id := part.get("name").text(), part.get("id").text()
+		if id == "" {
+			var err error
+			if id, err = newID(name); err != nil {
+				return nil, err
+			}
+		}
+		arguments := part.get("args")
+		if !arguments.isObject() {
+			arguments = nil
+		}
+		return append(out, call(id, name, arguments)), nil
+	case "functionResponse":
+		return append(out, geminiResult(part)), nil
+	default:
+		return []*contextdv1.Block{own(ofGemini, v)}, nil
+	}
+}
+
+// geminiResult is what a function gave back: the value of output or error, where that is the
+// only member, or else all of it.
+func geminiResult(v value) *contextdv1.Block {
+	r := &contextdv1.ToolResult{CallId: v.get("id").text(), ToolName: v.get("name").text()}
+	given := v.get("response")
+	if members := given.members(); len(members) == 1 {
+		if failed := given.get("error"); failed != nil {
+			given, r.IsError = failed, true
+		} else if output := given.get("output"); output != nil {
+			given = output
+		}
+	}
+	if r.Content = plain(given); r.Content == nil && len(given) > 0 && given[0] != '"' {
+		r.Content = []*contextdv1.Block{text(string(given))}
+	}
+	return result(r)
+}

@@ -1,0 +1,194 @@
+package read
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+const ofOpenAI = "openai"
+
+// chatResponse is the first choice.
+func chatResponse(v value) (*contextdv1.Event, error) {
+	choices := v.get("choices").elements()
+	if len(choices) == 0 {
+		return nil, errors.New("choices: the response has none")
+	}
+	said := choices[0].get("message")
+	blocks, err := chatAssistant(said)
+	return assistant(v.get("model").text(), v.get("id").text(), blocks), err
+}
+
+func chatMessage(v value) ([]*contextdv1.Event, error) {
+	content := openaiContent(v.get("content"))
+	switch role := v.get("role").text(); role {
+	case "system", "developer":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, content)}, nil
+	case "user":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_USER, content)}, nil
+	case "tool":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{result(&contextdv1.ToolResult{
+			CallId: v.get("tool_call_id").text(), ToolName: v.get("name").text(), Content: content,
+		})})}, nil
+	case "assistant":
+		blocks, err := chatAssistant(v)
+		return []*contextdv1.Event{assistant("", "", blocks)}, err
+	default:
+		return nil, fmt.Errorf("role: %q is unknown", role)
+	}
+}
+
+func chatAssistant(v value) ([]*contextdv1.Block, error) {
+	var out []*contextdv1.Block
+	if reasoning := v.get("reasoning_content").text(); reasoning != "" {
+		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
+	}
+	out = append(out, openaiContent(v.get("content"))...)
+	if refusal := v.get("refusal"); refusal.text() != "" {
+		out = append(out, own(ofOpenAI, value(`{"type":"refusal","refusal":`+string(refusal)+`}`)))
+	}
+	for _, c := range v.get("tool_calls").elements() {
+		if f := c.get("function"); f.isObject() {
+			out = append(out, call(c.get("id").text(), f.get("name").text(), []byte(f.get("arguments").text())))
+			continue
+		}
+		custom := c.get("custom")
+		out = append(out, call(c.get("id").text(), custom.get("name").text(), freeInput(custom.get("input"))))
+	}
+	return out, nil
+}
+
+// freeInput are the arguments of a call whose input is a text.
+func freeInput(v value) []byte {
+	if v == nil {
+		v = value(`""`)
+	}
+	return []byte(`{"input":` + string(v) + `}`)
+}
+
+// openaiContent is a string or a list of parts. Empty texts are left out.
+func openaiContent(v value) []*contextdv1.Block {
+	if !v.isList() {
+		return plain(v)
+	}
+	var out []*contextdv1.Block
+	for _, item := range v.elements() {
+		if b := openaiPart(item); b.GetText() == nil || b.GetText().GetText() != "" {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func openaiPart(v value) *contextdv1.Block {
+	switch v.get("type").text() {
+	case "text", "input_text", "output_text":
+		if annotations := v.get("annotations").elements(); len(annotations) == 0 {
+			return text(v.get("text").text())
+		}
+	case "image_url", "input_image":
+		image := v.get("image_url")
+		url, detail := image.text()+image.get("url").text(), v.get("detail").text()+image.get("detail").text()
+		if m := imageAt(url); m != nil && (detail == "" || detail == "auto") {
+			return media(m)
+		}
+	}
+	return own(ofOpenAI, v)
+}
+
+func imageAt(url string) *contextdv1.Media {
+	inline, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		if url == "" {
+			return nil
+		}
+		return &contextdv1.Media{Uri: url}
+	}
+	mime, encoded, _ := strings.Cut(inline, ";base64,")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return &contextdv1.Media{MimeType: mime, Data: data}
+}
+
+// openaiResponse is all output of a response, which is one message of the model.
+func openaiResponse(v value) (*contextdv1.Event, error) {
+	var blocks []*contextdv1.Block
+	for _, item := range v.get("output").elements() {
+		blocks = append(blocks, modelItem(item)...)
+	}
+	return assistant(v.get("model").text(), v.get("id").text(), blocks), nil
+}
+
+func responsesItem(v value) ([]*contextdv1.Event, error) {
+	switch kind := v.get("type").text(); {
+	case kind == "function_call_output", kind == "custom_tool_call_output":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{result(&contextdv1.ToolResult{
+			CallId: v.get("call_id").text(), Content: openaiContent(v.get("output")),
+		})})}, nil
+	case kind != "" && kind != "message":
+		return []*contextdv1.Event{assistant("", "", modelItem(v))}, nil
+	}
+	content := openaiContent(v.get("content"))
+	switch role := v.get("role").text(); role {
+	case "assistant":
+		return []*contextdv1.Event{assistant("", "", content)}, nil
+	case "system", "developer":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, content)}, nil
+	case "user":
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_USER, content)}, nil
+	default:
+		return nil, fmt.Errorf("role: %q is unknown", role)
+	}
+}
+
+// modelItem are the blocks of an item that the model wrote.
+func modelItem(v value) []*contextdv1.Block {
+	switch v.get("type").text() {
+	case "", "message":
+		return openaiContent(v.get("content"))
+	case "function_call":
+		return []*contextdv1.Block{call(v.get("call_id").text(), v.get("name").text(), []byte(v.get("arguments").text()))}
+	case "custom_tool_call":
+		return []*contextdv1.Block{call(v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input")))}
+	case "reasoning":
+		return reasoning(v)
+	default:
+		return []*contextdv1.Block{own(ofOpenAI, v)}
+	}
+}
+
+// reasoning has a seal, which holds for the item as it came: id and texts. Without one nothing
+// of it is left here: the provider keeps it under the id, or nobody does.
+func reasoning(v value) []*contextdv1.Block {
+	var texts []string
+	for _, s := range v.get("summary").elements() {
+		texts = append(texts, s.get("text").text())
+	}
+	t := &contextdv1.Thinking{Text: strings.Join(texts, "\n\n"), EncryptedContent: v.get("encrypted_content").text()}
+	if t.EncryptedContent == "" {
+		if strings.TrimSpace(t.Text) == "" {
+			return nil
+		}
+		return []*contextdv1.Block{thinking(t)}
+	}
+	if t.Signature = v.get("id").text(); len(texts) > 1 || v.get("content") != nil || v.get("status") != nil {
+		t.Signature = asGiven(v)
+	}
+	return []*contextdv1.Block{thinking(t)}
+}
+
+// asGiven is an item of reasoning with the bytes of its members.
+func asGiven(v value) string {
+	var members []string
+	for _, name := range []string{"type", "id", "summary", "content", "encrypted_content", "status"} {
+		if given := v.get(name); given != nil {
+			members = append(members, `"`+name+`":`+string(given))
+		}
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}

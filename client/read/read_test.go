@@ -1,0 +1,154 @@
+package read_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/client/read"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+var formats = map[string]contextdv1.Format{
+	"anthropic":        contextdv1.Format_FORMAT_ANTHROPIC,
+	"openai_chat":      contextdv1.Format_FORMAT_OPENAI_CHAT,
+	"openai_responses": contextdv1.Format_FORMAT_OPENAI_RESPONSES,
+	"gemini":           contextdv1.Format_FORMAT_GEMINI,
+}
+
+// What is read of each file in testdata is in the golden file next to it.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(inputs) == 0 {
+		t.Fatal(inputs, err)
+	}
+	for _, path := range inputs {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read []proto.Message
+			if strings.HasSuffix(path, ".response.json") {
+				read = response(t, data)
+			} else {
+				format, _, _ := strings.Cut(filepath.Base(path), ".")
+				read = messages(t, formats[format], data)
+			}
+			var got bytes.Buffer
+			for _, m := range read {
+				line, err := protojson.Marshal(m)
+				if err == nil {
+					err = json.Compact(&got, line) // protojson varies its spaces
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.WriteByte('\n')
+			}
+			golden := strings.TrimSuffix(path, ".json") + ".golden"
+			if *rewrite {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("got\n%swant\n%s", &got, want)
+			}
+		})
+	}
+}
+
+func response(t *testing.T, body []byte) []proto.Message {
+	t.Helper()
+	event, err := read.Response(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := read.Usage(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []proto.Message{event, used}
+}
+
+func messages(t *testing.T, format contextdv1.Format, data []byte) (out []proto.Message) {
+	t.Helper()
+	events, err := read.Messages(format, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		out = append(out, e)
+	}
+	return out
+}
+
+// What cannot be read is named by its place.
+func TestRefused(t *testing.T) {
+	for _, test := range []struct {
+		format contextdv1.Format
+		data   string
+		want   string
+	}{
+		{contextdv1.Format_FORMAT_UNSPECIFIED, `{}`, "format: messages of FORMAT_UNSPECIFIED"},
+		{contextdv1.Format_FORMAT_OPENAI_CHAT, `[{"role":"user","content":"a"},{"role":"robot"}]`, `message 1: role: "robot"`},
+		{contextdv1.Format_FORMAT_ANTHROPIC, `{"role":"user","content":[1]}`, "message 0: content[0]: must be an object"},
+		{contextdv1.Format_FORMAT_GEMINI, `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, `message 0: parts[0]: functionCall.id: the call of "f"`},
+		{contextdv1.Format_FORMAT_OPENAI_RESPONSES, `{"role":"user"} {`, "message 1: unexpected EOF"},
+	} {
+		if _, err := read.Messages(test.format, []byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s is answered %v, want %q", test.data, err, test.want)
+		}
+	}
+	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`} {
+		if e, err := read.Response([]byte(body)); err == nil {
+			t.Errorf("%q is read as %v", body, e)
+		}
+	}
+}
+
+// FuzzRead: whatever comes is read or refused.
+func FuzzRead(f *testing.F) {
+	inputs, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range inputs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if e, err := read.Response(data); err == nil && e.GetKind() == nil {
+			t.Error("a response is no event")
+		}
+		_, _ = read.Usage(data)
+		for _, format := range formats {
+			events, err := read.Messages(format, data)
+			if err != nil {
+				continue
+			}
+			for _, e := range events {
+				if len(e.GetMessage().GetBlocks()) == 0 {
+					t.Errorf("%s gives an event without content", format)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package read
+
+import (
+	"encoding/json"
+	"errors"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Usage is what a provider counted, by the body of its response, for Client.Record: all tokens
+// of the prompt, cached ones included. What the provider does not report is 0.
+func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
+	v := value(body)
+	used, outer := v.get("usage"), v.members()
+	switch {
+	case outer == nil:
+		return nil, errors.New("the response is no JSON object")
+	case outer["candidates"] != nil:
+		used = v.get("usageMetadata")
+		return &contextdv1.RecordModelCallRequest{
+			InputTokens: count(used, "promptTokenCount"), CacheReadTokens: count(used, "cachedContentTokenCount"),
+			OutputTokens: count(used, "candidatesTokenCount") + count(used, "thoughtsTokenCount"),
+			StopReason:   first(v.get("candidates")).get("finishReason").text(), Model: v.get("modelVersion").text(),
+		}, nil
+	case outer["choices"] != nil:
+		details := used.get("prompt_tokens_details")
+		return &contextdv1.RecordModelCallRequest{
+			InputTokens: count(used, "prompt_tokens"), CacheReadTokens: count(details, "cached_tokens"),
+			CacheWriteTokens: count(details, "cache_write_tokens"), OutputTokens: count(used, "completion_tokens"),
+			StopReason: first(v.get("choices")).get("finish_reason").text(), Model: v.get("model").text(),
+		}, nil
+	case outer["output"] != nil:
+		details := used.get("input_tokens_details")
+		return &contextdv1.RecordModelCallRequest{
+			InputTokens: count(used, "input_tokens"), CacheReadTokens: count(details, "cached_tokens"),
+			CacheWriteTokens: count(details, "cache_write_tokens"), OutputTokens: count(used, "output_tokens"),
+			StopReason: v.get("status").text(), Model: v.get("model").text(),
+		}, nil
+	}
+	// Anthropic counts what was read from and written to the cache separately.
+	read, written := count(used, "cache_read_input_tokens"), count(used, "cache_creation_input_tokens")
+	return &contextdv1.RecordModelCallRequest{
+		InputTokens: count(used, "input_tokens") + read + written, CacheReadTokens: read, CacheWriteTokens: written,
+		OutputTokens: count(used, "output_tokens"), StopReason: v.get("stop_reason").text(), Model: v.get("model").text(),
+	}, nil
+}
+
+func count(v value, name string) uint64 {
+	var n uint64
+	if json.Unmarshal(v.get(name), &n) != nil {
+		return 0
+	}
+	return n
+}
+
+func first(v value) value {
+	if all := v.elements(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package read
+
+import (
+	"encoding/json"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// value is a JSON value with the bytes that it was written in. What is not there is nil; asked
+// for what it is not, a value gives nothing.
+type value []byte
+
+// members are those of an object; of repeated ones the last.
+func (v value) members() map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(v, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+func (v value) get(name string) value {
+	if found := v.members()[name]; string(found) != "null" {
+		return value(found)
+	}
+	return nil
+}
+
+func (v value) elements() []value {
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		return nil
+	}
+	out := make([]value, len(list))
+	for i, e := range list {
+		out[i] = value(e)
+	}
+	return out
+}
+
+// text is a string. What UTF-8 does not have, such as half a surrogate pair, is U+FFFD in it.
+func (v value) text() string {
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (v value) isList() bool   { return len(v) > 0 && v[0] == '[' }
+func (v value) isObject() bool { return len(v) > 0 && v[0] == '{' }
+
+func (v value) isTrue() bool { return string(v) == "true" }
+
+func text(s string) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: s}}}
+}
+
+func thinking(t *contextdv1.Thinking) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_Thinking{Thinking: t}}
+}
+
+func call(id, name string, arguments []byte) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
+		CallId: id, Name: name, ArgumentsJson: arguments,
+	}}}
+}
+
+func result(r *contextdv1.ToolResult) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: r}}
+}
+
+func media(m *contextdv1.Media) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: m}}
+}
+
+// own is a provider's block as it came.
+func own(provider string, v value) *contextdv1.Block {
+	return &contextdv1.Block{Kind: &contextdv1.Block_Provider{Provider: &contextdv1.ProviderBlock{Provider: provider, Json: v}}}
+}

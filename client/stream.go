@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// Events returns the events of a log as they were appended. Where the connection breaks it
+// goes on after the newest event that it has. With follow in the request it waits for more
+// until ctx ends. After an error there are no more events.
+func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) iter.Seq2[*contextdv1.Event, error] {
+	return func(yield func(*contextdv1.Event, error) bool) {
+		rest := proto.CloneOf(req)
+		resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error) {
+			return c.ReadEvents(ctx, rest)
+		}, func(part *contextdv1.ReadEventsResponse) (more bool) {
+			for _, e := range part.GetEvents() {
+				if !yield(e, nil) {
+					return false
+				}
+				rest.FromSeq = e.GetSeq() + 1
+			}
+			return rest.GetToSeq() == 0 || rest.FromSeq <= rest.GetToSeq()
+		}, func(err error) { yield(nil, err) })
+	}
+}
+
+// Watch returns what happens to sessions. Where the connection breaks it goes on after the
+// newest event that it has of each session that the request names; of others it goes on with
+// what happens from then on. It ends with ctx, or after an error.
+func (c *Client) Watch(ctx context.Context, req *contextdv1.WatchLifecycleRequest) iter.Seq2[*contextdv1.LifecycleEvent, error] {
+	return func(yield func(*contextdv1.LifecycleEvent, error) bool) {
+		rest := proto.CloneOf(req)
+		resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.WatchLifecycleResponse], error) {
+			return c.WatchLifecycle(ctx, rest)
+		}, func(part *contextdv1.WatchLifecycleResponse) (more bool) {
+			e := part.GetEvent()
+			if !yield(e, nil) {
+				return false
+			}
+			advance(rest, e)
+			return true
+		}, func(err error) { yield(nil, err) })
+	}
+}
+
+// advance lets a request go on after an event, if the session is one that it names.
+func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent) {
+	if e.GetNumber() == 0 {
+		return
+	}
+	for _, cursor := range req.GetAfter() {
+		if cursor.GetSessionId() == e.GetSessionId() {
+			cursor.Number = e.GetNumber()
+			return
+		}
+	}
+	for _, id := range req.GetSessionIds() {
+		if id == e.GetSessionId() {
+			req.After = append(req.After, &contextdv1.LifecycleCursor{SessionId: id, Number: e.GetNumber()})
+			return
+		}
+	}
+}
+
+// resuming opens a stream and gives its parts to take until that is false. Where the stream
+// breaks it is opened again; patience begins anew with each part.
+func resuming[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool, fail func(error)) {
+	for {
+		var progress bool
+		err := patience.repeat(ctx, func() error {
+			var err error
+			progress, err = receive(ctx, open, take)
+			if progress {
+				return nil
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			fail(err)
+			return
+		case !progress:
+			return
+		}
+	}
+}
+
+// receive reads a stream to its end. again says that it broke after parts had come.
+func receive[T any](ctx context.Context, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool) (again bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends a stream that is not read to its end
+	stream, err := open(ctx)
+	if err != nil {
+		return false, err
+	}
+	for came := false; ; came = true {
+		part, err := stream.Recv()
+		var refused *Error
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return came && errors.As(err, &refused) && refused.mayPass(), err
+		case !take(part):
+			return false, nil
+		}
+	}
+}
+
+// Sessions returns all sessions, page by page; the request's page_token is where it begins.
+func (c *Client) Sessions(ctx context.Context, req *contextdv1.ListSessionsRequest) iter.Seq2[*contextdv1.Session, error] {
+	return pages(proto.CloneOf(req), func(req *contextdv1.ListSessionsRequest) ([]*contextdv1.Session, string, error) {
+		resp, err := c.ListSessions(ctx, req)
+		return resp.GetSessions(), resp.GetNextPageToken(), err
+	}, func(req *contextdv1.ListSessionsRequest, token string) { req.PageToken = token })
+}
+
+// Projections returns the recorded projections of a session, oldest first.
+func (c *Client) Projections(ctx context.Context, req *contextdv1.ListProjectionsRequest) iter.Seq2[*contextdv1.Projection, error] {
+	return pages(proto.CloneOf(req), func(req *contextdv1.ListProjectionsRequest) ([]*contextdv1.Projection, string, error) {
+		resp, err := c.ListProjections(ctx, req)
+		return resp.GetProjections(), resp.GetNextPageToken(), err
+	}, func(req *contextdv1.ListProjectionsRequest, token string) { req.PageToken = token })
+}
+
+// pages gives the items of all pages. After an error there are no more.
+func pages[Req, Item any](req Req, list func(Req) ([]Item, string, error), turn func(Req, string)) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for {
+			items, next, err := list(req)
+			if err != nil {
+				var none Item
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			turn(req, next)
+		}
+	}
+}

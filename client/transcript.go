@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// uploadBytes is how much of a transcript one message holds.
+const uploadBytes = 256 << 10
+
+// Import makes events of a harness's transcript. It is not repeated where it fails, since the
+// transcript has been read by then; importing the same again appends nothing twice.
+func (c *Client) Import(ctx context.Context, header *contextdv1.ImportHeader, transcript io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.ImportTranscript(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: header}})
+	if err == nil {
+		err = upload(transcript, func(data []byte) error {
+			return stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: data}})
+		})
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	// After io.EOF the answer says why the daemon stopped reading.
+	return stream.CloseAndRecv()
+}
+
+// upload sends what a reader has, in parts.
+func upload(from io.Reader, send func([]byte) error) error {
+	for {
+		// A message that was sent may still be read.
+		part := make([]byte, uploadBytes)
+		n, err := io.ReadFull(from, part)
+		if n > 0 {
+			if err := send(part[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// Export writes a session as the transcript that a harness resumes from. It is not repeated
+// where it fails, since a part of it may have been written.
+func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptRequest, to io.Writer) (*contextdv1.ExportReport, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.ExportTranscript(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return download(stream.Recv, to)
+}
+
+// Convert writes a transcript of one harness as one of another, and stores nothing.
+func (c *Client) Convert(ctx context.Context, header *contextdv1.ConvertHeader, from io.Reader, to io.Writer) (*contextdv1.ExportReport, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.ConvertTranscript(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = stream.Send(&contextdv1.ConvertTranscriptRequest{Part: &contextdv1.ConvertTranscriptRequest_Header{Header: header}})
+	if err == nil {
+		err = upload(from, func(data []byte) error {
+			return stream.Send(&contextdv1.ConvertTranscriptRequest{Part: &contextdv1.ConvertTranscriptRequest_Data{Data: data}})
+		})
+	}
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return download(stream.Recv, to)
+}
+
+// download writes the data of a stream; the report comes last.
+func download[T interface {
+	GetData() []byte
+	GetReport() *contextdv1.ExportReport
+}](receive func() (T, error), to io.Writer) (report *contextdv1.ExportReport, err error) {
+	for {
+		part, err := receive()
+		if errors.Is(err, io.EOF) {
+			return report, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err := to.Write(part.GetData()); err != nil {
+			return nil, err
+		}
+		if part.GetReport() != nil {
+			report = part.GetReport()
+		}
+	}
+}
