@@ -34,12 +34,13 @@ const (
 // DefaultPatience is how long a call waits for a daemon that is starting, busy or not there.
 const DefaultPatience = 30 * time.Second
 
-// Options are what a client may be told. The zero value is a client of the daemon at
+// Options are what a client may be given. The zero value is a client of the daemon at
 // [AddressEnv] or else at [DefaultAddress].
 type Options struct {
 	// Address is host:port, unix:///path or the path of a socket.
 	Address string
-	// Credentials prove who calls, and how the daemon is known.
+	// Credentials prove who calls, and how the daemon is known. The zero value: those of the
+	// variables CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE.
 	Credentials Credentials
 	// Patience is how long a call is repeated where the daemon says when to come back, or
 	// where none answers. 0: DefaultPatience. Negative: calls are not repeated.
@@ -78,6 +79,9 @@ func New(o Options) (*Client, error) {
 	}
 	conn := o.Conn
 	if conn == nil {
+		if o.Credentials == (Credentials{}) {
+			o.Credentials = credentialsFromEnv()
+		}
 		own, err := Dial(address, o.Credentials, o.DialOptions...)
 		if err != nil {
 			return nil, err

@@ -293,6 +293,14 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
+// Credentials that are not given are those of the environment.
+func TestCredentialsOfTheEnvironment(t *testing.T) {
+	t.Setenv("CONTEXTD_CA", "none.pem")
+	if _, err := client.New(client.Options{}); err == nil || !strings.Contains(err.Error(), "none.pem") {
+		t.Errorf("CONTEXTD_CA is ignored: %v", err)
+	}
+}
+
 // What makes no sense is refused before anything is sent.
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]client.Options{

@@ -31,6 +31,14 @@ type Credentials struct {
 	TokenFile string
 }
 
+// credentialsFromEnv are those that the environment names, as for the command line.
+func credentialsFromEnv() Credentials {
+	return Credentials{
+		CA: os.Getenv("CONTEXTD_CA"), Certificate: os.Getenv("CONTEXTD_CERT"), Key: os.Getenv("CONTEXTD_KEY"),
+		TokenFile: os.Getenv("CONTEXTD_TOKEN_FILE"),
+	}
+}
+
 // dialOptions are those of a connection to a target.
 func (c Credentials) dialOptions(target string) ([]grpc.DialOption, error) {
 	secured, err := c.transport()
