@@ -1,6 +1,6 @@
 # The daemon, static, on an image without a shell.
 #
-#   docker build --build-arg VERSION=v1.2.3 -t contextd .
+#   make image VERSION=v1.2.3
 #   docker run --network host -v contextd:/var/lib/contextd contextd
 #
 # It listens on loopback, which containers of one pod share. To listen elsewhere, say how
@@ -13,7 +13,9 @@
 # are relative to WORKDIR, and instructions stay within what tools/imagesteps
 # knows; it refuses what it does not know.
 
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+# The same sources give the same files: Go is the one of go.mod, and paths and times are not in
+# them. Tags of base images may move; whoever publishes should pin them by digest.
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS build
 WORKDIR /src
 
 # Modules first: they change less often than the code.
@@ -25,13 +27,23 @@ ARG VERSION=dev
 ARG TARGETOS
 ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION=$VERSION
+    GOOS=$TARGETOS GOARCH=$TARGETARCH make sbom VERSION=$VERSION
 # The final image has no shell to make the data directory with.
 RUN mkdir -p bin/data
 
 # Certificates for exporters over TLS, and a user that is not root.
 FROM gcr.io/distroless/static:nonroot
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="contextd" \
+      org.opencontainers.image.description="Assembles the contexts of agents from event logs" \
+      org.opencontainers.image.source="https://github.com/contextd/contextd" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
 COPY --from=build /src/bin/contextd /usr/local/bin/contextd
+# What is linked in, with the texts of the licences.
+COPY --from=build /src/bin/contextd.cdx.json /src/LICENSE /usr/share/doc/contextd/
 COPY --from=build --chown=65532:65532 /src/bin/data /var/lib/contextd
 USER 65532:65532
 VOLUME /var/lib/contextd

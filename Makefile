@@ -33,6 +33,10 @@ help: ## List the targets
 build: ## Build the daemon into bin/contextd, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/contextd ./cmd/contextd
 
+.PHONY: sbom
+sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json
+	env -u GOOS -u GOARCH go run ./tools/sbom -version '$(VERSION)' bin/contextd > bin/contextd.cdx.json
+
 .PHONY: demo
 demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
@@ -78,11 +82,12 @@ replay-backends: ## Replay CORPUS=folder against summary models that are slow, f
 
 .PHONY: image
 image: ## Build the container image contextd:VERSION (ENGINE=docker, podman, ...)
-	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' -t contextd:'$(VERSION)' .
+	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' --build-arg REVISION="$$(git rev-parse HEAD)" \
+		--build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" -t contextd:'$(VERSION)' .
 
 .PHONY: image-steps
 image-steps: ## Run the Dockerfile's steps and check their result without a container engine
-	go run ./tools/imagesteps -arg VERSION='$(VERSION)'
+	go run ./tools/imagesteps -arg VERSION='$(VERSION)' $(IMAGE_STEPS_FLAGS)
 
 # ---------------------------------------------------------------- tests
 
@@ -113,11 +118,12 @@ faults: ## Break the program's files, disk, clients and process as SEED=1 decide
 	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 4h ./cmd/contextd -seed=$(SEED)
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s)
+nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image compared
 	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
+	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
 	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
 

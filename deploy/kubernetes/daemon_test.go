@@ -119,9 +119,10 @@ func (c container) onLoopback(t *testing.T, flag string) (address string) {
 func (c *commands) daemonStarts(t *testing.T, v variant) {
 	pod := mount(t, c, v)
 	api, metrics := pod.onLoopback(t, "--listen"), pod.onLoopback(t, "--metrics-listen")
-	client := []string{"--addr", api, "--ca", filepath.Join(c.dir, "tls.crt"), "--token-file", filepath.Join(c.dir, "agent.token")}
-	if _, sidecar := v.daemon(t); sidecar {
-		client = []string{"--addr", pod.agentAddress(t, v)}
+	client := []string{"CONTEXTD_ADDR=" + api, "CONTEXTD_CA=" + filepath.Join(c.dir, "tls.crt"), "CONTEXTD_TOKEN_FILE=" + filepath.Join(c.dir, "agent.token")}
+	of, sidecar := v.daemon(t)
+	if sidecar {
+		client = []string{"CONTEXTD_ADDR=" + pod.agentAddress(t, v)}
 	}
 	var log bytes.Buffer
 	daemon := exec.CommandContext(t.Context(), c.program(), pod.args...)
@@ -130,7 +131,8 @@ func (c *commands) daemonStarts(t *testing.T, v variant) {
 		t.Fatal(err)
 	}
 	call := func(args ...string) {
-		cmd := exec.CommandContext(t.Context(), c.program(), append(args, client...)...)
+		cmd := exec.CommandContext(t.Context(), c.program(), args...)
+		cmd.Env = append(os.Environ(), client...)
 		cmd.Stdin = strings.NewReader(`{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}`)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("contextd %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -138,7 +140,6 @@ func (c *commands) daemonStarts(t *testing.T, v variant) {
 	}
 	call("health", "--wait", "30s")
 	call("append", "s")
-	of, _ := v.daemon(t)
 	for _, probe := range []*corev1.Probe{of.StartupProbe, of.ReadinessProbe, of.LivenessProbe} {
 		response, err := http.Get("http://" + metrics + probe.HTTPGet.Path)
 		if err != nil {

@@ -23,6 +23,14 @@ func check(ctx context.Context, s *stage, version string) error {
 	if !slices.Contains(s.exposed, "7171") {
 		return fmt.Errorf("EXPOSE: port 7171 is not exposed, only %q", s.exposed)
 	}
+	for _, name := range []string{"title", "description", "source", "licenses", "version", "revision"} {
+		if s.labels["org.opencontainers.image."+name] == "" {
+			return fmt.Errorf("LABEL: org.opencontainers.image.%s is not set", name)
+		}
+	}
+	if got := s.labels["org.opencontainers.image.version"]; version != "" && got != version {
+		return fmt.Errorf("LABEL: the version is %q, want %q", got, version)
+	}
 	if len(s.entrypoint) == 0 {
 		return errors.New("ENTRYPOINT: there is none")
 	}

@@ -25,6 +25,7 @@ var known = map[string][]string{
 	"COPY":       {"from", "chown"},
 	"RUN":        {"mount"},
 	"USER":       nil,
+	"LABEL":      nil,
 	"VOLUME":     nil,
 	"EXPOSE":     nil,
 	"ENTRYPOINT": nil,

@@ -41,10 +41,14 @@ COPY go.mod ./
 COPY . .
 ARG VERSION=dev
 RUN --mount=type=cache,target=/go/pkg/mod \
-    CGO_ENABLED=0 go build -ldflags "-X main.version=$VERSION" -o bin/program .
+    CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$VERSION" -o bin/program .
 RUN mkdir -p bin/data
 
 FROM gcr.io/distroless/static:nonroot
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="program" org.opencontainers.image.description="A program." \
+      org.opencontainers.image.source="https://example.com" org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="$VERSION" org.opencontainers.image.revision="abc"
 COPY --from=build /src/bin/program /usr/local/bin/program
 COPY --from=build --chown=65532:65532 /src/bin/data /var/lib/program
 USER 65532:65532
@@ -75,6 +79,9 @@ func TestBuild(t *testing.T) {
 		{"path above", "-o bin/program", "-o ../program", "only paths below"},
 		{"other Go", "golang:GOVERSION", "golang:1.2", "the image has Go 1.2"},
 		{"no shell", "USER 65532:65532", "USER 65532:65532\nRUN true", "cannot be run on gcr.io/distroless"},
+		{"label without quotes", `title="program"`, "title=program", "pairs"},
+		{"no label", `org.opencontainers.image.licenses="MIT"`, "", "licenses is not set"},
+		{"other version in label", `version="$VERSION"`, `version="v0"`, `"v0", want "v1.2.3"`},
 		{"root", "USER 65532:65532", "USER root", `USER "root"`},
 		{"root by number", "USER 65532:65532", "USER 0", `USER "0"`},
 		{"shell form", `CMD ["serve", "-listen", ":7171"]`, "CMD serve", "JSON list"},
@@ -98,12 +105,31 @@ func TestBuild(t *testing.T) {
 				}
 			}
 			var out strings.Builder
-			err := build(t.Context(), project(t, text), map[string]string{"VERSION": "v1.2.3"}, &out)
+			_, err := build(t.Context(), project(t, text), map[string]string{"VERSION": "v1.2.3"}, "", &out)
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("%v\n%s", err, &out)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("error %v does not say %q\n%s", err, test.want, &out)
+			}
+		})
+	}
+}
+
+// TestBuildTwice: a build that its place or its time gets into is noticed.
+func TestBuildTwice(t *testing.T) {
+	for name, test := range map[string]struct{ to, want string }{
+		"the same":  {"RUN mkdir -p bin/data", ""},
+		"its place": {"RUN mkdir -p bin/data && pwd > bin/data/built", "two builds differ"},
+		"its time":  {"RUN mkdir -p bin/data && date +%N > bin/data/built", "two builds differ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, strings.Replace(dockerfile, "RUN mkdir -p bin/data", test.to, 1))
+			args := map[string]string{"VERSION": "v1.2.3"}
+			var out strings.Builder
+			_, err := buildTwice(t.Context(), dir, args, "", &out)
+			if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q\n%s", err, test.want, &out)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,7 @@ type stage struct {
 	vars       map[string]string // ARG and ENV: both are in the environment of RUN
 	user       string
 	exposed    []string
+	labels     map[string]string
 	entrypoint []string
 	cmd        []string
 }
@@ -31,6 +33,7 @@ type builder struct {
 	context fileTree          // what COPY without --from reads
 	scratch string            // directory for the stages' roots
 	args    map[string]string // --build-arg
+	cache   string            // of Go's builds; empty for this machine's
 	out     io.Writer
 	stages  []*stage
 }
@@ -59,7 +62,7 @@ func (b *builder) run(ctx context.Context, instructions []instruction) (*stage, 
 
 func (b *builder) from(in instruction) error {
 	words := strings.Fields(in.args)
-	s := &stage{base: words[0], workdir: "/", vars: map[string]string{}}
+	s := &stage{base: words[0], workdir: "/", vars: map[string]string{}, labels: map[string]string{}}
 	if len(words) == 3 && strings.EqualFold(words[1], "as") {
 		s.name = words[2]
 	} else if len(words) != 1 {
@@ -93,6 +96,8 @@ func (b *builder) apply(ctx context.Context, s *stage, in instruction) (err erro
 		if _, err := os.Stat(filepath.Join(s.root, s.resolve(in.args))); err != nil {
 			return in.errorf("the directory does not exist, so the engine would make it root's: %w", err)
 		}
+	case "LABEL":
+		return s.label(in)
 	case "EXPOSE":
 		s.exposed = append(s.exposed, strings.Fields(in.args)...)
 	case "ENTRYPOINT":
@@ -114,6 +119,20 @@ func (b *builder) arg(s *stage, in instruction) error {
 		value = given
 	}
 	s.vars[name] = value
+	return nil
+}
+
+var pair = regexp.MustCompile(`^([a-z.]+)="([^"]*)" *`)
+
+func (s *stage) label(in instruction) error {
+	for rest := in.args; rest != ""; {
+		found := pair.FindStringSubmatch(rest)
+		if found == nil {
+			return in.errorf("must be name=\"value\" pairs, not %s", rest)
+		}
+		s.labels[found[1]] = s.expand(found[2])
+		rest = rest[len(found[0]):]
+	}
 	return nil
 }
 
@@ -160,6 +179,9 @@ func (b *builder) shell(ctx context.Context, s *stage, in instruction) error {
 	cmd.Dir = filepath.Join(s.root, s.workdir)
 	// A make above this one must not hand its targets' variables down.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") })
+	if b.cache != "" {
+		cmd.Env = append(cmd.Env, "GOCACHE="+b.cache)
+	}
 	for name, value := range s.vars {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
