@@ -33,13 +33,15 @@ type Log interface {
 	// there and neither sees the other's later events or artifacts.
 	Fork(ctx context.Context, r ForkRequest) (Session, error)
 	// DeleteSession removes the session, its artifacts and every event that no
-	// fork shares: no method shows them any more. A store with ErasesOnReturn has
-	// removed them from the medium by then, in every copy that it made. Appends that were
+	// fork shares: no method shows them any more, durably, and the id is free again. Appends that were
 	// admitted before and not waited for may fail with *NotFoundError, and so may reads
-	// that have begun. The id is free again before all that is done, and stays so whatever
-	// comes of it. of, if not 0, is the incarnation that is meant: *NotFoundError if the id
-	// has another.
+	// that have begun. of, if not 0, is the incarnation that is meant: *NotFoundError if the id
+	// has another. A session that is damaged is deleted as far as it is known.
 	DeleteSession(ctx context.Context, id string, of Incarnation) error
+	// WaitErased waits until an incarnation that was deleted, or with 0 each of them, is gone from the
+	// medium, in every copy that a store with Erases made. *CorruptError if that cannot be,
+	// because of damage next to it.
+	WaitErased(ctx context.Context, of Incarnation) error
 
 	// Append admits a batch after all batches admitted before it, by the rules
 	// of PreparedBatch.Admit, and makes the session if there is none. The batch
@@ -105,10 +107,10 @@ type Store interface {
 type Capabilities struct {
 	// Chain: ChainHead has a hash for every event.
 	Chain bool
-	// ErasesOnReturn: what DeleteSession removed is gone from the medium when it returns. A
+	// Erases: what DeleteSession removed is gone from the medium when WaitErased returns. A
 	// store that keeps old versions for readers cannot promise that: there it goes when the
 	// last of them is done.
-	ErasesOnReturn bool
+	Erases bool
 	// OneWriter: only the process that opened the store writes to it, so that no method
 	// returns a *ConflictError but for an artifact's New.
 	OneWriter bool

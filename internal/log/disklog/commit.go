@@ -43,6 +43,7 @@ type group struct {
 	batch   *pebble.Batch
 	bytes   int // of the batches that went into it
 	commits []*commit
+	applied bool  // Pebble has it
 	err     error // set before settled is closed
 	settled chan struct{}
 }
@@ -186,12 +187,15 @@ func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit)
 
 // writeGroup hands a group to Pebble.
 func (s *Store) writeGroup(g *group) {
+	defer func() { s.written <- g }()
+	defer s.guard("writing")
 	if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
 		// Pebble refuses a batch only if it is misused or has failed; either way
 		// nothing is known of what it did.
 		s.disk.halt(err)
+		return
 	}
-	s.written <- g
+	g.applied = true
 }
 
 // write writes what others leave to it. It runs until Close.
@@ -213,17 +217,14 @@ func (s *Store) write() {
 func (s *Store) settle() {
 	defer close(s.drained)
 	for g := range s.written {
-		if err := g.batch.SyncWait(); err != nil {
-			s.disk.halt(err)
-		}
-		// A halted disk reports success: see haltFS.
-		if g.err = s.failure(); g.err == nil {
-			for _, c := range g.commits {
-				if c.durable != nil {
-					c.durable()
-				}
-			}
-			_ = g.batch.Close() // only gives its memory back
+		s.settleGroup(g)
+	}
+}
+
+func (s *Store) settleGroup(g *group) {
+	defer func() {
+		if g.err == nil {
+			g.err = s.failure()
 		}
 		close(g.settled)
 		for _, c := range g.commits {
@@ -231,7 +232,23 @@ func (s *Store) settle() {
 				s.release(sl)
 			}
 		}
+	}()
+	defer s.guard("settling")
+	if g.applied {
+		if err := g.batch.SyncWait(); err != nil {
+			s.disk.halt(err)
+		}
 	}
+	// A halted disk reports success: see haltFS.
+	if g.err = s.failure(); g.err != nil {
+		return
+	}
+	for _, c := range g.commits {
+		if c.durable != nil {
+			c.durable()
+		}
+	}
+	_ = g.batch.Close() // only gives its memory back
 }
 
 // appended is the commit of an append.

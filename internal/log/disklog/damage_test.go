@@ -253,7 +253,7 @@ func TestTidyingMeetsDamage(t *testing.T) {
 				}
 				whole := survey(t, s, change)
 				for i := range sessionsOfSweep {
-					err := s.DeleteSession(t.Context(), fmt.Sprintf("s%d", i), 0)
+					err := DeleteErased(t.Context(), s, fmt.Sprintf("s%d", i))
 					if _, ok := errors.AsType[*eventlog.CorruptError](err); err != nil && !ok {
 						t.Errorf("delete s%d: %v", i, err)
 					}

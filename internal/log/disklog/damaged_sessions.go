@@ -24,20 +24,23 @@ const (
 // them, in order.
 func (s *Store) allIDs() ([]string, error) {
 	found := map[string]bool{}
-	named := func(it *pebble.Iterator, prefix []byte) {
-		// The bare letter is no session; see the format on deletions.
-		if id := it.Key()[len(prefix):]; len(id) > 0 {
+	err := s.scan([]byte{keySession}, []byte{keySession + 1}, func(it *pebble.Iterator) error {
+		// The bare letter is no session, and neither is a key without a value; see the format on
+		// deletions. A value that cannot be read has a length.
+		if id, value := it.Key()[1:], it.LazyValue(); len(id) > 0 && value.Len() > 0 {
 			found[string(id)] = true
 		}
-	}
-	prefix := []byte{keySession}
-	err := s.scan(prefix, []byte{keySession + 1}, func(it *pebble.Iterator) error {
-		named(it, prefix)
 		return nil
 	})
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err == nil || !corrupt {
 		return slices.Sorted(maps.Keys(found)), err
 	}
+	err = s.eachReference(func(_ *pebble.Iterator, id string) { found[id] = true })
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// eachReference visits the references that can be read, of each segment in turn.
+func (s *Store) eachReference(visit func(it *pebble.Iterator, session string)) error {
 	for segment, skipped := segmentID(1), 0; segment <= segmentID(s.lastSegment.Load()) && skipped < unreadableSegments; segment++ {
 		next, err := s.segmentFrom(segment)
 		if err == nil {
@@ -47,7 +50,7 @@ func (s *Store) allIDs() ([]string, error) {
 			segment = next
 			references := kindPrefix(segment, keyReference)
 			err = s.scan(references, prefixEnd(references), func(it *pebble.Iterator) error {
-				named(it, references)
+				visit(it, string(it.Key()[len(references):]))
 				return nil
 			})
 		}
@@ -57,10 +60,10 @@ func (s *Store) allIDs() ([]string, error) {
 		case corrupt:
 			skipped++
 		default:
-			return nil, err
+			return err
 		}
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	return nil
 }
 
 // segmentFrom returns the first segment in use that is not before one; 0 if there is
@@ -119,8 +122,13 @@ func (s *Store) listAll(q eventlog.SessionQuery) ([]eventlog.Session, error) {
 		}
 		var r *record
 		if err == nil {
-			r, err = decodeSession(key, value)
-			closer.Close()
+			deleted := len(value) == 0
+			if !deleted {
+				r, err = decodeSession(key, value)
+			}
+			if closeErr := closer.Close(); closeErr != nil || deleted {
+				continue
+			}
 		}
 		if err != nil {
 			r = &record{info: eventlog.Session{ID: id}}

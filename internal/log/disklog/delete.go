@@ -9,9 +9,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// DeleteSession removes a session and what no fork shares of it. Once the
-// session is gone for its clients, the call goes on until its data is gone from
-// the disk, even if the context ends meanwhile.
+// DeleteSession removes a session and what no fork shares of it. It returns when that is durable, and
+// the keys are destroyed; its bytes are erased from the disk in the background.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) (err error) {
 	defer inSession(id, &err)
 	if err := s.enterToChange(ctx); err != nil {
@@ -24,7 +23,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	defer s.erasing.RUnlock()
 	s.room.deletions.Add(1)
 	defer s.room.deletions.Add(-1)
-	sl, target, err := s.find(id)
+	sl, target, err := s.condemned(id)
 	if err != nil {
 		return err
 	}
@@ -35,11 +34,57 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	if err := s.forget(sl, target); err != nil {
 		return err
 	}
-	err = s.scrub(target.own().segment, target.segments())
-	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
-		return &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
+	if err := s.destroyKeys(target.segments()); err != nil {
+		return err
 	}
-	return err
+	s.eraser.add(target.own().segment, target.segments())
+	return nil
+}
+
+// condemned is find for a session that is to be deleted, which need not be readable. Of one that is not,
+// the slot is not loaded.
+func (s *Store) condemned(id string) (*slot, *session, error) {
+	sl, target, err := s.find(id)
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
+		return sl, target, err
+	}
+	r, recordErr := s.recordAnyhow(id)
+	if recordErr != nil {
+		return nil, nil, recordErr
+	}
+	if len(r.links) == 0 {
+		s.logger.Error("a deleted session's events stay in the event log, because damage hides which they are: see contextd repair", "session", id, "error", err)
+		r.links = []link{{upTo: unbounded, puts: unbounded}} // of no segment
+	}
+	return s.slotOf(id), newSession(r, state{}), nil
+}
+
+// recordAnyhow is a session's record; where that cannot be read, one with the links that the references
+// name.
+func (s *Store) recordAnyhow(id string) (*record, error) {
+	key := sessionKey(id)
+	value, closer, err := s.get(key)
+	if err == nil {
+		var r *record
+		r, err = decodeSession(key, value)
+		if err = errors.Join(err, closer.Close()); err == nil {
+			return r, nil
+		}
+	}
+	r := &record{info: eventlog.Session{ID: id}}
+	err = s.eachReference(func(it *pebble.Iterator, of string) {
+		if of != id {
+			return
+		}
+		l := link{segment: keySegmentID(it.Key()), upTo: unbounded, puts: unbounded}
+		if value, err := it.ValueAndErr(); err == nil {
+			if stored, err := decodeReference(it.Key(), value); err == nil {
+				l = stored
+			}
+		}
+		r.links = append(r.links, l)
+	})
+	return r, err
 }
 
 // forget removes a session from the database.
@@ -48,7 +93,7 @@ func (s *Store) forget(sl *slot, target *session) error {
 	defer s.deleting.Unlock()
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	if sl.session.Load() != target {
+	if sl.loaded.Load() && sl.session.Load() != target {
 		return noSession(sl.id)
 	}
 	// What was begun, forks included, must be found below.
@@ -56,7 +101,12 @@ func (s *Store) forget(sl *slot, target *session) error {
 		return err
 	}
 	batch := s.db.NewBatch()
-	if err := batch.Delete(sessionKey(sl.id), nil); err != nil {
+	remove := batch.Delete
+	if !sl.loaded.Load() {
+		// Behind a tombstone Pebble looks for an older version, which is damaged.
+		remove = func(key []byte, o *pebble.WriteOptions) error { return batch.Set(key, nil, o) }
+	}
+	if err := remove(sessionKey(sl.id), nil); err != nil {
 		return err
 	}
 	for _, l := range target.links {
@@ -103,20 +153,22 @@ func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error
 }
 
 // unshare takes a session's share in a segment away, with all that no other
-// session shows.
+// session shows. Where damage hides what others show, that stays.
 func (s *Store) unshare(batch *pebble.Batch, segment segmentID, session string) error {
 	shares, err := s.shares(segment, session)
-	if err != nil {
-		return err
-	}
-	lower, upper := segmentSpan(segment)
-	if len(shares) == 0 {
+	if err == nil && len(shares) == 0 {
+		lower, upper := segmentSpan(segment)
 		return batch.DeleteRange(lower, upper, nil)
 	}
-	if err := batch.Delete(referenceKey(segment, session), nil); err != nil {
+	if err == nil {
+		err = s.prune(batch, segment, shares)
+	}
+	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+		s.logger.Error("a part of a deleted session stays in the event log, because damage hides whether a fork shows it: see contextd repair", "session", session, "error", corrupt)
+	} else if err != nil {
 		return err
 	}
-	return s.prune(batch, segment, shares)
+	return batch.Delete(referenceKey(segment, session), nil)
 }
 
 // prune removes what none of the shares in a segment shows.

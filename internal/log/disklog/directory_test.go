@@ -234,6 +234,9 @@ func TestInterruptedDeletionIsFinished(t *testing.T) {
 		t.Fatal("the secret was gone before")
 	}
 	s = openMem(t, crashed)
+	if err := s.WaitErased(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
 	if holds(t, crashed, "log/db", "secret-of-the-deleted-session") {
 		t.Error("the secret is still there")
 	}
@@ -315,6 +318,9 @@ func TestInterruptedDeletionDestroysKeys(t *testing.T) {
 		t.Fatalf("the key was gone before: %v", err)
 	}
 	if s, err = Open("log", options(crashed)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitErased(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.keys.Seal(nil, segment, nil, nil); !errors.Is(err, keyring.ErrNoKey) {

@@ -130,7 +130,7 @@ func TestDeletedIsUnreadableInBackups(t *testing.T) {
 
 	s = open(t, live, opts)
 	for _, id := range []string{"gone", "parent"} {
-		if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+		if err := disklog.DeleteErased(t.Context(), s, id); err != nil {
 			t.Fatal(err)
 		}
 	}

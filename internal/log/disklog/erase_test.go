@@ -135,7 +135,7 @@ func TestDeletedIsGoneFromTheDisk(t *testing.T) {
 				t.Errorf("%s is not found before it is deleted", kind)
 			}
 		}
-		if err := s.DeleteSession(ctx, id, 0); err != nil {
+		if err := disklog.DeleteErased(ctx, s, id); err != nil {
 			t.Fatal(err)
 		}
 		for kind, file := range gone.found(t, dir) {
@@ -185,7 +185,7 @@ func TestDeletedParentIsGoneBeyondItsForks(t *testing.T) {
 	for i := range 100 {
 		mustAppend(t, s, fmt.Sprint("other", i%5), logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: filler(r, 5000)}))
 	}
-	if err := s.DeleteSession(ctx, "s", 0); err != nil {
+	if err := disklog.DeleteErased(ctx, s, "s"); err != nil {
 		t.Fatal(err)
 	}
 	for kind, file := range gone.found(t, dir) {
@@ -199,7 +199,7 @@ func TestDeletedParentIsGoneBeyondItsForks(t *testing.T) {
 		t.Errorf("the fork's artifact is %.40q, %v", a.Value, err)
 	}
 	verifyAll(t, s)
-	if err := s.DeleteSession(ctx, "t", 0); err != nil {
+	if err := disklog.DeleteErased(ctx, s, "t"); err != nil {
 		t.Fatal(err)
 	}
 	for kind, file := range kept.found(t, dir) {
@@ -238,7 +238,7 @@ func TestDeletedIsGoneUnderLoad(t *testing.T) {
 			for i := range 5 {
 				mustAppend(t, s, id, logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: gone["event"]}, eventlog.Text{Text: gone["large event"] + text}))
 			}
-			if err := s.DeleteSession(ctx, id, 0); err != nil {
+			if err := disklog.DeleteErased(ctx, s, id); err != nil {
 				t.Error(err)
 			}
 			for kind, file := range gone.found(t, dir) {
@@ -275,7 +275,7 @@ func TestValueSeparationTurnedOff(t *testing.T) {
 	}
 	s = open(t, dir, disklog.Options{MemTableBytes: 128 << 10, DisableValueSeparation: true})
 	verifyAll(t, s)
-	if err := s.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := disklog.DeleteErased(t.Context(), s, "s"); err != nil {
 		t.Fatal(err)
 	}
 	for kind, file := range gone.found(t, dir) {

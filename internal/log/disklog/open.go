@@ -91,6 +91,7 @@ func open(dir string, opts Options) (*Store, error) {
 		written: make(chan *group, maxUnsynced),
 		slots:   map[string]*slot{},
 		recent:  list.New(),
+		eraser:  newEraser(),
 	}
 	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
 	s.room.halted, s.room.closing = s.disk.halted, s.closing
@@ -120,10 +121,13 @@ func open(dir string, opts Options) (*Store, error) {
 	if opts.ReserveBytes > 0 {
 		s.room.look()
 		s.room.patient.Store(true)
-		s.background.Go(s.room.watch)
+		s.start("watching the room on the disk", s.room.watch)
 	}
 	go s.write()
 	go s.settle()
+	if !opts.ReadOnly {
+		s.start("erasing", s.erase)
+	}
 	return s, nil
 }
 
@@ -223,7 +227,7 @@ func (s *Store) recover() error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	return s.finishDeletions()
+	return s.findDeletions()
 }
 
 func (s *Store) pebbleOptions() *pebble.Options {

@@ -45,7 +45,7 @@ func (r *repairer) rebuild(ctx context.Context) error {
 	s.lock = unlocked{}
 	b := &rebuilding{
 		repairer: r, store: s, values: salvage.NewValues(r.disk),
-		ids: map[string]string{}, erased: map[segmentID]bool{}, references: map[string][]link{}, segments: map[segmentID]*segmentSeen{},
+		ids: map[string]string{}, erased: map[segmentID]bool{}, deletedIDs: map[string]bool{}, references: map[string][]link{}, segments: map[segmentID]*segmentSeen{},
 	}
 	err = errors.Join(b.all(ctx), s.Close())
 	if err == nil {
@@ -85,6 +85,7 @@ type rebuilding struct {
 	// the record.
 	ids        map[string]string
 	erased     map[segmentID]bool // own segments of sessions that were deleted
+	deletedIDs map[string]bool    // sessions that were deleted when they could not be read
 	references map[string][]link
 	segments   map[segmentID]*segmentSeen
 	batch      *pebble.Batch
@@ -209,6 +210,9 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 		value = found
 	}
 	if len(value) == 0 && how == mergedValue {
+		if letter == keySession && len(key) > 1 {
+			b.deletedIDs[string(key[1:])] = true
+		}
 		return nil // of a deletion
 	}
 	plain, fault := b.plain(key, letter, value)
@@ -322,7 +326,7 @@ const noEvent = 1 << 62
 // mendAll makes every session whole as far as it goes, and drops what belongs to none.
 func (b *rebuilding) mendAll(ctx context.Context) error {
 	for id := range b.references {
-		if _, found := b.ids[id]; !found {
+		if _, found := b.ids[id]; !found && !b.deletedIDs[id] {
 			b.ids[id] = "its record is lost"
 		}
 	}

@@ -116,7 +116,7 @@ func fillForRepair(t *testing.T, encryption *Encryption) (vfs.FS, map[string]kno
 		}
 	}
 	add(t, s, "deleted", logtest.Say("a secret"))
-	do(s.DeleteSession(t.Context(), "deleted", 0))
+	do(DeleteErased(t.Context(), s, "deleted"))
 	have := knownOf(t, s)
 	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
 	do(s.Close())
@@ -181,7 +181,7 @@ func repaired(t *testing.T, fs vfs.FS, encryption *Encryption, had map[string]kn
 		}
 	}
 	add(t, s, "new", logtest.Say("x"))
-	if err := s.DeleteSession(t.Context(), "s1", 0); err != nil && has["s1"].events != nil {
+	if err := DeleteErased(t.Context(), s, "s1"); err != nil && has["s1"].events != nil {
 		t.Errorf("%s: delete: %v", what, err)
 	}
 	if err := errors.Join(s.Healthy(), s.Close()); err != nil {

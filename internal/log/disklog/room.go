@@ -36,6 +36,8 @@ type Disk struct {
 	// Full says that appends are refused until there is room again, Low that it is
 	// getting short.
 	Full, Low bool
+	// Erasing is how many deleted sessions still have bytes on the disk.
+	Erasing int
 }
 
 // room keeps account of the room on the disk. A change that finds none takes it from a

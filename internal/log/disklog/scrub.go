@@ -13,17 +13,23 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
-	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // scrubPoll is how often a scrub looks whether Pebble has caught up.
 const scrubPoll = 2 * time.Millisecond
 
-// scrub makes sure that what a deletion removed from the segments is in no file
-// any more, and then removes the deletion's own record.
-func (s *Store) scrub(own segmentID, segments []segmentID) error {
-	if err := s.destroyKeys(segments); err != nil {
-		return err
+// scrub makes sure that what deletions removed from their segments is in no file
+// any more, and then removes the deletions' own records.
+func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
+	spans := [][2][]byte{{{keySession}, {keySession + 1}}}
+	for _, own := range slices.Sorted(maps.Keys(deletions)) {
+		if err := s.destroyKeys(deletions[own]); err != nil {
+			return err
+		}
+		for _, segment := range deletions[own] {
+			lower, upper := segmentSpan(segment)
+			spans = append(spans, [2][]byte{lower, upper})
+		}
 	}
 	s.disk.damage.urgent.Add(1)
 	defer s.disk.damage.urgent.Add(-1)
@@ -35,15 +41,7 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	if err != nil {
 		return err
 	}
-	for _, segment := range segments {
-		if err := s.rewrite(segmentSpan(segment)); err != nil {
-			return err
-		}
-	}
-	if err := s.rewrite([]byte{keySession}, []byte{keySession + 1}); err != nil {
-		return err
-	}
-	if err := s.flush(); err != nil {
+	if err := s.rewrite(spans); err != nil {
 		return err
 	}
 	// One that was begun before this may name keys of tables that are gone now.
@@ -63,7 +61,13 @@ func (s *Store) scrub(own segmentID, segments []segmentID) error {
 	if err := s.removeFiles("MANIFEST-", s.manifest.Load()); err != nil {
 		return err
 	}
-	if err := s.db.Delete(deletionKey(own), pebble.Sync); err != nil {
+	batch := s.db.NewBatch()
+	for own := range deletions {
+		if err := batch.Delete(deletionKey(own), nil); err != nil {
+			return err
+		}
+	}
+	if err := batch.Commit(pebble.Sync); err != nil {
 		s.disk.halt(err)
 	}
 	return s.failure()
@@ -79,34 +83,51 @@ func (s *Store) scrubbed(manifest uint64) bool {
 		m.BlobFiles.ObsoleteCount == 0 && m.BlobFiles.ZombieCount == 0
 }
 
-// rewrite makes Pebble write every table again that has keys in lower..upper, and so drop
+// rewrite makes Pebble write every table again that has keys in a span, and so drop
 // what is deleted and the tombstones, which name the keys.
-func (s *Store) rewrite(lower, upper []byte) error {
-	if err := s.compact(lower, upper); err != nil {
+func (s *Store) rewrite(spans [][2][]byte) error {
+	if err := s.compactAll(spans); err != nil {
 		return err
 	}
 	// A compaction moves a table that nothing overlaps as it is. Keys around the
 	// span, which nobody reads, overlap all of it.
-	set := s.db.NewBatch()
-	if err := errors.Join(set.Set(lower, nil, nil), set.Set(upper, nil, nil), set.Commit(pebble.NoSync)); err != nil {
+	set, unset := s.db.NewBatch(), s.db.NewBatch()
+	for _, span := range spans {
+		for _, key := range span {
+			if err := errors.Join(set.Set(key, nil, nil), unset.Delete(key, nil)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := set.Commit(pebble.NoSync); err != nil {
 		s.disk.halt(err)
 		return s.failure()
 	}
-	if err := s.compact(lower, upper); err != nil {
+	if err := s.compactAll(spans); err != nil {
 		return err
 	}
-	unset := s.db.NewBatch()
-	if err := errors.Join(unset.Delete(lower, nil), unset.Delete(upper, nil), unset.Commit(pebble.NoSync)); err != nil {
+	if err := unset.Commit(pebble.NoSync); err != nil {
 		s.disk.halt(err)
+		return s.failure()
 	}
-	return s.failure()
+	return s.flush()
 }
 
-// compact writes out and compacts what lies in lower..upper.
-func (s *Store) compact(lower, upper []byte) error {
+// compactAll writes out and compacts what lies in the spans.
+func (s *Store) compactAll(spans [][2][]byte) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
+	for _, span := range spans {
+		if err := s.compact(span[0], span[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compact compacts what lies in lower..upper.
+func (s *Store) compact(lower, upper []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	compacted := make(chan error, 1)
@@ -136,6 +157,9 @@ func (s *Store) compact(lower, upper []byte) error {
 		case <-s.disk.halted:
 			stop()
 			return s.failure()
+		case <-s.closing:
+			stop()
+			return eventlog.ErrClosed
 		}
 		if now := s.disk.damage.failures.Load(); now != failures || now > 0 && !patient {
 			stop()
@@ -164,6 +188,8 @@ func (s *Store) nudge() error {
 		return nil
 	case <-s.disk.halted:
 		return s.failure()
+	case <-s.closing:
+		return eventlog.ErrClosed
 	}
 }
 
@@ -217,46 +243,4 @@ func (s *Store) eachFile(kind string, f func(path string, number uint64)) error 
 		}
 	}
 	return s.failure()
-}
-
-// finishDeletions does what a crash kept a deletion from doing.
-func (s *Store) finishDeletions() error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyDeletion}, UpperBound: []byte{keyDeletion + 1}})
-	if err != nil {
-		return s.fail("deletions", err)
-	}
-	pending := map[segmentID][]segmentID{}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var value []byte
-		if value, err = it.ValueAndErr(); err != nil {
-			break
-		}
-		var m storagev1.Deletion
-		if err = decode(it.Key(), keyDeletion, value, &m); err != nil {
-			break
-		}
-		own := deletionSegment(it.Key())
-		pending[own] = nil
-		for _, segment := range m.GetSegments() {
-			pending[own] = append(pending[own], segmentID(segment))
-		}
-	}
-	if closeErr := it.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return s.fail("deletions", err)
-	}
-	for _, own := range slices.Sorted(maps.Keys(pending)) {
-		s.logger.Info("finishing an interrupted deletion", "segments", len(pending[own]))
-		err := s.scrub(own, pending[own])
-		if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
-			s.logger.Error("an interrupted deletion cannot be finished: bytes of the deleted session stay on the disk", "error", corrupt)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

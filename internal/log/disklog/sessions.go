@@ -40,6 +40,9 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		if err != nil {
 			return s.listAnyway(q, s.fail(describeKey(it.Key()), err))
 		}
+		if len(value) == 0 {
+			continue // it was damaged, and deleted
+		}
 		var r *record
 		if value, err = s.unsealed(it.Key(), value); err == nil {
 			r, err = decodeSession(it.Key(), value)

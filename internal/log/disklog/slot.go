@@ -29,17 +29,7 @@ type slot struct {
 // acquire returns the slot of an id, loaded. It is the caller's to release.
 func (s *Store) acquire(id string) (_ *slot, err error) {
 	defer inSession(id, &err)
-	s.mu.Lock()
-	sl := s.slots[id]
-	if sl == nil {
-		sl = &slot{id: id}
-		sl.place = s.recent.PushBack(sl)
-		s.slots[id] = sl
-	}
-	s.recent.MoveToBack(sl.place)
-	sl.users++
-	s.mu.Unlock()
-
+	sl := s.slotOf(id)
 	if sl.loaded.Load() {
 		return sl, nil
 	}
@@ -56,6 +46,21 @@ func (s *Store) acquire(id string) (_ *slot, err error) {
 	sl.session.Store(found)
 	sl.loaded.Store(true)
 	return sl, nil
+}
+
+// slotOf returns the slot of an id, which need not be loaded. It is the caller's to release.
+func (s *Store) slotOf(id string) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl := s.slots[id]
+	if sl == nil {
+		sl = &slot{id: id}
+		sl.place = s.recent.PushBack(sl)
+		s.slots[id] = sl
+	}
+	s.recent.MoveToBack(sl.place)
+	sl.users++
+	return sl
 }
 
 // retain adds a user to a slot that has one.
@@ -128,6 +133,9 @@ func (s *Store) load(id string) (*session, error) {
 		return nil, nil
 	case err != nil:
 		return nil, s.fail(describeKey(key), err)
+	}
+	if len(value) == 0 {
+		return nil, closer.Close() // it was damaged, and deleted
 	}
 	r, err := decodeSession(key, value)
 	closer.Close()

@@ -50,9 +50,15 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	defer s.leave()
-	// Deletions under way leave files that must not be copied.
+	// What is deleted must not be copied. Most of the waiting is done before deletions have to wait.
+	if err := s.untilErased(ctx); err != nil {
+		return nil, err
+	}
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
+	if err := s.untilErased(ctx); err != nil {
+		return nil, err
+	}
 	if s.snapshot != nil {
 		return nil, &eventlog.UnavailableError{Cause: errors.New("another backup is running"), Passing: true}
 	}
@@ -167,8 +173,16 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	return r.File.Read(p)
 }
 
-// beginErasing holds erasing for a deletion, while which there is no snapshot: it would have
-// what is deleted.
+// untilErased waits until nothing is left of deleted sessions but next to damage.
+func (s *Store) untilErased(ctx context.Context) error {
+	err := s.WaitErased(ctx, 0)
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
+		return nil
+	}
+	return err
+}
+
+// beginErasing holds erasing for a deletion, and ends the snapshot, which has what is to be deleted.
 func (s *Store) beginErasing() error {
 	for {
 		s.erasing.RLock()

@@ -122,7 +122,7 @@ func TestDeletionEndsSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := DeleteErased(t.Context(), s, "s"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(reading); !errors.Is(err, ErrSnapshotEnded) {

@@ -47,6 +47,8 @@ type Store struct {
 	recent *list.List // of all slots, the least recently used in front
 	held   int64      // bytes of their sessions, as far as they were released once
 
+	// eraser erases in the background what deletions removed.
+	eraser eraser
 	// erasing is held, shared, by deletions, and by whoever makes or ends the snapshot. It
 	// comes before deleting.
 	erasing  sync.RWMutex
@@ -62,7 +64,7 @@ var _ eventlog.Store = (*Store)(nil)
 
 // Capabilities are all that there are.
 func (s *Store) Capabilities() eventlog.Capabilities {
-	return eventlog.Capabilities{Chain: true, ErasesOnReturn: true, OneWriter: true}
+	return eventlog.Capabilities{Chain: true, Erases: true, OneWriter: true}
 }
 
 // enter begins a call that uses the database; leave ends it.
@@ -101,7 +103,11 @@ func (s *Store) enterToAdd(ctx context.Context) error {
 }
 
 // Disk says how much room there is.
-func (s *Store) Disk() Disk { return s.room.look() }
+func (s *Store) Disk() Disk {
+	d := s.room.look()
+	d.Erasing = s.eraser.left()
+	return d
+}
 
 // usable returns why no call is served. open is held.
 func (s *Store) usable() error {

@@ -192,7 +192,10 @@ var deleteCases = []testCase{
 		h.append("t", Say(kept))
 		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 2, ID: "i", Value: []byte(secret)}))
 		h.fork("s", 1, "u")
+		session, err := h.s.Session(h.Context(), "s")
+		h.ok(err)
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.WaitErased(h.Context(), session.Incarnation))
 		h.same("deleted", h.o.holds(h.TB, bare(h.s), secret), false)
 		h.same("kept", h.o.holds(h.TB, bare(h.s), kept), true)
 	}},

@@ -95,7 +95,7 @@ type capability struct {
 
 var (
 	needsChain   = &capability{"Chain", func(c eventlog.Capabilities) bool { return c.Chain }}
-	needsErasure = &capability{"ErasesOnReturn", func(c eventlog.Capabilities) bool { return c.ErasesOnReturn }}
+	needsErasure = &capability{"Erases", func(c eventlog.Capabilities) bool { return c.Erases }}
 	needsOne     = &capability{"OneWriter", func(c eventlog.Capabilities) bool { return c.OneWriter }}
 )
 

@@ -206,9 +206,12 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
+// WaitErased returns at once: what is forgotten is nowhere.
+func (s *Store) WaitErased(context.Context, eventlog.Incarnation) error { return nil }
+
 // Capabilities are those of a store that has no medium and hashes nothing.
 func (s *Store) Capabilities() eventlog.Capabilities {
-	return eventlog.Capabilities{ErasesOnReturn: true, OneWriter: true}
+	return eventlog.Capabilities{Erases: true, OneWriter: true}
 }
 
 // Healthy returns nil while the store is open.

@@ -161,6 +161,11 @@ func (v view) DeleteSession(ctx context.Context, id string, of eventlog.Incarnat
 	return v.failure(v.store.DeleteSession(ctx, name, of))
 }
 
+// WaitErased implements eventlog.Store.
+func (v view) WaitErased(ctx context.Context, of eventlog.Incarnation) error {
+	return v.failure(v.store.WaitErased(ctx, of))
+}
+
 // Append implements eventlog.Store.
 func (v view) Append(ctx context.Context, id string, b eventlog.Batch) (eventlog.Commit, error) {
 	name, err := v.naming("session_id", id)

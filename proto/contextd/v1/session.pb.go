@@ -698,13 +698,17 @@ func (x *ForkSessionResponse) GetSession() *Session {
 }
 
 // Deletes a session, its events and everything derived from them. Forks of it
-// keep what they share.
+// keep what they share. A session that is damaged is deleted as well.
 type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name; see Session.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Answer once the session's bytes are gone from the disk as well. DATA_LOSS where damage next to
+	// them keeps them there: the session is gone nevertheless. False: answer once the session is gone
+	// for good; its bytes follow in the background, also after a restart.
+	WaitUntilErased bool `protobuf:"varint,2,opt,name=wait_until_erased,json=waitUntilErased,proto3" json:"wait_until_erased,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DeleteSessionRequest) Reset() {
@@ -744,9 +748,20 @@ func (x *DeleteSessionRequest) GetSessionId() string {
 	return ""
 }
 
-// The session is gone.
+func (x *DeleteSessionRequest) GetWaitUntilErased() bool {
+	if x != nil {
+		return x.WaitUntilErased
+	}
+	return false
+}
+
+// The session is gone, also after a crash, and its name is free. If the store is encrypted, its key is
+// destroyed, so that nothing of it can be read any more.
 type DeleteSessionResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Nothing of the session is left on the disk. False without wait_until_erased: that is not known, and the
+	// metric contextd.disk.erasing says of how many sessions something may be left.
+	Erased        bool `protobuf:"varint,1,opt,name=erased,proto3" json:"erased,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -779,6 +794,13 @@ func (x *DeleteSessionResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DeleteSessionResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSessionResponse) Descriptor() ([]byte, []int) {
 	return file_contextd_v1_session_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DeleteSessionResponse) GetErased() bool {
+	if x != nil {
+		return x.Erased
+	}
+	return false
 }
 
 var File_contextd_v1_session_proto protoreflect.FileDescriptor
@@ -846,11 +868,13 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\x0enew_session_id\x18\x03 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\fnewSessionId:r\xbaHo\x1am\n" +
 	"\x17new_session_id.distinct\x12*new_session_id must differ from session_id\x1a&this.new_session_id != this.session_id\"E\n" +
 	"\x13ForkSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\x83\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\xaf\x01\n" +
 	"\x14DeleteSessionRequest\x12k\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\"\x17\n" +
-	"\x15DeleteSessionResponseB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12*\n" +
+	"\x11wait_until_erased\x18\x02 \x01(\bR\x0fwaitUntilErased\"/\n" +
+	"\x15DeleteSessionResponse\x12\x16\n" +
+	"\x06erased\x18\x01 \x01(\bR\x06erasedB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_session_proto_rawDescOnce sync.Once

@@ -140,14 +140,17 @@ func (c *client) newFork() *cobra.Command {
 }
 
 func (c *client) newDelete() *cobra.Command {
-	return &cobra.Command{
-		Use:     "delete SESSION...",
-		Short:   "Delete sessions and everything derived from them; forks are not affected",
+	wait := false
+	cmd := &cobra.Command{
+		Use:   "delete SESSION...",
+		Short: "Delete sessions and everything derived from them; forks are not affected",
+		Long: `Delete sessions and everything derived from them; forks are not affected. Their bytes are
+erased from the daemon's disk soon after; --wait waits until they are.`,
 		Example: "  contextd sessions delete my-session",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			for _, id := range args {
-				if _, err := api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: id}); err != nil {
+				if _, err := api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: id, WaitUntilErased: wait}); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "deleted %s\n", id)
@@ -155,6 +158,8 @@ func (c *client) newDelete() *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until nothing of them is left on the disk")
+	return cmd
 }
 
 func (c *client) writeSession(cmd *cobra.Command, s *contextdv1.Session) error {

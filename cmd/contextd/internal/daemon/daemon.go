@@ -268,6 +268,9 @@ func (d *Daemon) Addresses() []string {
 	return out
 }
 
+// eraseTime is how long a command waits until what is deleted is erased.
+const eraseTime = time.Minute
+
 // flushTime bounds the last export of telemetry when the daemon stops.
 const flushTime = 5 * time.Second
 
@@ -292,6 +295,12 @@ func (d *Daemon) release() error {
 	}
 	errs = append(errs, d.backends.close())
 	if d.store != nil {
+		if d.lazy {
+			// Nobody may open the directory soon: what is deleted is erased now. The log says if it is not.
+			patience, cancel := context.WithTimeout(context.Background(), eraseTime)
+			_ = d.store.WaitErased(patience, 0)
+			cancel()
+		}
 		if err := d.store.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close the store: %w", err))
 		}

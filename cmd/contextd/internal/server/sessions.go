@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 
 	"google.golang.org/protobuf/proto"
 
@@ -155,22 +156,25 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	}
 	id := req.GetSessionId()
 	session, err := s.store.Session(ctx, id)
-	if err != nil {
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && !corrupt {
 		return nil, err
 	}
-	of := session.Incarnation
+	of := session.Incarnation // 0 of one that is damaged
 	err = s.quota.delete(ctx, id, of, func() error { return s.store.DeleteSession(ctx, id, of) })
-	// The session may be gone although its data could not be removed from the disk.
+	// The session may be gone although the call failed after that.
 	if err == nil || gone(ctx, s.store, id, of) {
-		s.audit(ctx, "session deleted", id, "events", session.Head, "bytes", session.LogBytes, "erased", err == nil)
+		s.audit(ctx, "session deleted", id, "events", session.Head, "bytes", session.LogBytes)
 		s.settings.forget(of)
 		s.engine.Forget(id)
 		s.compaction.compactor.Forget(id, of)
 	}
+	if err == nil && req.GetWaitUntilErased() {
+		err = s.store.WaitErased(ctx, of)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &contextdv1.DeleteSessionResponse{}, nil
+	return &contextdv1.DeleteSessionResponse{Erased: req.GetWaitUntilErased()}, nil
 }
 
 func (s *Server) refuseDraining() error {

@@ -21,12 +21,13 @@ func (t *Telemetry) NewSyncs() (func(time.Duration), error) {
 // ObserveDisk reports the room on the store's disk.
 func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 	m := t.meter()
-	var gauges [4]metric.Int64ObservableGauge
+	var gauges [5]metric.Int64ObservableGauge
 	for i, g := range []struct{ name, unit, description string }{
 		{"contextd.disk.free", "By", "Free bytes of the store's file system."},
 		{"contextd.disk.size", "By", "Size of the store's file system."},
 		{"contextd.disk.reserve", "By", "Bytes that are set aside for when it is full."},
 		{"contextd.disk.full", "1", "1 while nothing is taken in because the disk is full, else 0."},
+		{"contextd.disk.erasing", "{session}", "Deleted sessions whose bytes are still on the disk."},
 	} {
 		var err error
 		if gauges[i], err = m.Int64ObservableGauge(g.name, metric.WithUnit(g.unit), metric.WithDescription(g.description)); err != nil {
@@ -39,10 +40,10 @@ func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 		if d.Full {
 			full = 1
 		}
-		for i, value := range []int64{int64(d.Free), int64(d.Total), int64(d.Reserve), full} {
+		for i, value := range []int64{int64(d.Free), int64(d.Total), int64(d.Reserve), full, int64(d.Erasing)} {
 			o.ObserveInt64(gauges[i], value)
 		}
 		return nil
-	}, gauges[0], gauges[1], gauges[2], gauges[3])
+	}, gauges[0], gauges[1], gauges[2], gauges[3], gauges[4])
 	return err
 }

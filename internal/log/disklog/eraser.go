@@ -1,0 +1,164 @@
+package disklog
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	eventlog "github.com/contextd/contextd/internal/log"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+// eraser knows which deletions are yet to be erased from the disk. Each is named by the session's own
+// segment, has all segments of its log, and a record in the database until it is done.
+type eraser struct {
+	mu      sync.Mutex
+	waiting map[segmentID][]segmentID
+	// stuck are those that damage keeps from being erased, until the store is opened again.
+	stuck map[segmentID]error
+	// moved is closed, and replaced, when any of these changes.
+	moved chan struct{}
+}
+
+func newEraser() eraser {
+	return eraser{waiting: map[segmentID][]segmentID{}, stuck: map[segmentID]error{}, moved: make(chan struct{})}
+}
+
+func (e *eraser) add(own segmentID, segments []segmentID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting[own] = segments
+	e.announce()
+}
+
+func (e *eraser) announce() {
+	close(e.moved)
+	e.moved = make(chan struct{})
+}
+
+// next returns those that wait, and what is closed when there are others.
+func (e *eraser) next() (map[segmentID][]segmentID, <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.waiting), e.moved
+}
+
+// done takes deletions out; err says why they cannot be erased.
+func (e *eraser) done(deletions map[segmentID][]segmentID, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for own := range deletions {
+		delete(e.waiting, own)
+		if err != nil {
+			e.stuck[own] = err
+		}
+	}
+	e.announce()
+}
+
+// left is how many are not erased.
+func (e *eraser) left() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.waiting) + len(e.stuck)
+}
+
+// of returns what is known of a deletion, or with 0 of all of them.
+func (e *eraser) of(own segmentID) (waits bool, err error, moved <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if own != 0 {
+		_, waits = e.waiting[own]
+		return waits, e.stuck[own], e.moved
+	}
+	for _, stuck := range e.stuck {
+		err = stuck
+	}
+	return len(e.waiting) > 0, err, e.moved
+}
+
+// WaitErased waits until a deleted session, or each of them, is gone from the disk.
+func (s *Store) WaitErased(ctx context.Context, of eventlog.Incarnation) error {
+	for {
+		waits, err, moved := s.eraser.of(segmentID(of))
+		if !waits {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-s.disk.halted:
+			return s.failure()
+		case <-s.closing:
+			return eventlog.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// eraserPause is how long erasing waits where it failed for want of file descriptors.
+const eraserPause = time.Second
+
+// erase erases what is deleted, all that waits at once, until the store closes.
+func (s *Store) erase() {
+	for {
+		deletions, moved := s.eraser.next()
+		if len(deletions) == 0 {
+			select {
+			case <-moved:
+				continue
+			case <-s.disk.halted:
+			case <-s.closing:
+			}
+			return
+		}
+		began := time.Now()
+		s.room.deletions.Add(1)
+		err := s.scrub(deletions)
+		s.room.deletions.Add(-1)
+		switch corrupt, ok := errors.AsType[*eventlog.CorruptError](err); {
+		case ok:
+			s.logger.Error("bytes of deleted sessions stay on the disk, because damage keeps what is next to them from being rewritten", "sessions", len(deletions), "error", corrupt)
+			err = &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
+		case err != nil && (s.disk.off() || s.disk.isClosing()):
+			return // the next opening goes on
+		case err != nil:
+			s.logger.Warn("erasing deleted sessions from the disk is tried again", "error", err)
+			wait(eraserPause, s.disk.halted, s.closing)
+			continue
+		default:
+			s.logger.Info("deleted sessions are erased from the disk", "sessions", len(deletions), "took", time.Since(began))
+		}
+		s.eraser.done(deletions, err)
+	}
+}
+
+// findDeletions lists what an earlier process did not finish erasing.
+func (s *Store) findDeletions() error {
+	err := s.scan([]byte{keyDeletion}, []byte{keyDeletion + 1}, func(it *pebble.Iterator) error {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return s.fail("deletions", err)
+		}
+		var m storagev1.Deletion
+		if err := decode(it.Key(), keyDeletion, value, &m); err != nil {
+			return err
+		}
+		var segments []segmentID
+		for _, segment := range m.GetSegments() {
+			segments = append(segments, segmentID(segment))
+		}
+		// Its number must not be given away: what is then written would be erased.
+		own := deletionSegment(it.Key())
+		s.lastSegment.Store(max(s.lastSegment.Load(), uint64(own)))
+		s.eraser.add(own, segments)
+		return nil
+	})
+	if n := s.eraser.left(); n > 0 {
+		s.logger.Info("sessions that were deleted earlier are being erased from the disk", "sessions", n)
+	}
+	return err
+}
