@@ -3,10 +3,10 @@ package compaction
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -50,12 +50,11 @@ func (c *Compactor) propose(p summarize.Proposal, pressure decide.Pressure) even
 	return c.News.begin(p, pressure.Fresh, resting, func() {
 		c.work.Go(func() {
 			defer c.News.ended(p)
-			defer func() {
-				if v := recover(); v != nil {
-					c.Logger.Error("a proposal of a summary was given up because of a panic", "session_id", p.SessionID, "panic", v, "stack", string(debug.Stack()))
-				}
-			}()
-			c.make(p, pressure)
+			// One that panics is given up.
+			_ = guard.Run(c.Logger.With("session_id", p.SessionID), "proposal of a summary", func() error {
+				c.make(p, pressure)
+				return nil
+			})
 		})
 	})
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -263,14 +263,17 @@ func (s *Scheduler) drain() {
 
 // survive is run, where a panic ends the job alone.
 func (s *Scheduler) survive(ctx context.Context, p Proposal) (summary Summary, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.o.Logger.Error("a summary was given up because of a panic", "session_id", p.SessionID, "panic", v, "stack", string(debug.Stack()))
-			err = errors.New("the summary was given up because of a panic")
-			s.o.Observer.SummaryFailed(p, reason(err))
-		}
-	}()
-	return s.run(ctx, p)
+	ended := false
+	err = guard.Run(s.o.Logger.With("session_id", p.SessionID), "summary", func() (err error) {
+		summary, err = s.run(ctx, p)
+		ended = true
+		return err
+	})
+	if !ended {
+		err = errors.New("the summary was given up because of a panic")
+		s.o.Observer.SummaryFailed(p, reason(err))
+	}
+	return summary, err
 }
 
 // finish ends a job. The caller holds mu.

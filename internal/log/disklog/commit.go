@@ -187,15 +187,16 @@ func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit)
 
 // writeGroup hands a group to Pebble.
 func (s *Store) writeGroup(g *group) {
-	defer func() { s.written <- g }()
-	defer s.guard("writing")
-	if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
-		// Pebble refuses a batch only if it is misused or has failed; either way
-		// nothing is known of what it did.
-		s.disk.halt(err)
-		return
-	}
-	g.applied = true
+	s.guarded("writing", func() {
+		if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
+			// Pebble refuses a batch only if it is misused or has failed; either way
+			// nothing is known of what it did.
+			s.disk.halt(err)
+			return
+		}
+		g.applied = true
+	})
+	s.written <- g
 }
 
 // write writes what others leave to it. It runs until Close.
@@ -222,33 +223,30 @@ func (s *Store) settle() {
 }
 
 func (s *Store) settleGroup(g *group) {
-	defer func() {
-		if g.err == nil {
-			g.err = s.failure()
-		}
-		close(g.settled)
-		for _, c := range g.commits {
-			for _, sl := range c.slots {
-				s.release(sl)
+	s.guarded("settling", func() {
+		if g.applied {
+			if err := g.batch.SyncWait(); err != nil {
+				s.disk.halt(err)
 			}
 		}
-	}()
-	defer s.guard("settling")
-	if g.applied {
-		if err := g.batch.SyncWait(); err != nil {
-			s.disk.halt(err)
+		// A halted disk reports success: see haltFS.
+		if s.disk.off() {
+			return
 		}
-	}
-	// A halted disk reports success: see haltFS.
-	if g.err = s.failure(); g.err != nil {
-		return
-	}
+		for _, c := range g.commits {
+			if c.durable != nil {
+				c.durable()
+			}
+		}
+		_ = g.batch.Close() // only gives its memory back
+	})
+	g.err = s.failure()
+	close(g.settled)
 	for _, c := range g.commits {
-		if c.durable != nil {
-			c.durable()
+		for _, sl := range c.slots {
+			s.release(sl)
 		}
 	}
-	_ = g.batch.Close() // only gives its memory back
 }
 
 // appended is the commit of an append.

@@ -26,6 +26,8 @@ type damage struct {
 
 	mu    sync.Mutex
 	files map[string]*damagedFile
+	// unreadable are the files that the disk failed to read, at least once.
+	unreadable map[string]bool
 }
 
 type damagedFile struct {
@@ -43,7 +45,7 @@ const (
 )
 
 func newDamage(logger *slog.Logger) *damage {
-	return &damage{logger: logger, files: map[string]*damagedFile{}}
+	return &damage{logger: logger, files: map[string]*damagedFile{}, unreadable: map[string]bool{}}
 }
 
 // note says that a file was found damaged, and logs it the first time.

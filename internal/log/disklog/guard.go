@@ -1,23 +1,20 @@
 package disklog
 
-import (
-	"fmt"
-	"runtime/debug"
-)
+import "github.com/contextd/contextd/internal/guard"
 
-// guard, deferred, halts the store where a panic says that it does not know what it did. Nobody waits for
-// ever for what a goroutine has left undone, and the disk stays as it is.
-func (s *Store) guard(task string) {
-	if v := recover(); v != nil {
-		s.logger.Error("a panic: the event log takes no more work until it is opened again", "task", task, "panic", v, "stack", string(debug.Stack()))
-		s.disk.halt(fmt.Errorf("%s: panic: %v", task, v))
+// guarded runs a part of the store's work. After a panic nobody knows what it did, so it halts the store:
+// whoever waits is told, and the disk stays as it is.
+func (s *Store) guarded(task string, run func()) {
+	err := guard.Run(s.logger, task, func() error {
+		run()
+		return nil
+	})
+	if err != nil {
+		s.disk.halt(err)
 	}
 }
 
 // start runs a task beside all others until Close, which it must notice.
 func (s *Store) start(task string, run func()) {
-	s.background.Go(func() {
-		defer s.guard(task)
-		run()
-	})
+	s.background.Go(func() { s.guarded(task, run) })
 }

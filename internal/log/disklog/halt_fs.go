@@ -164,12 +164,7 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if slices.Contains(opts, vfs.SequentialReadsOption) {
 		fs.damage.putOff(fs.PathBase(name), fs.halted, fs.closing)
 	}
-	return fs.read(func() (vfs.File, error) {
-		if isBlob(name) {
-			return openBlob(fs.FS, name, fs.damage, opts...)
-		}
-		return fs.FS.Open(name, opts...)
-	})
+	return fs.read(func() (vfs.File, error) { return fs.openToRead(name, opts...) })
 }
 
 // List lists a directory, with what should be there.

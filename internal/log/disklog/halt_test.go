@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -119,33 +120,80 @@ func refusesEverything(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// A disk that cannot be read is no better than one that cannot be written.
+// A read that the disk refuses fails the call, and not the store: what it refused may be read later.
 func TestFailedRead(t *testing.T) {
-	disk := vfs.NewMem()
-	s := open(t, "data/log", smallOptions(disk))
-	for i := range 50 {
-		mustAppend(t, s, "common", logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: fmt.Sprint(i, "of many")}))
+	for _, opts := range []disklog.Options{{MemTableBytes: 64 << 10}, {MemTableBytes: 64 << 10, DisableValueSeparation: true}} {
+		disk := vfs.NewMem()
+		opts.FS, opts.CacheBytes = disk, 1
+		s := open(t, "data/log", opts)
+		for i := range 50 {
+			mustAppend(t, s, "common", logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: strings.Repeat(fmt.Sprint(i, "of many"), 200)}))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f := &failing{sticky: true, kinds: map[errorfs.OpKind]bool{errorfs.OpFileReadAt: true}}
+		opts.FS = errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))
+		s = open(t, "data/log", opts)
+		mustAppend(t, s, "new", logtest.Say("in memory"))
+		f.armed.Store(true)
+		for range 3 {
+			_, err := logtest.Collect(s.Read(t.Context(), "common", 1, 0))
+			var unavailable *eventlog.UnavailableError
+			if !errors.As(err, &unavailable) || !unavailable.Passing || !errors.Is(err, errInjected) {
+				t.Errorf("read: %v", err)
+			}
+		}
+		mustAppend(t, s, "new", logtest.Say("as well"))
+		if err := s.Healthy(); err != nil {
+			t.Errorf("the store: %v", err)
+		}
+		f.armed.Store(false)
+		verifyAll(t, s)
+		if events, err := logtest.Collect(s.Read(t.Context(), "common", 1, 0)); err != nil || len(events) != 50 {
+			t.Errorf("%d events, %v", len(events), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f := &failing{sticky: true, kinds: map[errorfs.OpKind]bool{errorfs.OpFileReadAt: true}}
-	s = open(t, "data/log", smallOptions(errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))))
-	f.armed.Store(true)
-	_, err := logtest.Collect(s.Read(t.Context(), "common", 1, 0))
+}
+
+// A sync that finds no room, as network file systems report it, has lost what nobody knows: the store takes
+// no more, and the next opening has all that was acknowledged.
+func TestSyncWithoutRoom(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	armed := &atomic.Bool{}
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+		if armed.Load() && isSync && strings.HasSuffix(op.Path, ".log") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	opts := smallOptions(errorfs.Wrap(disk, inject))
+	opts.ReserveBytes = 1 << 20
+	s := open(t, "data/log", opts)
+	l := startLoad(t, s, newPromises(), 0, 5)
+	l.promisesAfter(50)
+	armed.Store(true)
+	kept := l.promisesAfter(1 << 30)
+	l.stop()
 	var unavailable *eventlog.UnavailableError
-	if !errors.As(err, &unavailable) || !errors.Is(err, errInjected) {
-		t.Errorf("read: %v", err)
+	if err := s.Healthy(); !errors.As(err, &unavailable) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "sync data/log/db/") {
+		t.Errorf("the store: %v", err)
 	}
-	refusesEverything(t, s)
-	if err := s.Close(); !errors.As(err, &unavailable) {
+	if err := s.Close(); err != nil && !errors.As(err, &unavailable) {
 		t.Errorf("close: %v", err)
 	}
-	f.armed.Store(false)
-	s = open(t, "data/log", smallOptions(disk))
-	verifyAll(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	armed.Store(false)
+	for _, fs := range []vfs.FS{disk, disk.CrashClone(vfs.CrashCloneCfg{})} {
+		s := open(t, "data/log", smallOptions(fs))
+		kept.check(t, s)
+		mustAppend(t, s, "after", logtest.Say("x/0/1"))
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	}
 }
 

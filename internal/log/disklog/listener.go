@@ -56,7 +56,7 @@ const retryPause = 100 * time.Millisecond
 // backgroundError is notified of what Pebble could not do. What is damaged it keeps as it
 // is, and tries again: the sessions that are not in it are served meanwhile.
 func (s *Store) backgroundError(err error) {
-	if isDamage(err) || isShortage(err) {
+	if isDamage(err) || mayPass(err) {
 		s.logger.Debug("the event log's database could not be tidied", "error", reasonOf(err))
 		s.disk.damage.pace(s.disk.halted, s.closing)
 		return

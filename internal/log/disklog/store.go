@@ -138,7 +138,7 @@ func (s *Store) fail(what string, err error) error {
 	if isDamage(err) {
 		return &eventlog.CorruptError{What: what, Reason: reasonOf(err)}
 	}
-	if isShortage(err) {
+	if mayPass(err) {
 		return &eventlog.UnavailableError{Cause: err, Passing: true}
 	}
 	s.disk.halt(err)

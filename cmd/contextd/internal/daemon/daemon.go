@@ -192,11 +192,11 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 		CacheBytes:    o.Config.CacheMemory,
 		Work:          d.work,
 	})
-	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) }, !o.ReadOnly)
+	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) }, !o.ReadOnly, o.Logger)
 	if _, err := d.tenants.get(""); err != nil {
 		return err
 	}
-	return d.telemetry.ObserveHealth(d.parts())
+	return errors.Join(d.telemetry.ObserveHealth(d.parts()), d.telemetry.ObservePanics())
 }
 
 func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant) (*server.Server, error) {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/contextd/contextd/internal/guard"
 )
 
 // ErrUnfinished says that the daemon ended although something still ran. What was
@@ -84,15 +85,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // guard runs a task. Its error, or its panic, is why the daemon stops.
 func (d *Daemon) guard(task string, failed chan<- error, run func() error) {
-	err := func() (err error) {
-		defer func() {
-			if v := recover(); v != nil {
-				d.logger.Error("a task of the daemon has failed; the daemon stops", "task", task, "panic", v, "stack", string(debug.Stack()))
-				err = fmt.Errorf("panic in task %q: %v", task, v)
-			}
-		}()
-		return run()
-	}()
+	err := guard.Run(d.logger, task, run)
 	if err == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
+	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/log/tenantlog"
 	"github.com/contextd/contextd/internal/scrub"
@@ -34,6 +36,7 @@ type tenants struct {
 	build func(name string) (*tenant, error)
 	// resume says that a tenant goes on with what an earlier run of the daemon began.
 	resume bool
+	logger *slog.Logger
 	// ctx ends when the daemon stops its background work. That is counted, and so is
 	// building; none begins after ctx has ended.
 	ctx    context.Context
@@ -46,8 +49,8 @@ type tenants struct {
 	made []*tenant
 }
 
-func newTenants(build func(string) (*tenant, error), resume bool) *tenants {
-	t := &tenants{build: build, resume: resume, all: map[string]func() (*tenant, error){}}
+func newTenants(build func(string) (*tenant, error), resume bool, logger *slog.Logger) *tenants {
+	t := &tenants{build: build, resume: resume, logger: logger, all: map[string]func() (*tenant, error){}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -90,7 +93,13 @@ func (t *tenants) make(name string) (*tenant, error) {
 	}
 	t.made = append(t.made, made)
 	if t.resume {
-		t.work.Go(func() { made.summaries.resume(t.ctx) })
+		t.work.Go(func() {
+			// Without it, what was begun is begun again when it is due.
+			_ = guard.Run(t.logger, "resuming summaries", func() error {
+				made.summaries.resume(t.ctx)
+				return nil
+			})
+		})
 	}
 	return made, nil
 }

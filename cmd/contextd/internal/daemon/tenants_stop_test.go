@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/internal/guard"
 )
 
 // TestTenantsStop: a stop waits for a tenant that is being built, and none is built after it.
@@ -15,7 +17,7 @@ func TestTenantsStop(t *testing.T) {
 		all := newTenants(func(string) (*tenant, error) {
 			<-leave
 			return &tenant{}, nil
-		}, false)
+		}, false, nil)
 		built, stopped := make(chan error, 1), make(chan struct{})
 		go func() {
 			_, err := all.get("a")
@@ -44,4 +46,17 @@ func TestTenantsStop(t *testing.T) {
 			t.Errorf("a tenant that is there: %v", err)
 		}
 	})
+}
+
+// TestTenantsResume: a tenant is served although what was begun for it cannot be resumed.
+func TestTenantsResume(t *testing.T) {
+	before := guard.Panics()
+	all := newTenants(func(string) (*tenant, error) { return &tenant{}, nil }, true, slog.New(slog.DiscardHandler))
+	if _, err := all.get("a"); err != nil { // without summaries
+		t.Error(err)
+	}
+	all.stop()
+	if n := guard.Panics() - before; n != 1 {
+		t.Errorf("%d panics", n)
+	}
 }

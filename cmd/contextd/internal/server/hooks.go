@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
@@ -54,7 +55,9 @@ func (c *compactions) ServeHooks(stream hookStream) error {
 	}
 	// The reader ends at the latest when this handler has returned and gRPC
 	// cancels the stream's context: nothing else wakes it from Recv.
-	go func() { end(takeReplies(stream, s)) }()
+	go func() {
+		end(guard.Run(c.server.logger, "replies of hooks", func() error { return takeReplies(stream, s) }))
+	}()
 	for call := range s.Calls(ctx) {
 		if err := stream.Send(&contextdv1.ServeHooksResponse{Call: hookCallToProto(call)}); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/records"
 )
@@ -77,6 +78,20 @@ func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 		}))
 	if err != nil {
 		return fmt.Errorf("health gauge: %w", err)
+	}
+	return nil
+}
+
+// ObservePanics reports how many panics were contained.
+func (t *Telemetry) ObservePanics() error {
+	_, err := t.meter().Int64ObservableCounter("contextd.panics",
+		metric.WithDescription("Panics of background work that were contained. Each is a bug; the log has the stack."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(guard.Panics())
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("panic counter: %w", err)
 	}
 	return nil
 }
