@@ -33,7 +33,7 @@ func (s *brokenReplies) Recv() (*contextdv1.ServeHooksRequest, error) {
 func TestPanicOfReplies(t *testing.T) {
 	before := guard.Panics()
 	c := &compactions{
-		server: &Server{logger: slog.New(slog.DiscardHandler), draining: t.Context()},
+		server: &Server{shared: &shared{draining: t.Context()}, logger: slog.New(slog.DiscardHandler)},
 		hooks:  lifecycle.NewHooks(lifecycle.HooksOptions{}),
 	}
 	err := c.ServeHooks(&brokenReplies{ctx: t.Context()})
