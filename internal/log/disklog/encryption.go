@@ -29,7 +29,8 @@ type Encryption struct {
 const (
 	// encryptionFile says of which keyring the store's keys are.
 	encryptionFile  = "ENCRYPTION"
-	encryptionMagic = "contextd-encryption 1"
+	encryptionName  = "contextd-encryption "
+	encryptionMagic = encryptionName + "1"
 
 	keysDir = "keys"
 )
@@ -45,7 +46,11 @@ func (s *Store) openKeys(dir string) error {
 	refused := func(reason string, args ...any) error {
 		return &FormatError{Dir: dir, Reason: fmt.Sprintf(reason, args...)}
 	}
+	other, later := strings.CutPrefix(text, encryptionName)
 	switch {
+	case err == nil && !magic && later:
+		version, _, _ := strings.Cut(other, "\n")
+		return refused("it is encrypted in version %s, and this program knows version %d: use the program that wrote it, or a newer one", version, sealedVersion)
 	case err == nil && !magic:
 		return refused("%s is damaged", encryptionFile)
 	case err == nil && s.opts.Encryption == nil:

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"filippo.io/age"
@@ -232,6 +233,21 @@ func TestOpeningWithOtherKeysIsRefused(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A store of a later version is refused as such, and not as damaged.
+func TestLaterEncryptionIsRefused(t *testing.T) {
+	dir, key := t.TempDir(), encrypted(t)
+	if err := open(t, dir, disklog.Options{Encryption: key}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ENCRYPTION"), []byte("contextd-encryption 2\nelse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused *disklog.FormatError
+	if _, err := disklog.Open(dir, disklog.Options{Encryption: key}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "version 2, and this program knows version 1") {
+		t.Errorf("%v", err)
 	}
 }
 
