@@ -31,7 +31,8 @@ func BenchmarkDelete(b *testing.B) {
 		stop := make(chan struct{})
 		var mu sync.Mutex
 		var took []time.Duration
-		var work sync.WaitGroup
+		var work, warm sync.WaitGroup
+		warm.Add(writers)
 		for w := range writers {
 			work.Go(func() {
 				for i := 0; ; i++ {
@@ -41,6 +42,9 @@ func BenchmarkDelete(b *testing.B) {
 					default:
 					}
 					began := time.Now()
+					if i == 50 {
+						warm.Done()
+					}
 					mustAppend(b, s, fmt.Sprint("w", w), logtest.Say(fmt.Sprint(w, " ", i, text)))
 					mu.Lock()
 					took = append(took, time.Since(began))
@@ -48,7 +52,7 @@ func BenchmarkDelete(b *testing.B) {
 				}
 			})
 		}
-		time.Sleep(time.Second)
+		warm.Wait()
 		p99 := func() float64 {
 			mu.Lock()
 			defer mu.Unlock()

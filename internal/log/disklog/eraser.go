@@ -67,23 +67,23 @@ func (e *eraser) left() int {
 }
 
 // of returns what is known of a deletion, or with 0 of all of them.
-func (e *eraser) of(own segmentID) (waits bool, err error, moved <-chan struct{}) {
+func (e *eraser) of(own segmentID) (waits bool, moved <-chan struct{}, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if own != 0 {
 		_, waits = e.waiting[own]
-		return waits, e.stuck[own], e.moved
+		return waits, e.moved, e.stuck[own]
 	}
 	for _, stuck := range e.stuck {
 		err = stuck
 	}
-	return len(e.waiting) > 0, err, e.moved
+	return len(e.waiting) > 0, e.moved, err
 }
 
 // WaitErased waits until a deleted session, or each of them, is gone from the disk.
 func (s *Store) WaitErased(ctx context.Context, of eventlog.Incarnation) error {
 	for {
-		waits, err, moved := s.eraser.of(segmentID(of))
+		waits, moved, err := s.eraser.of(segmentID(of))
 		if !waits {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Store) erase() {
 			}
 			return
 		}
-		began := time.Now()
+		began := time.Now() //nolint:forbidigo // for the log; no data depends on it
 		s.room.deletions.Add(1)
 		err := s.scrub(deletions)
 		s.room.deletions.Add(-1)
@@ -130,7 +130,7 @@ func (s *Store) erase() {
 			wait(eraserPause, s.disk.halted, s.closing)
 			continue
 		default:
-			s.logger.Info("deleted sessions are erased from the disk", "sessions", len(deletions), "took", time.Since(began))
+			s.logger.Info("deleted sessions are erased from the disk", "sessions", len(deletions), "took", time.Since(began)) //nolint:forbidigo // as above
 		}
 		s.eraser.done(deletions, err)
 	}

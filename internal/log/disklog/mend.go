@@ -75,7 +75,7 @@ func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 			return nil, loss, b.store.fail(describeKey(key), err)
 		}
 		r, err := decodeSession(key, value)
-		if err = errors.Join(err, closer.Close()); err != nil {
+		if err := errors.Join(err, closer.Close()); err != nil {
 			return nil, loss, err
 		}
 		if loss.Gone = b.erased[r.own().segment]; loss.Gone {

@@ -97,7 +97,7 @@ func batch(record []byte, visit func(Entry) error) error {
 	for r := batchrepr.Read(record); ; {
 		kind, key, value, ok, err := r.Next()
 		if !ok || err != nil {
-			return nil // a whole record that is no batch holds nothing
+			return nil //nolint:nilerr // a whole record that is no batch holds nothing
 		}
 		e := Entry{Key: key, Seq: seq}
 		switch kind {
