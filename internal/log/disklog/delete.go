@@ -103,7 +103,7 @@ func (s *Store) forget(sl *slot, target *session) error {
 	batch := s.db.NewBatch()
 	remove := batch.Delete
 	if !sl.loaded.Load() {
-		// Behind a tombstone Pebble looks for an older version, which is damaged.
+		// After a tombstone Pebble looks for an older version, which is damaged.
 		remove = func(key []byte, o *pebble.WriteOptions) error { return batch.Set(key, nil, o) }
 	}
 	if err := remove(sessionKey(sl.id), nil); err != nil {

@@ -153,7 +153,7 @@ func TestDamagedSessionIsDeleted(t *testing.T) {
 	}
 }
 
-// TestPanicHalts panics where the store acknowledges: whoever waits is told, and the store takes no more.
+// TestPanicHalts panics where the store acknowledges: whoever waits is notified, and the store takes no more.
 func TestPanicHalts(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	add(t, s, "s", logtest.Say("a"))

@@ -3,7 +3,7 @@ package disklog
 import "github.com/contextd/contextd/internal/guard"
 
 // guarded runs a part of the store's work. After a panic nobody knows what it did, so it halts the store:
-// whoever waits is told, and the disk stays as it is.
+// whoever waits is notified, and the disk stays as it is.
 func (s *Store) guarded(task string, run func()) {
 	err := guard.Run(s.logger, task, func() error {
 		run()

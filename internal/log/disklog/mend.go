@@ -64,8 +64,8 @@ func (b *rebuilding) mend(ctx context.Context, id string) ([]link, error) {
 	return r.links, nil
 }
 
-// recordOf returns a session's record, made again of the references where it is lost. Gone says that the
-// session cannot be told any more; without a reason, that it was deleted.
+// recordOf returns a session's record, rebuilt of the references where it is lost. Gone says that the
+// session cannot be rebuilt; without a reason, that it was deleted.
 func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 	loss := Loss{Session: id, Why: b.ids[id]}
 	if loss.Why == "" {

@@ -31,7 +31,7 @@ type readFile struct {
 	known *damage
 }
 
-// openToRead opens a file for reading whose errors are told from damage.
+// openToRead opens a file for reading whose errors differ from damage.
 func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	var f vfs.File
 	var err error

@@ -50,7 +50,7 @@ func (b *rebuilding) commit(size int) error {
 }
 
 // copyKey copies a key that is whole, or notes what is known of it. What can be derived from the rest is
-// not copied, but made again.
+// not copied, but rebuilt.
 func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 	letter := key[0]
 	segment := keySegmentID(key)

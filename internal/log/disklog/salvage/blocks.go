@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// searchSteps bounds the search for the next whole block behind a damaged one, and
+	// searchSteps bounds the search for the next whole block after a damaged one, and
 	// searchBlock the size of what is found so.
 	searchSteps = 1 << 30
 	searchBlock = 64 << 10
@@ -37,7 +37,7 @@ func blockAt(content []byte, limit int) int {
 }
 
 // eachBlock visits the whole blocks of a file, decompressed. They follow one another without a gap
-// up to the footer, so that they are found without an index; behind damage the search goes on at
+// up to the footer, so that they are found without an index; after damage the search goes on at
 // the next of the known beginnings, or wherever a block is found.
 func eachBlock(content []byte, footer int, known []int, visit func(at Span, data []byte) error) (lost []Span, err error) {
 	end := max(len(content)-footer, 0)

@@ -220,7 +220,7 @@ func FuzzLog(f *testing.F) {
 	f.Add(chunk)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if len(content) >= shortChunk {
-			// A checksum that fits, so that what is behind it is looked at.
+			// A checksum that fits, so that what follows it is looked at.
 			size := min(len(content), longChunk+int(binary.LittleEndian.Uint16(content[4:])))
 			c := crc32.Checksum(content[6:size], castagnoli)
 			binary.LittleEndian.PutUint32(content, (c>>15|c<<17)+checksumDelta)

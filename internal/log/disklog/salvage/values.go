@@ -13,7 +13,7 @@ const valuesFooter = 38
 
 // Values finds values that are kept apart from their keys. Which file and block a table means is
 // known to the manifest and to a file's index alone; here a value is known by its length and by
-// what the caller can tell of it.
+// what the caller knows of it.
 type Values struct {
 	fs    vfs.FS
 	files []string

@@ -25,7 +25,7 @@ const (
 	lastOfRecord
 )
 
-// Log visits the entries of a file of the write-ahead log. Behind damage it goes on with the next
+// Log visits the entries of a file of the write-ahead log. After damage it goes on with the next
 // page. What follows the last chunk of the log is of an older one, or was never acknowledged.
 func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, err error) {
 	var record []byte
