@@ -1,0 +1,5 @@
+//go:build race
+
+package disklog
+
+func init() { raced = true }

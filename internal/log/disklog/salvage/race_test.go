@@ -1,0 +1,5 @@
+//go:build race
+
+package salvage
+
+func init() { raced = true }
