@@ -17,7 +17,7 @@ shift 2
 plain='Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
 if [ "${RACE:-}" != all ]; then
   plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
-  plain+='|Crash|Model\b|Flipped|LostFiles|DeletedIsGone'
+  plain+='|Crash|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'
 fi
 plain="^Test($plain)"
 

@@ -36,8 +36,14 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *rewrite,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                testCommands,
-		Setup:               setup,
+		Condition: func(name string) (bool, error) {
+			if name != "race" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return raced, nil
+		},
+		Cmds:  testCommands,
+		Setup: setup,
 	})
 }
 
@@ -158,3 +164,6 @@ func TestNoEngine(t *testing.T) {
 		}
 	}
 }
+
+// raced says that the race detector is on.
+var raced bool
