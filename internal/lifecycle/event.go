@@ -96,6 +96,8 @@ const (
 type Event struct {
 	// SessionID is empty where the event is of no session in particular.
 	SessionID string
+	// Incarnation is eventlog.Session.IncarnationName of the session.
+	Incarnation string
 	// Number counts the events of the session from 1, without gaps; 0 where the event is of
 	// none, and not stored.
 	Number     uint64

@@ -127,6 +127,10 @@ func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []ev
 	if len(e.Events) == 0 {
 		return nil, e.Artifacts, nil
 	}
+	session, err := j.store.Session(ctx, e.SessionID)
+	if err != nil {
+		return nil, nil, err
+	}
 	last, err := j.newest(ctx, e.SessionID)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +138,8 @@ func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []ev
 	now := j.clock().UTC().Round(0)
 	all = slices.Clone(e.Artifacts)
 	for i, event := range e.Events {
-		event.SessionID, event.Number, event.Time, event.Attributes = e.SessionID, last+1+uint64(i), now, bounded(event.Attributes)
+		event.SessionID, event.Incarnation = e.SessionID, session.IncarnationName()
+		event.Number, event.Time, event.Attributes = last+1+uint64(i), now, bounded(event.Attributes)
 		a, err := artifact.Encode(event.key(e.Of), event.stored())
 		if err != nil {
 			return nil, nil, err
@@ -175,12 +180,12 @@ func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) 
 }
 
 // after returns up to limit events of a session that come after a number.
-func (j *Journal) after(ctx context.Context, sessionID string, number uint64, limit int) (page []Event, err error) {
-	for a, err := range j.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst + eventlog.Seq(number) + 1}) {
+func (j *Journal) after(ctx context.Context, session eventlog.Session, number uint64, limit int) (page []Event, err error) {
+	for a, err := range j.store.Artifacts(ctx, session.ID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst + eventlog.Seq(number) + 1}) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := decodeEvent(sessionID, a)
+		e, err := decodeEvent(session, a)
 		if err != nil {
 			return nil, err
 		}
@@ -218,13 +223,13 @@ func (e Event) stored() *storagev1.LifecycleEvent {
 
 // decodeEvent reads the event that an artifact of a session holds. It returns
 // *artifact.VersionError or *eventlog.CorruptError.
-func decodeEvent(sessionID string, a eventlog.Artifact) (Event, error) {
+func decodeEvent(session eventlog.Session, a eventlog.Artifact) (Event, error) {
 	m := &storagev1.LifecycleEvent{}
 	if err := artifact.Decode(a, m, eventVersion); err != nil {
 		return Event{}, err
 	}
 	return Event{
-		SessionID: sessionID, Number: uint64(a.Seq - beforeFirst), Type: Type(m.GetType()),
+		SessionID: session.ID, Incarnation: session.IncarnationName(), Number: uint64(a.Seq - beforeFirst), Type: Type(m.GetType()),
 		Time: time.Unix(m.GetTimeSeconds(), int64(m.GetTimeNanos())).UTC(), Attributes: m.GetAttributes(),
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/artifact/artifacttest"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 func TestStoredEventKeepsEveryField(t *testing.T) {
@@ -22,7 +23,9 @@ func TestStoredEventKeepsEveryField(t *testing.T) {
 	if a.Value, err = proto.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeEvent(want.SessionID, a)
+	session := eventlog.Session{ID: want.SessionID, CreateTime: want.Time, Incarnation: 7}
+	want.Incarnation = session.IncarnationName()
+	got, err := decodeEvent(session, a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,6 +172,36 @@ func TestWatchFromACursor(t *testing.T) {
 	same(t, "a later session", take(t, unborn, 1), "unborn 1 h")
 }
 
+// An event, announced or read, names the session that it is of, not another with the same id.
+func TestEventsNameTheirIncarnation(t *testing.T) {
+	store := memlog.New()
+	j := journal(t, store)
+	live := watch(t, j, nil)
+	incarnations := map[string]bool{}
+	for range 2 {
+		put(t, j, "s", "a")
+		want := incarnationName(t, store, "s")
+		incarnations[want] = true
+		for name, w := range map[string]*lifecycle.Watch{
+			"announced": live, "read": watch(t, j, nil, lifecycle.Cursor{SessionID: "s", Incarnation: want}),
+		} {
+			for e, err := range w.Events(t.Context()) {
+				if err != nil || e.Incarnation != want {
+					t.Errorf("%s: of %q, %v; want %q", name, e.Incarnation, err, want)
+				}
+				break
+			}
+		}
+		if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+			t.Fatal(err)
+		}
+		create(t, store, "s")
+	}
+	if len(incarnations) != 2 {
+		t.Errorf("the sessions are %v", incarnations)
+	}
+}
+
 // A watcher that is slow misses nothing of a session that it names.
 func TestASlowWatchOfANamedSession(t *testing.T) {
 	store := memlog.New()

@@ -169,7 +169,7 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 	if at.of != of {
 		*at = position{of: of}
 	}
-	page, err = w.journal.after(ctx, sessionID, at.number, pageEvents)
+	page, err = w.journal.after(ctx, session, at.number, pageEvents)
 	if err != nil && !isGone(err) {
 		return nil, false, err
 	}

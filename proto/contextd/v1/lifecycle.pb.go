@@ -214,7 +214,10 @@ type LifecycleEvent struct {
 	// Counts the events of the session from 1, without gaps. A fork counts its own, from 1;
 	// so does a session that has the id of a deleted one. 0: the event is of no session, and
 	// not stored.
-	Number        uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	Number uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	// The session's incarnation; see Session. With number it is the cursor of a watcher that
+	// goes on after this event. Empty: the event is of no session.
+	Incarnation   string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,6 +287,13 @@ func (x *LifecycleEvent) GetNumber() uint64 {
 	return 0
 }
 
+func (x *LifecycleEvent) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
 var File_contextd_v1_lifecycle_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_lifecycle_proto_rawDesc = "" +
@@ -299,7 +309,7 @@ const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12)\n" +
 	"\vincarnation\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vincarnation\"K\n" +
 	"\x16WatchLifecycleResponse\x121\n" +
-	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\x97\x02\n" +
+	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\xb9\x02\n" +
 	"\x0eLifecycleEvent\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x12\n" +
@@ -308,7 +318,8 @@ const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\n" +
 	"attributes\x18\x04 \x03(\v2+.contextd.v1.LifecycleEvent.AttributesEntryR\n" +
 	"attributes\x12\x16\n" +
-	"\x06number\x18\x05 \x01(\x04R\x06number\x1a=\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\x12 \n" +
+	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"

@@ -21,7 +21,10 @@ func newWatch(c *client) *cobra.Command {
 		Short: "Show contexts, compactions, summaries and other events of sessions, as they happen",
 		Long: `Show contexts, compactions, summaries, reminders and breakers, one event per line, until
 it is interrupted: what happens from when it prints "watching" to stderr and, with --after, what
-happened before. Events of a session are numbered; the number stands after the time.`,
+happened before. Events of a session are numbered; the number stands after the time.
+
+The numbers of a session that was deleted and created again begin at 1. With the incarnation
+that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused.`,
 		Example: `  contextd watch
   contextd watch --session my-session --after 0 --json | jq -r .type
   contextd watch --session a --session b --after a=12 --after b=3`,
@@ -58,12 +61,13 @@ happened before. Events of a session are numbered; the number stands after the t
 		return nil
 	})
 	cmd.Flags().StringSliceVar(&req.SessionIds, "session", nil, "only events of this `session`; may be repeated")
-	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the --session, 0 for the first; SESSION=NUMBER where there are several; may be repeated")
+	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the --session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
 	cmd.Flags().IntVar(&limit, "limit", 0, "end after this many events; 0 for never")
 	return cmd
 }
 
-// cursorOf reads "NUMBER", of the only session, or "SESSION=NUMBER".
+// cursorOf reads "NUMBER", of the only session, or "SESSION=NUMBER", each with or without
+// "@INCARNATION".
 func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, error) {
 	session, digits, named := strings.Cut(text, "=")
 	if !named {
@@ -72,11 +76,12 @@ func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, erro
 		}
 		session = sessions[0]
 	}
+	digits, incarnation, _ := strings.Cut(digits, "@")
 	number, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not the number of an event", digits)
 	}
-	return &contextdv1.LifecycleCursor{SessionId: session, Number: number}, nil
+	return &contextdv1.LifecycleCursor{SessionId: session, Number: number, Incarnation: incarnation}, nil
 }
 
 func (c *client) writeLifecycle(w io.Writer, e *contextdv1.LifecycleEvent) error {

@@ -44,11 +44,12 @@ func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stre
 
 func lifecycleEventToProto(e lifecycle.Event) *contextdv1.LifecycleEvent {
 	return &contextdv1.LifecycleEvent{
-		SessionId:  e.SessionID,
-		Type:       string(e.Type),
-		Time:       optionalTime(e.Time),
-		Attributes: e.Attributes,
-		Number:     e.Number,
+		SessionId:   e.SessionID,
+		Type:        string(e.Type),
+		Time:        optionalTime(e.Time),
+		Attributes:  e.Attributes,
+		Number:      e.Number,
+		Incarnation: e.Incarnation,
 	}
 }
 
