@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 )
@@ -38,7 +39,7 @@ func (e *Engine) CallID(ctx context.Context, sessionID, tokenizer, rendered stri
 		return "", false, err
 	}
 	defer release()
-	conv, err := s.conversation(ctx, e.store, gauge, nil)
+	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{})
 	if err != nil {
 		return "", false, err
 	}

@@ -94,6 +94,7 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	} else if b, err = e.measure(ctx, c, info.Head); err != nil {
 		return in, "", err
 	}
+	of.Policy.Projection = of.Policy.Projection.WithScrubber(e.opts.Scrub)
 	gauge, err := e.gauge(b)
 	if err != nil {
 		return in, "", err

@@ -20,6 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/scrub"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -38,6 +39,9 @@ type Options struct {
 	Work *memory.Budget
 	// Observer, if not nil, observes every assembly.
 	Observer Observer
+	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
+	// the built-in ones.
+	Scrub *scrub.Scrubber
 	// Namespace tells the sessions of the store from those of other stores that have the same
 	// ids, where providers are given a name of a session. It may be empty for one store.
 	Namespace string
@@ -70,6 +74,9 @@ const DefaultCacheBytes = 64 << 20
 func New(store Store, opts Options) *Engine {
 	if opts.Journal == nil {
 		opts.Journal = lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{}), opts.Clock)
+	}
+	if opts.Scrub == nil {
+		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
 	}
 	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
 }
@@ -127,6 +134,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 	if err := checkPolicy(req.Policy); err != nil {
 		return in, nil, err
 	}
+	req.Policy.Projection = req.Policy.Projection.WithScrubber(e.opts.Scrub)
 	b, gauge, err := e.resolve(req.Budget)
 	if err != nil {
 		return in, nil, err

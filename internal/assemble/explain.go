@@ -55,7 +55,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err := ctx.Err(); err != nil {
 		return explain.Explanation{}, err
 	}
-	if other := difference(r, remade(r, p, x.Messages)); other != "" && r.ID != "" {
+	if other := difference(r, e.remade(r, p, x.Messages)); other != "" && r.ID != "" {
 		return explain.Explanation{}, unknowable("projection %s cannot be rebuilt (%s)", r.ID, other)
 	}
 	if out.Seen, out.Sightings, err = explain.Find(ctx, e.store, x, text); err == nil {
@@ -105,7 +105,8 @@ func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r reco
 }
 
 // remade is the record with what its projection came out as this time.
-func remade(r records.Projection, p decide.Projected, messages []Message) records.Projection {
+func (e *Engine) remade(r records.Projection, p decide.Projected, messages []Message) records.Projection {
+	r.Projection = r.Projection.WithScrubber(e.opts.Scrub)
 	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.Tokens()
 	return r
 }

@@ -28,7 +28,7 @@ func (s *session) shown(ctx context.Context, store eventlog.Reader, gauge budget
 
 func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name != projection.HarnessView {
-		return s.conversation(ctx, store, gauge, asOf)
+		return s.conversation(ctx, store, gauge, asOf, policy)
 	}
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.
 	conv, ok := s.convs.get(key)
 	if !ok {
 		s.makeRoom()
-		conv = reduce.NewConversation(gauge)
+		conv = policy.NewConversation(gauge)
 	}
 	if ok && to == conv.Head() {
 		return conv, nil
@@ -70,7 +70,7 @@ func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.
 	if err != nil {
 		return nil, err
 	}
-	if conv, err = harnessView(ctx, gauge, all); err != nil {
+	if conv, err = harnessView(ctx, gauge, all, policy); err != nil {
 		return nil, err
 	}
 	if !ok || to >= own {
@@ -81,10 +81,14 @@ func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.
 
 // conversationKey names how a log is read: counted by what, and by which policy.
 func conversationKey(gauge budget.Accountant, policy projection.Options) string {
-	if policy.Name != projection.HarnessView {
-		return gauge.Name()
+	key := gauge.Name()
+	if policy.Name == projection.HarnessView {
+		key += "/" + projection.HarnessView
 	}
-	return gauge.Name() + "/" + projection.HarnessView
+	if policy.Scrub {
+		key += "/scrub"
+	}
+	return key
 }
 
 // atHand reports whether the log is read, but for what takes next to nothing.
@@ -129,9 +133,9 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 // conversationOf reads a whole log as the policy has it read.
 func conversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name == projection.HarnessView {
-		return harnessView(ctx, gauge, all)
+		return harnessView(ctx, gauge, all, policy)
 	}
-	conv := reduce.NewConversation(gauge)
+	conv := policy.NewConversation(gauge)
 	for _, e := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -145,9 +149,9 @@ func conversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog
 // prompt, what replaces all that was dropped, what was kept and what came since. What is
 // pinned stays too. System messages that the harness injected are no prompt: it writes
 // them again, or keeps them.
-func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event) (*reduce.Conversation, error) {
+func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	at, boundary := lastBoundary(all)
-	conv := reduce.NewConversation(gauge)
+	conv := policy.NewConversation(gauge)
 	left := harness.Left(all[at+1:])
 	if at < 0 {
 		for _, e := range all {

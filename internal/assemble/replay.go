@@ -17,6 +17,7 @@ func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (d
 	if err != nil {
 		return decide.Projected{}, err
 	}
+	r.Projection = r.Projection.WithScrubber(e.opts.Scrub)
 	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
 	if err != nil {
 		return decide.Projected{}, err
@@ -58,14 +59,13 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
-	now := r
-	now.After, now.Steps, now.Tokens, now.Pointers = p.Result.State, p.Result.Steps, p.Tokens(), nil
-	now.Observe(p.Result.View, p.Conversation, p.Reminders)
 	messages := s.encode(p, f).messages
 	if err := ctx.Err(); err != nil {
 		return Replay{}, err
 	}
-	now.PrefixHash, now.MessageCount = hashOf(messages), len(messages)
+	now := e.remade(r, p, messages)
+	now.After, now.Steps, now.Pointers = p.Result.State, p.Result.Steps, nil
+	now.Observe(p.Result.View, p.Conversation, p.Reminders)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
 	return out, nil
@@ -73,6 +73,8 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 
 func difference(a, b records.Projection) string {
 	switch {
+	case a.PrefixHash != b.PrefixHash && a.Projection.ScrubRules != b.Projection.ScrubRules:
+		return "scrub_patterns: credentials are found by other rules than when it was recorded"
 	case a.MessageCount != b.MessageCount:
 		return fmt.Sprintf("message_count: recorded %d, replayed %d", a.MessageCount, b.MessageCount)
 	case a.Tokens != b.Tokens:

@@ -221,19 +221,20 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own.
-func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq) (*reduce.Conversation, error) {
+func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
 	}
-	conv, ok := s.convs.get(gauge.Name())
+	key := conversationKey(gauge, policy)
+	conv, ok := s.convs.get(key)
 	if !ok {
 		s.makeRoom()
-		conv = reduce.NewConversation(gauge)
-		s.convs.put(gauge.Name(), conv, 0)
+		conv = policy.NewConversation(gauge)
+		s.convs.put(key, conv, 0)
 	}
 	if to < conv.Head() {
-		conv = reduce.NewConversation(gauge)
+		conv = policy.NewConversation(gauge)
 	}
 	if err := s.reserve(ctx, conv.Head(), to); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
@@ -107,7 +108,7 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 	}
 	defer release()
 	s.pinned = p.Of
-	conv, err := s.conversation(ctx, e.store, gauge, nil)
+	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{})
 	if err != nil {
 		return summarize.Material{}, err
 	}

@@ -128,7 +128,7 @@ func (in Inputs) Decide(made *summarize.Summary) (c *eventlog.Compaction, nothin
 	var text reduce.Summary
 	switch {
 	case made != nil:
-		text = quotable(*made)
+		text = in.quotable(*made)
 	case ask.Strategy == reduce.Summarize:
 		if _, text, nothing = pipeline.SpanFor(in.Budget, in.Before, ask, false); nothing != "" || text.ID == "" {
 			return nil, cmp.Or(nothing, "the summary that it was to quote is not there any more"), nil

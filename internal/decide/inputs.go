@@ -5,6 +5,7 @@ package decide
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -74,8 +75,13 @@ func (in Inputs) Show(result reduce.Result) (Projected, error) {
 	}
 	reduced := result.View
 	result.View = applied.View
+	result.Steps = slices.Clip(result.Steps)
+	if in.Projection.Scrub { // the first step says why groups were dropped
+		n := reduced.Tokens()
+		result.Steps = append(result.Steps, reduce.Step{Reducer: "scrub", TokensBefore: n, TokensAfter: n, Touched: in.Conversation.Replaced()})
+	}
 	if applied.Step != nil {
-		result.Steps = append(result.Steps[:len(result.Steps):len(result.Steps)], *applied.Step)
+		result.Steps = append(result.Steps, *applied.Step)
 	}
 	live := render.LiveReminders(in.Conversation.Reminders(), in.Conversation.Turns(), result.State.CollapsedThrough)
 	return Projected{in.Conversation, result, reduced, applied, live}, nil
@@ -86,7 +92,7 @@ func (in Inputs) Show(result reduce.Result) (Projected, error) {
 func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 	quoted := make([]reduce.Summary, len(in.Summaries))
 	for i, s := range in.Summaries {
-		quoted[i] = quotable(s)
+		quoted[i] = in.quotable(s)
 	}
 	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx)
 	if p, ok := in.Policy.(projection.Rooted); ok {
@@ -103,12 +109,12 @@ func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 }
 
 // quotable is a summary as a context quotes it.
-func quotable(s summarize.Summary) reduce.Summary {
+func (in Inputs) quotable(s summarize.Summary) reduce.Summary {
 	by := s.Summarizer
 	if s.Model != "" {
 		by += " (" + s.Model + ")"
 	}
-	return reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: s.Text}
+	return reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: in.Projection.ScrubText(s.Text)}
 }
 
 // Record describes a projection that was computed just now. What a request says besides is

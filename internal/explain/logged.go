@@ -3,6 +3,8 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -133,9 +135,10 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	shown, said := x.places[at]
 	whole := shown.here && shown.edit == nil
 	gone := whole && x.sent.gone(at, b)
+	scrubbed := whole && x.scrubbed(e, index, b, shown.sent)
 	held, seen := x.held(b), x.readIn(&x.sent, at, shown.sent)
 	if x.pointer != nil {
-		held, seen = true, whole && !gone && !x.sent.described[at]
+		held, seen = true, whole && !gone && !scrubbed && !x.sent.described[at]
 	}
 	if !held && !seen {
 		return false, false
@@ -156,6 +159,8 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 		s.Shown, s.Reason = ShownOmitted, "not sent: the format leaves it out"
 	case x.sent.described[at]:
 		s.Shown, s.Reason = ShownStubbed, "the format shows a text in its place"
+	case scrubbed && !seen:
+		s.Shown, s.Reason = ShownVerbatim, scrubbedReason
 	case !seen && !x.in(readableOf(b)):
 		s.Shown, s.Reason = ShownVerbatim, "it is where no model reads it: in a seal, in binary data or in markup"
 	case !seen:
@@ -169,6 +174,17 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	}
 	x.add(s)
 	return true, seen
+}
+
+const scrubbedReason = "scrub: credentials in it were replaced"
+
+// scrubbed reports whether the policy replaced credentials in a block that was sent.
+func (x *explainer) scrubbed(e eventlog.Event, index int, b eventlog.Block, sent []eventlog.Block) bool {
+	if !x.Record.Projection.Scrub || len(sent) == 0 {
+		return false
+	}
+	texts := textsOf(sent[0], asSent)
+	return !slices.Equal(texts, textsOf(b, asSent)) && !slices.Equal(texts, framed(e, index))
 }
 
 // framed are the texts of a block with the words that the event's harness puts around them.
@@ -250,6 +266,9 @@ func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason s
 			reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
 		case reduce.ReminderFolded:
 			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)
+		}
+		if fate == reduce.ReminderLive && !strings.Contains(all[i].Body, x.text) {
+			return ShownReminder, false, scrubbedReason
 		}
 		return ShownReminder, fate == reduce.ReminderLive, reason
 	}

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection/expression"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/scrub"
 )
 
 // The names of the policies.
@@ -62,7 +64,12 @@ type Options struct {
 	WriteBarrierRefs    []string `json:",omitempty"`
 	// Expression is that of custom.
 	Expression string `json:",omitempty"`
+	// Scrub replaces credentials in the log before anything is made of it, by rules that
+	// WithScrubber names.
+	Scrub      bool   `json:",omitempty"`
+	ScrubRules string `json:",omitempty"`
 
+	scrubber *scrub.Scrubber
 	// written is the newest event that holds a plan or a scratchpad; see WithLive.
 	written eventlog.Seq
 	program *expression.Program // Expression, once it is compiled
@@ -74,6 +81,31 @@ func (o Options) PolicyName() string {
 		return Raw
 	}
 	return o.Name
+}
+
+// WithScrubber takes the rules by which Scrub replaces credentials.
+func (o Options) WithScrubber(s *scrub.Scrubber) Options {
+	if o.Scrub {
+		o.scrubber, o.ScrubRules = s, s.Rules()
+	}
+	return o
+}
+
+// ScrubText replaces credentials in what is shown beside the log, if the options say so.
+func (o Options) ScrubText(text string) string {
+	if !o.Scrub {
+		return text
+	}
+	return o.scrubber.Text(text)
+}
+
+// NewConversation returns an empty conversation that reads a log as the options say.
+func (o Options) NewConversation(gauge budget.Accountant) *reduce.Conversation {
+	conv := reduce.NewConversation(gauge)
+	if o.Scrub {
+		conv.Filter(o.scrubber.Shown)
+	}
+	return conv
 }
 
 // WithLive takes from the log what the options leave open: the plan and the scratchpad that

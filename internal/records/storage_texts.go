@@ -80,6 +80,7 @@ func storeOptions(o projection.Options, texts []byte) *storagev1.ProjectionOptio
 		Policy: o.Name, IgnoreSignatures: o.IgnoreSignatures, RawFallback: o.RawFallback, KeepLast: o.KeepLast,
 		RootWindow: o.RootWindow, MinChars: o.MinChars, ClearAtLeastTokens: o.ClearAtLeastTokens,
 		RequireWriteBarrier: o.RequireWriteBarrier, Expression: o.Expression, TextsHash: texts,
+		Scrub: o.Scrub, ScrubRules: o.ScrubRules,
 	}
 }
 
@@ -91,5 +92,6 @@ func readOptions(m *storagev1.ProjectionOptions) projection.Options {
 		Name: m.GetPolicy(), IgnoreSignatures: m.GetIgnoreSignatures(), RawFallback: m.GetRawFallback(), KeepLast: m.GetKeepLast(),
 		RootWindow: m.RootWindow, MinChars: m.MinChars, ClearAtLeastTokens: m.ClearAtLeastTokens,
 		RequireWriteBarrier: m.GetRequireWriteBarrier(), Expression: m.GetExpression(),
+		Scrub: m.GetScrub(), ScrubRules: m.GetScrubRules(),
 	}
 }

@@ -31,6 +31,10 @@ type Conversation struct {
 	chars  int
 	bytes  int
 	first  opening
+	// filter changes events before anything is made of them; nil if nothing does. It made
+	// so many replacements.
+	filter   func(eventlog.Event) (_ eventlog.Event, replaced int)
+	replaced int
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
 	open      map[string]int    // call id → group
@@ -60,6 +64,22 @@ func NewConversation(gauge budget.Accountant) *Conversation {
 		results:   results{number: map[result]int{}},
 		digests:   newDigestMemos(gauge),
 	}
+}
+
+// Filter has every event pass through a function, which says how many places it replaced.
+// Nothing may have been appended. The function must be pure.
+func (c *Conversation) Filter(f func(eventlog.Event) (_ eventlog.Event, replaced int)) { c.filter = f }
+
+// Replaced is how many places of the log the filter replaced.
+func (c *Conversation) Replaced() int { return c.replaced }
+
+func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
+	if c.filter == nil {
+		return e
+	}
+	e, n := c.filter(e)
+	c.replaced += n
+	return e
 }
 
 // Groups returns the groups in the order of their first events.
@@ -93,6 +113,7 @@ func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
 // Append takes in the next events of the log. They must follow on the head and
 // must have been admitted by eventlog.Head.Admit.
 func (c *Conversation) Append(e eventlog.Event) {
+	e = c.filtered(e)
 	c.head = e.Seq
 	c.turns = e.Turn
 	c.bytes += int(eventlog.Size(e)) + eventOverhead

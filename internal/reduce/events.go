@@ -23,6 +23,7 @@ func (c *Conversation) Skipped(seq eventlog.Seq) bool {
 // Skip takes note of the next event without showing it: it counts among Events, and for
 // the size of the whole log. Like Append, it must follow on the head.
 func (c *Conversation) Skip(e eventlog.Event) {
+	e = c.filtered(e)
 	c.head, c.turns = e.Seq, e.Turn
 	c.lastAt.observe(e)
 	m, ok := e.Body.(*eventlog.Message)
@@ -41,6 +42,10 @@ func (c *Conversation) Skip(e eventlog.Event) {
 // before any later event. It is a part of the anchor. The blocks are those of the
 // compaction's event, which is still to come and is appended by AppendBoundaryEvent.
 func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
+	if c.filter != nil { // what it replaces is counted with the compaction's event
+		e, _ := c.filter(eventlog.Event{Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}})
+		blocks = e.Body.(*eventlog.Message).Blocks
+	}
 	all := make([]Block, len(blocks))
 	for i, b := range blocks {
 		all[i] = Block{Block: b, Seq: compaction.Seq, Index: i, Tokens: c.gauge.Block(b)}

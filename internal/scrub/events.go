@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,6 +37,27 @@ func (s *Scrubber) Event(e eventlog.Event) eventlog.Event {
 		e.Body = &c
 	}
 	return e
+}
+
+// Shown is Event for a context, and says how many credentials were replaced. A message of the
+// assistant that a provider sealed a part of stays whole, because it is sent as it came or not
+// at all.
+func (s *Scrubber) Shown(e eventlog.Event) (_ eventlog.Event, replaced int) {
+	if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && slices.ContainsFunc(m.Blocks, sealed) {
+		return e, 0
+	}
+	counting := &Scrubber{custom: s.custom, observe: func(_ string, n int) { replaced += n }}
+	scrubbed := counting.Event(e)
+	if replaced > 0 {
+		scrubbed.Tokens = eventlog.TokenCounts{} // they are of another text
+	}
+	return scrubbed, replaced
+}
+
+func sealed(b eventlog.Block) bool {
+	thinking, ok := b.(eventlog.Thinking)
+	_, provider := b.(eventlog.ProviderBlock)
+	return provider || ok && thinking.Sealed()
 }
 
 func (s *Scrubber) blocks(blocks []eventlog.Block) []eventlog.Block {

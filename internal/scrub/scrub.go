@@ -5,6 +5,8 @@
 package scrub
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
@@ -24,6 +26,7 @@ func markOf(name string) string { return markStart + name + "]" }
 type Scrubber struct {
 	custom  []pattern
 	observe func(rule string, n int)
+	rules   string
 }
 
 // pattern is an operator's rule. group is what is replaced of a match; 0 is all of it.
@@ -57,7 +60,26 @@ func New(o Options) (*Scrubber, error) {
 		}
 		s.custom = append(s.custom, p)
 	}
+	s.rules = rulesOf(s.custom)
 	return s, nil
+}
+
+// builtinVersion counts the changes of the built-in rules that their patterns do not show.
+const builtinVersion = 1
+
+// Rules identifies the rules of a Scrubber: two with the same rules find the same.
+func (s *Scrubber) Rules() string { return s.rules }
+
+func rulesOf(custom []pattern) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n", builtinVersion)
+	for _, r := range builtin {
+		fmt.Fprintf(h, "%s %q %q\n", r.name, r.starts, r.pattern)
+	}
+	for _, p := range custom {
+		fmt.Fprintf(h, "%s %q\n", p.name, p.regexp)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)

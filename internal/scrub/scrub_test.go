@@ -170,6 +170,66 @@ func TestEventsAreScrubbedWhereProvidersAllowIt(t *testing.T) {
 	}
 }
 
+// A context shows an event as it is scrubbed, and says how often; where a provider sealed a part
+// of what the assistant said, nothing of it is changed.
+func TestWhatContextsShow(t *testing.T) {
+	s := scrubber(t, scrub.Options{Patterns: map[string]string{"ticket": `ACME-[0-9]{4}`}})
+	key := credentials["github_token"]
+	say := func(role eventlog.Role, blocks ...eventlog.Block) *eventlog.Message {
+		return &eventlog.Message{Role: role, Blocks: blocks}
+	}
+	said := eventlog.Text{Text: "ACME-1234 with " + key}
+	signed := eventlog.Thinking{Text: key, Signature: "s"}
+	for name, c := range map[string]struct {
+		body eventlog.Body
+		want int
+	}{
+		"nothing to replace":     {say(eventlog.RoleUser, eventlog.Text{Text: "Begin."}), 0},
+		"a message":              {say(eventlog.RoleUser, said), 2},
+		"several blocks":         {say(eventlog.RoleAssistant, said, eventlog.ToolCall{Arguments: `["` + key + `"]`}), 3},
+		"open reasoning":         {say(eventlog.RoleAssistant, eventlog.Thinking{Text: key}, said), 3},
+		"sealed reasoning":       {say(eventlog.RoleAssistant, signed, said), 0},
+		"a provider's block":     {say(eventlog.RoleAssistant, eventlog.ProviderBlock{JSON: "{}"}, said), 0},
+		"one in a user's words":  {say(eventlog.RoleUser, eventlog.ProviderBlock{JSON: "{}"}, said), 2},
+		"a reminder":             {&eventlog.Reminder{Body: key}, 1},
+		"a summary":              {&eventlog.Compaction{Summary: key, NativeJSON: `["` + key + `"]`}, 2},
+		"no body of these kinds": {nil, 0},
+	} {
+		given := eventlog.Event{Seq: 7, Tokens: eventlog.TokenCounts{Tokenizer: "t"}, Body: c.body}
+		want, before := s.Event(given), dump(t, c.body)
+		if c.want == 0 {
+			want = given
+		}
+		got, n := s.Shown(given)
+		if n != c.want || dump(t, got.Body) != dump(t, want.Body) {
+			t.Errorf("%s: %d replaced in %s; want %d in %s", name, n, dump(t, got.Body), c.want, dump(t, want.Body))
+		}
+		if counted := got.Tokens.Tokenizer != ""; counted != (n == 0) || got.Seq != 7 || dump(t, c.body) != before {
+			t.Errorf("%s: the event is %+v, and the one given %s", name, got, dump(t, c.body))
+		}
+	}
+}
+
+func TestRulesAreIdentified(t *testing.T) {
+	rules := func(patterns map[string]string) string {
+		return scrubber(t, scrub.Options{Patterns: patterns, Observe: func(string, int) {}}).Rules()
+	}
+	if a, b := rules(nil), scrubber(t, scrub.Options{}).Rules(); a == "" || a != b {
+		t.Errorf("the same rules are %q and %q", a, b)
+	}
+	if a, b := rules(map[string]string{"a": "x", "b": "y"}), rules(map[string]string{"b": "y", "a": "x"}); a != b {
+		t.Errorf("the same patterns are %q and %q", a, b)
+	}
+	seen := map[string]bool{}
+	all := []map[string]string{nil, {"a": "x"}, {"a": "(x)"}, {"b": "x"}, {"a": "x", "b": "y"}, {"a": "x b y"}}
+	for _, patterns := range all {
+		seen[rules(patterns)] = true
+	}
+	if len(seen) != len(all) {
+		t.Errorf("%d sets of patterns have %d names", len(all), len(seen))
+	}
+}
+
 func dump(t *testing.T, v any) string {
 	t.Helper()
 	out, err := json.Marshal(v)

@@ -782,8 +782,13 @@ type ProjectionPolicy struct {
 	// is long ago. Absent: the policy's default. 0: every result is redacted as soon as
 	// it may be.
 	ClearAtLeastTokens *uint32 `protobuf:"varint,17,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Replace credentials in the log before anything is made of it, by the daemon's rules
+	// and scrub_patterns. Messages of the assistant that a provider sealed a part of stay as
+	// they are, as do injections and what the request itself brings. False: the log is read
+	// as it is.
+	Scrub         bool `protobuf:"varint,18,opt,name=scrub,proto3" json:"scrub,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectionPolicy) Reset() {
@@ -933,6 +938,13 @@ func (x *ProjectionPolicy) GetClearAtLeastTokens() uint32 {
 		return *x.ClearAtLeastTokens
 	}
 	return 0
+}
+
+func (x *ProjectionPolicy) GetScrub() bool {
+	if x != nil {
+		return x.Scrub
+	}
+	return false
 }
 
 // When reducers may rewrite a prefix that the provider has cached. What the budget
@@ -1088,7 +1100,7 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
 	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
-	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xcb\a\n" +
+	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xe1\a\n" +
 	"\x10ProjectionPolicy\x12\x8a\x01\n" +
 	"\x06policy\x18\x01 \x01(\tBr\xbaHo\xd8\x01\x01rjR\x03rawR\x04fullR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +
 	"\x1aignore_provider_signatures\x18\x02 \x01(\bR\x18ignoreProviderSignatures\x12 \n" +
@@ -1113,7 +1125,8 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"expression\x18\x0f \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\n" +
 	"expression\x12!\n" +
 	"\fraw_fallback\x18\x10 \x01(\bR\vrawFallback\x12C\n" +
-	"\x15clear_at_least_tokens\x18\x11 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03H\x02R\x12clearAtLeastTokens\x88\x01\x01B\x0e\n" +
+	"\x15clear_at_least_tokens\x18\x11 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03H\x02R\x12clearAtLeastTokens\x88\x01\x01\x12\x14\n" +
+	"\x05scrub\x18\x12 \x01(\bR\x05scrubB\x0e\n" +
 	"\f_root_windowB\f\n" +
 	"\n" +
 	"_min_charsB\x18\n" +

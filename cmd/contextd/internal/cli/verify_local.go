@@ -33,6 +33,10 @@ func (c *client) openLocal(ctx context.Context) (*localSource, error) {
 		return nil, err
 	}
 	logger := slog.New(slog.NewTextHandler(c.program.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	scrubber, err := settings.Scrubber(nil)
+	if err != nil {
+		return nil, err
+	}
 	encryption, err := daemon.Encryption(ctx, settings)
 	if err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func (c *client) openLocal(ctx context.Context) (*localSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	return &localSource{store, assemble.New(store, assemble.Options{Gauges: gauges.Open})}, nil
+	return &localSource{store, assemble.New(store, assemble.Options{Gauges: gauges.Open, Scrub: scrubber})}, nil
 }
 
 func (l *localSource) close() error { return l.store.Close() }

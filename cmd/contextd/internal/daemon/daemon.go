@@ -184,6 +184,10 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 	if d.backends, err = openBackends(o); err != nil {
 		return err
 	}
+	scrubber, err := o.Config.Scrubber(nil)
+	if err != nil {
+		return err
+	}
 	d.engine = assemble.New(d.store, assemble.Options{
 		Gauges:        gauges.Open,
 		Models:        models,
@@ -191,6 +195,7 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 		CacheSessions: int(o.Config.CacheSessions),
 		CacheBytes:    o.Config.CacheMemory,
 		Work:          d.work,
+		Scrub:         scrubber,
 	})
 	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) }, !o.ReadOnly, o.Logger)
 	if _, err := d.tenants.get(""); err != nil {

@@ -126,6 +126,7 @@ func fieldEffects() map[string]fieldEffect {
 		"projection.unresolved_findings":        shows("unresolved_findings", `["needle_a"]`, eager, gc),
 		"projection.require_write_barrier":      shows("require_write_barrier", "true", "", gc),
 		"projection.write_barrier_refs":         shows("write_barrier_refs", `["w"]`, barrier, gc),
+		"projection.scrub":                      {in: `{"projection":{"scrub":%s}}`, one: "false", other: "true"},
 		"projection.expression": {
 			in: `{"projection":{"policy":"custom","expression":%s}}`, one: `"true"`, other: `"age < 9"`,
 			refused: []string{`{"projection":{"expression":"true"}}`, `{"projection":{"policy":"reachability_gc","expression":"true"}}`},

@@ -29,6 +29,7 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 		RequireWriteBarrier: p.GetRequireWriteBarrier(),
 		WriteBarrierRefs:    slices.Clone(p.GetWriteBarrierRefs()),
 		Expression:          p.GetExpression(),
+		Scrub:               p.GetScrub(),
 	}
 	for _, f := range projectionFields(p) {
 		if f.set && !slices.Contains(f.of, o.PolicyName()) {

@@ -1036,7 +1036,11 @@ type ProjectionOptions struct {
 	Expression string `protobuf:"bytes,9,opt,name=expression,proto3" json:"expression,omitempty"`
 	// SHA-256 of the caller's texts, which are kept as an artifact of their own. Absent:
 	// the caller gave none.
-	TextsHash     []byte `protobuf:"bytes,10,opt,name=texts_hash,json=textsHash,proto3" json:"texts_hash,omitempty"`
+	TextsHash []byte `protobuf:"bytes,10,opt,name=texts_hash,json=textsHash,proto3" json:"texts_hash,omitempty"`
+	// Whether credentials were replaced.
+	Scrub bool `protobuf:"varint,11,opt,name=scrub,proto3" json:"scrub,omitempty"`
+	// Identifies the rules that found them. Empty without scrub.
+	ScrubRules    string `protobuf:"bytes,12,opt,name=scrub_rules,json=scrubRules,proto3" json:"scrub_rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1139,6 +1143,20 @@ func (x *ProjectionOptions) GetTextsHash() []byte {
 		return x.TextsHash
 	}
 	return nil
+}
+
+func (x *ProjectionOptions) GetScrub() bool {
+	if x != nil {
+		return x.Scrub
+	}
+	return false
+}
+
+func (x *ProjectionOptions) GetScrubRules() string {
+	if x != nil {
+		return x.ScrubRules
+	}
+	return ""
 }
 
 // Texts that a caller gave with a request, stored once for all projections that used
@@ -1433,7 +1451,7 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\aTierCap\x12\x12\n" +
 	"\x04tier\x18\x01 \x01(\tR\x04tier\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x04R\x06tokens\x12\x1a\n" +
-	"\bfraction\x18\x03 \x01(\x01R\bfraction\"\xc3\x03\n" +
+	"\bfraction\x18\x03 \x01(\x01R\bfraction\"\xfa\x03\n" +
 	"\x11ProjectionOptions\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12+\n" +
 	"\x11ignore_signatures\x18\x02 \x01(\bR\x10ignoreSignatures\x12!\n" +
@@ -1449,7 +1467,10 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"expression\x12\x1d\n" +
 	"\n" +
 	"texts_hash\x18\n" +
-	" \x01(\fR\ttextsHashB\x0e\n" +
+	" \x01(\fR\ttextsHash\x12\x14\n" +
+	"\x05scrub\x18\v \x01(\bR\x05scrub\x12\x1f\n" +
+	"\vscrub_rules\x18\f \x01(\tR\n" +
+	"scrubRulesB\x0e\n" +
 	"\f_root_windowB\f\n" +
 	"\n" +
 	"_min_charsB\x18\n" +
