@@ -113,9 +113,11 @@ bench-import: ## Import generated sessions against decoding them (IMPORT_SESSION
 attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
 
+SOAK ?= 30m
+
 .PHONY: faults
-faults: ## Break the program's files, disk, clients and process as SEED=1 decides, in full; takes hours
-	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 4h ./cmd/contextd -seed=$(SEED)
+faults: ## Break the program's files, disk, clients and process as SEED=1 decides, and soak it for SOAK=30m; takes hours
+	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 6h ./cmd/contextd -seed=$(SEED) -soak=$(SOAK)
 
 .PHONY: nightly
 nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image compared

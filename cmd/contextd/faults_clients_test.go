@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -66,7 +67,7 @@ func hostileClients(t *testing.T, p *process, clients int, while time.Duration) 
 		all.Go(func() {
 			client := contextdv1.NewContextServiceClient(p.dial(t))
 			for ctx.Err() == nil {
-				_, _ = client.CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"}) // may be told to wait
+				_, _ = client.CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"}) // it may have to wait
 			}
 		})
 	}
@@ -129,7 +130,7 @@ func (p *process) vanish(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// behave is a client that appends and assembles now and then, and waits where it is told to.
+// behave is a client that appends and assembles now and then, and waits where it is asked to.
 // It returns how long its calls took.
 func (p *process) behave(ctx context.Context, t *testing.T) (took []time.Duration) {
 	t.Helper()
@@ -147,8 +148,8 @@ func (p *process) behave(ctx context.Context, t *testing.T) (took []time.Duratio
 		} {
 			began := time.Now()
 			err := call(t.Context())
-			for reasonOf(err) == "BUSY" {
-				time.Sleep(10 * time.Millisecond)
+			for reasonOf(err) == apierr.ReasonBusy {
+				pause(t.Context(), 10*time.Millisecond)
 				err = call(t.Context())
 			}
 			if err != nil {
@@ -157,12 +158,17 @@ func (p *process) behave(ctx context.Context, t *testing.T) (took []time.Duratio
 			}
 			took = append(took, time.Since(began))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
+		pause(ctx, 10*time.Millisecond)
 	}
 	return took
+}
+
+// pause waits for time to pass in another process, which nothing else shows.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // spawnWatched starts the program so that its usage can be asked for.
@@ -218,7 +224,7 @@ func (p *process) usage(t testing.TB) (u usage) {
 func (p *process) settles(t testing.TB, most usage) usage {
 	t.Helper()
 	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; pause(t.Context(), 200*time.Millisecond) {
 		now := p.usage(t)
 		if now.goroutines <= most.goroutines && now.descriptors <= most.descriptors {
 			return now

@@ -132,7 +132,7 @@ func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
 			t.Fatalf("%s: event %d is at %d", session, e.GetSeq(), i+1)
 		}
 	}
-	// What a compaction decided stands between batches.
+	// What a compaction decided is between batches.
 	events = slices.DeleteFunc(slices.Clone(events), func(e *contextdv1.Event) bool { return e.GetCompaction() != nil })
 	for i, e := range events {
 		batch, place, of := parseID(t, e.GetEventId())

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -77,7 +78,7 @@ func endpoints(t *testing.T, asked *atomic.Int64) map[string]string {
 	return urls
 }
 
-// TestFaultPartners has summarizers that stream for ever, drip, say nothing, redirect and hang
+// TestFaultPartners has summarizers that stream without end, drip, say nothing, redirect and hang
 // up, and a runtime whose hooks never answer. Compactions end in time with the reason,
 // contexts wait for none of it, and the program keeps its size.
 func TestFaultPartners(t *testing.T) {
@@ -112,7 +113,7 @@ func TestFaultPartners(t *testing.T) {
 		})
 		took := time.Since(began)
 		close(done)
-		if reason := reasonOf(err); reason != "SUMMARIZER_UNAVAILABLE" && reason != "SUMMARY_FAILED" {
+		if reason := reasonOf(err); reason != apierr.ReasonSummarizer && reason != apierr.ReasonNoSummary {
 			t.Errorf("%s: %v", name, err)
 		}
 		if asked.Load() == before {

@@ -79,7 +79,7 @@ func TestFaultSyscalls(t *testing.T) {
 	points = points[:min(draw, len(points))]
 	tried := map[string]map[string]int{}
 	for _, p := range points {
-		state := tryPoint(t, binary, template, p)
+		state := tryPoint(t, binary, template, &p)
 		row := p.name + " " + p.what
 		if tried[row] == nil {
 			tried[row] = map[string]int{}
@@ -102,7 +102,7 @@ func tally(rows map[string]map[string]int) string {
 }
 
 // tryPoint returns what the daemon did at a fault, and checks what it left.
-func tryPoint(t *testing.T, binary string, template faultRun, p point) (state string) {
+func tryPoint(t *testing.T, binary string, template faultRun, p *point) (state string) {
 	t.Helper()
 	run := template.again(t)
 	defer os.RemoveAll(run.dir)
@@ -110,6 +110,7 @@ func tryPoint(t *testing.T, binary string, template faultRun, p point) (state st
 	if run.met == nil {
 		return "not reached" // what the daemon does in the background came in another order
 	}
+	p.fileCall = *run.met // often the same
 	if strings.Contains(run.log, "goroutine ") {
 		t.Errorf("%s: the daemon panicked\n%s", p, run.log)
 	}
@@ -135,9 +136,7 @@ type faultRun struct {
 func (r faultRun) again(t *testing.T) faultRun {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
-		t.Fatal(err)
-	}
+	copyDir(t, r.dir, dir)
 	return faultRun{dir: dir, know: r.know.clone()}
 }
 

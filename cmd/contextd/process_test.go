@@ -31,7 +31,7 @@ var built struct {
 func build(t testing.TB) string {
 	t.Helper()
 	built.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "contextd-built-*"); built.err == nil {
+		if built.dir, built.err = os.MkdirTemp("", "contextd-built-*"); built.err == nil { //nolint:usetesting // outlives the test
 			built.out, built.err = exec.Command("go", "build", "-o", built.dir, ".").CombinedOutput()
 		}
 	})
@@ -185,4 +185,12 @@ func reasonOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// copyDir copies a data directory with its modes.
+func copyDir(t testing.TB, from, to string) {
+	t.Helper()
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
 }

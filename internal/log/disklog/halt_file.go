@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"errors"
 	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -83,6 +84,23 @@ func (f *haltFile) SyncTo(length int64) (fullSync bool, err error) {
 		f.durable()
 	}
 	return fullSync && err == nil, nil
+}
+
+// Stat describes the file. Pebble panics where it cannot learn the size of a log file.
+func (f *haltFile) Stat() (vfs.FileInfo, error) {
+	if !f.fs.off() {
+		info, err := f.File.Stat()
+		if err == nil {
+			return info, nil
+		}
+		f.fs.check("stat", f.name, err)
+	}
+	empty, err := vfs.NewMem().Create(f.fs.PathBase(f.name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	info, err := empty.Stat()
+	return info, errors.Join(err, empty.Close())
 }
 
 // Preallocate is an optimisation; its failure means nothing.

@@ -35,6 +35,7 @@ func TestHaltFS(t *testing.T) {
 		"sync":       {errorfs.OpFileSync, func(_ *haltFS, f, _ vfs.File) error { return f.Sync() }},
 		"sync data":  {errorfs.OpFileSyncData, func(_ *haltFS, f, _ vfs.File) error { return f.SyncData() }},
 		"sync to":    {errorfs.OpFileSyncTo, func(_ *haltFS, f, _ vfs.File) error { _, err := f.SyncTo(1); return err }},
+		"stat":       {errorfs.OpFileStat, func(_ *haltFS, f, _ vfs.File) error { _, err := f.Stat(); return err }},
 		"sync dir":   {errorfs.OpFileSync, func(_ *haltFS, _, dir vfs.File) error { return dir.Sync() }},
 	}
 	for name, c := range cases {
