@@ -247,15 +247,20 @@ func (m *killMixer) delete() error {
 // backup takes one, and finds in it what was acknowledged before.
 func (m *killMixer) backup(t *testing.T, dir string) error {
 	before := m.know.newest()
-	err := exec.Command(m.cmd.Path, "backup", dir, "--addr", "unix://"+m.socket).Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == cli.ExitUnavailable {
-		return status.Error(codes.Unavailable, "the backup ended")
+	out, err := exec.Command(m.cmd.Path, "backup", dir, "--addr", "unix://"+m.socket).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		switch exit.ExitCode() {
+		case cli.ExitUnavailable:
+			return status.Errorf(codes.Unavailable, "backup: %s", out)
+		case cli.ExitPrecondition:
+			return nil // sessions were deleted each time that it began again
+		}
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("backup: %w\n%s", err, out)
 	}
 	defer os.RemoveAll(dir)
-	out, err := exec.Command(m.cmd.Path, "verify", "--json", "--embedded", dir).Output()
+	out, err = exec.Command(m.cmd.Path, "verify", "--json", "--embedded", dir).Output()
 	if err != nil {
 		return fmt.Errorf("verify a backup: %w\n%s", err, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,21 @@ func (d *damage) any(suffix string) bool {
 		}
 	}
 	return false
+}
+
+// DamagedTables returns the tables of the database that were found damaged so far, as paths
+// below the directory. Where a table's index is lost, nobody knows whose keys were in it.
+func (s *Store) DamagedTables() (tables []string) {
+	d := s.disk.damage
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.files {
+		if strings.HasSuffix(name, tableSuffix) {
+			tables = append(tables, dataDir+"/"+name)
+		}
+	}
+	slices.Sort(tables)
+	return tables
 }
 
 // putOff waits before a compaction reads a file that is known to be damaged.

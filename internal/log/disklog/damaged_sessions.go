@@ -98,11 +98,14 @@ func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) er
 	return nil
 }
 
-// listAll is ListSessions where records cannot be read one after the other.
-func (s *Store) listAll(q eventlog.SessionQuery) ([]eventlog.Session, error) {
+// listAll is ListSessions where records cannot be read one after the other, for that reason.
+func (s *Store) listAll(q eventlog.SessionQuery, reason error) ([]eventlog.Session, error) {
 	ids, err := s.allIDs()
 	if err != nil {
 		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, reason // all names may be lost: not that there are no sessions
 	}
 	var page []eventlog.Session
 	for _, id := range ids {

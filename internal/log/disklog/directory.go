@@ -126,7 +126,7 @@ func formatText() string {
 func parseFormat(dir, text string) error {
 	lines := strings.SplitAfter(text, "\n")
 	if strings.TrimSuffix(lines[0], "\n") != formatMagic {
-		return &FormatError{Dir: dir, Reason: "it holds something other than an event log"}
+		return &FormatError{Dir: dir, Reason: "it holds something other than an event log, or " + formatFile + " is damaged"}
 	}
 	damaged := &FormatError{Dir: dir, Reason: formatFile + " is damaged"}
 	if len(lines) < 3 {

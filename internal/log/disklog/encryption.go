@@ -60,8 +60,9 @@ func (s *Store) openKeys(dir string) error {
 	}
 	at := keysAt(s.opts.FS, dir, s.opts.Encryption.Dir)
 	if known != "" {
-		if _, err := s.opts.FS.Stat(at); oserror.IsNotExist(err) {
-			return refused("it is encrypted, and %s, where its keys should be, does not exist", at)
+		master := s.opts.FS.PathJoin(at, keyring.MasterFile)
+		if _, err := s.opts.FS.Stat(master); oserror.IsNotExist(err) {
+			return refused("it is encrypted, and %s, without which its keys cannot be read, does not exist", master)
 		}
 	}
 	if s.keys, err = s.openKeyring(at); err != nil {
@@ -71,7 +72,7 @@ func (s *Store) openKeys(dir string) error {
 	case known == "":
 		return durable.Replace(s.opts.FS, dir, encryptionFile, fmt.Sprintf("%s\nkeyring %s\n", encryptionMagic, s.keys.ID()))
 	case known != s.keys.ID():
-		return refused("the keys in %s are of another store", at)
+		return refused("the keys in %s are of another store, or %s is damaged", at, encryptionFile)
 	}
 	return nil
 }

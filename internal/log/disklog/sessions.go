@@ -69,7 +69,7 @@ func (s *Store) listAnyway(q eventlog.SessionQuery, err error) ([]eventlog.Sessi
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
 		return nil, err
 	}
-	return s.listAll(q)
+	return s.listAll(q, err)
 }
 
 // describeListed describes a session whose record was found. It does not fill

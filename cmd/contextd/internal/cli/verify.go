@@ -75,7 +75,14 @@ cut, forged or removed since is detected as well.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, local.close()) }()
-		return audit(cmd, local)
+		err = audit(cmd, local)
+		if tables := local.store.DamagedTables(); len(sessions) == 0 && len(tables) > 0 {
+			faults := c.writeStoreFaults(cmd, tables, c.embedded+" is damaged: there may be sessions that are not listed; see contextd repair")
+			if err == nil {
+				err = faults
+			}
+		}
+		return err
 	}
 	cmd.Flags().StringSliceVar(&sessions, "session", nil, "only this `session`; may be repeated")
 	cmd.Flags().StringVar(&witnessFile, "witness", "", "`file` with what --json wrote before, - for stdin: what those logs held must still be there")

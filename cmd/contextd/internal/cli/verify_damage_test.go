@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestVerifyReportsLoss takes files of a store away or cuts them: each loss is a
@@ -25,6 +28,14 @@ func TestVerifyReportsLoss(t *testing.T) {
 		content[len(content)/4] ^= 1
 		return os.WriteFile(name, content, 0o600)
 	}
+	flipIndex := func(name string) error {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		content[tableIndex(t, name)] ^= 1
+		return os.WriteFile(name, content, 0o600)
+	}
 	for _, test := range []struct {
 		name, pattern string
 		fault         func(string) error
@@ -33,6 +44,7 @@ func TestVerifyReportsLoss(t *testing.T) {
 	}{
 		{name: "a table is missing", pattern: "db/*.sst", fault: os.Remove, want: "store: db/"},
 		{name: "a table is cut", pattern: "db/*.sst", fault: cut, want: "store: db/"},
+		{name: "the index of a table, with the names of all sessions, is damaged", pattern: "db/*.sst", fault: flipIndex, want: "store: db/"},
 		{name: "values are missing", pattern: "db/*.blob", fault: os.Remove, want: "long: log: event ", others: true},
 		{name: "values are cut", pattern: "db/*.blob", fault: cut, want: "long: log: event ", others: true},
 		{name: "values are damaged", pattern: "db/*.blob", fault: flip, want: "long: log: event ", others: true},
@@ -80,4 +92,27 @@ func TestVerifyReportsLoss(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tableIndex is where a table's index begins.
+func tableIndex(t *testing.T, name string) uint64 {
+	t.Helper()
+	file, err := vfs.Default.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readable, err := sstable.NewSimpleReadable(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	layout, err := reader.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout.Index[0].Offset
 }

@@ -24,7 +24,7 @@ func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
 	opened, err := age.Decrypt(strings.NewReader(text), identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, &KeyError{Dir: k.dir, Reason: "they were encrypted with another key than the ones given"}
+		return nil, &KeyError{Dir: k.dir, Reason: MasterFile + " is damaged, or they were encrypted with another key than the ones given"}
 	}
 	var secret []byte
 	if err == nil {
