@@ -66,6 +66,8 @@ var attacks = map[string]attack{
 	"gemini messages":      {harness: "gemini", begin: `{"sessionId":"s","projectHash":"h","messages":[`, again: `{"id":"%d","type":"user","content":"x"},`},
 	"pi lines":             {harness: "pi", begin: `{"type":"session","id":"s","cwd":"/"}` + "\n", again: `{"type":"message","id":"%d","parentId":null,"message":{"role":"user","content":"x"}}` + "\n"},
 	"openhands runs":       {harness: "openhands", again: `{"instance_id":"%d","instruction":"x","history":[{"id":0,"source":"user","action":"message","args":{"content":"x"}}]}` + "\n"},
+	"aider lines":          {harness: "aider", begin: "# aider chat started at 2026-04-01 10:00:00\n\n", again: "a\n"},
+	"aider chats":          {harness: "aider", again: "# aider chat started at 2026-04-01 10:00:00\n#### %d  \n"},
 	"copilot records":      {harness: "copilot", again: `{"type":"user.message","id":"%d","data":{"content":"x"}}` + "\n"},
 	"cursor rows":          {harness: "cursor", begin: "[", again: `{"key":"bubbleId:%d:%d","value":"{\"type\":1,\"text\":\"x\"}"},`},
 	"cursor chats":         {harness: "cursor", begin: "[", again: `{"key":"composerData:%d","value":{"conversation":[{"bubbleId":"b","type":1,"text":"x"}]}},`},

@@ -52,6 +52,16 @@ func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 			c.Results++
 			c.User += c.Results - 1
 		}
+	case "aider-md":
+		// The index counts commands as the user's messages, replies by what aider counted, so
+		// not those that were interrupted, and no usage.
+		c.User, c.Prompt = c.User+customs(s, "command"), 0
+		for i, e := range s.Events {
+			m, ok := e.Body.(*eventlog.Message)
+			if ok && m.Role == eventlog.RoleAssistant && s.Events[i+1].Labels["usage.prompt_tokens"] == "" {
+				c.Assistant--
+			}
+		}
 	case "tau2-bench":
 		c.explainTau2(s)
 	case "openhands":

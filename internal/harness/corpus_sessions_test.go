@@ -13,12 +13,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// readerOf names the reader of each of the corpus' formats. aider-md has none: it is
-// Markdown without tool calls.
+// readerOf names the reader of each of the corpus' formats.
 var readerOf = map[string]string{
 	"claude-code": "claude", "codex-rollout": "codex", "opencode": "opencode", "pi": "pi", "gemini-cli": "gemini",
 	"copilot-cli": "copilot", "openhands": "openhands", "mini-swe-agent": "chat", "swe-agent": "chat",
-	"tau-bench": "chat", "tau2-bench": "chat",
+	"tau-bench": "chat", "tau2-bench": "chat", "aider-md": "aider",
 }
 
 // TestCorpus reads every real session and compares what came out with the counts of
@@ -76,7 +75,7 @@ func TestCorpusOtherFiles(t *testing.T) {
 // TestCorpusGrowth: a file that has grown since it was read gives the same events
 // with more after them, so that it can be imported again.
 func TestCorpusGrowth(t *testing.T) {
-	lined := map[string]bool{"claude": true, "codex": true, "pi": true, "copilot": true}
+	lined := map[string]bool{"claude": true, "codex": true, "pi": true, "copilot": true, "aider": true}
 	for _, x := range corpus(t) {
 		name := readerOf[x.Format]
 		if !lined[name] {

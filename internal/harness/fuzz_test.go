@@ -33,7 +33,7 @@ func fuzzReader(f *testing.F, name string) {
 
 func seed(f *testing.F) {
 	f.Helper()
-	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil || len(inputs) == 0 {
 		f.Fatalf("no seeds: %v", err)
 	}
@@ -55,6 +55,7 @@ func FuzzGemini(f *testing.F)    { fuzzReader(f, "gemini") }
 func FuzzCopilot(f *testing.F)   { fuzzReader(f, "copilot") }
 func FuzzCursor(f *testing.F)    { fuzzReader(f, "cursor") }
 func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
+func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
 
 // FuzzDetect: an answer is one of the names, it does not change when asked again,
 // and Read takes it.

@@ -21,7 +21,7 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 // shape of their format, recognising the format by itself, and compares what comes
 // out with the text beside them.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil || len(inputs) < len(harness.Names()) {
 		t.Fatalf("only %d golden inputs: %v", len(inputs), err)
 	}

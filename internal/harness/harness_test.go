@@ -22,7 +22,7 @@ func TestReadByName(t *testing.T) {
 			t.Errorf("Read as %q: %+v, %v", name, tr, err)
 		}
 	}
-	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "cursor", "nobody"} {
+	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "aider", "cursor", "nobody"} {
 		_, err := harness.Read(strings.NewReader(list), name)
 		var format *harness.FormatError
 		if !errors.As(err, &format) {
@@ -41,7 +41,7 @@ func TestReadByName(t *testing.T) {
 // TestReadStreams: how the input comes makes no difference, nor does a byte order
 // mark; and an error of the input is not taken for its end.
 func TestReadStreams(t *testing.T) {
-	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestReadStreams(t *testing.T) {
 
 // TestDetectEarly: half of a file, cut anywhere, is enough to recognise it.
 func TestDetectEarly(t *testing.T) {
-	inputs, err := filepath.Glob("*/testdata/*.in.json*")
+	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil {
 		t.Fatal(err)
 	}

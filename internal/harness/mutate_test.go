@@ -53,6 +53,45 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// TestLineMutations changes the golden inputs that are text: lines that are missing, that occur
+// twice or elsewhere, that are cut, or that lack the spaces at their end.
+func TestLineMutations(t *testing.T) {
+	inputs, err := filepath.Glob("*/testdata/*.in.md")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		raw, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rapid.Check(t, func(rt *rapid.T) {
+			lines := strings.SplitAfter(string(raw), "\n")
+			for range rapid.IntRange(1, 8).Draw(rt, "mutations") {
+				i, j := rapid.IntRange(0, len(lines)-1).Draw(rt, "i"), rapid.IntRange(0, len(lines)-1).Draw(rt, "j")
+				switch rapid.IntRange(0, 4).Draw(rt, "line") {
+				case 0:
+					lines[i] = ""
+				case 1:
+					lines = slices.Insert(lines, j, lines[i])
+				case 2:
+					lines[i], lines[j] = lines[j], lines[i]
+				case 3:
+					lines[i] = lines[i][:rapid.IntRange(0, len(lines[i])).Draw(rt, "cut")]
+				default:
+					lines[i] = strings.TrimRight(lines[i], " \n") + "\n"
+				}
+			}
+			tr, err := harness.Read(strings.NewReader(strings.Join(lines, "")), filepath.Dir(filepath.Dir(input)))
+			var format *harness.FormatError
+			if err != nil && !errors.As(err, &format) {
+				rt.Fatalf("unexpected error %v from\n%s", err, strings.Join(lines, ""))
+			}
+			checkTranscript(rt, tr)
+		})
+	}
+}
+
 // TestRepeatedMembers gives every object of the golden inputs, and of what is in them, each of
 // its members twice.
 func TestRepeatedMembers(t *testing.T) {

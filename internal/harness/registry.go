@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/aider"
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/codex"
@@ -29,6 +30,7 @@ var registry = []transcript.Harness{
 	gemini.Harness,
 	copilot.Harness,
 	openhands.Harness,
+	aider.Harness,
 	cursor.Harness,
 	chat.Harness,
 }

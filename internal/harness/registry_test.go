@@ -13,7 +13,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "cursor", "chat"}
+	want := []string{"claude", "codex", "opencode", "pi", "gemini", "copilot", "openhands", "aider", "cursor", "chat"}
 	if got := harness.Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %q, want %q", got, want)
 	}
@@ -34,7 +34,7 @@ func TestRegistry(t *testing.T) {
 			}
 			names[name] = h.Name
 		}
-		if fixtures, err := filepath.Glob(h.Name + "/testdata/*.in.json*"); err != nil || len(fixtures) == 0 {
+		if fixtures, err := filepath.Glob(h.Name + "/testdata/*.in.*"); err != nil || len(fixtures) == 0 {
 			t.Errorf("%s has no fixtures: %v", h.Name, err)
 		}
 		written, notKept := "no", "page"

@@ -34,15 +34,42 @@ type Warn func(line int, format string, args ...any)
 // line may hold several values; each is reported. What is not JSON gives a warning and is
 // skipped, including a truncated last line.
 func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
+	account, noise := accountOf(r), 0
+	return eachLine(r, func(line int, chunk []byte, last bool) error {
+		text := bytes.TrimSpace(chunk)
+		if len(text) == 0 {
+			return nil
+		}
+		sound, err := readLine(text, line, last, account, warn, record)
+		if err == nil && !sound {
+			if noise++; noise > MaxNoise {
+				err = &LimitError{What: "lines that are not JSON", Limit: MaxNoise, Actual: uint64(noise)}
+			}
+		}
+		return err
+	})
+}
+
+// ReadText calls line for every line of a text without its end. It returns how many bytes
+// of text the entry that the line is of has so far, which are held to the limit of a record.
+func ReadText(r io.Reader, line func(number int, text string) int) error {
+	account := accountOf(r)
+	return eachLine(r, func(number int, chunk []byte, _ bool) error {
+		return account.read(line(number, string(bytes.TrimSuffix(chunk, []byte("\n")))), 0)
+	})
+}
+
+// eachLine calls line for every line with its end; its error ends the reading. The bytes are
+// its to read until the next line.
+func eachLine(r io.Reader, line func(number int, chunk []byte, last bool) error) error {
 	in, account := Ahead(r, 64<<10), accountOf(r)
 	var long []byte
-	noise := 0
-	for line := 1; ; line++ {
+	for number := 1; ; number++ {
 		chunk, err := in.ReadSlice('\n')
 		for long = long[:0]; errors.Is(err, bufio.ErrBufferFull); chunk, err = in.ReadSlice('\n') {
 			long = append(long, chunk...)
 			if err := account.read(len(long), 0); err != nil {
-				return atLine(line, err)
+				return atLine(number, err)
 			}
 		}
 		if len(long) > 0 {
@@ -51,18 +78,10 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 		}
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
-			return fmt.Errorf("read line %d: %w", line, err)
+			return fmt.Errorf("read line %d: %w", number, err)
 		}
-		if text := bytes.TrimSpace(chunk); len(text) > 0 {
-			sound, err := readLine(text, line, last, account, warn, record)
-			if err == nil && !sound {
-				if noise++; noise > MaxNoise {
-					err = &LimitError{What: "lines that are not JSON", Limit: MaxNoise, Actual: uint64(noise)}
-				}
-			}
-			if err != nil {
-				return atLine(line, err)
-			}
+		if err := line(number, chunk, last); err != nil {
+			return atLine(number, err)
 		}
 		if last {
 			return nil

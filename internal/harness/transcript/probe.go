@@ -17,6 +17,8 @@ type Probe struct {
 	Records []map[string]string
 	// SQLite is true if the file is a database of SQLite.
 	SQLite bool
+	// Line is the first line that is not blank, of a file that does not begin with JSON.
+	Line string
 }
 
 // sqliteMagic begins a database.
@@ -27,6 +29,7 @@ const (
 	probeRecords = 24
 	probeTokens  = 6000
 	probeDepth   = 5
+	maxProbeLine = 200
 )
 
 // NewProbe looks at the first bytes of a file. It never fails: from bytes that are
@@ -36,6 +39,10 @@ func NewProbe(prefix []byte) Probe {
 	if bytes.HasPrefix(prefix, []byte(sqliteMagic)) {
 		p.SQLite = true
 		return p
+	}
+	if text := bytes.TrimLeft(prefix, " \t\r\n"); len(text) > 0 && text[0] != '{' && text[0] != '[' {
+		line, _, _ := bytes.Cut(text, []byte("\n"))
+		p.Line = string(line[:min(len(line), maxProbeLine)])
 	}
 	tokens := probeTokens
 	dec := jsontext.NewDecoder(bytes.NewReader(prefix), lenient)
