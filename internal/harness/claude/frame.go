@@ -24,7 +24,7 @@ const (
 	frameTools        = "tools"        // a result that loads tools
 )
 
-// frame is what is put around words, or behind a result, from a version on.
+// frame is what is put around words, or after a result, from a version on.
 type frame struct{ kind, since, head, tail string }
 
 func (f frame) name() string { return f.kind + "/" + f.since }
