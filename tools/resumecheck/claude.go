@@ -195,7 +195,7 @@ func unattached(s Session) map[string]int {
 	return prompts
 }
 
-// objectOf wraps arguments that are no JSON as the writer for Claude Code does.
+// objectOf wraps arguments that are no JSON as the writers for Claude Code and pi do.
 func objectOf(arguments string) string {
 	if json.Valid([]byte(arguments)) {
 		return arguments

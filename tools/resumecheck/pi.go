@@ -164,7 +164,7 @@ func (c piCLI) Sends(t Turn) (Turn, bool) {
 		return c.thinking(t)
 	case Call, Result:
 		if t.Kind == Call {
-			t.Body = sameJSON(t.Body)
+			t.Body = sameJSON(objectOf(t.Body))
 		}
 		c.call(&t)
 	}

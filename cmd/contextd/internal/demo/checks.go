@@ -42,12 +42,14 @@ func (r *replay) check(t *Turn, ours, all *received) {
 }
 
 // checkAnchor compares the system prompt and the first message of a human with what was
-// said. Messages that the harness put in may be dropped; a first message that takes half of
-// the target may be clipped.
+// said. What the harness put in may be dropped, but for the system messages that begin the
+// session; a first message that takes half of the target may be clipped.
 func (r *replay) checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
+	begun := false
 	for i, m := range all {
 		role := m.GetMessage().GetRole()
-		if role == contextdv1.Role_ROLE_USER && r.injected(m) {
+		begun = begun || role != contextdv1.Role_ROLE_SYSTEM
+		if begun && r.injected(m) {
 			continue
 		}
 		if role == contextdv1.Role_ROLE_ASSISTANT {

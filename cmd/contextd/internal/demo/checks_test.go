@@ -106,6 +106,28 @@ func withoutResult(c *contextdv1.MessageChunk) {
 	})
 }
 
+// TestCheckAnchor: the prompt and the first words of a human are the anchor, and what a harness
+// puts in between is not.
+func TestCheckAnchor(t *testing.T) {
+	r := &replay{}
+	var all []*contextdv1.RenderedMessage
+	said := func(role contextdv1.Role, injected string) {
+		r.appended = append(r.appended, &contextdv1.Event{Labels: map[string]string{"harness.injected": injected}})
+		all = append(all, &contextdv1.RenderedMessage{SourceSeqs: []uint64{uint64(len(all) + 1)}, Message: &contextdv1.Message{Role: role}})
+	}
+	said(contextdv1.Role_ROLE_SYSTEM, "")
+	said(contextdv1.Role_ROLE_SYSTEM, "true")
+	said(contextdv1.Role_ROLE_USER, "true")
+	said(contextdv1.Role_ROLE_SYSTEM, "true")
+	said(contextdv1.Role_ROLE_USER, "")
+	said(contextdv1.Role_ROLE_ASSISTANT, "")
+	for i, anchor := range []bool{true, true, false, false, true, false} {
+		if err := r.checkAnchor(slices.Delete(slices.Clone(all), i, i+1), all); (err != nil) != anchor {
+			t.Errorf("without message %d: %v", i, err)
+		}
+	}
+}
+
 func TestChecksSeeWhatIsWrong(t *testing.T) {
 	if totals := replaySmall(t, &tampering{}); len(totals.Problems) > 0 {
 		t.Fatalf("problems where nothing was changed: %q", totals.Problems)
