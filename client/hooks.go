@@ -84,7 +84,7 @@ func (h *Hooks) call(ctx context.Context, call *contextdv1.HookCall) (*contextdv
 }
 
 // RunSummaries writes the summaries that the daemon asks for, one after another, until ctx ends
-// or the daemon refuses. An error of write is told to the daemon as the task's. Where the
+// or the daemon refuses. An error of write is reported to the daemon as the task's. Where the
 // connection breaks it leases again.
 func (c *Client) RunSummaries(ctx context.Context, req *contextdv1.LeaseSummaryTasksRequest, write func(context.Context, *contextdv1.SummaryTask) (*contextdv1.CompleteSummaryTaskRequest, error)) (failed error) {
 	resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.LeaseSummaryTasksResponse], error) {

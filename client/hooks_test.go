@@ -13,7 +13,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// A runtime vetoes a compaction, and is told of one that happened.
+// A runtime vetoes a compaction, and is notified of one that happened.
 func TestHooks(t *testing.T) {
 	c := inMemory(t)
 	fill(t, c, "s", 6)

@@ -71,7 +71,7 @@ func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent
 }
 
 // resuming opens a stream and gives its parts to take until that is false. Where the stream
-// breaks it is opened again; patience begins anew with each part.
+// breaks it is opened again; patience begins again with each part.
 func resuming[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool, fail func(error)) {
 	for {
 		var progress bool

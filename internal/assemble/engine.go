@@ -42,7 +42,7 @@ type Options struct {
 	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
 	// the built-in ones.
 	Scrub *scrub.Scrubber
-	// Namespace tells the sessions of the store from those of other stores that have the same
+	// Namespace keeps the sessions of the store apart from those of other stores that have the same
 	// ids, where providers are given a name of a session. It may be empty for one store.
 	Namespace string
 	// Journal keeps the events of sessions; nil is one that nobody watches.

@@ -293,7 +293,7 @@ func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Val
 // swap puts the rebuilt store in the place of the damaged one, which goes into a directory beside it. It
 // may have been interrupted before; the file without which no store is opened comes last.
 func (r *repairer) swap() error {
-	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405Z"))
+	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405.000Z"))
 	if err := durable.MakeDir(r.disk, aside); err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func TestFailedCallsAreCountedByTenant(t *testing.T) {
 	}
 }
 
-// TestPromptCacheKeysAreApart: a provider that two tenants share an account of is not told that
+// TestPromptCacheKeysAreApart: a provider that two tenants share an account of cannot know that
 // their sessions are one. Sessions of no tenant keep their key.
 func TestPromptCacheKeysAreApart(t *testing.T) {
 	of := startTenants(t, 1, nil)
