@@ -177,7 +177,7 @@ func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 	if !p.ready(t) {
 		p.wait(t, time.Minute)
 		for what, said := range map[string]string{"the daemon": p.log.String(), "verify": string(found)} {
-			if !strings.Contains(said, nameInErrors(d.file)) || strings.Contains(said, "goroutine ") {
+			if !strings.Contains(strings.ToLower(said), strings.ToLower(nameInErrors(d.file))) || strings.Contains(said, "goroutine ") {
 				t.Errorf("%s: %s refuses and does not name it: %s", d, what, said)
 			}
 		}

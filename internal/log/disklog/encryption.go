@@ -47,10 +47,10 @@ func (s *Store) openKeys(dir string) error {
 		return &FormatError{Dir: dir, Reason: fmt.Sprintf(reason, args...)}
 	}
 	other, later := strings.CutPrefix(text, encryptionName)
+	version, _, _ := strings.Cut(other, "\n")
 	switch {
-	case err == nil && !magic && later:
-		version, _, _ := strings.Cut(other, "\n")
-		return refused("it is encrypted in version %s, and this program knows version %d: use the program that wrote it, or a newer one", version, sealedVersion)
+	case err == nil && !magic && later && encryptionName+version != encryptionMagic:
+		return refused("its %s is of version %s, and this program knows version %d: use the program that wrote it, or a newer one", encryptionFile, version, sealedVersion)
 	case err == nil && !magic:
 		return refused("%s is damaged", encryptionFile)
 	case err == nil && s.opts.Encryption == nil:

@@ -236,18 +236,24 @@ func TestOpeningWithOtherKeysIsRefused(t *testing.T) {
 	}
 }
 
-// A store of a later version is refused as such, and not as damaged.
+// A store of a later version is refused as such, and not as damaged; a damaged one is.
 func TestLaterEncryptionIsRefused(t *testing.T) {
 	dir, key := t.TempDir(), encrypted(t)
 	if err := open(t, dir, disklog.Options{Encryption: key}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ENCRYPTION"), []byte("contextd-encryption 2\nelse\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var refused *disklog.FormatError
-	if _, err := disklog.Open(dir, disklog.Options{Encryption: key}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "version 2, and this program knows version 1") {
-		t.Errorf("%v", err)
+	for text, want := range map[string]string{
+		"contextd-encryption 2\nelse\n":   "version 2, and this program knows version 1",
+		"contextd-encryption 1\nk":        "ENCRYPTION is damaged",
+		"contextd-encryption 1\nkeyring ": "ENCRYPTION is damaged",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "ENCRYPTION"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var refused *disklog.FormatError
+		if _, err := disklog.Open(dir, disklog.Options{Encryption: key}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

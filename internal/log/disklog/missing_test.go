@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -241,7 +242,10 @@ func TestFirstOpeningCutShort(t *testing.T) {
 		disk := vfs.NewCrashableMem()
 		seen := 0
 		var crashed *vfs.MemFS
+		var one sync.Mutex // the database works in the background, too
 		s, err := Open("log", Options{FS: stepFS{disk, func() {
+			one.Lock()
+			defer one.Unlock()
 			if seen++; seen == stop {
 				crashed = disk.CrashClone(vfs.CrashCloneCfg{})
 			}

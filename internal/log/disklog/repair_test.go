@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,7 +298,10 @@ func TestRepairIsInterrupted(t *testing.T) {
 		}
 		seen := 0
 		var crashed *vfs.MemFS
+		var one sync.Mutex // the database works in the background, too
 		step := func() {
+			one.Lock()
+			defer one.Unlock()
 			if seen++; seen == stop {
 				crashed = copied.CrashClone(vfs.CrashCloneCfg{})
 			}
