@@ -193,7 +193,9 @@ func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 		case err == nil:
 		case status.Code(err) == codes.DataLoss && strings.Contains(err.Error(), `"`+session+`"`):
 			damaged++
-			if verifyErr == nil || !strings.Contains(string(found), "\n"+session+": ") {
+			// Where its name is lost, only the file can be named.
+			named := strings.Contains(string(found), "\n"+session+": ") || strings.Contains(string(found), "store: "+d.file+"\n")
+			if verifyErr == nil || !named {
 				t.Errorf("%s: %s is damaged, and verify says: %s", d, session, found)
 			}
 		default:
