@@ -21,8 +21,8 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 		c.Summarizers, c.DefaultSummarizer = map[string]config.Summarizer{"house": {Type: config.SummarizerPull}}, "house"
 	})
 	t.Cleanup(func() { of.end(t) })
-	kept := runAll(t, of, of.as(t.Context(), "t1"))
-	ended := runAll(t, of, of.as(t.Context(), "first"))
+	kept := runAll(of.as(t.Context(), "t1"), t, of)
+	ended := runAll(of.as(t.Context(), "first"), t, of)
 
 	delete(of.entries, "first")
 	of.list(t)
@@ -42,7 +42,7 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 
 // runAll begins calls that go on until they are ended, each of which has begun at the daemon.
 // The functions receive what comes next.
-func runAll(t *testing.T, of *tenants, as context.Context) map[string]func() error {
+func runAll(as context.Context, t *testing.T, of *tenants) map[string]func() error {
 	t.Helper()
 	api, compaction := of.api(), contextdv1.NewCompactionServiceClient(of.conn)
 	for range 4 {
