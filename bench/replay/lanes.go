@@ -16,7 +16,7 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 	}
 	fmt.Fprintf(r.out, "## %d tokens (target %d)\n\n", tokens, b.Target)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "backend\tsteps\trefused\tover\tfaults\tchanges\tcost\tcalls\trecall\tevidence\tannounced\twaived\ttried\tready\tfailed\tbreaker\trequests\tp50 ms\tp99 ms\t")
+	fmt.Fprintln(t, "backend\tsteps\trefused\tover\tfaults\tchanges\tcost\tcalls\trecall\tevidence\tedits\tannounced\twaived\ttried\tready\tfailed\tbreaker\trequests\tp50 ms\tp99 ms\t")
 	all := make([]figures, len(l.all))
 	total := 0
 	for i, lane := range l.all {
@@ -28,9 +28,9 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 		}
 		total += faults
 		took := l.took(i)
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
 			lane.name, f.steps, f.refused, f.over, faults, f.changes, f.cost/r.sum(r.everything, "").cost,
-			ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted),
+			ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted), ratio(f.shown, f.lines),
 			told.announced, told.waived, told.started, told.ready, told.failed, told.opened, lane.requests(),
 			millis(percentile(took, 50)), millis(percentile(took, 99)))
 	}

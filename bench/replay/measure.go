@@ -13,6 +13,7 @@ type figures struct {
 	cost                           float64 // bytes at cache prices
 	changes                        int     // of the prefix
 	wanted, found, evident         int     // identifiers
+	lines, shown                   int     // that edits must reproduce
 	calls, visible                 int
 	causes, reasons, faults        map[string]int
 	examples                       map[string]string // of each fault, the first
@@ -36,6 +37,7 @@ func (f *figures) refuse(st step, reason string) {
 	f.refused++
 	f.reasons[reason]++
 	f.wanted += len(st.wanted)
+	f.lines += len(st.lines)
 }
 
 // What a byte of the prompt costs: read from the provider's cache, and sent again.
@@ -52,8 +54,8 @@ type meter struct {
 	sights map[string]sight
 }
 
-// sight is how many of the identifiers that were wanted a context holds.
-type sight struct{ found, evident int }
+// sight is how many of the identifiers and lines that were wanted a context holds.
+type sight struct{ found, evident, shown int }
 
 func (m *meter) measure(f *figures, s *session, st step, r rendered, target uint64) {
 	f.steps++
@@ -70,6 +72,7 @@ func (m *meter) measure(f *figures, s *session, st step, r rendered, target uint
 	f.calls += st.calls
 	f.visible += r.visible
 	f.wanted += len(st.wanted)
+	f.lines += len(st.lines)
 	seen, ok := m.sights[r.hash]
 	if !ok {
 		seen = look(s, st, r.text)
@@ -79,6 +82,7 @@ func (m *meter) measure(f *figures, s *session, st step, r rendered, target uint
 	}
 	f.found += seen.found
 	f.evident += seen.evident
+	f.shown += seen.shown
 }
 
 func look(s *session, st step, text string) sight {
@@ -90,6 +94,11 @@ func look(s *session, st step, text string) sight {
 		}
 		if evident {
 			out.evident++
+		}
+	}
+	for _, line := range st.lines {
+		if shows(text, line) {
+			out.shown++
 		}
 	}
 	return out
@@ -135,6 +144,8 @@ func (f *figures) add(g figures) {
 	f.wanted += g.wanted
 	f.found += g.found
 	f.evident += g.evident
+	f.lines += g.lines
+	f.shown += g.shown
 	f.calls += g.calls
 	f.visible += g.visible
 	if f.causes == nil {

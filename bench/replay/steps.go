@@ -27,7 +27,10 @@ type step struct {
 	// wanted are the identifiers in the arguments of the calls that occur earlier in the
 	// log.
 	wanted []string
-	calls  int // in the log before
+	// lines are those that its edits must reproduce to the letter and that stood in the log
+	// before.
+	lines []string
+	calls int // in the log before
 }
 
 // placed is a text of the log, for finding where an identifier occurs.
@@ -53,6 +56,7 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		}
 	}
 	seen := map[string]bool{}
+	var before strings.Builder
 	next := 0
 	for i, g := range conv.Groups() {
 		if g.Kind != reduce.KindTurn || i == 0 {
@@ -60,6 +64,7 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		}
 		for next < len(s.texts) && s.texts[next].seq < g.First {
 			text := s.texts[next].text
+			before.WriteString(text + "\x00")
 			ledger.Identifiers(text, func(a, b int) bool {
 				seen[text[a:b]] = true
 				return true
@@ -68,9 +73,15 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		}
 		st := step{before: int(g.First) - 1, calls: calls[g.First-1]}
 		once := map[string]bool{}
+		for _, line := range mustReproduce(g) {
+			if shows(before.String(), line) {
+				st.lines = append(st.lines, line)
+			}
+		}
 		for _, c := range g.Calls {
-			ledger.Identifiers(c.Arguments, func(a, b int) bool {
-				name := c.Arguments[a:b]
+			arguments := ledger.Decode(c.Arguments)
+			ledger.Identifiers(arguments, func(a, b int) bool {
+				name := arguments[a:b]
 				if seen[name] && !once[name] {
 					once[name] = true
 					st.wanted = append(st.wanted, name)
@@ -101,11 +112,11 @@ func callsOf(e eventlog.Event) int {
 func plain(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
-		return b.Text
+		return ledger.Decode(b.Text)
 	case eventlog.Thinking:
 		return b.Text
 	case eventlog.ToolCall:
-		return b.Name + "\x00" + b.Arguments
+		return b.Name + "\x00" + ledger.Decode(b.Arguments)
 	case eventlog.ToolResult:
 		var all []string
 		for _, c := range b.Content {

@@ -26,11 +26,11 @@ func ratio(a, b int) string {
 // writeTable prints rows with a heading for their names.
 func writeTable(w io.Writer, heading string, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s\tsessions\tsteps\trefused\tover\tchanges\tcost\tcalls\trecall\tevidence\t\n", heading)
+	fmt.Fprintf(t, "%s\tsessions\tsteps\trefused\tover\tchanges\tcost\tcalls\trecall\tevidence\tedits\t\n", heading)
 	for _, r := range rows {
 		f := r.figures
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t\n", r.name, f.sessions, f.steps, f.refused, f.over, f.changes,
-			f.cost/r.baseline.cost, ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%s\t\n", r.name, f.sessions, f.steps, f.refused, f.over, f.changes,
+			f.cost/r.baseline.cost, ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted), ratio(f.shown, f.lines))
 	}
 	return t.Flush()
 }
