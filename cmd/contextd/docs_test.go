@@ -11,12 +11,19 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pages are those whose sh blocks are commands, in order, of one shell, with what holds after
-// them.
-var pages = map[string]string{
-	"operating.md": "exec contextd sessions list --embedded restored\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n",
-	"security.md":  "exists ci.token tokens.yaml\n",
+// pages are those whose sh blocks are commands, in order, of one shell, with what they need and
+// what holds after them.
+var pages = map[string]struct{ before, after string }{
+	"operating.md": {after: "exec contextd sessions list --embedded restored\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n"},
+	"runbook.md": {
+		before: "env SESSION=s\nenv DIR=stopped\nstdin event.jsonl\nexec contextd append s --embedded stopped\n" +
+			"exec contextd serve --data-dir data &\nexec contextd health --wait 60s\nstdin event.jsonl\nexec contextd append s\n",
+		after: "exec contextd sessions list\ncount 2 stdout\n",
+	},
+	"security.md": {after: "exists ci.token tokens.yaml\n"},
 }
+
+const event = "\n-- event.jsonl --\n" + `{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}` + "\n"
 
 // blocks are those of a language in a page.
 func blocks(t *testing.T, page, language string) string {
@@ -45,10 +52,10 @@ func script(t *testing.T, content string) []string {
 }
 
 func TestDocumentedCommands(t *testing.T) {
-	for page, after := range pages {
+	for page, around := range pages {
 		t.Run(page, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
-				Files:               script(t, "exec sh -eux commands.sh\n"+after+"\n-- commands.sh --\n"+blocks(t, page, "sh")),
+				Files:               script(t, around.before+"exec sh -eux commands.sh\n"+around.after+event+"-- commands.sh --\n"+blocks(t, page, "sh")),
 				RequireExplicitExec: true,
 				Cmds:                testCommands,
 				Setup: func(env *testscript.Env) error {
@@ -68,7 +75,7 @@ func TestDocumentedSettings(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Files: script(t, "env CONTEXTD_CONFIG=contextd.yaml\nstdin event.jsonl\nexec contextd append s --embedded data\nexec contextd assemble s --policy "+policy+
-					" --explain --embedded data\nstdout '^1 +kept'\n-- event.jsonl --\n{\"message\":{\"role\":\"ROLE_USER\",\"blocks\":[{\"text\":{\"text\":\"Hello\"}}]}}\n-- contextd.yaml --\n"+
+					" --explain --embedded data\nstdout '^1 +kept'\n"+event+"-- contextd.yaml --\n"+
 					blocks(t, page, "yaml")),
 				RequireExplicitExec: true, Cmds: testCommands, Setup: setup,
 			})
