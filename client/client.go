@@ -31,8 +31,13 @@ const (
 	DefaultAddress = "127.0.0.1:7171"
 )
 
-// DefaultPatience is how long a call waits for a daemon that is starting, busy or not there.
-const DefaultPatience = 30 * time.Second
+// How long a call waits for a daemon that is starting, busy or not there.
+const (
+	// PatienceEnv is the variable that says how long: seconds, or a duration such as 1m30s.
+	PatienceEnv = "CONTEXTD_PATIENCE"
+	// DefaultPatience is how long if nobody says otherwise.
+	DefaultPatience = 30 * time.Second
+)
 
 // Options are what a client may be given. The zero value is a client of the daemon at
 // [AddressEnv] or else at [DefaultAddress].
@@ -43,7 +48,8 @@ type Options struct {
 	// variables CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE.
 	Credentials Credentials
 	// Patience is how long a call is repeated where the daemon says when to come back, or
-	// where none answers. 0: DefaultPatience. Negative: calls are not repeated.
+	// where none answers. 0: as PatienceEnv says, or else DefaultPatience. Negative: calls are
+	// not repeated.
 	Patience time.Duration
 	// HeldContexts is how many contexts are held at most. 0: 256.
 	HeldContexts int
@@ -72,8 +78,14 @@ type Client struct {
 // New returns a client. It connects with the first call.
 func New(o Options) (*Client, error) {
 	address := cmp.Or(o.Address, os.Getenv(AddressEnv), DefaultAddress)
+	if o.Patience == 0 {
+		var err error
+		if o.Patience, err = patienceFromEnv(); err != nil {
+			return nil, err
+		}
+	}
 	c := &Client{
-		patience: patience(cmp.Or(o.Patience, DefaultPatience)),
+		patience: patience(o.Patience),
 		held:     newRecent[heldKey, *Context](cmp.Or(o.HeldContexts, 256)),
 		logs:     newKnownLogs(),
 	}

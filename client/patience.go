@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -62,6 +64,25 @@ func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.Sen
 
 // patience is how long a call is repeated. Negative: not at all.
 type patience time.Duration
+
+// patienceFromEnv is what PatienceEnv says: 0 is not at all, and nothing the default.
+func patienceFromEnv() (time.Duration, error) {
+	text := os.Getenv(PatienceEnv)
+	if text == "" {
+		return DefaultPatience, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = time.ParseDuration(text + "s")
+	}
+	switch {
+	case err != nil || d < 0:
+		return 0, fmt.Errorf("%s: %q is neither seconds nor a duration such as 1m30s", PatienceEnv, text)
+	case d == 0:
+		return -1, nil
+	}
+	return d, nil
+}
 
 // repeat calls until the answer is none that another try may change, or waiting for the next
 // one would take longer than what is left of the patience. The error is the last try's.

@@ -102,6 +102,38 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// Where the caller does not say how patient the client is, the environment does.
+func TestPatienceOfTheEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want time.Duration
+	}{
+		{"", DefaultPatience},
+		{"2", 2 * time.Second},
+		{"0.5", 500 * time.Millisecond},
+		{"1m30s", 90 * time.Second},
+		{"1.5h250ms", 90*time.Minute + 250*time.Millisecond},
+		{"0", -1},
+		{"0s", -1},
+	} {
+		t.Setenv(PatienceEnv, test.text)
+		c, err := New(Options{Conn: &refusing{}})
+		if err != nil || time.Duration(c.patience) != test.want {
+			t.Errorf("%q: %v, want %s", test.text, err, test.want)
+		}
+		c, err = New(Options{Conn: &refusing{}, Patience: time.Minute})
+		if err != nil || time.Duration(c.patience) != time.Minute {
+			t.Errorf("%q beats the caller: %v", test.text, err)
+		}
+	}
+	for _, text := range []string{"soon", "-1s", "1d", "inf", " "} {
+		t.Setenv(PatienceEnv, text)
+		if _, err := New(Options{Conn: &refusing{}}); err == nil || !strings.Contains(err.Error(), PatienceEnv) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // A caller that leaves waits no longer.
 func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

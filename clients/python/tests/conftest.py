@@ -56,10 +56,14 @@ class Daemon:
         self._process.terminate()
         self._process.wait(timeout=30)
 
+    def start_again(self) -> None:
+        """Start another at the same address."""
+        self._start(self.address)
+
     def restart(self) -> None:
         """End it, and start another at the same address."""
         self.stop()
-        self._start(self.address)
+        self.start_again()
 
 
 @pytest.fixture(scope="session")

@@ -134,7 +134,7 @@ def test_others_are_not_let_in(secured: Secured) -> None:
 def test_another_daemon_is_not_trusted(secured: Secured) -> None:
     other = dataclasses.replace(secured.credentials(), ca=secured.file("stranger.pem"))
     with (
-        contextd_client.Client(secured.daemon.address, credentials=other, retries=0) as client,
+        contextd_client.Client(secured.daemon.address, credentials=other, patience=0) as client,
         pytest.raises(contextd_client.errors.UnavailableError),
     ):
         client.get_session("s")

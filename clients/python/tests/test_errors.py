@@ -63,7 +63,7 @@ async def test_asyncio(aclient: contextd_client.aio.Client, session_id: str) -> 
 
 def test_nobody_listens() -> None:
     with (
-        contextd_client.Client("127.0.0.1:1", timeout=5) as client,
+        contextd_client.Client("127.0.0.1:1", timeout=5, patience=0) as client,
         pytest.raises(errors.ApiError) as no,
     ):
         client.get_session("s")

@@ -6,20 +6,23 @@ import asyncio
 import inspect
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import grpc
 import pytest
-from conftest import read_address
+from conftest import Daemon, read_address
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
 import contextd_client
 import contextd_client.aio
 from contextd_client import errors, events
+from contextd_client._patience import patience_or_default
 from contextd_client.errors import from_rpc
 from contextd_client.v1.assembly_pb2 import (
     AssembleContextResponse,
@@ -99,23 +102,36 @@ def busy() -> Iterator[tuple[Busy, str]]:
 Use = Callable[[contextd_client.Client], object]
 
 
+class Clock:
+    """Time that passes only where a client waits."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    def now(self) -> float:
+        return sum(self.waited)
+
+
 def run_sync(address: str, use: Use, **settings: Any) -> tuple[object, list[float]]:
     """What a call gives, and how long the client waited."""
-    waited: list[float] = []
-    with contextd_client.Client(address, sleep=waited.append, **settings) as client:
+    clock = Clock()
+    with (
+        patch("contextd_client._patience.monotonic", clock.now),
+        contextd_client.Client(address, sleep=clock.waited.append, **settings) as client,
+    ):
         try:
             given = use(client)
-            return list(given) if inspect.isgenerator(given) else given, waited
+            return list(given) if inspect.isgenerator(given) else given, clock.waited
         except errors.ApiError as error:
-            return error, waited
+            return error, clock.waited
 
 
 def run_async(address: str, use: Use, **settings: Any) -> tuple[object, list[float]]:
     """The same with asyncio."""
-    waited: list[float] = []
+    clock = Clock()
 
     async def sleep(seconds: float) -> None:
-        waited.append(seconds)
+        clock.waited.append(seconds)
 
     async def call() -> object:
         async with contextd_client.aio.Client(address, sleep=sleep, **settings) as client:
@@ -127,7 +143,8 @@ def run_async(address: str, use: Use, **settings: Any) -> tuple[object, list[flo
             except errors.ApiError as error:
                 return error
 
-    return asyncio.run(call()), waited
+    with patch("contextd_client._patience.monotonic", clock.now):
+        return asyncio.run(call()), clock.waited
 
 
 both = pytest.mark.parametrize("run", [run_sync, run_async])
@@ -140,10 +157,10 @@ def append(client: contextd_client.Client) -> object:
 @both
 def test_waits_as_long_as_it_is_told(busy: tuple[Busy, str], run: Any) -> None:
     servicer, address = busy
-    servicer.waits = [1.5, 0.25, 30]
+    servicer.waits = [1.5, 0.25, 28]
     answer, waited = run(address, append)
     assert answer == AppendEventsResponse(last_seq=7)
-    assert waited == [1.5, 0.25, 30]
+    assert waited == [1.5, 0.25, 28]
     ids = {request.events[0].event_id for request in servicer.requests}
     assert len(servicer.requests) == 4
     assert len(ids) == 1, "a repetition would append twice"
@@ -154,11 +171,11 @@ def test_waits_as_long_as_it_is_told(busy: tuple[Busy, str], run: Any) -> None:
 @pytest.mark.parametrize(
     ("waits", "waited", "calls", "settings"),
     [
-        ([1, 1, 1, 1, 1], [1, 1, 1], 4, {}),
-        ([1, 1, 1], [1], 2, {"retries": 1}),
-        ([1], [], 1, {"retries": 0}),
-        ([61], [], 1, {}),
-        ([61], [61], 2, {"timeout": None}),
+        ([10, 10, 10, 10], [10, 10, 10], 4, {}),
+        ([1, 1, 1], [1], 2, {"patience": 1.5}),
+        ([1], [], 1, {"patience": 0}),
+        ([31], [], 1, {}),
+        ([61], [61], 2, {"patience": 100}),
         ([None], [], 1, {}),
     ],
 )
@@ -189,10 +206,10 @@ def test_streams_begin_again(busy: tuple[Busy, str], run: Any) -> None:
 @both
 def test_a_log_goes_on_where_it_broke(busy: tuple[Busy, str], run: Any) -> None:
     servicer, address = busy
-    servicer.waits = [4, 5]
+    servicer.waits = [20, 25]  # the patience begins anew with what came
     read, waited = run(address, lambda c: c.read_events("s", from_seq=3))
     assert [event.seq for event in read] == [3, 4, 5, 6, 7, 8]
-    assert waited == [4, 5]
+    assert waited == [20, 25]
     servicer.waits = [6]
     read, waited = run(address, lambda c: c.read_events("s", to_seq=2))
     assert [event.seq for event in read] == [1, 2]
@@ -201,10 +218,62 @@ def test_a_log_goes_on_where_it_broke(busy: tuple[Busy, str], run: Any) -> None:
 
 @both
 def test_waits_ever_longer_for_a_daemon_that_is_not_there(run: Any) -> None:
-    answer, waited = run("127.0.0.1:1", append, retries=7, timeout=5)
+    answer, waited = run("127.0.0.1:1", append, patience=8, timeout=5)
     assert isinstance(answer, errors.UnavailableError)
     assert answer.reason == ""
     assert waited == [0.1, 0.2, 0.4, 0.8, 1.6, 2, 2]
+    said = str(answer)
+    assert said.startswith("UNAVAILABLE: no daemon answers at 127.0.0.1:1 (")
+    assert said.endswith('): start one with "contextd serve", or set CONTEXTD_ADDR')
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("", 30), ("2", 2), ("0.5", 0.5), ("1m30s", 90), ("1.5h250ms", 5400.25), ("0", 0)],
+)
+def test_patience_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, text: str, seconds: float
+) -> None:
+    monkeypatch.setenv("CONTEXTD_PATIENCE", text)
+    assert patience_or_default(None) == seconds
+    assert patience_or_default(7) == 7
+
+
+@pytest.mark.parametrize("text", ["soon", "-1s", "1d", "inf", " "])
+def test_patience_of_the_environment_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("CONTEXTD_PATIENCE", text)
+    with pytest.raises(ValueError, match="CONTEXTD_PATIENCE"):
+        contextd_client.Client("127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("given", "error"), [("2", TypeError), (True, TypeError), (-1, ValueError)]
+)
+@pytest.mark.parametrize("kind", [contextd_client.Client, contextd_client.aio.Client])
+def test_patience_that_is_none(kind: Any, given: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="patience"):
+        kind("127.0.0.1:1", patience=given)
+
+
+def test_a_daemon_that_comes_back_is_found(daemon: Daemon) -> None:
+    """Soon, though the connection failed several times meanwhile."""
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        time.sleep(seconds)
+        waited.append(seconds)
+        if len(waited) == 5:
+            daemon.start_again()
+
+    with contextd_client.Client(daemon.address, sleep=wait) as client:
+        client.append("s", events.user("hi"))
+        daemon.stop()
+        client.forget_session("s")  # the memory store forgot it, too
+        client.append("s", events.user("Are you there?"))
+    assert 5 <= len(waited) <= 7, waited
 
 
 def test_a_daemon_that_shuts_down_says_when_to_come_back(binary: Path) -> None:
@@ -224,7 +293,7 @@ def test_a_daemon_that_shuts_down_says_when_to_come_back(binary: Path) -> None:
     finally:
         daemon.terminate()
         daemon.wait(timeout=30)
-    refused = from_rpc(ended.value)
+    refused = from_rpc(ended.value, "there")
     assert isinstance(refused, errors.UnavailableError)
     assert (refused.reason, refused.retry_after) == ("DRAINING", 1)
 

@@ -31,7 +31,7 @@ export class Client {
    * environment.
    */
   constructor(address: string = process.env["CONTEXTD_ADDR"] || defaultAddress, options: ClientOptions = {}) {
-    this.#patience = new Patience(options);
+    this.#patience = new Patience(address, options);
     const credentials = options.credentials ?? credentialsOfEnvironment();
     const secured = tlsOptions(credentials, address);
     const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];

@@ -47,6 +47,11 @@ export class ContextdError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
+  /** No daemon answered, which would have given a reason of its own. */
+  get unanswered(): boolean {
+    return this.code === "UNAVAILABLE" && this.reason === "TRANSPORT";
+  }
+
   /** The first field at fault; empty where none is named. */
   get field(): string {
     return this.violations[0]?.field ?? "";
@@ -143,8 +148,8 @@ function codeName(code: Code): string {
   return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
-/** Turns what a call threw into a ContextdError. What no call threw comes back as it is. */
-export function toError(cause: unknown): unknown {
+/** Turns what a call to an address threw into a ContextdError. What no call threw comes back as it is. */
+export function toError(cause: unknown, address: string): unknown {
   if (!(cause instanceof ConnectError)) return cause;
   const info = cause.findDetails(ErrorInfoSchema).find((i) => i.domain === "contextd");
   const retry = cause.findDetails(RetryInfoSchema)[0]?.retryDelay;
@@ -165,7 +170,11 @@ export function toError(cause: unknown): unknown {
     const { targetTokens, neededTokens, parts } = exceeded;
     return new BudgetExceededError(cause.rawMessage, details, targetTokens, neededTokens, parts, { cause });
   }
-  return new (classOf(details, cause.code))(cause.rawMessage, details, { cause });
+  const unanswered = cause.code === Code.Unavailable && !info;
+  const message = unanswered
+    ? `no daemon answers at ${address} (${cause.rawMessage}): start one with "contextd serve", or set CONTEXTD_ADDR`
+    : cause.rawMessage;
+  return new (classOf(details, cause.code))(message, details, { cause });
 }
 
 function classOf(details: ErrorDetails, code: Code): typeof ContextdError {

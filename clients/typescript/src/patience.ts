@@ -3,10 +3,11 @@ import { ContextdError, toError } from "./errors.js";
 
 /** What a client does where waiting helps. */
 export interface RetryOptions {
-  /** How often a call is repeated where the daemon says when to, or is not there; 3 if absent. */
-  retries?: number;
-  /** How many milliseconds a single wait may take; where the daemon asks for more, the call fails. A minute if absent. */
-  longestWaitMs?: number;
+  /**
+   * For how many milliseconds a call is repeated where the daemon says when to come back, or
+   * none answers; 0: not at all. Absent: as CONTEXTD_PATIENCE says, or 30,000.
+   */
+  patienceMs?: number;
   /** Waits between two tries; ends early with the signal. A timer if absent. */
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -17,25 +18,28 @@ const longest = 2000;
 
 /** Repeats calls. A call can be repeated because events have ids; the others only read, or are refused the second time. */
 export class Patience {
-  readonly #retries: number;
-  readonly #longestWaitMs: number;
+  readonly #ms: number;
+  readonly #address: string;
   readonly #sleep: NonNullable<RetryOptions["sleep"]>;
 
-  constructor({ retries = 3, longestWaitMs = 60_000, sleep = pause }: RetryOptions = {}) {
-    this.#retries = retries;
-    this.#longestWaitMs = longestWaitMs;
+  /** The address is what errors name. */
+  constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause }: RetryOptions = {}) {
+    if (typeof patienceMs !== "number" || !(patienceMs >= 0)) throw new TypeError(`patienceMs must be milliseconds, not ${patienceMs}`);
+    this.#ms = patienceMs;
+    this.#address = address;
     this.#sleep = sleep;
   }
 
   /** What the call gives, or the ContextdError of its last try. */
   async call<T>(once: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const begun = performance.now();
     for (let tries = 0; ; tries++) {
       try {
         return await once();
       } catch (cause) {
-        const err = toError(cause);
+        const err = toError(cause, this.#address);
         const wait = waitMs(err, tries);
-        if (wait === undefined || tries >= this.#retries || wait > this.#longestWaitMs) throw err;
+        if (wait === undefined || performance.now() - begun + wait > this.#ms) throw err;
         await this.#sleep(wait, signal);
       }
     }
@@ -45,12 +49,24 @@ export class Patience {
 /** How long to wait before the next try; undefined where that does not help. */
 function waitMs(err: unknown, tries: number): number | undefined {
   if (!(err instanceof ContextdError)) return undefined;
-  // A daemon that answers gives a reason of its own.
-  const unanswered = err.code === "UNAVAILABLE" && err.reason === "TRANSPORT";
-  return err.retryAfterMs ?? (unanswered ? Math.min(first * 2 ** tries, longest) : undefined);
+  return err.retryAfterMs ?? (err.unanswered ? Math.min(first * 2 ** tries, longest) : undefined);
 }
 
 /** Waits by a timer. Where the signal ends it early, the next try says so. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return timer(ms, undefined, signal ? { signal } : {}).catch(() => {});
+}
+
+const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+/** What CONTEXTD_PATIENCE says in milliseconds: it has seconds, or a duration such as 1m30s. */
+function patienceOfEnvironment(): number {
+  const text = process.env["CONTEXTD_PATIENCE"];
+  if (!text) return 30_000;
+  const duration = /\d$/.test(text) ? `${text}s` : text;
+  if (!/^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$/.test(duration)) {
+    throw new TypeError(`CONTEXTD_PATIENCE: ${JSON.stringify(text)} is neither seconds nor a duration such as 1m30s`);
+  }
+  const parts = [...duration.matchAll(/([\d.]+)([a-z]+)/g)];
+  return parts.reduce((sum, [, number, unit]) => sum + Number(number) * units[unit!]!, 0);
 }

@@ -58,7 +58,7 @@ export class Session {
   constructor(
     stub: Stub<typeof ContextService>,
     readonly id: string,
-    patience: Patience = new Patience(),
+    patience: Patience,
     made?: SessionInfo,
   ) {
     this.#stub = stub;

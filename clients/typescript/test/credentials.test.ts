@@ -44,7 +44,7 @@ after(async () => {
 /** Uses a client of the daemon, with these files. */
 async function as<T>(credentials: Credentials, use: (client: Client) => Promise<T>): Promise<T> {
   const files = Object.fromEntries(Object.entries({ ca: "ca.pem", ...credentials }).map(([name, value]) => [name, file(value)]));
-  const client = new Client(daemon!.address, { credentials: files, retries: 0 });
+  const client = new Client(daemon!.address, { credentials: files, patienceMs: 0 });
   try {
     return await use(client);
   } finally {
@@ -70,7 +70,7 @@ for (const [name, proof] of Object.entries({
 }
 
 test("takes what the environment says", { skip }, async () => {
-  const names = { ADDRESS: daemon!.address, CA: file("ca.pem"), TOKEN_FILE: file("ci.token") };
+  const names = { ADDR: daemon!.address, CA: file("ca.pem"), TOKEN_FILE: file("ci.token") };
   for (const [name, value] of Object.entries(names)) process.env[`CONTEXTD_${name}`] = value;
   const client = new Client();
   try {

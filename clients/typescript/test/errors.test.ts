@@ -113,7 +113,7 @@ test("every documented error has its class and its details", { skip: noDaemon },
 });
 
 test("no daemon is UNAVAILABLE", { skip: noDaemon }, async () => {
-  const client = new contextd.Client("127.0.0.1:1");
+  const client = new contextd.Client("127.0.0.1:1", { patienceMs: 0 });
   const err = await thrown(client.session("s").append(opening), contextd.UnavailableError);
   assert.equal(err.reason, "TRANSPORT");
   client.close();

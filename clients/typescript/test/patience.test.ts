@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { toError } from "../src/errors.js";
@@ -60,6 +60,13 @@ class Busy {
   };
 }
 
+/** Time that passes only where a client waits. */
+function clock(): { waited: number[]; sleep: (ms: number) => Promise<void>; stop: () => void } {
+  const waited: number[] = [];
+  const { mock: mocked } = mock.method(performance, "now", () => waited.reduce((a, b) => a + b, 0));
+  return { waited, sleep: async (ms) => void waited.push(ms), stop: () => mocked.restore() };
+}
+
 /** Uses a client of a server that refuses; its waits are noted and not waited. */
 async function behind<T>(
   busy: Busy,
@@ -69,13 +76,14 @@ async function behind<T>(
   const server = createServer(connectNodeAdapter({ routes: (r) => r.service(ContextService, busy.service) }));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const waited: number[] = [];
-  const sleep = async (ms: number): Promise<void> => void waited.push(ms);
-  const client = new contextd.Client(`127.0.0.1:${(server.address() as AddressInfo).port}`, { sleep, ...options });
+  const { waited, sleep, stop } = clock();
+  let client: contextd.Client | undefined;
   try {
+    client = new contextd.Client(`127.0.0.1:${(server.address() as AddressInfo).port}`, { sleep, ...options });
     return { answer: await use(client).catch((err: unknown) => err), waited };
   } finally {
-    client.close();
+    stop();
+    client?.close();
     server.close();
     await once(server, "close");
   }
@@ -85,10 +93,10 @@ const append = (client: contextd.Client) => client.session("s").append(contextd.
 
 test("waits as long as the daemon says, and appends the same event", async () => {
   const busy = new Busy();
-  busy.waits = [1500, 250, 30_000];
+  busy.waits = [1500, 250, 28_000];
   const { answer, waited } = await behind(busy, {}, append);
   assert.equal((answer as { lastSeq: bigint }).lastSeq, 7n);
-  assert.deepEqual(waited, [1500, 250, 30_000]);
+  assert.deepEqual(waited, [1500, 250, 28_000]);
   const ids = busy.appended.map((events) => events[0]!.eventId);
   assert.equal(ids.length, 4);
   assert.equal(new Set(ids).size, 1, "a repetition would append twice");
@@ -96,11 +104,11 @@ test("waits as long as the daemon says, and appends the same event", async () =>
 });
 
 for (const { waits, waited, calls, options = {} } of [
-  { waits: [1, 1, 1, 1, 1], waited: [1, 1, 1], calls: 4 },
-  { waits: [1, 1, 1], waited: [1], calls: 2, options: { retries: 1 } },
-  { waits: [1], waited: [], calls: 1, options: { retries: 0 } },
-  { waits: [60_001], waited: [], calls: 1 },
-  { waits: [11], waited: [], calls: 1, options: { longestWaitMs: 10 } },
+  { waits: [10_000, 10_000, 10_000, 10_000], waited: [10_000, 10_000, 10_000], calls: 4 },
+  { waits: [1, 1, 1], waited: [1], calls: 2, options: { patienceMs: 1.5 } },
+  { waits: [1], waited: [], calls: 1, options: { patienceMs: 0 } },
+  { waits: [30_001], waited: [], calls: 1 },
+  { waits: [61_000, 1], waited: [61_000], calls: 2, options: { patienceMs: 61_000 } },
   { waits: [undefined], waited: [], calls: 1 },
 ]) {
   test(`gives up after ${calls} of the refusals ${waits} with ${JSON.stringify(options)}`, async () => {
@@ -130,9 +138,9 @@ test("a log goes on where it broke", async () => {
     return seqs;
   };
   const busy = new Busy();
-  busy.waits = [4, 5];
+  busy.waits = [20_000, 25_000]; // the patience begins anew with what came
   const whole = await behind(busy, {}, read({ fromSeq: 3n }));
-  assert.deepEqual(whole, { answer: [3n, 4n, 5n, 6n, 7n, 8n], waited: [4, 5] });
+  assert.deepEqual(whole, { answer: [3n, 4n, 5n, 6n, 7n, 8n], waited: [20_000, 25_000] });
   assert.deepEqual(busy.read, [3n, 5n, 7n]);
   busy.waits = [6];
   const part = await behind(busy, {}, read({ toSeq: 2n }));
@@ -140,16 +148,42 @@ test("a log goes on where it broke", async () => {
 });
 
 test("waits ever longer for a daemon that is not there", async () => {
-  const waited: number[] = [];
-  const client = new contextd.Client("127.0.0.1:1", { retries: 7, sleep: async (ms) => void waited.push(ms) });
-  await assert.rejects(append(client), contextd.UnavailableError);
+  const { waited, sleep, stop } = clock();
+  const client = new contextd.Client("127.0.0.1:1", { patienceMs: 8000, sleep });
+  const said = /^no daemon answers at 127\.0\.0\.1:1 \(.*ECONNREFUSED.*\): start one with "contextd serve", or set CONTEXTD_ADDR$/;
+  await assert.rejects(append(client), { name: "UnavailableError", message: said });
+  stop();
   assert.deepEqual(waited, [100, 200, 400, 800, 1600, 2000, 2000]);
   client.close();
 });
 
+/** For how long a client of the environment waits at least, by the last refusal that it bears. */
+async function bears(patience: string, ms: number): Promise<boolean> {
+  process.env["CONTEXTD_PATIENCE"] = patience;
+  try {
+    const busy = new Busy();
+    busy.waits = [ms];
+    return !((await behind(busy, {}, append)).answer instanceof Error);
+  } finally {
+    delete process.env["CONTEXTD_PATIENCE"];
+  }
+}
+
+test("the environment says how patient a client is", async () => {
+  for (const [text, ms] of [["", 30_000], ["2", 2000], ["0.5", 500], ["1m30s", 90_000], ["1.5h250ms", 5_400_250]] as const) {
+    assert.deepEqual([await bears(text, ms), await bears(text, ms + 1)], [true, false], text);
+  }
+  for (const text of ["soon", "-1s", "1d", "inf", " "]) {
+    await assert.rejects(bears(text, 1), { name: "TypeError", message: /CONTEXTD_PATIENCE/ }, text);
+  }
+  for (const patienceMs of [-1, Number.NaN, "2" as unknown as number]) {
+    assert.throws(() => new contextd.Client("127.0.0.1:1", { patienceMs }), { name: "TypeError", message: /patienceMs/ });
+  }
+});
+
 test("a signal ends the waiting", async () => {
   const busy = new Busy();
-  busy.waits = [50_000];
+  busy.waits = [20_000];
   const stop = new AbortController();
   const sleep: NonNullable<contextd.RetryOptions["sleep"]> = async (ms, signal) => {
     const waiting = pause(ms, signal);
@@ -165,13 +199,13 @@ test("a signal ends the waiting", async () => {
 
 test("a daemon that shuts down says when to come back", { skip: noDaemon }, async () => {
   const sidecar = await contextd.startSidecar({ binary: binary(), args: ["--store", "memory"] });
-  const client = new contextd.Client(sidecar.address, { retries: 0 });
+  const client = new contextd.Client(sidecar.address, { patienceMs: 0 });
   try {
     await client.session("s").append(contextd.user("hi"));
     const follow = client.stub.readEvents({ sessionId: "s", follow: true })[Symbol.asyncIterator]();
     assert.equal((await follow.next()).value.events[0].seq, 1n);
     const stopped = sidecar.stop();
-    const err = toError(await follow.next().catch((e: unknown) => e));
+    const err = toError(await follow.next().catch((e: unknown) => e), sidecar.address);
     await stopped;
     assert.ok(err instanceof contextd.UnavailableError, String(err));
     assert.equal(err.reason, "DRAINING");

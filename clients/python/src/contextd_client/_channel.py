@@ -16,6 +16,9 @@ _OPTIONS: list[tuple[str, Any]] = [
     # An event, and so a message, may be larger than gRPC's default of 4 MiB.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    # gRPC would wait up to two minutes before it looks again for a daemon that was gone.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 
 

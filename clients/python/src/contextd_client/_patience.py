@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import re
+from time import monotonic
+
 import grpc
 
-from contextd_client.errors import ApiError, from_rpc
+from contextd_client.errors import from_rpc
+
+DEFAULT = 30.0
+"""Seconds that a client waits if nobody says otherwise."""
+
+_VARIABLE = "CONTEXTD_PATIENCE"
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+")
+_PART = re.compile(r"([\d.]+)([a-z]+)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _FIRST, _LONGEST = 0.1, 2.0
 """Seconds to wait where nobody says how long."""
+
+
+def patience_or_default(given: float | None) -> float:
+    """What is given, or what CONTEXTD_PATIENCE says: seconds, or a duration such as 1m30s."""
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise TypeError(f"patience: must be seconds, not {given!r}")
+        if not given >= 0:
+            raise ValueError(f"patience: must not be negative, is {given!r}")
+        return float(given)
+    text = os.environ.get(_VARIABLE, "")
+    if not text:
+        return DEFAULT
+    duration = text + "s" if text[-1].isdecimal() else text
+    if not _DURATION.fullmatch(duration):
+        raise ValueError(f"{_VARIABLE}: {text!r} is neither seconds nor a duration such as 1m30s")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
 class Patience:
@@ -17,27 +46,23 @@ class Patience:
     refused the second time.
     """
 
-    def __init__(self, retries: int, timeout: float | None) -> None:
-        """Wait `retries` times at most, and no time longer than `timeout` seconds."""
-        self._left = retries
-        self._timeout = timeout
-        self._backoff = _FIRST
+    def __init__(self, seconds: float, address: str) -> None:
+        """Wait as long as the next try begins within `seconds` from now."""
+        self._seconds = seconds
+        self._address = address
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin again, as after a part of an answer came."""
+        self._begun = monotonic()
+        self._pause = _FIRST
 
     def wait(self, error: grpc.RpcError) -> float:
         """Seconds until the next try after an error. Raises it where there is to be none."""
-        refused = from_rpc(error)
+        refused = from_rpc(error, self._address)
         seconds = refused.retry_after
-        if seconds is None and _never_arrived(refused):
-            seconds, self._backoff = self._backoff, min(2 * self._backoff, _LONGEST)
-        if seconds is None or self._left <= 0 or self._too_long(seconds):
+        if seconds is None and refused.unanswered:
+            seconds, self._pause = self._pause, min(2 * self._pause, _LONGEST)
+        if seconds is None or monotonic() - self._begun + seconds > self._seconds:
             raise refused from error
-        self._left -= 1
         return seconds
-
-    def _too_long(self, seconds: float) -> bool:
-        return self._timeout is not None and seconds > self._timeout
-
-
-def _never_arrived(refused: ApiError) -> bool:
-    """No daemon answered, which would have given a reason."""
-    return refused.code is grpc.StatusCode.UNAVAILABLE and not refused.reason

@@ -12,10 +12,11 @@ import grpc.aio
 
 from contextd_client import _calls, _formats, _read
 from contextd_client._assembly import Assembly, Held
+from contextd_client._calls import address_or_default
 from contextd_client._channel import connect_aio
 from contextd_client._formats import FormatName
 from contextd_client._known import Known
-from contextd_client._patience import Patience
+from contextd_client._patience import Patience, patience_or_default
 from contextd_client._reading import Reading
 from contextd_client._usage import Usage
 from contextd_client.context import Context
@@ -63,7 +64,7 @@ class Client:
         channel: grpc.aio.Channel | None = None,
         timeout: float | None = 60.0,
         held_contexts: int = 256,
-        retries: int = 3,
+        patience: float | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Connect on first use.
@@ -73,9 +74,12 @@ class Client:
         channel: used instead of both; closing it stays with the caller.
         timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
-        retries: how often a call is repeated where the daemon says when to, or is not there.
+        patience: seconds for which a call is repeated where the daemon says when to come back,
+            or none answers. 0: not at all. None: as CONTEXTD_PATIENCE says, or 30.
         sleep: waits between two tries, for a number of seconds.
         """
+        self._patience_seconds = patience_or_default(patience)
+        self._address = address_or_default(address)
         self._own = None
         if channel is None:
             channel = self._own = connect_aio(address, credentials)
@@ -84,7 +88,6 @@ class Client:
         self._timeout = timeout
         self._held = Held(held_contexts)
         self._known = Known()
-        self._retries = retries
         self._sleep = sleep
 
     async def __aenter__(self) -> Client:
@@ -202,6 +205,7 @@ class Client:
         while True:
             try:
                 async for part in self.stub.ReadEvents(reading.request):
+                    patience.begin()
                     for event in reading.take(part):
                         yield event
                 return
@@ -293,4 +297,4 @@ class Client:
                 await self._sleep(patience.wait(error))
 
     def _patience(self) -> Patience:
-        return Patience(self._retries, self._timeout)
+        return Patience(self._patience_seconds, self._address)

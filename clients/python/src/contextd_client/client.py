@@ -11,10 +11,11 @@ import grpc
 
 from contextd_client import _calls, _formats, _read
 from contextd_client._assembly import Assembly, Held
+from contextd_client._calls import address_or_default
 from contextd_client._channel import connect
 from contextd_client._formats import FormatName
 from contextd_client._known import Known
-from contextd_client._patience import Patience
+from contextd_client._patience import Patience, patience_or_default
 from contextd_client._reading import Reading
 from contextd_client._usage import Usage
 from contextd_client.context import Context
@@ -59,7 +60,7 @@ class Client:
         channel: grpc.Channel | None = None,
         timeout: float | None = 60.0,
         held_contexts: int = 256,
-        retries: int = 3,
+        patience: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Connect on first use.
@@ -69,9 +70,12 @@ class Client:
         channel: used instead of both; closing it stays with the caller.
         timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
-        retries: how often a call is repeated where the daemon says when to, or is not there.
+        patience: seconds for which a call is repeated where the daemon says when to come back,
+            or none answers. 0: not at all. None: as CONTEXTD_PATIENCE says, or 30.
         sleep: waits between two tries, for a number of seconds.
         """
+        self._patience_seconds = patience_or_default(patience)
+        self._address = address_or_default(address)
         self._own = None
         if channel is None:
             channel = self._own = connect(address, credentials)
@@ -80,7 +84,6 @@ class Client:
         self._timeout = timeout
         self._held = Held(held_contexts)
         self._known = Known()
-        self._retries = retries
         self._sleep = sleep
 
     def __enter__(self) -> Client:
@@ -196,6 +199,7 @@ class Client:
         while True:
             try:
                 for part in self.stub.ReadEvents(reading.request):
+                    patience.begin()
                     yield from reading.take(part)
                 return
             except grpc.RpcError as error:
@@ -286,4 +290,4 @@ class Client:
                 self._sleep(patience.wait(error))
 
     def _patience(self) -> Patience:
-        return Patience(self._retries, self._timeout)
+        return Patience(self._patience_seconds, self._address)

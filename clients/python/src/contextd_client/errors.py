@@ -66,6 +66,11 @@ class ApiError(ContextdError):
         return f"{self.code.name}: {self.message}"
 
     @property
+    def unanswered(self) -> bool:
+        """No daemon answered, which would have given a reason."""
+        return self.code is grpc.StatusCode.UNAVAILABLE and not self.reason
+
+    @property
     def field(self) -> str:
         """The first field at fault; empty where there is none."""
         return self.violations[0].field if self.violations else ""
@@ -182,15 +187,21 @@ _BY_CODE: dict[grpc.StatusCode, type[ApiError]] = {
 }
 
 
-def from_rpc(error: grpc.RpcError) -> ApiError:
-    """The error of a failed call, of the sync or the asyncio API of gRPC."""
+def from_rpc(error: grpc.RpcError, address: str) -> ApiError:
+    """The error of a failed call to an address, of the sync or the asyncio API of gRPC."""
     call: Any = error
     code = call.code() or grpc.StatusCode.UNKNOWN
     fields: dict[str, Any] = {"code": code, "message": call.details() or ""}
     kind = _BY_CODE.get(code, ApiError)
     for detail in _details(call.trailing_metadata()):
         kind = _read(detail, fields, kind)
-    return kind(**fields)
+    made = kind(**fields)
+    if made.unanswered:
+        made.message = (
+            f"no daemon answers at {address} ({made.message}): "
+            'start one with "contextd serve", or set CONTEXTD_ADDR'
+        )
+    return made
 
 
 def _details(trailer: Sequence[tuple[str, str | bytes]] | None) -> Sequence[Any]:
