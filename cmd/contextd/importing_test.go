@@ -29,7 +29,7 @@ stdout '^my-session '
 stdout '^team/rollout '
 grep '^live: [0-9]+ events appended' follow.log
 exec contextd import short.jsonl --embedded back
-stdout '^short: .* 1 compactions'
+stdout '^short: .* 1 compaction'
 exec contextd import again.jsonl pi.jsonl rollout.jsonl resumed.jsonl --embedded back
 stdout '^4 transcripts imported'
 `

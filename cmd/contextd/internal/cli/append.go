@@ -194,7 +194,7 @@ func (s *appendSum) write() error {
 	if s.client.json {
 		return nil
 	}
-	text := fmt.Sprintf("%d events appended", s.fresh)
+	text := counted(s.fresh, "event") + " appended"
 	if s.fresh > 0 {
 		text += fmt.Sprintf(", %d to %d", s.first, s.last)
 	}

@@ -97,6 +97,7 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 // importLine says what an import did.
 func importLine(resp *contextdv1.ImportTranscriptResponse) string {
 	s := resp.GetSession()
-	return fmt.Sprintf("%s: %d events appended, %d in the session, %d turns, %d compactions, %d duplicates skipped, %d ids renamed",
-		s.GetSessionId(), resp.GetEvents(), s.GetHeadSeq(), s.GetTurns(), resp.GetCompactions(), resp.GetDroppedDuplicates(), resp.GetRenamedIds())
+	return fmt.Sprintf("%s: %s appended, %d in the session, %s, %s, %s skipped, %s renamed",
+		s.GetSessionId(), counted(resp.GetEvents(), "event"), s.GetHeadSeq(), counted(s.GetTurns(), "turn"), counted(resp.GetCompactions(), "compaction"),
+		counted(resp.GetDroppedDuplicates(), "duplicate"), counted(resp.GetRenamedIds(), "id"))
 }

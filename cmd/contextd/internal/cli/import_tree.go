@@ -250,8 +250,8 @@ func (r *importReport) end() error {
 	if r.client.json {
 		out = r.cmd.ErrOrStderr() // stdout has one value per file
 	}
-	_, err := fmt.Fprintf(out, "%d transcripts imported: %d events appended, %d of them compactions, %d warnings; %d other files; %d failed\n",
-		r.imported, r.events, r.compact, r.warnings, r.others, r.failed)
+	_, err := fmt.Fprintf(out, "%s imported: %s appended, %d of them compactions, %s; %s; %d failed\n",
+		counted(r.imported, "transcript"), counted(r.events, "event"), r.compact, counted(r.warnings, "warning"), counted(r.others, "other file"), r.failed)
 	if err == nil && r.failed > 0 {
 		err = fmt.Errorf("%d files were not imported", r.failed)
 	}

@@ -89,6 +89,14 @@ func dash(s string) string {
 	return s
 }
 
+// counted is a number with what it counts: 1 event, 2 events.
+func counted[N int | int64 | uint32 | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", one, "s")
+}
+
 func labels(m map[string]string) string {
 	var parts []string
 	for _, k := range sortedKeys(m) {

@@ -60,7 +60,8 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 		err = writeLines(cmd.OutOrStdout(), found)
 	} else {
 		err = writeAuditText(cmd, found)
-		fmt.Fprintf(cmd.OutOrStdout(), "\n%d sessions, %d events, %d projections: %d faults\n", len(found), events, projections, faults)
+		fmt.Fprintf(cmd.OutOrStdout(), "\n%s, %s, %s: %s\n",
+			counted(len(found), "session"), counted(events, "event"), counted(projections, "projection"), counted(faults, "fault"))
 	}
 	if err == nil && faults > 0 {
 		err = fmt.Errorf("%d of %d sessions are not what they were", faulty, len(found))
