@@ -211,7 +211,7 @@ func (b *backup) finish(cmd *cobra.Command, dir string, err error) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(b.dir))
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d files in %s, %d of them linked from the earlier backup; %d bytes received\n",
-		len(b.made.Files), oneLine(dir, 0), b.linked, b.bytes)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s, %d of them linked from the earlier backup; %s received\n",
+		counted(len(b.made.Files), "file"), oneLine(dir, 0), b.linked, counted(b.bytes, "byte"))
 	return err
 }

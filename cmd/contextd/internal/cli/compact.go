@@ -85,7 +85,7 @@ const undoNewest = "newest"
 type missedError struct{ target, over uint64 }
 
 func (e *missedError) Error() string {
-	return fmt.Sprintf("the context is %d tokens over the target of %d", e.over, e.target)
+	return fmt.Sprintf("the context is %s over the target of %d", counted(e.over, "token"), e.target)
 }
 
 func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo string) (err error) {
@@ -148,8 +148,8 @@ func writeOutcome(w io.Writer, r *contextdv1.CompactSessionResponse) {
 		writeInTheWay(w, r)
 		return
 	}
-	fmt.Fprintf(w, "compacted by %s: %d tokens became %d, %d messages removed, decided by event %d\n",
-		r.GetStrategy(), r.GetTokensBefore(), r.GetTokensAfter(), r.GetArchivedMessages(), r.GetCompactionSeq())
+	fmt.Fprintf(w, "compacted by %s: %s became %d, %s removed, decided by event %d\n",
+		r.GetStrategy(), counted(r.GetTokensBefore(), "token"), r.GetTokensAfter(), counted(r.GetArchivedMessages(), "message"), r.GetCompactionSeq())
 	if s := r.GetSummary(); s != nil {
 		fmt.Fprintf(w, "summary %s of events %d to %d, by %s\n", s.GetSummaryId(), s.GetFromSeq(), s.GetToSeq(), s.GetSummarizer())
 	}
@@ -176,7 +176,7 @@ func writeInTheWay(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	if r.GetOverTargetTokens() == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d tokens over the target of %d; what remains:\n", r.GetOverTargetTokens(), r.GetTargetTokens())
+	fmt.Fprintf(w, "%s over the target of %d; what remains:\n", counted(r.GetOverTargetTokens(), "token"), r.GetTargetTokens())
 	for _, part := range r.GetInTheWay() {
 		at := ""
 		if part.GetSeq() > 0 {

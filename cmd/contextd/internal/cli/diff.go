@@ -148,7 +148,7 @@ func writeChanges(cmd *cobra.Command, before, after rendered, changes []change, 
 			run++
 		}
 		if run >= foldFrom && !all {
-			text := fmt.Sprintf("%6d  … %d messages, the same", tokens, run)
+			text := fmt.Sprintf("%6d  … %s, the same", tokens, counted(run, "message"))
 			rows = append(rows, sideRow{left: text, right: text})
 			counts[changeSame] += run
 			i += run
@@ -169,8 +169,8 @@ func writeChanges(cmd *cobra.Command, before, after rendered, changes []change, 
 	if err := (sideBySide{width: width}).write(cmd.OutOrStdout(), header, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%d messages are the same, %d changed, %d are new, %d are gone; %d tokens, then %d\n",
-		counts[changeSame], counts[changeChanged], counts[changeNew], counts[changeGone], before.tokens(), after.tokens())
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s the same, %d changed, %d new, %d gone; %s, then %d\n",
+		counted(counts[changeSame], "message"), counts[changeChanged], counts[changeNew], counts[changeGone], counted(before.tokens(), "token"), after.tokens())
 	return err
 }
 

@@ -34,14 +34,14 @@ func writeDecisions(cmd *cobra.Command, p *contextdv1.Projection) error {
 
 func writeSummary(w io.Writer, style style, h *contextdv1.ContextHeader) {
 	b, p := h.GetBudget(), h.GetProjection()
-	fmt.Fprintf(w, "context of %s as of event %d: %d messages, projection %s\n",
-		h.GetSessionId(), h.GetAsOfSeq(), h.GetMessageCount(), dash(h.GetProjectionId()))
+	fmt.Fprintf(w, "context of %s as of event %d: %s, projection %s\n",
+		h.GetSessionId(), h.GetAsOfSeq(), counted(h.GetMessageCount(), "message"), dash(h.GetProjectionId()))
 	fmt.Fprintf(w, "tokens: %d of %d (%s), %d unreduced, counted by %s\n",
 		b.GetProjectedTokens(), b.GetTargetTokens(), style.state(b.GetState()), b.GetRawTokens(), b.GetTokenizer())
 	fmt.Fprintf(w, "events: %d kept, %d of them shortened, %d dropped\n", p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount())
 	if cache := h.GetCache(); cache != nil {
-		fmt.Fprintf(w, "prefix: %d messages and %d tokens as before; rewritten by %s\n",
-			cache.GetStableMessages(), cache.GetStableTokens(), orNobody(cache.GetBrokenBy()))
+		fmt.Fprintf(w, "prefix: %s and %s as before; rewritten by %s\n",
+			counted(cache.GetStableMessages(), "message"), counted(cache.GetStableTokens(), "token"), orNobody(cache.GetBrokenBy()))
 	}
 	fmt.Fprintf(w, "hash:   %s\n\n", h.GetPrefixHash())
 }

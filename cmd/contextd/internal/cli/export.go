@@ -138,6 +138,6 @@ func writeExport(cmd *cobra.Command, asJSON bool, r *contextdv1.ExportReport) er
 	for _, w := range r.GetWarnings() {
 		fmt.Fprintf(out, "warning: %s\n", oneLine(w, 0))
 	}
-	_, err := fmt.Fprintf(out, "%d entries written, %d of them compactions\n", r.GetEntries(), r.GetCompactions())
+	_, err := fmt.Fprintf(out, "entries written: %d, of them compactions: %d\n", r.GetEntries(), r.GetCompactions())
 	return err
 }

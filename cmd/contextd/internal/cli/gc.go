@@ -142,7 +142,7 @@ func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dr
 	if dry {
 		verb = "would be deleted"
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d sessions, %d bytes, %s\n", gone, of, bytes, verb)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %s, %s, %s\n", gone, counted(of, "session"), counted(bytes, "byte"), verb)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (c *client) writeRepair(cmd *cobra.Command, dir string, done *disklog.Repai
 	}
 	switch n := len(report.Losses); {
 	case n > 0:
-		return fmt.Errorf("%d sessions lose something; what is lost may be in a backup: contextd restore BACKUP NEW, then contextd export --embedded NEW", n)
+		return fmt.Errorf("something of %s is lost; it may be in a backup: contextd restore BACKUP NEW, then contextd export --embedded NEW", counted(n, "session"))
 	case dry && len(report.Faults) > 0:
 		return fmt.Errorf("%s needs a repair", dir)
 	}
@@ -118,7 +118,7 @@ func (c *client) writeRepair(cmd *cobra.Command, dir string, done *disklog.Repai
 func (r repairReport) write(cmd *cobra.Command, dir string) error {
 	out := cmd.OutOrStdout()
 	if len(r.Faults) == 0 {
-		_, err := fmt.Fprintf(out, "nothing is wrong with %s: %d sessions are whole\n", dir, r.Whole)
+		_, err := fmt.Fprintf(out, "nothing is wrong with %s: %s whole\n", dir, counted(r.Whole, "session"))
 		return err
 	}
 	for _, fault := range r.Faults {
@@ -140,7 +140,7 @@ func (r repairReport) write(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%d sessions lose something, %d are whole; %d events belong to no session\n", len(r.Losses), r.Whole, r.StrayEvents)
+	_, err := fmt.Fprintf(out, "\n%s with losses, %d whole; %s of no session\n", counted(len(r.Losses), "session"), r.Whole, counted(r.StrayEvents, "event"))
 	if r.MovedTo != "" {
 		fmt.Fprintf(out, "what was there is in %s\n", oneLine(r.MovedTo, 0))
 	}

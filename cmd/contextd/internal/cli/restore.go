@@ -154,7 +154,7 @@ with LOG_LOST.`,
 					return errors.Join(err, empty(args[1]))
 				}
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d files of %s restored in %s\n", len(m.Files), m.Time.Format(time.RFC3339), oneLine(args[1], 0))
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s restored in %s\n", counted(len(m.Files), "file"), m.Time.Format(time.RFC3339), oneLine(args[1], 0))
 			return err
 		},
 	}

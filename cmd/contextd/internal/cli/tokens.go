@@ -37,7 +37,7 @@ func newTokens(c *client) *cobra.Command {
 			if !resp.GetExact() {
 				how = "as an estimate"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d tokens, counted %s by %s\n", resp.GetTokens(), how, resp.GetTokenizer())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, counted %s by %s\n", counted(resp.GetTokens(), "token"), how, resp.GetTokenizer())
 			return err
 		}),
 	}
