@@ -111,7 +111,7 @@ bench-import: ## Import generated sessions against decoding them (IMPORT_SESSION
 
 .PHONY: attack
 attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
-	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory' -timeout 30m ./cmd/contextd
+	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory|TestFairness' -timeout 30m ./cmd/contextd
 
 SOAK ?= 30m
 

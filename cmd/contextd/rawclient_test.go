@@ -111,14 +111,14 @@ func (r *raw) read() {
 }
 
 // call opens a stream for a method.
-func (r *raw) call(stream uint32, method string) error {
+func (r *raw) call(stream uint32, method string, headers ...[2]string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.headers.Reset()
-	for _, h := range [][2]string{
+	for _, h := range append([][2]string{
 		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "x"},
 		{"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
+	}, headers...) {
 		if err := r.encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
@@ -55,7 +56,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Inc
 		if ready, err := s.atHand(ctx, e.store, gauge, r.Projection); err != nil || !ready {
 			return BudgetReport{}, false, err
 		}
-		if conv, err = s.shown(ctx, e.store, gauge, nil, r.Projection); err != nil {
+		if conv, err = s.shown(fair.Exempt(ctx), e.store, gauge, nil, r.Projection); err != nil {
 			return BudgetReport{}, false, err
 		}
 		if s.report == nil {

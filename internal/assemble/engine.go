@@ -13,6 +13,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
@@ -37,6 +38,8 @@ type Options struct {
 	CacheBytes uint64
 	// Work is what reading logs takes memory from; nil is as much as it needs.
 	Work *memory.Budget
+	// Processor is what assembling takes turns of; nil is as many as are asked for.
+	Processor *fair.Turns
 	// Observer, if not nil, observes every assembly.
 	Observer Observer
 	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
@@ -78,7 +81,7 @@ func New(store Store, opts Options) *Engine {
 	if opts.Scrub == nil {
 		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
 	}
-	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work)}
+	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor)}
 }
 
 // Over returns an engine for another store, with a namespace of its own. The two share the
@@ -276,6 +279,7 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if err != nil {
 		return err
 	}
+	s.computing.End() // the disk computes nothing
 	if err := e.opts.Journal.Put(ctx, lifecycle.Entry{SessionID: s.id, Of: s.of, Events: out.news(reminders), Artifacts: all}); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/pointers"
@@ -40,6 +41,8 @@ type session struct {
 	room  int
 	work  *memory.Budget
 	grant *memory.Grant
+	// computing is the processor's turn of the request that has the session.
+	computing fair.Turn
 	// expect makes room for what is read; nil where the session is not one of those that
 	// stay. answers is set while a context is made,
 	// which is as large as the log at most.
@@ -176,6 +179,7 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 	if n < leastWork {
 		return nil
 	}
+	s.computing.End() // a turn of the processor waits for nothing
 	if s.grant, err = s.work.Take(ctx, n); err == nil && read >= leastWork && s.expect != nil {
 		s.expect(s, read)
 	}
@@ -237,6 +241,9 @@ func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge
 		conv = policy.NewConversation(gauge)
 	}
 	if err := s.reserve(ctx, conv.Head(), to); err != nil {
+		return nil, err
+	}
+	if err := s.computing.Begin(ctx); err != nil {
 		return nil, err
 	}
 	if to == conv.Head() {

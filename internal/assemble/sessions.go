@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
 )
 
@@ -20,12 +21,13 @@ type pool struct {
 	limit  int
 	room   int // for the bytes of those that nobody uses
 	work   *memory.Budget
+	turns  *fair.Turns
 	recent *list.List // newest first
 	bytes  int        // of all of them
 }
 
-func newSessions(limit, room int, work *memory.Budget) *sessions {
-	p := &pool{limit: max(limit, 1), room: room, work: work, recent: list.New()}
+func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns) *sessions {
+	p := &pool{limit: max(limit, 1), room: room, work: work, turns: turns, recent: list.New()}
 	return p.sessions()
 }
 
@@ -75,6 +77,7 @@ func (all *pool) take(s *session) (release func()) {
 	s.pinned = 0
 	s.answers = false
 	return func() {
+		s.computing.End()
 		s.shrink()
 		all.done(s)
 		s.grant.Release()
@@ -89,7 +92,7 @@ func (all *sessions) join(id string) *session {
 	defer all.mu.Unlock()
 	s := all.byID[id]
 	if s == nil {
-		s = &session{id: id, home: all.byID, turn: make(chan struct{}, 1), room: all.room, work: all.work, expect: all.expect}
+		s = &session{id: id, home: all.byID, turn: make(chan struct{}, 1), room: all.room, work: all.work, computing: fair.Of(all.turns), expect: all.expect}
 		s.reset()
 		s.turn <- struct{}{}
 		s.place = all.recent.PushFront(s)

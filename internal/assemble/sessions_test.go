@@ -43,7 +43,7 @@ func waits(t *testing.T, all *sessions, id string) bool {
 // TestASessionInUseStays: however many others are asked for meanwhile, there is one
 // of each, so nobody works on it beside its user.
 func TestASessionInUseStays(t *testing.T) {
-	all := newSessions(1, room, nil)
+	all := newSessions(1, room, nil, nil)
 	a, releaseA := mustAcquire(t, all, "a")
 	for i := range 5 {
 		_, release := mustAcquire(t, all, fmt.Sprint("other-", i))
@@ -68,7 +68,7 @@ func TestASessionInUseStays(t *testing.T) {
 // TestForgetting: what is forgotten while it is used is empty for the next user,
 // and whoever waits for it gets it.
 func TestForgetting(t *testing.T) {
-	all := newSessions(4, room, nil)
+	all := newSessions(4, room, nil, nil)
 	s, release := mustAcquire(t, all, "a")
 	s.report = &lastReport{}
 	all.forget("a")
@@ -111,7 +111,7 @@ const room = 64 << 20
 // TestTextIsBounded: too much text in memory makes the sessions that were not used
 // for longest give way, but for the one in use.
 func TestTextIsBounded(t *testing.T) {
-	all := newSessions(100, room, nil)
+	all := newSessions(100, room, nil, nil)
 	text := strings.Repeat("x", room/3/conversationFactor-1024)
 	use := func(id string, times int) {
 		s, release := mustAcquire(t, all, id)
@@ -162,7 +162,7 @@ func TestASessionIsBounded(t *testing.T) {
 		"large": {room, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newSessions(100, room, nil)
+			all := newSessions(100, room, nil, nil)
 			text := strings.Repeat("x", test.text)
 			for i := range 50 {
 				s, release := mustAcquire(t, all, "s")
@@ -201,7 +201,7 @@ func TestASessionIsBounded(t *testing.T) {
 // wait for one it cannot be dropped, so what it holds is.
 func TestSessionsThatAreWaitedFor(t *testing.T) {
 	const room, each = 1000, 800
-	all := newSessions(10, room, nil)
+	all := newSessions(10, room, nil, nil)
 	for _, id := range []string{"a", "b", "c"} {
 		s, release := mustAcquire(t, all, id)
 		all.join(id) // who waits for it
@@ -222,7 +222,7 @@ func TestSessionsThatAreWaitedFor(t *testing.T) {
 // TestEnginesShareMemory: sessions of the same id in two engines are two, and one bound holds
 // for both.
 func TestEnginesShareMemory(t *testing.T) {
-	all := newSessions(1, room, nil)
+	all := newSessions(1, room, nil, nil)
 	others := all.sessions()
 	mine, release := mustAcquire(t, all, "a")
 	theirs, releaseTheirs := mustAcquire(t, others, "a")

@@ -6,31 +6,16 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/contextd/contextd/internal/fair"
 )
-
-// BusyError says that other calls hold what a call needs. Waiting helps.
-type BusyError struct {
-	// Setting is the configuration key of the bound, as in the file.
-	Setting string
-	// Limit is its value.
-	Limit uint64
-	// RetryAfter is when to try again.
-	RetryAfter time.Duration
-}
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("other calls hold all of the %d that %s allows", e.Limit, e.Setting)
-}
-
-// retryAfter is when a refused call may be tried again.
-const retryAfter = time.Second
 
 type exemptKey struct{}
 
@@ -38,81 +23,155 @@ type exemptKey struct{}
 // nothing more, and so cannot wait for itself.
 func Exempt(ctx context.Context) context.Context { return context.WithValue(ctx, exemptKey{}, true) }
 
-// Budget is a number of bytes; nil is any number. Its methods may be called from any
+// Budget is a number of bytes; nil is any number. A quarter of it is for clients that hold
+// little, so that something is left for who has nothing yet, whatever others hold and however
+// long. Of those that wait, who would have least is next. Its methods may be called from any
 // goroutine.
 type Budget struct {
 	setting string
-	total   int64
+	total   uint64
 	wait    time.Duration
-	room    *semaphore.Weighted
-	used    atomic.Int64
 	refused atomic.Int64
+
+	mu      sync.Mutex
+	used    uint64
+	held    map[string]uint64 // by client
+	waiting []*waiter         // in the order they came
+}
+
+// In parts of a budget: what anybody may have while no more is taken, what a client may have
+// of the rest, and the largest piece, which is less than all so that it need not wait for all.
+const (
+	parts        = 256
+	commonParts  = 192
+	clientParts  = 1
+	largestParts = 160
+)
+
+// waiter is a call that waits for bytes.
+type waiter struct {
+	client string
+	n      uint64
+	let    chan struct{} // closed once it has them
 }
 
 // NewBudget returns the budget of a setting. A call that finds it used up waits for at most
 // wait.
 func NewBudget(setting string, total uint64, wait time.Duration) *Budget {
-	n := int64(min(total, 1<<62))
-	return &Budget{setting: setting, total: n, wait: wait, room: semaphore.NewWeighted(n)}
+	return &Budget{setting: setting, total: min(total, 1<<48), wait: wait, held: map[string]uint64{}}
 }
 
+// Total is how many bytes there are.
+func (b *Budget) Total() int64 { return int64(b.total) }
+
 // Used is how many bytes are taken.
-func (b *Budget) Used() int64 { return b.used.Load() }
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int64(b.used)
+}
 
 // Refused counts the calls that waited in vain.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
-// Take waits until the budget has room for n bytes. What is larger than the whole
-// budget gets all of it, alone. The error is a *BusyError, or that of ctx.
+// Take waits until the budget has room for n bytes. What is larger than the largest piece gets
+// that. The error is a *fair.BusyError, or that of ctx.
 func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
-	if b == nil || ctx.Value(exemptKey{}) != nil {
+	if b == nil || n == 0 || ctx.Value(exemptKey{}) != nil {
 		return nil, nil
 	}
-	g := &Grant{budget: b}
-	weight := int64(min(n, uint64(b.total)))
-	if !b.room.TryAcquire(weight) {
-		waiting, cancel := context.WithTimeout(ctx, b.wait)
-		defer cancel()
-		if b.room.Acquire(waiting, weight) != nil {
-			return nil, b.refusal(ctx)
-		}
+	w := &waiter{fair.Client(ctx), min(n, b.portion(largestParts)), make(chan struct{})}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, w)
+	b.next()
+	b.mu.Unlock()
+	select {
+	case <-w.let:
+		return newGrant(b, w), nil
+	default:
 	}
-	g.held.Store(weight)
-	b.used.Add(weight)
-	return g, nil
-}
-
-func (b *Budget) refusal(ctx context.Context) error {
+	late := time.NewTimer(b.wait)
+	defer late.Stop()
+	select {
+	case <-w.let:
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	if !b.quit(w) {
+		return newGrant(b, w), nil
+	}
 	if err := ctx.Err(); err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return nil, errors.Join(err, context.Cause(ctx))
 	}
 	b.refused.Add(1)
-	return &BusyError{Setting: b.setting, Limit: uint64(b.total), RetryAfter: retryAfter}
+	return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
+}
+
+// quit takes a waiter out; it reports false if that has its bytes.
+func (b *Budget) quit(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.waiting, w)
+	if i < 0 {
+		return false
+	}
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	return true
+}
+
+// next gives to those that wait what there is for them.
+func (b *Budget) next() {
+	slices.SortStableFunc(b.waiting, func(x, y *waiter) int { return cmp.Compare(b.held[x.client]+x.n, b.held[y.client]+y.n) })
+	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
+		if !b.fits(w) {
+			return false
+		}
+		b.used += w.n
+		b.held[w.client] += w.n
+		close(w.let)
+		return true
+	})
+}
+
+func (b *Budget) fits(w *waiter) bool {
+	after := b.used + w.n
+	return after <= b.portion(commonParts) || after <= b.total && b.held[w.client]+w.n <= b.portion(clientParts)
+}
+
+func (b *Budget) portion(n uint64) uint64 { return b.total * n / parts }
+
+func (b *Budget) giveBack(client string, n uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	if b.held[client] -= n; b.held[client] == 0 {
+		delete(b.held, client)
+	}
+	b.next()
 }
 
 // Grant is a part of a budget. Its methods may be called from any goroutine, and on
 // nil, which is no part.
 type Grant struct {
 	budget *Budget
-	held   atomic.Int64
+	client string
+	mu     sync.Mutex
+	held   uint64
 }
+
+func newGrant(b *Budget, w *waiter) *Grant { return &Grant{budget: b, client: w.client, held: w.n} }
 
 // Keep gives back all but n bytes; what is not there cannot be kept.
 func (g *Grant) Keep(n uint64) {
 	if g == nil {
 		return
 	}
-	for {
-		held := g.held.Load()
-		rest := int64(min(n, uint64(held)))
-		if held == rest {
-			return
-		}
-		if g.held.CompareAndSwap(held, rest) {
-			g.budget.used.Add(rest - held)
-			g.budget.room.Release(held - rest)
-			return
-		}
+	g.mu.Lock()
+	back := g.held - min(n, g.held)
+	g.held -= back
+	g.mu.Unlock()
+	if back > 0 {
+		g.budget.giveBack(g.client, back)
 	}
 }
 

@@ -3,12 +3,15 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
 )
 
@@ -24,33 +27,42 @@ func take(t *testing.T, b *memory.Budget, n uint64) *memory.Grant {
 }
 
 func TestBudget(t *testing.T) {
-	b := memory.NewBudget("some_memory", 100, time.Nanosecond)
-	first, second := take(t, b, 60), take(t, b, 40)
-	var busy *memory.BusyError
-	if _, err := b.Take(t.Context(), 1); !errors.As(err, &busy) || busy.Setting != "some_memory" || busy.Limit != 100 || busy.RetryAfter <= 0 {
-		t.Errorf("beyond the budget: %v", err)
+	b := memory.NewBudget("some_memory", 1024, time.Nanosecond)
+	of := func(client string) context.Context { return fair.WithClient(t.Context(), client) }
+	large, err := b.Take(of("a"), 5000)
+	if err != nil || b.Used() != 640 {
+		t.Fatalf("what is larger than the largest piece has %d: %v", b.Used(), err)
 	}
-	if b.Used() != 100 || b.Refused() != 1 {
-		t.Errorf("%d used, %d refused", b.Used(), b.Refused())
+	var busy *fair.BusyError
+	if _, err := b.Take(of("b"), 150); !errors.As(err, &busy) || busy.Setting != "some_memory" || busy.Limit != 1024 || busy.RetryAfter <= 0 {
+		t.Errorf("beyond what is for anybody: %v", err)
 	}
-	first.Keep(10)
-	first.Keep(50) // what was given back cannot be kept
-	third := take(t, b, 50)
-	for _, g := range []*memory.Grant{first, second, third, third, nil} {
+	other, err := b.Take(of("b"), 128)
+	if err != nil || b.Used() != 768 || b.Refused() != 1 {
+		t.Fatalf("another client: %v; %d used, %d refused", err, b.Used(), b.Refused())
+	}
+	third, err := b.Take(of("c"), 4)
+	if err != nil {
+		t.Errorf("a client that has nothing: %v", err)
+	}
+	if _, err := b.Take(of("c"), 1); err == nil {
+		t.Error("and again")
+	}
+	large.Keep(10)
+	large.Keep(50) // what was given back cannot be kept
+	if b.Used() != 10+128+4 {
+		t.Errorf("%d used", b.Used())
+	}
+	for _, g := range []*memory.Grant{large, other, third, third, nil} {
 		g.Release()
 	}
 	if b.Used() != 0 {
 		t.Errorf("%d used after all", b.Used())
 	}
-	whole := take(t, b, 1000)
-	if b.Used() != 100 {
-		t.Errorf("what is larger than the budget has %d", b.Used())
-	}
-	whole.Release()
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	held := take(t, b, 100)
-	if _, err := b.Take(canceled, 1); !errors.Is(err, context.Canceled) {
+	held := take(t, b, 600)
+	if _, err := b.Take(canceled, 600); !errors.Is(err, context.Canceled) {
 		t.Errorf("of a client that disconnected: %v", err)
 	}
 	if g, err := b.Take(memory.Exempt(t.Context()), 5); g != nil || err != nil {
@@ -61,6 +73,52 @@ func TestBudget(t *testing.T) {
 	if g, err := none.Take(t.Context(), 5); g != nil || err != nil {
 		t.Errorf("without a budget: %v, %v", g, err)
 	}
+}
+
+// TestSomethingIsLeft has many clients take all that they get: another one still gets a
+// part at once, and of those that wait it is the first to get more.
+func TestSomethingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total, clients = 64 << 20, 64
+		b := memory.NewBudget("x", total, time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var held []*memory.Grant
+		var mu sync.Mutex
+		for i := range clients {
+			all.Go(func() {
+				for {
+					g, err := b.Take(fair.WithClient(ctx, fmt.Sprint(i)), 32<<10)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					held = append(held, g)
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait() // they all wait
+		behaved := fair.WithClient(ctx, "behaved")
+		began := time.Now()
+		if _, err := b.Take(behaved, total/256); err != nil || time.Since(began) > 0 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		more := make(chan error)
+		go func() {
+			_, err := b.Take(behaved, 64<<10)
+			more <- err
+		}()
+		synctest.Wait()
+		for _, g := range held[:1024] {
+			g.Release()
+		}
+		if err := <-more; err != nil || time.Since(began) > 0 {
+			t.Errorf("once there is room, after %s: %v", time.Since(began), err)
+		}
+		cancel()
+		all.Wait()
+	})
 }
 
 // TestBudgetHolds has many take and give back at once, and never more than there is.
@@ -91,7 +149,7 @@ func TestBudgetHolds(t *testing.T) {
 }
 
 func TestRequest(t *testing.T) {
-	b := memory.NewBudget("x", 100, time.Nanosecond)
+	b := memory.NewBudget("x", 1000, time.Nanosecond)
 	var r memory.Request
 	ctx := memory.WithRequest(t.Context(), &r)
 	r.Hold(take(t, b, 30))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/semaphore"
@@ -99,10 +100,19 @@ func NewMemory(limit uint64) *Memory {
 	return &Memory{limit: limit, slots: semaphore.NewWeighted(readers)}
 }
 
-// Open waits until few enough transcripts are being read to read another.
+// openWait is how long a transcript waits for others at most.
+const openWait = 10 * time.Second
+
+// Open waits until few enough transcripts are being read to read another. The error is a
+// *LimitError, or that of ctx.
 func (m *Memory) Open(ctx context.Context) (*Account, error) {
-	if err := m.slots.Acquire(ctx, 1); err != nil {
-		return nil, err
+	waiting, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if m.slots.Acquire(waiting, 1) != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, &LimitError{What: limitMemory, Limit: m.limit, Busy: true}
 	}
 	return &Account{memory: m}, nil
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
-	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -179,7 +179,7 @@ func capacity(err error) *answer {
 		a.retryAfter = limit.RetryAfter
 		return a.with("setting", limit.Setting).number("limit", limit.Limit).number("actual", limit.Actual)
 	}
-	var busy *memory.BusyError
+	var busy *fair.BusyError
 	if errors.As(err, &busy) {
 		a := newAnswer(codes.ResourceExhausted, ReasonBusy, err)
 		a.retryAfter = busy.RetryAfter

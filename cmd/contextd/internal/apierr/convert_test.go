@@ -22,11 +22,11 @@ import (
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
-	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -113,7 +113,7 @@ func conversions(t *testing.T) map[string]conversion {
 			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},
 		},
 		"busy": {
-			&memory.BusyError{Setting: "request_memory", Limit: 5, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
+			&fair.BusyError{Setting: "request_memory", Limit: 5, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
 			[]string{"setting=request_memory", "limit=5", "retry after 1s"},
 		},
 		"slow": {

@@ -230,13 +230,14 @@ func (a *Authenticator) byToken(token string) (Identity, error) {
 }
 
 func (a *Authenticator) byPeer(info socketInfo) (Identity, error) {
-	name := fmt.Sprintf("uid %d", info.UID)
+	who := info.identity()
 	if len(a.options.Peers) == 0 {
-		return Identity{Name: name}, nil
+		return who, nil
 	}
 	for _, p := range a.options.Peers {
 		if p.matches(info) {
-			return Identity{Name: name, Tenant: p.Tenant}, nil
+			who.Tenant = p.Tenant
+			return who, nil
 		}
 	}
 	return Identity{}, &DeniedError{fmt.Sprintf("user %d of group %d is none of unix_socket_peers", info.UID, info.GID)}

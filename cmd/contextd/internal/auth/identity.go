@@ -16,6 +16,21 @@ type Identity struct {
 	Name string
 	// Tenant is whose sessions the caller has; "" is those of no tenant.
 	Tenant string
+	// Process is the one at the other end of a unix socket, where nothing else says who calls.
+	Process int
+}
+
+// Client names whom limits for each client are held against: a tenant, a caller of none, or a
+// process; "" where nothing of this is known.
+func (who Identity) Client() string {
+	switch {
+	case who.Tenant != "":
+		return "tenant " + who.Tenant
+	case who.Process != 0:
+		return fmt.Sprintf("%s, process %d", who.Name, who.Process)
+	default:
+		return who.Name
+	}
 }
 
 // InTenant is somebody of a tenant, whose name is checked.

@@ -30,11 +30,12 @@ func (p Peer) matches(info socketInfo) bool {
 	return (p.UID == nil || *p.UID == info.UID) && (p.GID == nil || *p.GID == info.GID)
 }
 
-// socketInfo is who connected to a unix socket: the user and the group that the process had
-// then.
+// socketInfo is who connected to a unix socket: the process, and the user and the group that it
+// had then.
 type socketInfo struct {
 	credentials.CommonAuthInfo
 	UID, GID uint32
+	PID      int
 }
 
 // AuthType implements credentials.AuthInfo.
@@ -45,25 +46,41 @@ func (socketInfo) AuthType() string { return "unix peer" }
 func (Identity) AuthType() string { return "in process" }
 
 // Socket are the credentials of a unix socket's listener.
-func Socket() credentials.TransportCredentials { return handshake(peerOf) }
+func Socket() credentials.TransportCredentials {
+	return handshake(func(c net.Conn) (credentials.AuthInfo, error) { return peerOf(c) })
+}
 
 // InProcess are the credentials of a listener that only the process itself can reach.
 func InProcess(who Identity) credentials.TransportCredentials {
 	return handshake(func(net.Conn) (credentials.AuthInfo, error) { return who, nil })
 }
 
-func peerOf(c net.Conn) (credentials.AuthInfo, error) {
+// ProcessOf names the process at the other end of a unix socket; "" if it is gone.
+func ProcessOf(c net.Conn) string {
+	info, err := peerOf(c)
+	if err != nil {
+		return ""
+	}
+	return info.identity().Client()
+}
+
+// identity is who a process is where nothing is said of its user.
+func (info socketInfo) identity() Identity {
+	return Identity{Name: fmt.Sprintf("uid %d", info.UID), Process: info.PID}
+}
+
+func peerOf(c net.Conn) (info socketInfo, err error) {
 	raw, ok := c.(syscall.Conn)
 	if !ok {
-		return nil, fmt.Errorf("%T is no socket", c)
+		return info, fmt.Errorf("%T is no socket", c)
 	}
 	sock, err := raw.SyscallConn()
 	if err != nil {
-		return nil, err
+		return info, err
 	}
-	info := socketInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}
 	var failed error
-	err = sock.Control(func(fd uintptr) { info.UID, info.GID, failed = peerCredentials(int(fd)) })
+	err = sock.Control(func(fd uintptr) { info, failed = peerCredentials(int(fd)) })
+	info.CommonAuthInfo = credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
 	return info, errors.Join(err, failed)
 }
 

@@ -2,10 +2,10 @@ package auth
 
 import "golang.org/x/sys/unix"
 
-func peerCredentials(fd int) (uid, gid uint32, err error) {
+func peerCredentials(fd int) (p socketInfo, err error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
-	return c.Uid, c.Gid, nil
+	return socketInfo{UID: c.Uid, GID: c.Gid, PID: int(c.Pid)}, nil
 }

@@ -71,10 +71,20 @@ type Config struct {
 	// MaxConnections is how many clients may be connected to each listener. One more
 	// takes the place of the client that was idle for longest.
 	MaxConnections uint64
+	// MaxClientConnections is how often one client may be connected to a listener.
+	MaxClientConnections uint64
 	// ConnectionIdleTimeout is how long a client may stay connected without a call.
 	ConnectionIdleTimeout time.Duration
-	// MaxCalls is how many calls may run at once, over all connections.
-	MaxCalls uint64
+	// MaxCalls is how many calls may run at once, over all connections, and MaxClientCalls how
+	// many of one client.
+	MaxCalls, MaxClientCalls uint64
+	// MaxCallRate is how many calls may begin in a second, and MaxClientCallRate how many of
+	// one client; 0 is no limit.
+	MaxCallRate, MaxClientCallRate uint64
+	// MaxAssemblies is how many assemblies, or other work that takes much of the processor, may
+	// run at once, and MaxClientAssemblies how many of one client. 0 is as many as there are
+	// processors, or MaxAssemblies.
+	MaxAssemblies, MaxClientAssemblies uint64
 	// ReceiveTimeout and SendTimeout are how long a request may take to arrive, and an
 	// answer to be taken.
 	ReceiveTimeout, SendTimeout time.Duration
@@ -130,11 +140,14 @@ func Default() Config {
 		MaxConnections:  1024,
 		MaxStreams:      1024,
 		MaxCalls:        1024,
-		CacheSessions:   64,
-		Limits:          limit.Default(),
-		DefaultPolicy:   "default",
-		HookTimeout:     5 * time.Second,
-		HookOnTimeout:   "allow",
+		MaxClientCalls:  512,
+
+		MaxClientConnections: 256,
+		CacheSessions:        64,
+		Limits:               limit.Default(),
+		DefaultPolicy:        "default",
+		HookTimeout:          5 * time.Second,
+		HookOnTimeout:        "allow",
 
 		ConnectionIdleTimeout: 30 * time.Minute,
 		ReceiveTimeout:        30 * time.Second,

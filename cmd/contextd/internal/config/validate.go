@@ -34,6 +34,14 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
 	case c.MaxCalls == 0 || c.MaxCalls > 1<<31:
 		return fmt.Errorf("max_calls must be between 1 and %d", 1<<31)
+	case c.MaxClientConnections == 0:
+		return fmt.Errorf("max_client_connections must be greater than 0")
+	case c.MaxClientCalls == 0:
+		return fmt.Errorf("max_client_calls must be greater than 0")
+	case c.MaxAssemblies > 1<<20 || c.MaxClientAssemblies > 1<<20:
+		return fmt.Errorf("max_assemblies and max_client_assemblies must be at most %d", 1<<20)
+	case c.MaxCallRate > 1<<31 || c.MaxClientCallRate > 1<<31:
+		return fmt.Errorf("max_call_rate and max_client_call_rate must be at most %d", 1<<31)
 	case c.UnixSocketMode&0o600 != 0o600:
 		return fmt.Errorf("unix_socket_mode must let the daemon's own user read and write (0600)")
 	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -143,6 +145,75 @@ func TestCallsAreBounded(t *testing.T) {
 		}
 	}
 	r.end(t)
+}
+
+// TestAProcessIsBounded: a process that connects more often than it may, each time with a call
+// that lasts, can check the health, and is told by which setting no more.
+func TestAProcessIsBounded(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "c.sock")
+	r := start(t, settings(t, func(c *config.Config) {
+		c.Store, c.UnixSocket, c.MaxClientConnections, c.MaxClientCalls = config.StoreMemory, socket, 2, 3
+	}))
+	r.await(t, serving)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dial := func() *grpc.ClientConn {
+		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	watch := func(conn *grpc.ClientConn) error {
+		stream, err := contextdv1.NewCompactionServiceClient(conn).WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
+		if err == nil {
+			_, err = stream.Header()
+		}
+		if err == nil {
+			return nil
+		}
+		_, err = stream.Recv()
+		return err
+	}
+	refused := func(err error, setting string) {
+		t.Helper()
+		info, retry := details(err)
+		if status.Code(err) != codes.ResourceExhausted || info.GetReason() != "BUSY" || info.GetMetadata()["setting"] != setting || retry.GetRetryDelay().AsDuration() <= 0 {
+			t.Errorf("not refused by %s: %v %v %v", setting, err, info, retry)
+		}
+	}
+	first, second := dial(), dial()
+	for _, conn := range []*grpc.ClientConn{first, second, second} {
+		if err := watch(conn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := contextdv1.NewContextServiceClient(first).CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"})
+	refused(err, "max_client_calls")
+	third := dial()
+	_, err = contextdv1.NewContextServiceClient(third).CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"})
+	refused(err, "max_client_connections")
+	for _, conn := range []*grpc.ClientConn{first, third} {
+		if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err != nil {
+			t.Errorf("health: %v", err)
+		}
+	}
+	cancel()
+	r.end(t)
+}
+
+// details are those of an error of the API.
+func details(err error) (info *errdetails.ErrorInfo, retry *errdetails.RetryInfo) {
+	for _, d := range status.Convert(err).Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			info = d
+		case *errdetails.RetryInfo:
+			retry = d
+		}
+	}
+	return info, retry
 }
 
 func grep(text, word string) string {

@@ -3,12 +3,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +25,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/memory"
@@ -76,6 +79,7 @@ type Daemon struct {
 	bounds    transport.Bounds
 	work      *memory.Budget
 	policies  *memory.Budget
+	processor *fair.Turns
 	reloader  reloader
 	// sick wakes the watch over the store's health.
 	sick chan struct{}
@@ -87,7 +91,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
 	o.Logger.InfoContext(ctx, "starting", "version", o.Version, "store", o.Config.Store, "data_dir", o.Config.DataDir)
 	for _, l := range o.Listeners {
-		own := transport.Limited(l, o.Config.MaxConnections, o.Logger)
+		own := transport.Limited(l, transport.ConnectionLimits{Max: o.Config.MaxConnections, MaxPerClient: o.Config.MaxConnections}, o.Logger)
 		own.Credentials = auth.InProcess(o.Caller)
 		d.listeners = append(d.listeners, own)
 	}
@@ -148,8 +152,15 @@ const policyShare = 3
 func (d *Daemon) buildBudgets(c config.Config) {
 	d.work = memory.NewBudget("work_memory", c.WorkMemory, busyWait)
 	d.policies = memory.NewBudget("work_memory", c.WorkMemory/policyShare, busyWait)
+	limit := cmp.Or(c.MaxAssemblies, uint64(runtime.GOMAXPROCS(0)))
+	d.processor = fair.NewTurns(fair.TurnsOptions{
+		Limit: limit, PerClient: cmp.Or(c.MaxClientAssemblies, 2*limit),
+		Setting: "max_assemblies", ClientSetting: "max_client_assemblies", Wait: busyWait, Clock: time.Now,
+	})
 	d.bounds = transport.Bounds{
-		MaxCalls:       c.MaxCalls,
+		Calls:          transport.Calls{Max: c.MaxCalls, MaxPerClient: c.MaxClientCalls, Rate: c.MaxCallRate, RatePerClient: c.MaxClientCallRate},
+		Client:         func(ctx context.Context) string { return auth.Of(ctx).Client() },
+		Processor:      d.processor,
 		SmallRequests:  memory.NewBudget("request_memory", smallRequestMemory, busyWait),
 		LargeRequests:  memory.NewBudget("request_memory", c.RequestMemory, busyWait),
 		Answers:        memory.NewBudget("answer_memory", c.AnswerMemory, busyWait),
@@ -196,6 +207,7 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 		CacheBytes:    o.Config.CacheMemory,
 		Work:          d.work,
 		Scrub:         scrubber,
+		Processor:     d.processor,
 	})
 	d.tenants = newTenants(func(name string) (*tenant, error) { return d.buildTenant(context.WithoutCancel(ctx), o, name) }, !o.ReadOnly, o.Logger)
 	if _, err := d.tenants.get(""); err != nil {
@@ -223,6 +235,7 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 		Work:     d.work,
 
 		PolicyWork: d.policies,
+		Processor:  d.processor,
 		Clock:      o.Clock,
 		NewID:      newID,
 	})

@@ -17,7 +17,7 @@ import (
 // listen opens the listeners of the configuration.
 func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
-	limit := connectionLimit(c.MaxConnections, logger)
+	limits := transport.ConnectionLimits{Max: connectionLimit(c.MaxConnections, logger), MaxPerClient: c.MaxClientConnections}
 	if c.Listen != "" {
 		l, err := net.Listen("tcp", c.Listen)
 		if err != nil {
@@ -26,7 +26,7 @@ func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*tra
 		if config.Reachable(c.Listen) && !c.Auth.ByNetwork() {
 			logger.Warn("whoever reaches this address can read and change everything: there is no authentication", "setting", "listen", "address", l.Addr().String())
 		}
-		own := transport.Limited(l, limit, logger)
+		own := transport.Limited(l, limits, logger)
 		own.Credentials = a.Network()
 		out = append(out, own)
 	}
@@ -35,8 +35,9 @@ func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*tra
 		if err != nil {
 			return out, err
 		}
-		own := transport.Limited(l, limit, logger)
+		own := transport.Limited(l, limits, logger)
 		own.Credentials = auth.Socket()
+		own.Client = auth.ProcessOf
 		out = append(out, own)
 	}
 	return out, nil

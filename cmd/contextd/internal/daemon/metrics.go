@@ -33,7 +33,7 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	if err != nil {
 		return nil, fmt.Errorf("metrics_listen: %w", err)
 	}
-	l := transport.Limited(tcp, maxScrapers, logger)
+	l := transport.Limited(tcp, transport.ConnectionLimits{Max: maxScrapers, MaxPerClient: maxScrapers}, logger)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
 	// Restarting cures a store that has failed, and nothing else.

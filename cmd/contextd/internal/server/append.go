@@ -115,7 +115,7 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 		}
 	}
 	p := pendingAppend{sessionID: id, admitted: s.clock(), of: known.session.Incarnation, events: b.Events, sizes: sizes}
-	if err := s.complete(b.Events, known.settings.tokenizer, p.admitted); err != nil {
+	if err := s.complete(ctx, b.Events, known.settings.tokenizer, p.admitted); err != nil {
 		return pendingAppend{}, err
 	}
 	b.Time = p.admitted
@@ -133,11 +133,16 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 
 // complete gives the events what only the edge can give. Their tokens are stored with them,
 // so they are counted before the append and not while the disk syncs.
-func (s *Server) complete(events []eventlog.Event, tokenizer string, admitted time.Time) error {
+func (s *Server) complete(ctx context.Context, events []eventlog.Event, tokenizer string, admitted time.Time) error {
 	gauge, err := s.gauges(tokenizer)
 	if err != nil {
 		return err
 	}
+	done, err := s.turns.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for i := range events {
 		e := &events[i]
 		if e.ID == "" {

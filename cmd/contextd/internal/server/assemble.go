@@ -132,6 +132,11 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 		return err
 	}
 	defer held.Release()
+	done, err := s.turns.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	made, err := s.timed(ctx, func() (*assemble.Context, error) {
 		return s.engine.Project(ctx, events, assemble.Request{
 			Budget:     s.spec(settings{}, req.GetBudget(), injections, format.Name),
@@ -140,6 +145,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 			Preview:    true,
 		})
 	})
+	done()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -15,7 +16,7 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	header, body, err := openTranscript(stream.Recv, (*contextdv1.ConvertTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
+	header, body, err := openTranscript(stream.Context(), s.turns, stream.Recv, (*contextdv1.ConvertTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	for _, w := range read.Warnings {
 		warnings = append(warnings, w.String())
 	}
-	out := &transcriptWriter{send: func(data []byte, report *contextdv1.ExportReport) error {
+	out := &transcriptWriter{turn: fair.Of(s.turns), ctx: stream.Context(), send: func(data []byte, report *contextdv1.ExportReport) error {
 		return stream.Send(&contextdv1.ConvertTranscriptResponse{Data: data, Report: report})
 	}}
 	return out.writeTranscript(read, header.GetTo(), warnings, harness.WriteOptions{

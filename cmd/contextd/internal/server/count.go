@@ -34,6 +34,11 @@ func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensReq
 		return nil, err
 	}
 	gauge = format.Gauge(gauge)
+	done, err := s.turns.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	body := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: req.GetText()}}}
 	overhead := uint64(0)
 	if req.GetMessage() != nil {

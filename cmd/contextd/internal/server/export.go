@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
@@ -53,7 +55,7 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	for i := range read.Sessions {
 		read.Sessions[i].Events = standing(read.Sessions[i].Events)
 	}
-	out := &transcriptWriter{send: func(data []byte, report *contextdv1.ExportReport) error {
+	out := &transcriptWriter{turn: fair.Of(s.turns), ctx: ctx, send: func(data []byte, report *contextdv1.ExportReport) error {
 		return stream.Send(&contextdv1.ExportTranscriptResponse{Data: data, Report: report})
 	}}
 	return out.writeTranscript(read, req.GetHarness(), warnings, harness.WriteOptions{
@@ -90,11 +92,18 @@ func refusedHarness(field string, err error) error {
 type transcriptWriter struct {
 	send  func(data []byte, report *contextdv1.ExportReport) error
 	piece []byte
+	// turn is of the processor, for what writes and not while it sends.
+	turn fair.Turn
+	ctx  context.Context
 }
 
 // writeTranscript sends a transcript as a harness keeps it, and the report after it, with
 // the warnings that there were before.
 func (w *transcriptWriter) writeTranscript(t harness.Transcript, name string, warnings []string, o harness.WriteOptions) error {
+	if err := w.turn.Begin(w.ctx); err != nil {
+		return err
+	}
+	defer w.turn.End()
 	report, err := harness.Write(w, t, name, o)
 	if err != nil {
 		return err
@@ -112,7 +121,11 @@ func (w *transcriptWriter) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 {
 		if len(w.piece) == chunkBytes {
+			w.turn.End()
 			if err := w.send(w.piece, nil); err != nil {
+				return 0, err
+			}
+			if err := w.turn.Begin(w.ctx); err != nil {
 				return 0, err
 			}
 			w.piece = nil
@@ -130,6 +143,7 @@ func (w *transcriptWriter) Write(p []byte) (int, error) {
 
 // finish sends the rest of the file, and the report after it.
 func (w *transcriptWriter) finish(report *contextdv1.ExportReport) error {
+	w.turn.End()
 	if len(w.piece) > 0 {
 		if err := w.send(w.piece, nil); err != nil {
 			return err

@@ -109,7 +109,7 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 	}
 	g, err := transport.NewServer(transport.Options{
 		Logger: logger, MaxMessageBytes: o.Limits.MaxBatchBytes, MaxStreams: 128, ConnectionIdle: time.Hour,
-		Bounds: transport.Bounds{MaxCalls: 1024, ReceiveTimeout: time.Minute, SendTimeout: time.Minute},
+		Bounds: transport.Bounds{Calls: transport.Calls{Max: 1024, MaxPerClient: 1024}, ReceiveTimeout: time.Minute, SendTimeout: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/scrub"
@@ -33,7 +34,7 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}
-	header, body, err := openTranscript(stream.Recv, (*contextdv1.ImportTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
+	header, body, err := openTranscript(stream.Context(), s.turns, stream.Recv, (*contextdv1.ImportTranscriptRequest).GetHeader, s.limits.MaxImportBytes)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 }
 
 // openTranscript receives the header of a file and returns what reads the rest of it.
-func openTranscript[R interface{ GetData() []byte }, H any](receive func() (R, error), header func(R) *H, limit uint64) (*H, *transcriptReader, error) {
+func openTranscript[R interface{ GetData() []byte }, H any](ctx context.Context, turns *fair.Turns, receive func() (R, error), header func(R) *H, limit uint64) (*H, *transcriptReader, error) {
 	first, err := receive()
 	if errors.Is(err, io.EOF) || err == nil && header(first) == nil {
 		return nil, nil, &eventlog.InvalidError{Field: "header", Reason: "must be the first message"}
@@ -65,7 +66,7 @@ func openTranscript[R interface{ GetData() []byte }, H any](receive func() (R, e
 	if err != nil {
 		return nil, nil, err
 	}
-	return header(first), &transcriptReader{limit: limit, receive: func() ([]byte, bool, error) {
+	return header(first), &transcriptReader{limit: limit, turn: fair.Of(turns), ctx: ctx, receive: func() ([]byte, bool, error) {
 		req, err := receive()
 		return req.GetData(), header(req) != nil, err
 	}}, nil
@@ -81,6 +82,9 @@ type transcriptReader struct {
 	err     error // other than io.EOF
 	// scrub replaces credentials in the file; nil replaces nothing.
 	scrub *scrub.Scrubber
+	// turn is of the processor, for what reads the file and not while it waits for more.
+	turn fair.Turn
+	ctx  context.Context
 }
 
 func (r *transcriptReader) Read(p []byte) (int, error) {
@@ -88,7 +92,11 @@ func (r *transcriptReader) Read(p []byte) (int, error) {
 		if r.err != nil {
 			return 0, r.err
 		}
+		r.turn.End()
 		data, header, err := r.receive()
+		if begun := r.turn.Begin(r.ctx); begun != nil && (err == nil || errors.Is(err, io.EOF)) {
+			err = begun
+		}
 		if errors.Is(err, io.EOF) {
 			return 0, io.EOF
 		}
@@ -117,6 +125,7 @@ func (r *transcriptReader) transcript(field, name string, account *harness.Accou
 			return harness.Transcript{}, err
 		}
 	}
+	defer r.turn.End()
 	read, err := harness.ReadWithin(r.scrub.NewReader(r), name, account)
 	if r.err != nil {
 		// The reader may have wrapped it, or taken a broken file for a short one.

@@ -13,6 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/compaction"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -52,6 +53,8 @@ type Options struct {
 	Work *memory.Budget
 	// PolicyWork is what they take before that for large policies.
 	PolicyWork *memory.Budget
+	// Processor is what long computations take turns of; nil is as many as are asked for.
+	Processor *fair.Turns
 	// Clock gives events without a time theirs, and sessions their dates.
 	Clock func() time.Time
 	// NewID gives events without an id theirs.
@@ -100,6 +103,7 @@ type shared struct {
 	limits   limit.Limits
 	work     *memory.Budget
 	policing *memory.Budget
+	turns    *fair.Turns
 	imports  *harness.Memory
 	clock    func() time.Time
 	newID    func() (string, error)
@@ -123,6 +127,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		limits:   o.Limits,
 		work:     o.Work,
 		policing: o.PolicyWork,
+		turns:    o.Processor,
 		imports:  harness.NewMemory(o.Limits.ImportMemory),
 		clock:    o.Clock,
 		newID:    o.NewID,

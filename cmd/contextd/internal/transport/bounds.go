@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -21,8 +22,13 @@ import (
 // Bounds say what the calls of the daemon may hold together. They are shared by all
 // connections.
 type Bounds struct {
-	// MaxCalls is how many calls may run at once; health checks are not counted.
-	MaxCalls uint64
+	// Calls are how many may run; health checks are not counted.
+	Calls Calls
+	// Client names who makes a call; where it does not know, it is the machine or, on this
+	// one, the connection. It may be nil.
+	Client func(context.Context) string
+	// Processor is for decoding large requests.
+	Processor *fair.Turns
 	// SmallRequests and LargeRequests are for requests from the moment that their size
 	// is known until their call has ended. Large ones have their own budget, so that they
 	// do not delay others.
@@ -51,7 +57,7 @@ type bounds struct {
 
 	mu      sync.Mutex
 	running map[*boundedStream]struct{}
-	counted uint64 // of running, without health checks
+	calls   calls
 }
 
 // uploads reports whether the messages of a call are parts of one request, which are due one
@@ -62,7 +68,7 @@ func uploads(info *grpc.StreamServerInfo) bool {
 
 func (b *bounds) intercept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s := &boundedStream{
-		ServerStream: ss, bounds: b, conn: connOf(ss.Context()),
+		ServerStream: ss, bounds: b, conn: connOf(ss.Context()), ctx: ss.Context(),
 		method: info.FullMethod, began: time.Now(),
 		streams: info.IsClientStream, upload: uploads(info), exempt: strings.HasPrefix(info.FullMethod, healthService),
 	}
@@ -71,7 +77,7 @@ func (b *bounds) intercept(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	}
 	defer b.end(s)
 	s.raw, _ = grpc.ServerTransportStreamFromContext(ss.Context()).(rawStream)
-	s.ctx = memory.WithRequest(ss.Context(), &s.request)
+	s.ctx = memory.WithRequest(fair.WithClient(ss.Context(), s.client), &s.request)
 	defer context.AfterFunc(s.ctx, s.endByCause)()
 	err := handler(srv, s)
 	if errors.Is(err, context.Canceled) && s.ctx.Err() != nil {
@@ -82,26 +88,25 @@ func (b *bounds) intercept(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 
 // begin counts a call, or refuses it.
 func (b *bounds) begin(s *boundedStream) error {
+	if b.Client != nil {
+		s.client = b.Client(s.Context())
+	}
 	if s.conn != nil {
-		if s.conn.surplus && !s.exempt {
-			return &memory.BusyError{Setting: "max_connections", Limit: s.conn.list.limit, RetryAfter: time.Second}
+		s.client = cmp.Or(s.client, s.conn.client, fmt.Sprintf("connection %p", s.conn))
+		if s.conn.beyond != nil && !s.exempt {
+			return s.conn.beyond
 		}
-		s.conn.begin()
 	}
 	b.mu.Lock()
-	full := !s.exempt && b.counted >= b.MaxCalls
-	if !full {
-		b.running[s] = struct{}{}
-		if !s.exempt {
-			b.counted++
+	defer b.mu.Unlock()
+	if !s.exempt {
+		if err := b.calls.begin(s.client, b.Calls, s.began); err != nil {
+			return err
 		}
 	}
-	b.mu.Unlock()
-	if full {
-		if s.conn != nil {
-			s.conn.end()
-		}
-		return &memory.BusyError{Setting: "max_calls", Limit: b.MaxCalls, RetryAfter: time.Second}
+	b.running[s] = struct{}{}
+	if s.conn != nil {
+		s.conn.begin()
 	}
 	return nil
 }
@@ -112,7 +117,7 @@ func (b *bounds) end(s *boundedStream) {
 	b.mu.Lock()
 	delete(b.running, s)
 	if !s.exempt {
-		b.counted--
+		b.calls.end(s.client, time.Now())
 	}
 	b.mu.Unlock()
 	if s.conn != nil {

@@ -73,7 +73,9 @@ func dialBounded(t *testing.T, b transport.Bounds, s bounded) *grpc.ClientConn {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(transport.Limited(tcp, 10, slog.New(slog.DiscardHandler))) }()
+	go func() {
+		served <- g.Serve(transport.Limited(tcp, transport.ConnectionLimits{Max: 10, MaxPerClient: 10}, slog.New(slog.DiscardHandler)))
+	}()
 	conn, err := grpc.NewClient(tcp.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +146,7 @@ func TestViolationsAreBounded(t *testing.T) {
 // come again, and small ones pass.
 func TestRequestsAreBounded(t *testing.T) {
 	b := roomy()
-	b.LargeRequests = memory.NewBudget("request_memory", 3<<20, time.Millisecond)
+	b.LargeRequests = memory.NewBudget("request_memory", 4<<20, time.Millisecond)
 	s := bounded{entered: make(chan struct{}, 1), leave: make(chan struct{})}
 	client := serveBounded(t, b, s)
 	large := &contextdv1.CountTokensRequest{Text: strings.Repeat("x", 2<<20)}

@@ -53,6 +53,10 @@ func (o *outgoing) releaseUnsent() {
 	}
 }
 
+// pooledMessage is the largest one that comes in a buffer of gRPC's pool: the next larger
+// buffers there have a MiB.
+const pooledMessage = 32 << 10
+
 // Marshal encodes what a stream sends.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	out, ok := v.(*outgoing)
@@ -60,7 +64,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		return c.CodecV2.Marshal(v)
 	}
 	options := proto.MarshalOptions{UseCachedSize: true}
-	if out.release == nil {
+	if out.release == nil && out.size <= pooledMessage {
 		pool := mem.DefaultBufferPool()
 		b := pool.Get(out.size)
 		encoded, err := options.MarshalAppend((*b)[:0], out.message)
@@ -76,7 +80,9 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.encoded = true
+	if out.encoded = true; out.release == nil {
+		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	}
 	return mem.BufferSlice{mem.NewBuffer(&b, onFree(out.release))}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
 )
 
@@ -28,21 +29,27 @@ const logEvery = 10 * time.Second
 // ConnectionCounts count connections.
 type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
 
+// ConnectionLimits say how many clients may be connected, and how often each of them.
+type ConnectionLimits struct{ Max, MaxPerClient uint64 }
+
 // Listener bounds how many clients are connected. Where there are too many, the one that
 // has been without a call for longest has to go; it is free to come back.
 type Listener struct {
 	net.Listener
 	// Credentials, if set, find out who connects, before the first connection is accepted.
 	Credentials credentials.TransportCredentials
+	// Client, if set, names who connects; "" where it does not know.
+	Client func(net.Conn) string
 
-	limit  uint64
+	limits ConnectionLimits
 	logger *slog.Logger
 
 	mu sync.Mutex
 	// idle are the connections without a call, for longest first, and surplus those beyond
 	// the limit, oldest first.
 	idle, surplus *list.List
-	open          uint64 // those within the limit
+	open          uint64            // those within the limit
+	clients       map[string]uint64 // of these, by client
 
 	counts struct{ open, accepted, refused, evicted atomic.Int64 }
 
@@ -52,9 +59,10 @@ type Listener struct {
 }
 
 // Limited returns a listener for so many connections.
-func Limited(l net.Listener, limit uint64, logger *slog.Logger) *Listener {
+func Limited(l net.Listener, limits ConnectionLimits, logger *slog.Logger) *Listener {
+	limits.Max = max(limits.Max, 1)
 	return &Listener{
-		Listener: l, limit: max(limit, 1), logger: logger, idle: list.New(), surplus: list.New(),
+		Listener: l, limits: limits, logger: logger, idle: list.New(), surplus: list.New(), clients: map[string]uint64{},
 		logged: map[string]time.Time{}, muted: map[string]int{},
 	}
 }
@@ -71,30 +79,27 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 			l.warn("there are no file descriptors for another connection", "error", err)
-			l.evict()
+			l.evict("max_connections", func(*conn) bool { return true })
 		}
 		return nil, err
 	}
 	l.counts.accepted.Add(1)
 	l.counts.open.Add(1)
-	c := &conn{Conn: raw, list: l}
-	l.mu.Lock()
-	full := l.open >= l.limit
-	l.mu.Unlock()
-	if full && l.evict() {
-		full = false
+	c := &conn{Conn: raw, list: l, client: l.clientOf(raw)}
+	if c.beyond = l.full(c.client); c.beyond != nil && l.evictFor(c) {
+		c.beyond = l.full(c.client)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !full {
+	if c.beyond == nil {
 		l.open++
+		l.clients[c.client]++
 		c.place = l.idle.PushBack(c)
 		return c, nil
 	}
-	c.surplus = true
 	c.place = l.surplus.PushBack(c)
 	l.counts.refused.Add(1)
-	l.warn("all connections are in use by calls; another may check the health only", "setting", "max_connections", "limit", l.limit)
+	l.warn("all connections are in use by calls; another may check the health only", "setting", c.beyond.Setting, "limit", c.beyond.Limit)
 	if l.surplus.Len() > surplusConnections {
 		// Closing it takes the lock.
 		go l.surplus.Front().Value.(*conn).shut()
@@ -102,18 +107,59 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// evict disconnects the client that has been without a call for longest, if there is
-// any.
-func (l *Listener) evict() bool {
+// clientOf names who connects: as Client says, or the machine unless it is this one, of which
+// anybody may come.
+func (l *Listener) clientOf(raw net.Conn) string {
+	if l.Client != nil {
+		return l.Client(raw)
+	}
+	if a, ok := raw.RemoteAddr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		return a.IP.String()
+	}
+	return ""
+}
+
+// full returns the limit that keeps a client from connecting again, or nil.
+func (l *Listener) full(client string) *fair.BusyError {
 	l.mu.Lock()
-	front := l.idle.Front()
+	defer l.mu.Unlock()
+	own := l.clients[client]
+	switch {
+	case client == "":
+		own = 0 // each of them may be another
+	case own >= l.limits.MaxPerClient:
+		return &fair.BusyError{Setting: "max_client_connections", Limit: l.limits.MaxPerClient, RetryAfter: fair.RetryAfter}
+	}
+	if !hasRoom(l.limits.Max, l.open, own) {
+		return &fair.BusyError{Setting: "max_connections", Limit: l.limits.Max, RetryAfter: fair.RetryAfter}
+	}
+	return nil
+}
+
+// evictFor disconnects, in the place of a connection beyond a limit, the one that has been
+// without a call for longest, of the same client if the limit is that of each.
+func (l *Listener) evictFor(c *conn) bool {
+	own := c.beyond.Setting == "max_client_connections"
+	return l.evict(c.beyond.Setting, func(idle *conn) bool { return !own || idle.client == c.client })
+}
+
+// evict disconnects the client that has been without a call for longest of those that may be,
+// if there is any.
+func (l *Listener) evict(setting string, may func(*conn) bool) bool {
+	l.mu.Lock()
+	var found *conn
+	for place := l.idle.Front(); place != nil && found == nil; place = place.Next() {
+		if c := place.Value.(*conn); may(c) {
+			found = c
+		}
+	}
 	l.mu.Unlock()
-	if front == nil {
+	if found == nil {
 		return false
 	}
 	l.counts.evicted.Add(1)
-	l.warn("disconnected the client that was idle for longest", "setting", "max_connections", "limit", l.limit)
-	front.Value.(*conn).shut()
+	l.warn("disconnected the client that was idle for longest", "setting", setting)
+	found.shut()
 	return true
 }
 
@@ -142,10 +188,11 @@ func (l *Listener) warn(what string, args ...any) {
 // conn is a client's connection.
 type conn struct {
 	net.Conn
-	list    *Listener
-	surplus bool
-	closed  sync.Once
-	err     error
+	list   *Listener
+	client string
+	beyond *fair.BusyError // the limit that it is beyond, if any: it may check the health only
+	closed sync.Once
+	err    error
 
 	// What list.mu guards: the place among the idle or the surplus ones, the calls, and
 	// what the client has not taken yet.
@@ -208,7 +255,7 @@ func (b byListener) Clone() credentials.TransportCredentials { return b }
 func (c *conn) begin() {
 	c.list.mu.Lock()
 	defer c.list.mu.Unlock()
-	if c.calls++; c.calls == 1 && !c.surplus && c.place != nil {
+	if c.calls++; c.calls == 1 && c.beyond == nil && c.place != nil {
 		c.list.idle.Remove(c.place)
 		c.place = nil
 	}
@@ -217,7 +264,7 @@ func (c *conn) begin() {
 func (c *conn) end() {
 	c.list.mu.Lock()
 	defer c.list.mu.Unlock()
-	if c.calls--; c.calls == 0 && !c.surplus && !c.gone {
+	if c.calls--; c.calls == 0 && c.beyond == nil && !c.gone {
 		c.place = c.list.idle.PushBack(c)
 	}
 }
@@ -249,14 +296,17 @@ func (c *conn) Close() error {
 		l := c.list
 		l.mu.Lock()
 		c.gone = true
-		if c.place != nil && c.surplus {
+		if c.place != nil && c.beyond != nil {
 			l.surplus.Remove(c.place)
 		} else if c.place != nil {
 			l.idle.Remove(c.place)
 		}
 		c.place = nil
-		if !c.surplus {
+		if c.beyond == nil {
 			l.open--
+			if l.clients[c.client]--; l.clients[c.client] == 0 {
+				delete(l.clients, c.client)
+			}
 		}
 		held := c.held
 		c.held = nil

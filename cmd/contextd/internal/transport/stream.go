@@ -39,6 +39,7 @@ type boundedStream struct {
 	raw    rawStream
 	conn   *conn // nil outside of a Listener
 	ctx    context.Context
+	client string
 	method string
 	began  time.Time
 	// streams is set where the client may send more than one message, upload where these
@@ -115,7 +116,7 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 		defer plain.Free()
 		data = plain
 	}
-	if err := s.bounds.codec.Unmarshal(data, m); err != nil {
+	if err := s.decode(data, m); err != nil {
 		return err
 	}
 	if t := s.bounds.telemetry; t != nil {
@@ -124,6 +125,18 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 		})
 	}
 	return nil
+}
+
+// decode takes a turn of the processor for what is large.
+func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
+	if data.Len() > largeMessage {
+		done, err := s.bounds.Processor.Take(s.ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	return s.bounds.codec.Unmarshal(data, m)
 }
 
 // take gives back the part of the request before and takes that of the next.
