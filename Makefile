@@ -120,12 +120,13 @@ faults: ## Break the program's files, disk, clients and process as SEED=1 decide
 	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 6h ./cmd/contextd -seed=$(SEED) -soak=$(SOAK)
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image compared
+nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image compared, adapters with the oldest versions of their frameworks
 	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
+	$(MAKE) test-python ADAPTERS=oldest
 	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
 
@@ -181,9 +182,11 @@ check-generated: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## 
 
 # ---------------------------------------------------------------- clients
 
+ADAPTERS ?=
+
 .PHONY: test-python
-test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped without python3)
-	clients/python/test.sh || [ $$? = 3 ]
+test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped without python3; ADAPTERS=oldest: with the oldest frameworks, too)
+	ADAPTERS='$(ADAPTERS)' clients/python/test.sh || [ $$? = 3 ]
 
 .PHONY: test-typescript
 test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)

@@ -1,21 +1,35 @@
 #!/usr/bin/env bash
 # Checks types and style and runs the tests against a real daemon. Exits with 3 and one line
 # where the toolchain is missing. Arguments go to pytest.
+#
+# Frameworks that cannot be installed together have environments of their own:
+# requirements-NAME.txt for each NAME in ADAPTERS, with which only the adapters' tests are run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${CONTEXTD_CACHE:-$(cd "$here/../.." && pwd)/.build}/python-test
+builds=${CONTEXTD_CACHE:-$(cd "$here/../.." && pwd)/.build}
 command -v python3 >/dev/null || { echo "SKIPPED: no python3"; exit 3; }
 command -v go >/dev/null || { echo "SKIPPED: no go"; exit 3; }
 cd "$here"
-if ! cmp -s requirements-test.txt "$cache/requirements-test.txt"; then
-	rm -rf "$cache"
-	python3 -m venv "$cache/venv"
-	"$cache/venv/bin/pip" install --quiet --disable-pip-version-check -r requirements-test.txt
-	cp requirements-test.txt "$cache/requirements-test.txt"
-fi
-# The build generates the modules of contextd_client/v1 with the generators that it pins.
-"$cache/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --editable .
+
+# install NAME: makes $cache/venv of requirements-NAME.txt.
+install() {
+	cache=$builds/python-$1
+	if ! cmp -s "requirements-$1.txt" "$cache/requirements-$1.txt"; then
+		rm -rf "$cache"
+		python3 -m venv "$cache/venv"
+		"$cache/venv/bin/pip" install --quiet --disable-pip-version-check -r "requirements-$1.txt"
+		cp "requirements-$1.txt" "$cache/requirements-$1.txt"
+	fi
+	# The build generates the modules of contextd_client/v1 with the generators that it pins.
+	"$cache/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --editable .
+}
+
+install test
 "$cache/venv/bin/ruff" check .
 "$cache/venv/bin/ruff" format --check .
 "$cache/venv/bin/mypy" --cache-dir "$cache/mypy"
 "$cache/venv/bin/python" -m pytest "$@"
+for name in ${ADAPTERS-}; do
+	install "$name"
+	"$cache/venv/bin/python" -m pytest tests/adapters "$@"
+done

@@ -47,6 +47,24 @@ class StreamError(ContextdError):
     """A stream ended before everything was sent, or its parts do not fit together."""
 
 
+class HistoryDivergedError(ContextdError):
+    """A framework's history does not continue what the session's log holds.
+
+    Something before its end was edited, left out or taken back. The log is never edited:
+    fork the session at `seq` (0: begin another), or let the adapter do so.
+    """
+
+    def __init__(self, session_id: str, index: int, seq: int) -> None:
+        super().__init__(
+            f"entry {index} of the history is not what the log of {session_id} has in its place"
+        )
+        self.session_id = session_id
+        self.index = index
+        """The first entry of the history that differs; a message may be several entries."""
+        self.seq = seq
+        """The newest event that they have in common; 0: none."""
+
+
 @dataclass(eq=False)
 class ApiError(ContextdError):
     """A call that the daemon, or gRPC on the way to it, refused."""

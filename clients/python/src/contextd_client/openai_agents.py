@@ -9,9 +9,10 @@ import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 from contextd_client import _read
+from contextd_client._conversation import Versions
 from contextd_client._read import openai_item, openai_responses
 from contextd_client.aio import Client
-from contextd_client.errors import AlreadyExistsError, NotFoundError
+from contextd_client.errors import NotFoundError
 from contextd_client.v1.budget_pb2 import Budget
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
@@ -55,7 +56,7 @@ class ContextdSession:
         self._budget = budget
         self._policy = policy
         self._model = model
-        self._version = 1
+        self._versions = Versions(client, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The context as items; with a limit the newest so many of them."""
@@ -106,7 +107,7 @@ class ContextdSession:
             return None
         if newest is None:
             return None
-        await self._go_on_from(current, newest.seq - 1)
+        await self._versions.go_on_from(current, newest.seq - 1)
         return cast("TResponseInputItem", openai_item.item(newest.message))
 
     async def clear_session(self) -> None:
@@ -116,47 +117,18 @@ class ContextdSession:
             await self._client.get_session(current)
         except NotFoundError:
             return
-        await self._go_on_from(current, 0)
+        await self._versions.go_on_from(current, 0)
 
     async def delete(self) -> None:
         """Delete the log and all sessions of pop_item and clear_session."""
         await self.current()
-        for version in range(self._version, 0, -1):
+        for version in range(self._versions.newest, 0, -1):
             try:
-                await self._client.delete_session(self._name(version))
+                await self._client.delete_session(self._versions.name(version))
             except NotFoundError:
                 continue
-        self._version = 1
+        self._versions.newest = 1
 
     async def current(self) -> str:
         """Name of the contextd session that counts now."""
-        while await self._exists(self._version + 1):
-            self._version += 1
-        return self._name(self._version)
-
-    async def _exists(self, version: int) -> bool:
-        try:
-            await self._client.get_session(self._name(version))
-        except NotFoundError:
-            return False
-        return True
-
-    async def _go_on_from(self, current: str, seq: int) -> None:
-        following = self._name(self._version + 1)
-        try:
-            if seq > 0:
-                await self._client.fork_session(current, following, at_seq=seq)
-            else:
-                before = await self._client.get_session(current)
-                await self._client.create_session(
-                    following,
-                    budget=before.budget if before.HasField("budget") else None,
-                    policy=before.policy if before.HasField("policy") else None,
-                    labels=dict(before.labels),
-                )
-        except AlreadyExistsError as error:
-            raise RuntimeError(f"somebody else writes to the session {self.session_id}") from error
-        self._version += 1
-
-    def _name(self, version: int) -> str:
-        return self.session_id if version == 1 else f"{self.session_id}/v{version}"
+        return await self._versions.current()

@@ -1,0 +1,280 @@
+"""Messages of Pydantic AI, to the log and from a context."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from contextd_client import _rawjson, _sdk_json, events
+from contextd_client.v1.event_pb2 import Block, Event, Thinking
+
+PROVIDER = "pydantic-ai"
+"""Whose blocks are what the log has no word for."""
+
+_NO_NAME = "unknown_tool"
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)
+_REQUEST: TypeAdapter[ModelRequestPart] = TypeAdapter(ModelRequestPart)
+_RESPONSE: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
+
+
+class History:
+    """A conversation as events, and a context of it as messages again.
+
+    What a context shows unchanged is the part itself, with all that the log does not hold
+    of it: provider's details, metadata, times.
+    """
+
+    def __init__(self, messages: Sequence[ModelMessage]) -> None:
+        self.events: list[Event] = []
+        self._newest = messages[-1]
+        self._asked: dict[str, Any] = {}
+        self._said: list[tuple[ModelResponse, dict[str, Any]]] = []
+        for message in messages:
+            if isinstance(message, ModelResponse):
+                self._add_response(message)
+            else:
+                for part in message.parts:
+                    self._add_request_part(part)
+
+    def _add_response(self, response: ModelResponse) -> None:
+        made = [(part, _said(part)) for part in response.parts]
+        blocks = [block for _, block in made if block is not None]
+        if blocks:
+            self.events.append(events.assistant(*blocks, model=response.model_name or ""))
+            parts = {_key([_shown(block)]): part for part, block in made if block is not None}
+            self._said.append((response, parts))
+
+    def _add_request_part(self, part: Any) -> None:
+        event = _asked(part)
+        if event is not None:
+            self.events.append(event)
+            self._asked[_key([_shown(b) for b in event.message.blocks])] = part
+
+    def messages(self, context: Sequence[Any]) -> list[ModelMessage]:
+        """What contextd's own messages show."""
+        out: list[ModelMessage] = []
+        origins = self._origins(context)
+        for message in context:
+            if message["role"] == "assistant":
+                out.append(_response(message["blocks"], origins.pop()))
+                continue
+            if not out or not isinstance(out[-1], ModelRequest):
+                out.append(ModelRequest(parts=[]))
+            out[-1].parts = [*out[-1].parts, self._request_part(message)]
+        if isinstance(self._newest, ModelRequest) and out and isinstance(out[-1], ModelRequest):
+            out[-1] = dataclasses.replace(self._newest, parts=out[-1].parts)
+        return out
+
+    def _origins(self, context: Sequence[Any]) -> list[tuple[ModelResponse, dict[str, Any]] | None]:
+        """Which response each message of the model shows, the newest first.
+
+        They are looked for in that order, since it is the oldest that are dropped.
+        """
+        out: list[tuple[ModelResponse, dict[str, Any]] | None] = []
+        end = len(self._said)
+        for message in reversed(context):
+            if message["role"] != "assistant":
+                continue
+            shown = {_key([block]) for block in message["blocks"]}
+            places = (i for i in reversed(range(end)) if shown <= self._said[i][1].keys())
+            place = next(places, None)
+            out.append(None if place is None else self._said[place])
+            end = end if place is None else place
+        return out
+
+    def _request_part(self, message: Any) -> Any:
+        blocks = message["blocks"]
+        part = self._asked.get(_key(blocks))
+        if part is not None:
+            return part
+        if message["role"] == "system":
+            return SystemPromptPart(content=_text(blocks))
+        if message["role"] == "tool":
+            return _result(blocks[0]["tool_result"])
+        if len(blocks) == 1 and "provider" in blocks[0]:
+            return _REQUEST.validate_python(blocks[0]["provider"]["json"])
+        return UserPromptPart(content=[c for b in blocks for c in _user_content(b)])
+
+
+def _response(
+    blocks: Sequence[Any], origin: tuple[ModelResponse, dict[str, Any]] | None
+) -> ModelResponse:
+    if origin is None:
+        return ModelResponse(parts=[_response_part(block) for block in blocks])
+    response, of_block = origin
+    parts = [of_block[_key([block])] for block in blocks]
+    shown = {id(part) for part in parts}
+    if any(isinstance(p, ThinkingPart) and id(p) not in shown for p in of_block.values()):
+        # An item that a provider stored may not be named without the reasoning before it.
+        parts = [dataclasses.replace(p, id=None) if getattr(p, "id", "") else p for p in parts]
+    return dataclasses.replace(response, parts=parts)
+
+
+def _said(part: Any) -> Block | None:
+    if isinstance(part, TextPart):
+        return events.text(part.content) if part.content else None
+    if isinstance(part, ToolCallPart):
+        written = "" if part.args is None else part.args
+        return events.tool_call(part.tool_call_id, part.tool_name or _NO_NAME, written)
+    if isinstance(part, ThinkingPart):
+        thinking = _thinking(part)
+        return Block(thinking=thinking) if thinking.ByteSize() else None
+    return events.provider_block(PROVIDER, _RESPONSE.dump_json(part))
+
+
+def _thinking(part: ThinkingPart) -> Thinking:
+    sealed = part.signature or ""
+    if part.id == "redacted_thinking":
+        return Thinking(text=part.content, redacted_data=sealed.encode())
+    if part.provider_name == "openai" and sealed:
+        # The seal holds for the item with this id.
+        return Thinking(text=part.content, signature=part.id or "", encrypted_content=sealed)
+    return Thinking(text=part.content, signature=sealed)
+
+
+def _asked(part: Any) -> Event | None:
+    if isinstance(part, SystemPromptPart):
+        return events.system(part.content) if part.content else None
+    if isinstance(part, UserPromptPart):
+        given = [part.content] if isinstance(part.content, str) else part.content
+        blocks = [block for content in given if content for block in _user_block(content)]
+        return events.user(*blocks) if blocks else None
+    if isinstance(part, ToolReturnPart):
+        failed = getattr(part, "outcome", "success") not in ("success", "denied")
+        return _answer(part, part.model_response_str(), failed)
+    if getattr(part, "part_kind", "") == "retry-prompt":
+        assert isinstance(part, RetryPromptPart)
+        if part.tool_name is None:
+            return events.user(part.model_response())
+        return _answer(part, part.model_response(), True)
+    return events.user(events.provider_block(PROVIDER, _REQUEST.dump_json(part)))
+
+
+def _answer(part: Any, text: str, failed: bool) -> Event:
+    blocks: list[str | Block] = [text] if text else []
+    for file in getattr(part, "files", ()):
+        blocks += _user_block(file)
+    return events.tool_result(part.tool_call_id, blocks, is_error=failed, tool_name=part.tool_name)
+
+
+def _user_block(content: Any) -> list[Block]:
+    if isinstance(content, str):
+        return [events.text(content)]
+    if isinstance(content, BinaryContent):
+        return [events.media(data=content.data, mime_type=content.media_type)]
+    if getattr(content, "kind", "") == "cache-point":
+        return []  # a mark of one request; the daemon sets its own
+    return [events.provider_block(PROVIDER, _ANY.dump_json(content))]
+
+
+_USER: TypeAdapter[UserPromptPart] = TypeAdapter(UserPromptPart)
+
+
+def _user_content(block: Any) -> list[Any]:
+    if "text" in block:
+        return [block["text"]["text"]]
+    if "media" in block:
+        value = block["media"]
+        data = base64.b64decode(value["data"])
+        return [BinaryContent(data=data, media_type=value["mime_type"])]
+    if "provider" in block:
+        read = _USER.validate_python({"content": [block["provider"]["json"]]})
+        return list(read.content)
+    return []
+
+
+def _response_part(block: Any) -> Any:
+    if "text" in block:
+        return TextPart(content=block["text"]["text"])
+    if "tool_call" in block:
+        call = block["tool_call"]
+        args = call.get("arguments_json", call.get("arguments_text"))
+        if args is not None and not isinstance(args, dict | str):
+            args = _rawjson.dumps(args)
+        return ToolCallPart(tool_name=call["name"], args=args, tool_call_id=call["call_id"])
+    if "thinking" in block:
+        return ThinkingPart(content=block["thinking"].get("text", ""))
+    return _RESPONSE.validate_python(block["provider"]["json"])
+
+
+def _result(value: Any) -> ToolReturnPart:
+    return ToolReturnPart(
+        tool_name=value.get("tool_name", ""),
+        content=_text(value["content"]),
+        tool_call_id=value["call_id"],
+    )
+
+
+def _text(blocks: Sequence[Any]) -> str:
+    return "\n".join(b["text"]["text"] for b in blocks if "text" in b)
+
+
+def _key(blocks: Sequence[Any]) -> str:
+    return json.dumps(blocks, sort_keys=True)
+
+
+def _shown(block: Block) -> Any:
+    """A block as contextd's own format shows it, as a value."""
+    if block.HasField("text"):
+        return {"text": {"text": block.text.text}}
+    if block.HasField("tool_call"):
+        return {"tool_call": _shown_call(block.tool_call)}
+    if block.HasField("tool_result"):
+        result = block.tool_result
+        shown: dict[str, Any] = {"call_id": result.call_id}
+        if result.tool_name:
+            shown["tool_name"] = result.tool_name
+        shown["content"] = [_shown(b) for b in result.content]
+        if result.is_error:
+            shown["is_error"] = True
+        return {"tool_result": shown}
+    if block.HasField("provider"):
+        value = _sdk_json.loads(block.provider.json)
+        return {"provider": {"provider": block.provider.provider, "json": value}}
+    if block.HasField("media"):
+        media = block.media
+        data = base64.b64encode(media.data).decode()
+        return {"media": _present(mime_type=media.mime_type, data=data, uri=media.uri)}
+    thinking = block.thinking
+    redacted = base64.b64encode(thinking.redacted_data).decode()
+    return {
+        "thinking": _present(
+            text=thinking.text,
+            signature=thinking.signature,
+            redacted_data=redacted,
+            encrypted_content=thinking.encrypted_content,
+        )
+    }
+
+
+def _shown_call(call: Any) -> dict[str, Any]:
+    shown = {"call_id": call.call_id, "name": call.name}
+    try:
+        return {**shown, "arguments_json": _sdk_json.loads(call.arguments_json)}
+    except ValueError:
+        written = call.arguments_json.decode()
+        return {**shown, "arguments_text": written} if written else shown
+
+
+def _present(**members: str) -> dict[str, str]:
+    return {name: value for name, value in members.items() if value}
