@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK whose history is a log of contextd.
+"""A model and a session of the OpenAI Agents SDK whose history is a log of contextd.
 
 Install `contextd-client[openai-agents]`.
 """
@@ -6,20 +6,110 @@ Install `contextd-client[openai-agents]`.
 from __future__ import annotations
 
 import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from agents.models.interface import Model
+from agents.usage import Usage as SdkUsage
+
 from contextd_client import _read
-from contextd_client._conversation import Versions
+from contextd_client._conversation import Conversation, Diverged, Versions
 from contextd_client._read import openai_item, openai_responses
+from contextd_client._usage import Usage, usage_of
 from contextd_client.aio import Client
+from contextd_client.context import Context
 from contextd_client.errors import NotFoundError
 from contextd_client.v1.budget_pb2 import Budget
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
 
 if TYPE_CHECKING:
-    from agents.items import TResponseInputItem
+    from agents.items import ModelResponse, TResponseInputItem, TResponseStreamEvent
     from agents.memory.session_settings import SessionSettings
+    from agents.result import RunResultBase
+
+
+class ContextdModel(Model):
+    """Gives a model the context of a session instead of all items of a run.
+
+    One object has one conversation. Each call appends what is new in the items, which must be
+    the whole conversation, assembles, and records what the provider counted. A history that
+    does not continue the log raises HistoryDivergedError, or goes on in a fork.
+    """
+
+    def __init__(
+        self,
+        wrapped: Model,
+        client: Client,
+        session_id: str,
+        *,
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+        diverged: Diverged = "raise",
+        model: str = "",
+    ) -> None:
+        """model: whose reasoning the items hold; empty for OpenAI's."""
+        self._wrapped = wrapped
+        self._model = model
+        self._conversation = Conversation(
+            client, session_id, "openai_responses", budget=budget, policy=policy, diverged=diverged
+        )
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
+    ) -> ModelResponse:
+        """Called by the runner."""
+        context = await self._context(system_instructions, input, args, kwargs)
+        response = await self._wrapped.get_response(
+            system_instructions, context.messages(), *args, **kwargs
+        )
+        await self._conversation.record(context, self._usage(response.usage))
+        return response
+
+    async def stream_response(
+        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[TResponseStreamEvent]:
+        """Called by the runner."""
+        context = await self._context(system_instructions, input, args, kwargs)
+        async for event in self._wrapped.stream_response(
+            system_instructions, cast("Any", context.messages()), *args, **kwargs
+        ):
+            if event.type == "response.completed":
+                await self._conversation.record(context, usage_of(event.response))
+            yield event
+
+    def get_retry_advice(self, request: Any) -> Any:
+        """Called by the runner."""
+        return self._wrapped.get_retry_advice(request)
+
+    async def close(self) -> None:
+        """Called by the runner."""
+        await self._wrapped.close()
+
+    async def _context(
+        self, system: str | None, input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Context:
+        if kwargs.get("previous_response_id") or kwargs.get("conversation_id"):
+            raise ValueError(
+                "the provider keeps this conversation: the model is given a part of it"
+            )
+        # model_settings, tools, output_schema, handoffs: by name or in this order.
+        names = ("model_settings", "tools", "output_schema", "handoffs")
+        given = dict(zip(names, args, strict=False), **kwargs)
+        items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+        return await self._conversation.context(
+            _events(items, self._model, lambda place: f"items-{place}"),
+            system=system or "",
+            tools=_schemas([*given["tools"], *given["handoffs"]]),
+        )
+
+    def _usage(self, used: SdkUsage) -> Usage:
+        return Usage(
+            input_tokens=used.input_tokens,
+            cache_read_tokens=used.input_tokens_details.cached_tokens or 0,
+            output_tokens=used.output_tokens,
+            model=str(getattr(self._wrapped, "model", "")),
+        )
 
 
 class ContextdSession:
@@ -57,6 +147,7 @@ class ContextdSession:
         self._policy = policy
         self._model = model
         self._versions = Versions(client, session_id)
+        self._shown: Context | None = None
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The context as items; with a limit the newest so many of them."""
@@ -73,6 +164,7 @@ class ContextdSession:
             )
         except NotFoundError:
             return []
+        self._shown = context
         items: list[Any] = context.messages()
         return items if limit is None else items[-limit:]
 
@@ -80,17 +172,23 @@ class ContextdSession:
         """Append items, all or none. Items of the model in a row are one of its turns."""
         if not items:
             return
-        batch: list[Event] = []
-        group = ""
-        for item in items:
-            raw = _read.to_raw(item)
-            group = (group or str(uuid.uuid4())) if openai_responses.from_model(raw) else ""
-            for event in _read.message_events(item, "openai_responses"):
-                event.message.group_id = group
-                event.message.model = self._model if group else ""
-                batch.append(event)
+        batch = _events(items, self._model, lambda _: str(uuid.uuid4()))
         if batch:
             await self._client.append(await self.current(), *batch)
+
+    async def record(self, result: RunResultBase) -> None:
+        """Tell what the provider counted for the first model call of a run.
+
+        Later calls of the run were made for items that no context has; see ContextdModel.
+        """
+        if self._shown is not None and result.raw_responses:
+            used = result.raw_responses[0].usage
+            usage = Usage(
+                input_tokens=used.input_tokens,
+                cache_read_tokens=used.input_tokens_details.cached_tokens or 0,
+                output_tokens=used.output_tokens,
+            )
+            await self._client.record_model_call(self._shown, usage=usage)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """The newest item, which is no longer part of the session.
@@ -132,3 +230,32 @@ class ContextdSession:
     async def current(self) -> str:
         """Name of the contextd session that counts now."""
         return await self._versions.current()
+
+
+def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) -> list[Event]:
+    """An event for each item. Items of the model in a row are one of its turns."""
+    out: list[Event] = []
+    group = ""
+    for place, item in enumerate(items):
+        from_model = openai_responses.from_model(_read.to_raw(item))
+        group = (group or group_of(place)) if from_model else ""
+        for event in _read.message_events(item, "openai_responses"):
+            event.message.group_id = group
+            event.message.model = model if group else ""
+            out.append(event)
+    return out
+
+
+def _schemas(tools: Sequence[Any]) -> list[Any]:
+    """Tools and handoffs as the request carries them; of those of the provider, the names."""
+    out: list[Any] = []
+    for tool in tools:
+        name = getattr(tool, "tool_name", "") or tool.name
+        description = getattr(tool, "tool_description", "") or getattr(tool, "description", "")
+        schema = getattr(tool, "input_json_schema", None) or getattr(
+            tool, "params_json_schema", None
+        )
+        out.append(
+            {"type": "function", "name": name, "description": description, "parameters": schema}
+        )
+    return out

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import page
 import pytest
+from conversation import BUDGET as TIGHT
+from conversation import POLICY
 
 import contextd_client.aio
-from contextd_client import Budget
+from contextd_client import Budget, errors
+from contextd_client.v1.tokens_pb2 import ExplainCallRequest
 
 agents = pytest.importorskip("agents")
 from agents.items import ModelResponse  # noqa: E402
@@ -16,15 +22,26 @@ from agents.memory import Session  # noqa: E402
 from agents.models.interface import Model  # noqa: E402
 from agents.usage import Usage  # noqa: E402
 from openai.types.responses import (  # noqa: E402
+    Response,
+    ResponseCompletedEvent,
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
     ResponseReasoningItem,
+    ResponseUsage,
 )
+from openai.types.responses.response_usage import InputTokensDetails  # noqa: E402
 
-from contextd_client.openai_agents import ContextdSession  # noqa: E402
+from contextd_client.openai_agents import ContextdModel, ContextdSession  # noqa: E402
 
 BUDGET = Budget(max_tokens=20_000, tokenizer="o200k_base")
+USAGE = Usage(
+    requests=1,
+    input_tokens=100,
+    input_tokens_details=InputTokensDetails(cached_tokens=60, cache_write_tokens=0),
+    output_tokens=5,
+    total_tokens=105,
+)
 
 
 class Scripted(Model):
@@ -55,10 +72,23 @@ class Scripted(Model):
                     content=[text],
                 ),
             ]  # fmt: skip
-        return ModelResponse(output=output, usage=Usage(), response_id=None)
+        return ModelResponse(output=output, usage=USAGE, response_id=None)
 
-    def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        raise AssertionError("nothing streams here")
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        made = await self.get_response(*args, **kwargs)
+        yield ResponseCompletedEvent(
+            type="response.completed",
+            sequence_number=0,
+            response=Response(
+                id="resp_1", created_at=0, model="gpt-5", object="response", output=made.output,
+                parallel_tool_calls=True, tool_choice="auto", tools=[], status="completed",
+                usage=ResponseUsage(
+                    input_tokens=100, output_tokens=5, total_tokens=105,
+                    input_tokens_details={"cached_tokens": 60, "cache_write_tokens": 0},
+                    output_tokens_details={"reasoning_tokens": 0},
+                ),
+            ),
+        )  # fmt: skip
 
 
 @agents.function_tool
@@ -89,6 +119,17 @@ async def test_runner(aclient: contextd_client.aio.Client, session_id: str) -> N
     log = [e async for e in aclient.read_events(session_id)]
     groups = {e.message.group_id for e in log if e.message.group_id}
     assert len(groups) == 4, "each answer of the model is one group"
+    await session.record(second)
+    await counted(aclient, session_id, calls=1)
+
+
+async def counted(client: contextd_client.aio.Client, session_id: str, calls: int) -> None:
+    """The newest call is in the record, and its number is as many as there were."""
+    explained = await client.stub.ExplainCall(ExplainCallRequest(session_id=session_id))
+    call = explained.call
+    assert (call.number, call.input_tokens, call.cache_read_tokens, call.output_tokens) == (
+        calls, 100, 60, 5
+    )  # fmt: skip
 
 
 ITEMS: list[Any] = [
@@ -139,3 +180,150 @@ async def test_limit_and_clear(aclient: contextd_client.aio.Client, session_id: 
     await session.clear_session()
     assert await session.get_items() == []
     assert (await aclient.get_session(session_id)).head_seq == len(ITEMS)
+
+
+CONFIG = agents.RunConfig(tracing_disabled=True)
+
+
+class Reading(Scripted):
+    """A model that reads one file after another, two in every third turn, then answers."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self._rounds = rounds
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        made = await super().get_response(*args, **kwargs)
+        number = len(self.given)
+        if number < self._rounds:
+            calls: list[Any] = [
+                ResponseFunctionToolCall(
+                    type="function_call", call_id=uuid.uuid4().hex, name="read",
+                    arguments=json.dumps({"path": f"file{number}.{i}"}),
+                )
+                for i in range(2 if number % 3 == 0 else 1)
+            ]  # fmt: skip
+            made.output = calls
+        else:
+            text = ResponseOutputText(type="output_text", text="Done.", annotations=[])
+            made.output = [
+                ResponseOutputMessage(
+                    id=f"msg_{number}", type="message", role="assistant", status="completed",
+                    content=[text],
+                )
+            ]  # fmt: skip
+        return made
+
+
+@agents.function_tool
+def read(path: str) -> str:
+    """Read a file."""
+    return "\n".join(f"{path}:{i}: func f{i}()" for i in range(40))
+
+
+def reader(model: Model) -> Any:
+    return agents.Agent(name="reader", instructions="Be brief.", model=model, tools=[read])
+
+
+def paired(items: list[Any]) -> None:
+    """Each call has its result behind the turn it is in, and each result its call."""
+    waiting: set[str] = set()
+    for item in items:
+        if item.get("type") == "function_call":
+            waiting.add(item["call_id"])
+        elif item.get("type") == "function_call_output":
+            waiting.remove(item["call_id"])
+        else:
+            assert not waiting
+    assert not waiting
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_model_in_a_long_run(
+    aclient: contextd_client.aio.Client, session_id: str, streamed: bool
+) -> None:
+    rounds = 12
+    script = Reading(rounds)
+    model = ContextdModel(script, aclient, session_id, budget=TIGHT, policy=POLICY)
+    if streamed:
+        result = agents.Runner.run_streamed(
+            reader(model), "What does it do?", run_config=CONFIG, max_turns=30
+        )
+        async for _ in result.stream_events():
+            pass
+    else:
+        result = await agents.Runner.run(
+            reader(model), "What does it do?", run_config=CONFIG, max_turns=30
+        )
+    assert result.final_output == "Done."
+    shown, whole = len(str(script.given[-1])), len(str(result.to_input_list()))
+    assert shown < whole * 2 / 3, f"{shown} of {whole} characters: nothing was reduced"
+    for given in script.given:
+        paired(given)
+    await counted(aclient, session_id, calls=rounds)
+
+
+async def test_model_goes_on_in_another_process(
+    aclient: contextd_client.aio.Client, session_id: str, tmp_path: Any
+) -> None:
+    """The SDK's own session in a file, and nothing is appended twice; taken back, it is noticed."""
+    for number in range(3):
+        session = agents.SQLiteSession("s", tmp_path / "sessions.db")
+        model = ContextdModel(Reading(2), aclient, session_id, budget=BUDGET)
+        await agents.Runner.run(
+            reader(model), f"Question {number}", session=session, run_config=CONFIG
+        )
+    # Of each run question, call, result and, but of the last, the answer.
+    assert (await aclient.get_session(session_id)).head_seq == 3 * 4 - 1
+    await session.pop_item()
+    await session.pop_item()
+    question: list[Any] = [*await session.get_items(), {"role": "user", "content": "No, this."}]
+    with pytest.raises(errors.HistoryDivergedError):
+        await agents.Runner.run(reader(model), question, run_config=CONFIG)
+    script = Reading(1)
+    forking = ContextdModel(script, aclient, session_id, budget=BUDGET, diverged="fork")
+    await agents.Runner.run(reader(forking), question, run_config=CONFIG)
+    assert [i["content"][0]["text"] for i in script.given[0] if i.get("role") == "user"] == [
+        "Question 0", "Question 1", "Question 2", "No, this."
+    ]  # fmt: skip
+    paired(script.given[0])
+    with pytest.raises(ValueError, match="provider keeps"):
+        await agents.Runner.run(
+            reader(model), "And now?", run_config=CONFIG, previous_response_id="resp_1"
+        )
+
+
+async def test_model_with_bad_calls(aclient: contextd_client.aio.Client, session_id: str) -> None:
+    """Malformed arguments stay, a late result finds its call, and a missing one is made up for."""
+    items: list[Any] = [
+        {"role": "user", "content": "Go."},
+        {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path": "a'},
+        {"type": "function_call", "call_id": "c2", "name": "read", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c3", "name": "read", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "no JSON"},
+        {"role": "user", "content": "Are you there?"},
+    ]
+    script = Reading(1)
+    model = ContextdModel(script, aclient, session_id, budget=BUDGET)
+    late = {"type": "function_call_output", "call_id": "c3", "output": "late"}
+    for more in (items, [*items, late]):
+        await agents.Runner.run(reader(model), more, run_config=CONFIG)
+    for given in script.given:
+        paired(given)
+        calls = [i["arguments"] for i in given if i.get("type") == "function_call"]
+        assert calls == ['{"path": "a', "{}", "{}"]
+    outputs = [i["output"] for i in script.given[1] if i.get("type") == "function_call_output"]
+    assert outputs[0] == "no JSON"
+    assert "no result" in str(outputs[1])
+    assert outputs[2] == "late"
+
+
+async def test_page(address: str, session_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTD_ADDR", address)
+    script = Reading(2)
+    given = {'OpenAIResponsesModel("gpt-5", AsyncOpenAI())': "MODEL", "my-session": session_id}
+    defined = page.run("openai-agents", given, MODEL=script, tools=[read])
+    assert (await defined["ask"]("Why does make fail?")).final_output == "Done."
+    assert (await defined["ask"]("And now?")).final_output == "Done."
+    assert (await defined["client"].get_session(session_id)).head_seq == 5
+    await defined["client"].close()
