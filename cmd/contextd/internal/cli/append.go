@@ -6,57 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/contextd/contextd/client/read"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 func newAppend(c *client) *cobra.Command {
 	atomic := false
 	var expected uint64
+	var format contextdv1.Format
 	cmd := &cobra.Command{
 		Use:   "append SESSION",
-		Short: "Append events from stdin, one JSON object per line",
+		Short: "Append events, or messages of a provider's format, from stdin",
 		Long: `Append events from stdin, one JSON object per line: contextd.v1.Event in
 protobuf's JSON form, as "contextd log --json" writes it. seq and turn are
 ignored. Half a surrogate pair, and bytes that are not UTF-8, become U+FFFD.
 
+With --format they are messages as a provider's API has them: one after another, as
+"contextd assemble --format" writes them, or a list of them.
+
 Each event is appended as it is read, so that another program may feed a pipe;
-with --atomic all of them are one batch, whole or not at all.`,
+with --atomic all of them are one batch, whole or not at all. Messages are appended when
+all of them are read.`,
 		Example: `  contextd log old --json | contextd append new
+  contextd assemble old --format anthropic | contextd append new --format anthropic
   echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = c.runCreating(func(cmd *cobra.Command, api api, args []string) error {
-		lines := newEventReader(cmd.InOrStdin())
+		next, err := eventsOf(cmd.InOrStdin(), format)
+		if err != nil {
+			return err
+		}
 		sum := &appendSum{client: c, cmd: cmd}
 		req := &contextdv1.AppendEventsRequest{SessionId: args[0]}
 		if cmd.Flags().Changed("expected-head") {
 			req.ExpectedHead = &expected
 		}
-		var err error
 		if atomic {
-			err = appendAll(cmd, api, req, lines, sum)
+			err = appendAll(cmd, api, req, next, sum)
 		} else {
-			err = appendEach(cmd, api, req, lines, sum)
+			err = appendEach(cmd, api, req, next, sum)
+		}
+		if err != nil && sum.fresh+sum.duplicates == 0 {
+			return err
 		}
 		// What was acknowledged is in the log, whatever came after it.
-		if writeErr := sum.write(); err == nil {
-			err = writeErr
-		}
-		return err
+		return errors.Join(err, sum.write())
 	})
+	cmd.Flags().Var(formatFlag{&format}, "format", "`format` of the input: contextd for events, or that of messages: "+strings.Join(formatNames()[1:], ", "))
 	cmd.Flags().BoolVar(&atomic, "atomic", false, "append all events as one batch")
 	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "append only if the newest `event` is this one; 0 for an empty session")
 	return cmd
 }
 
-func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest, lines *eventReader, sum *appendSum) error {
+func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest, next nextEvent, sum *appendSum) error {
 	for {
-		e, err := lines.next()
+		e, err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -73,13 +84,13 @@ func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest,
 }
 
 // appendEach sends while answers come in.
-func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsRequest, lines *eventReader, sum *appendSum) error {
+func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsRequest, next nextEvent, sum *appendSum) error {
 	stream, err := api.AppendEventStream(cmd.Context())
 	if err != nil {
 		return err
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- sendEach(stream, first, lines) }()
+	go func() { sent <- sendEach(stream, first, next) }()
 	for {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -96,10 +107,10 @@ func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsReque
 
 // sendEach returns what was wrong with the input; what is wrong with the stream
 // its receiver learns.
-func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *contextdv1.AppendEventsRequest, lines *eventReader) error {
+func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *contextdv1.AppendEventsRequest, next nextEvent) error {
 	expected := first.ExpectedHead
 	for {
-		e, err := lines.next()
+		e, err := next()
 		if err != nil {
 			if closeErr := stream.CloseSend(); errors.Is(err, io.EOF) {
 				return closeErr
@@ -113,6 +124,35 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 		// The first append holds the session; the others follow it.
 		expected = nil
 	}
+}
+
+// nextEvent returns the events of an input, one after another, and io.EOF after the last.
+type nextEvent func() (*contextdv1.Event, error)
+
+// eventsOf reads events, or messages of a format.
+func eventsOf(in io.Reader, format contextdv1.Format) (nextEvent, error) {
+	if format == contextdv1.Format_FORMAT_UNSPECIFIED {
+		return newEventReader(in).next, nil
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	events, err := read.Messages(format, data)
+	if err == nil && len(events) == 0 && len(bytes.TrimSpace(data)) > 0 {
+		err = fmt.Errorf("holds no message of the format %s", formatName(format))
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("stdin: %w", err)}
+	}
+	return func() (*contextdv1.Event, error) {
+		if len(events) == 0 {
+			return nil, io.EOF
+		}
+		e := events[0]
+		events = events[1:]
+		return e, nil
+	}, nil
 }
 
 // eventReader reads JSON lines.
@@ -181,8 +221,8 @@ func (s *appendSum) add(resp *contextdv1.AppendEventsResponse) error {
 			s.fresh++
 			s.last = r.GetSeq()
 		}
-		if s.client.json {
-			if err := writeJSON(s.cmd.OutOrStdout(), r); err != nil {
+		if s.client.output.structured() {
+			if err := s.client.output.write(s.cmd.OutOrStdout(), r); err != nil {
 				return err
 			}
 		}
@@ -191,7 +231,7 @@ func (s *appendSum) add(resp *contextdv1.AppendEventsResponse) error {
 }
 
 func (s *appendSum) write() error {
-	if s.client.json {
+	if s.client.output.structured() {
 		return nil
 	}
 	text := counted(s.fresh, "event") + " appended"
@@ -201,6 +241,6 @@ func (s *appendSum) write() error {
 	if s.duplicates > 0 {
 		text += fmt.Sprintf("; %d were there already", s.duplicates)
 	}
-	_, err := fmt.Fprintln(s.cmd.OutOrStdout(), text)
+	_, err := fmt.Fprintln(notes(s.cmd), text)
 	return err
 }

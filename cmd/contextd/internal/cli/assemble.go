@@ -48,7 +48,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 		if err != nil {
 			return err
 		}
-		if explain && !c.json {
+		if explain && !c.output.structured() {
 			return c.explain(cmd, stream.Recv)
 		}
 		return c.printContext(cmd, stream.Recv)
@@ -75,8 +75,8 @@ func (c *client) printContext(cmd *cobra.Command, next receive) error {
 		if err != nil {
 			return errors.Join(out.Flush(), err)
 		}
-		if c.json {
-			if err := writeJSON(out, resp); err != nil {
+		if c.output.structured() {
+			if err := c.output.write(out, resp); err != nil {
 				return err
 			}
 			continue

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -30,12 +31,26 @@ func OS(version string) Program {
 func (p Program) Run(ctx context.Context, args []string) int {
 	started := false
 	root := p.newRoot()
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	var out *pager
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
+			return err
+		}
+		started = true
+		if isQuiet(cmd) {
+			cmd.SetErr(io.Discard)
+		}
+		if out, err = p.page(cmd); out != nil {
+			cmd.SetOut(out)
+		}
+		return err
+	}
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	err = out.end(err)
 	if err == nil {
 		return ExitOK
 	}
@@ -58,14 +73,17 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or invalid input, 3 not found,
 although not everything had ended, 7 ended at once by a second signal.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       p.Version,
+		Args:          onlySubcommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetFlagErrorFunc(unknownFlag)
 	root.AddGroup(
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
 		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},
 	)
-	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand()} {
+	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand(), p.newConfig(), p.newModels()} {
 		cmd.GroupID = groupDaemon
 		root.AddCommand(cmd)
 	}
@@ -77,7 +95,8 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		c := &client{program: p}
 		cmd := newCommand(c)
 		cmd.GroupID = groupClient
-		c.bind(cmd.PersistentFlags())
+		c.bind(cmd)
+		c.completions(cmd)
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(p.newConvert(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())

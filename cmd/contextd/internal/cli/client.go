@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
 	contextdclient "github.com/contextd/contextd/client"
@@ -23,16 +22,24 @@ type client struct {
 	tenant      string
 	// creates says that the command may make the data directory of --embedded.
 	creates bool
-	json    bool
+	output  outputFormat
 }
 
-func (c *client) bind(f *pflag.FlagSet) {
+// bind gives a command, and those below it, the flags that all of them have.
+func (c *client) bind(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
 	fromEnv, _ := c.program.LookupEnv(contextdclient.AddressEnv)
 	f.StringVar(&c.addr, "addr", cmp.Or(fromEnv, contextdclient.DefaultAddress), "`address` of the daemon, host:port or unix:///path; also "+contextdclient.AddressEnv)
 	bindCredentials(&c.credentials, f, c.program.LookupEnv)
 	f.StringVar(&c.tenant, "tenant", "", "`tenant` whose sessions --embedded is about; empty for those of no tenant")
 	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
-	f.BoolVar(&c.json, "json", false, "write JSON, one value per line")
+	bindQuiet(f)
+	if cmd.Flags().Lookup("output") == nil {
+		c.output.bind(f)
+		cmd.MarkFlagsMutuallyExclusive("json", "output")
+	} else {
+		c.output.bindJSON(f)
+	}
 }
 
 // api is an open connection.
@@ -55,7 +62,8 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 				err = errors.Join(err, closeErr)
 			}
 		}()
-		return f(cmd, newAPI(conn), args)
+		api := newAPI(conn)
+		return unknownSession(cmd.Context(), api, f(cmd, api, args))
 	}
 }
 

@@ -54,8 +54,8 @@ listed, and the exit code is 4.`,
 		if err != nil {
 			return err
 		}
-		if c.json {
-			err = writeJSON(cmd.OutOrStdout(), resp)
+		if c.output.structured() {
+			err = c.output.write(cmd.OutOrStdout(), resp)
 		} else {
 			writeOutcome(cmd.OutOrStdout(), resp)
 		}
@@ -109,8 +109,8 @@ func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo strin
 	}
 	w := cmd.OutOrStdout()
 	switch {
-	case c.json:
-		return writeJSON(w, resp)
+	case c.output.structured():
+		return c.output.write(w, resp)
 	case resp.GetUndoSeq() == 0:
 		fmt.Fprintf(w, "nothing to do: %s\n", resp.GetDetail())
 	default:

@@ -53,14 +53,18 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 		if err := errors.Join(err, in.Close()); err != nil {
 			return err
 		}
-		return writeExport(cmd, c.json, report)
+		return writeExport(cmd, c.output, report)
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.req.Harness, "to", "", "`name` of the harness to write for: "+strings.Join(harness.Writers(), ", "))
 	f.StringVar(&from, "from", "", "`name` of the harness that wrote it; detected from the content if not given")
-	f.BoolVar(&c.json, "json", false, "write the report as JSON")
+	c.output.bind(f)
+	bindQuiet(f)
 	flags.bind(f)
 	cobra.CheckErr(cmd.MarkFlagRequired("to"))
+	complete(cmd, "to", fixed(harness.Writers()))
+	complete(cmd, "from", fixed(harness.Names()))
+	c.completions(cmd)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,10 +9,10 @@ import (
 )
 
 func newDiff(c *client) *cobra.Command {
-	var session, from, to string
+	var from, to string
 	width, all := 0, false
 	cmd := &cobra.Command{
-		Use:   "diff --session SESSION --from PROJECTION [--to PROJECTION]",
+		Use:   "diff SESSION --from PROJECTION [--to PROJECTION]",
 		Short: "Show what changed between two recorded projections, side by side",
 		Long: `Show what changed between two recorded projections, side by side: messages that are
 the same to the byte, changed (~), new (+) and gone (-), each with its events, its
@@ -21,14 +20,11 @@ tokens and what was done to it by which reducer or policy.
 
 Both are rebuilt from the log. The exit code is 1 where one of them differs from what
 was sent then.`,
-		Example: `  contextd diff --session my-session --from p40-0001 --to p44-0001
-  contextd diff --session my-session --from p40-0001 --json | jq 'select(.change != "same")'`,
-		Args: cobra.NoArgs,
+		Example: `  contextd diff my-session --from p40-0001 --to p44-0001
+  contextd diff my-session --from p40-0001 --json | jq 'select(.change != "same")'`,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
-		if session == "" || from == "" {
-			return usageError{errors.New("--session and --from must name a session and a projection of it")}
-		}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		session := args[0]
 		before, err := render(cmd.Context(), api, session, from)
 		if err != nil {
 			return err
@@ -38,19 +34,22 @@ was sent then.`,
 			return err
 		}
 		changes := changesBetween(before, after)
-		if c.json {
-			err = writeLines(cmd.OutOrStdout(), changes)
+		if c.output.structured() {
+			err = writeLines(cmd.OutOrStdout(), c.output, changes)
 		} else {
 			err = writeChanges(cmd, before, after, changes, widthOf(cmd, width), all)
 		}
 		return errors.Join(err, before.check(), after.check())
 	})
+	sessionsFirst(cmd, cobra.ExactArgs(1))
 	f := cmd.Flags()
-	f.StringVar(&session, "session", "", "the `session`")
 	f.StringVar(&from, "from", "", "the `projection` on the left")
 	f.StringVar(&to, "to", "", "the `projection` on the right; the newest if not given")
+	cobra.CheckErr(cmd.MarkFlagRequired("from"))
 	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
 	f.BoolVar(&all, "all", false, "show every message that is the same as well")
+	complete(cmd, "from", c.completeProjection)
+	complete(cmd, "to", c.completeProjection)
 	return cmd
 }
 
@@ -172,16 +171,4 @@ func writeChanges(cmd *cobra.Command, before, after rendered, changes []change, 
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s the same, %d changed, %d new, %d gone; %s, then %d\n",
 		counted(counts[changeSame], "message"), counts[changeChanged], counts[changeNew], counts[changeGone], counted(before.tokens(), "token"), after.tokens())
 	return err
-}
-
-// writeLines writes values as JSON, one per line.
-func writeLines[T any](w interface{ Write([]byte) (int, error) }, values []T) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for _, v := range values {
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 
-	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -25,22 +22,14 @@ import (
 // embed runs a daemon within the process for as long as a command takes. Its
 // settings are those of the environment, except where it listens and stores.
 func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
-	if _, err := os.Stat(c.embedded); errors.Is(err, fs.ErrNotExist) && !c.creates {
-		return nil, nil, status.Errorf(codes.NotFound, "--embedded: there is no data directory %s", c.embedded)
+	if !c.creates && !disklog.Exists(c.embedded) {
+		return nil, nil, status.Errorf(codes.NotFound, "--embedded: %s holds no event log", c.embedded)
 	}
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
 }
 
 // settings are those of the environment.
-func (c *client) settings() (config.Config, error) {
-	settings := config.Default()
-	flags := pflag.NewFlagSet("embedded", pflag.ContinueOnError)
-	settings.Bind(flags)
-	if err := settings.Load(flags, c.program.LookupEnv); err != nil {
-		return settings, usageError{fmt.Errorf("configuration: %w", err)}
-	}
-	return settings, nil
-}
+func (c *client) settings() (config.Config, error) { return c.program.loadConfig("") }
 
 // embedStore is embed with a store of another kind.
 func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.ClientConn, func() error, error) {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // The exit codes.
@@ -39,6 +40,9 @@ func exitCode(err error) int {
 	var missed *missedError
 	if errors.As(err, &missed) {
 		return ExitPrecondition
+	}
+	if _, ok := errors.AsType[*disklog.LockedError](err); ok {
+		return ExitUnavailable
 	}
 	st, ok := statusOf(err)
 	if !ok {

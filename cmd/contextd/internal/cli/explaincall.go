@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -13,7 +12,7 @@ import (
 func newExplain(c *client) *cobra.Command {
 	req := &contextdv1.ExplainCallRequest{}
 	cmd := &cobra.Command{
-		Use:   "explain --session SESSION [TEXT]",
+		Use:   "explain SESSION [TEXT]",
 		Short: "Say whether the model saw a text in a recorded call, and if not, why",
 		Long: `Say whether the model saw a text in a recorded call, and if not, why.
 
@@ -24,28 +23,24 @@ with every decision about its context.
 
 Calls are those of "contextd record" and RecordModelCall, counted from 1. Where none is
 recorded, the newest projection is explained, or else the context that would be made now.`,
-		Example: `  contextd explain --session my-session pkg/pool.go
-  contextd explain --session my-session --call 17 ctx:12.0
-  contextd explain --session my-session --call 17 --json`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  contextd explain my-session pkg/pool.go
+  contextd explain my-session --call 17 ctx:12.0
+  contextd explain my-session --call 17 --json`,
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			if req.GetSessionId() == "" {
-				return usageError{errors.New("--session must name the session")}
-			}
-			if len(args) > 0 {
-				req.Text = args[0]
+			if req.SessionId = args[0]; len(args) > 1 {
+				req.Text = args[1]
 			}
 			resp, err := api.ExplainCall(cmd.Context(), req)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
 			}
 			return writeCall(cmd, req, resp)
 		}),
 	}
-	cmd.Flags().StringVar(&req.SessionId, "session", "", "the `session`")
+	sessionsFirst(cmd, cobra.RangeArgs(1, 2))
 	cmd.Flags().Uint32Var(&req.Call, "call", 0, "`number` of the call; 0 for the newest")
 	return cmd
 }

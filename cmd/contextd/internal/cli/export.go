@@ -68,13 +68,14 @@ still has everything.`,
 		if err != nil {
 			return err
 		}
-		return writeExport(cmd, c.json, report)
+		return writeExport(cmd, c.output, report)
 	})
 	f := cmd.Flags()
 	f.StringVar(&flags.req.Harness, "harness", "", "`name` of the harness: "+strings.Join(harness.Writers(), ", "))
 	f.StringVarP(&output, "output", "o", "-", "`file` to write, whole or not at all; - for stdout")
 	flags.bind(f)
 	cobra.CheckErr(cmd.MarkFlagRequired("harness"))
+	complete(cmd, "harness", fixed(harness.Writers()))
 	return cmd
 }
 
@@ -130,10 +131,10 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 }
 
 // writeExport says what became of a session.
-func writeExport(cmd *cobra.Command, asJSON bool, r *contextdv1.ExportReport) error {
+func writeExport(cmd *cobra.Command, o outputFormat, r *contextdv1.ExportReport) error {
 	out := cmd.ErrOrStderr() // stdout may be the file
-	if asJSON {
-		return writeJSON(out, r)
+	if o.structured() {
+		return o.write(out, r)
 	}
 	for _, w := range r.GetWarnings() {
 		fmt.Fprintf(out, "warning: %s\n", oneLine(w, 0))

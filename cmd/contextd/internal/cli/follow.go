@@ -71,10 +71,10 @@ func (c *client) follow(cmd *cobra.Command, api api, flags importFlags, args []s
 		if resp.GetEvents() == 0 {
 			return nil
 		}
-		if c.json {
-			return writeJSON(cmd.OutOrStdout(), resp)
+		if c.output.structured() {
+			return c.output.write(cmd.OutOrStdout(), resp)
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), importLine(resp))
+		_, err = fmt.Fprintln(notes(cmd), importLine(resp))
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "following %s\n", oneLine(path, 0))

@@ -107,8 +107,8 @@ and so does a damaged one.`,
 
 // collect deletes sessions, or shows them, and says how much that is.
 func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dry bool) error {
-	var t table
-	if !c.json {
+	var t *table
+	if !c.output.structured() {
 		t = newTable(cmd, "SESSION", "UPDATED", "BYTES", "WHY")
 	}
 	gone, bytes := 0, uint64(0)
@@ -125,15 +125,15 @@ func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dr
 		}
 		gone++
 		bytes += s.GetLogBytes()
-		if c.json {
-			if err := writeJSON(cmd.OutOrStdout(), s.Session); err != nil {
+		if c.output.structured() {
+			if err := c.output.write(cmd.OutOrStdout(), s.Session); err != nil {
 				return err
 			}
 			continue
 		}
 		t.row(s.GetSessionId(), when(s.GetUpdateTime()), s.GetLogBytes(), s.why)
 	}
-	if !c.json {
+	if !c.output.structured() {
 		if err := t.flush(); err != nil {
 			return err
 		}

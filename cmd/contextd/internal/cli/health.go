@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ func writeParts(cmd *cobra.Command, conn *grpc.ClientConn) error {
 	if err != nil {
 		return err
 	}
-	t := table{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
+	t := newTable(cmd)
 	for _, name := range slices.Sorted(maps.Keys(resp.GetStatuses())) {
 		part, ok := health.Label(name)
 		if !ok {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/contextd/contextd/internal/harness"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -62,6 +63,7 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
 	f.IntVar(&flags.jobs, "jobs", runtime.NumCPU(), "`files` that are imported at once")
 	f.BoolVarP(&flags.verbose, "verbose", "v", false, "name the files that are not transcripts, and the warnings on those that are")
 	f.BoolVar(&flags.follow, "follow", false, "import what is appended to the file until interrupted")
+	complete(cmd, "harness", fixed(harness.Names()))
 	return cmd
 }
 
@@ -84,13 +86,13 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 	if err := errors.Join(err, in.Close()); err != nil {
 		return err
 	}
-	if c.json {
-		return writeJSON(cmd.OutOrStdout(), resp)
+	if c.output.structured() {
+		return c.output.write(cmd.OutOrStdout(), resp)
 	}
 	for _, w := range resp.GetWarnings() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", oneLine(w, 0))
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), importLine(resp))
+	_, err = fmt.Fprintln(notes(cmd), importLine(resp))
 	return err
 }
 

@@ -205,7 +205,7 @@ func (r *importReport) add(f importedFile) error {
 	defer r.mu.Unlock()
 	r.progress.close() // or the lines would be written into it
 	defer r.progress.done()
-	out, notes := r.cmd.OutOrStdout(), r.cmd.ErrOrStderr()
+	out, remarks := r.cmd.OutOrStdout(), r.cmd.ErrOrStderr()
 	line := fileLine{Path: f.path, SessionID: f.session}
 	switch {
 	case f.err != nil:
@@ -214,11 +214,11 @@ func (r *importReport) add(f importedFile) error {
 		if st, ok := statusOf(f.err); ok {
 			line.Error = statusText(st)
 		}
-		fmt.Fprintf(notes, "failed: %s: %s\n", oneLine(f.path, 0), line.Error)
+		fmt.Fprintf(remarks, "failed: %s: %s\n", oneLine(f.path, 0), line.Error)
 	case f.resp == nil:
 		r.others++
 		if r.verbose {
-			fmt.Fprintf(notes, "no transcript: %s\n", oneLine(f.path, 0))
+			fmt.Fprintf(remarks, "no transcript: %s\n", oneLine(f.path, 0))
 		}
 		return nil
 	default:
@@ -230,24 +230,24 @@ func (r *importReport) add(f importedFile) error {
 		line.Dropped, line.Renamed, line.Warnings = f.resp.GetDroppedDuplicates(), f.resp.GetRenamedIds(), f.resp.GetWarnings()
 		for _, w := range f.resp.GetWarnings() {
 			if r.verbose {
-				fmt.Fprintf(notes, "warning: %s: %s\n", oneLine(f.path, 0), oneLine(w, 0))
+				fmt.Fprintf(remarks, "warning: %s: %s\n", oneLine(f.path, 0), oneLine(w, 0))
 			}
 		}
 	}
-	if r.client.json {
-		return writeLines(out, []fileLine{line})
+	if r.client.output.structured() {
+		return writeLines(out, r.client.output, []fileLine{line})
 	}
 	if f.resp == nil {
 		return nil
 	}
-	_, err := fmt.Fprintln(out, importLine(f.resp))
+	_, err := fmt.Fprintln(notes(r.cmd), importLine(f.resp))
 	return err
 }
 
 // end writes the sum, and returns an error if a file failed.
 func (r *importReport) end() error {
-	out := r.cmd.OutOrStdout()
-	if r.client.json {
+	out := notes(r.cmd)
+	if r.client.output.structured() {
 		out = r.cmd.ErrOrStderr() // stdout has one value per file
 	}
 	_, err := fmt.Fprintf(out, "%s imported: %s appended, %d of them compactions, %s; %s; %d failed\n",

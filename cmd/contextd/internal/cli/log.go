@@ -51,15 +51,15 @@ func newLog(c *client) *cobra.Command {
 
 func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*contextdv1.Event) error {
 	for _, e := range events {
-		if c.json {
-			if err := writeJSON(cmd.OutOrStdout(), e); err != nil {
+		if c.output.structured() {
+			if err := c.output.write(cmd.OutOrStdout(), e); err != nil {
 				return err
 			}
 			continue
 		}
 		out.row(e)
 	}
-	if c.json {
+	if c.output.structured() {
 		return nil
 	}
 	// Each message of the stream is shown as it comes.

@@ -1,60 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
-
-// writeJSON writes one message on one line, with the API's field names. The
-// whitespace that protojson varies is taken out.
-func writeJSON(w io.Writer, m proto.Message) error {
-	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
-	if err != nil {
-		return err
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, loose); err != nil {
-		return err
-	}
-	line.WriteByte('\n')
-	_, err = w.Write(line.Bytes())
-	return err
-}
-
-// table writes aligned columns; cells are made to fit on a line.
-type table struct{ w *tabwriter.Writer }
-
-func newTable(cmd *cobra.Command, header ...any) table {
-	t := table{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
-	t.row(header...)
-	return t
-}
-
-func (t table) row(cells ...any) {
-	texts := make([]string, len(cells))
-	for i, cell := range cells {
-		texts[i] = oneLine(fmt.Sprint(cell), 0)
-	}
-	// Write errors surface in flush.
-	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(texts, "\t"), "\t"))
-}
-
-func (t table) flush() error { return t.w.Flush() }
 
 // oneLine makes text fit into a cell: no control characters, which could move
 // the terminal's cursor, and at most limit runes; 0 is no limit.
@@ -110,8 +66,7 @@ type style struct{ colour bool }
 
 // styleOf colours a terminal's output unless NO_COLOR is set (no-color.org).
 func styleOf(cmd *cobra.Command) style {
-	f, ok := cmd.OutOrStdout().(*os.File)
-	return style{ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))}
+	return style{os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminalOf(cmd.OutOrStdout()) != nil}
 }
 
 var stateColours = map[contextdv1.BudgetState]string{

@@ -19,7 +19,7 @@ func newPolicy(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Check policies before they are used",
-		Args:  cobra.NoArgs,
+		Args:  onlySubcommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPolicyCheck(c))
@@ -30,19 +30,19 @@ func newPolicyCheck(c *client) *cobra.Command {
 	var settings requestSettings
 	var session, name string
 	cmd := &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check FILE [SESSION]",
 		Short: "Validate a file of policies, and show what one would do to a session",
 		Long: `Validate a YAML file: the daemon's configuration, of which the policies are looked
 at, or the fields of a single policy. Every policy with an error is named.
 
-With --session, show what a policy of the file would do to that session, as
+With a session, show what a policy of the file would do to that session, as
 "contextd assemble --preview --explain" does for the policies of the daemon; nothing
 is recorded. The policy overrides the daemon's "default", as it will once the
 daemon has read it.`,
 		Example: `  contextd policy check contextd.yaml
-  contextd policy check contextd.yaml --session my-session --name careful --max-tokens 32k
-  contextd policy check policy.yaml --session my-session --embedded ./data`,
-		Args: cobra.ExactArgs(1),
+  contextd policy check contextd.yaml my-session --name careful --max-tokens 32k
+  contextd policy check policy.yaml my-session --embedded ./data`,
+		Args: cobra.RangeArgs(1, 2),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := config.ReadPolicies(args[0])
@@ -51,6 +51,9 @@ daemon has read it.`,
 		}
 		if len(file.Errors) > 0 {
 			return refusedPolicies(args[0], file)
+		}
+		if len(args) > 1 {
+			session = args[1]
 		}
 		if session == "" {
 			return c.writeChecked(cmd, file)
@@ -67,7 +70,8 @@ daemon has read it.`,
 		})(cmd, args)
 	}
 	f := cmd.Flags()
-	f.StringVar(&session, "session", "", "show what the policy would do to this `session`")
+	f.StringVar(&session, "session", "", "SESSION")
+	cobra.CheckErr(f.MarkHidden("session"))
 	f.StringVar(&name, "name", "", "`name` of the policy to show; the file's default if not given")
 	settings.bindBudget(f)
 	return cmd
@@ -87,7 +91,7 @@ func (c *client) preview(cmd *cobra.Command, api api, session string, settings *
 	if err != nil {
 		return err
 	}
-	if c.json {
+	if c.output.structured() {
 		return c.printContext(cmd, stream.Recv)
 	}
 	return c.explain(cmd, stream.Recv)
@@ -114,9 +118,9 @@ func refusedPolicies(path string, file config.PolicyFile) error {
 }
 
 func (c *client) writeChecked(cmd *cobra.Command, file config.PolicyFile) error {
-	if c.json {
+	if c.output.structured() {
 		for _, name := range slices.Sorted(maps.Keys(file.Policies)) {
-			if err := writeJSON(cmd.OutOrStdout(), file.Policies[name]); err != nil {
+			if err := c.output.write(cmd.OutOrStdout(), file.Policies[name]); err != nil {
 				return err
 			}
 		}

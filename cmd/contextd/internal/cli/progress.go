@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // progress shows how far a command is, to a person at a terminal. It shows nothing to
@@ -19,8 +18,7 @@ type progress struct {
 
 // newProgress shows progress on w if that is a terminal.
 func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+	if os.Getenv("TERM") == "dumb" || terminalOf(w) == nil {
 		return &progress{}
 	}
 	return showProgress(w, 100*time.Millisecond)

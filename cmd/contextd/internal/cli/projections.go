@@ -13,7 +13,7 @@ func newProjections(c *client) *cobra.Command {
 		Use:     "projections",
 		Aliases: []string{"projection"},
 		Short:   "List recorded contexts and rebuild them",
-		Args:    cobra.NoArgs,
+		Args:    onlySubcommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.newListProjections(), c.newReplay())
@@ -24,13 +24,14 @@ func (c *client) newListProjections() *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use:     "list SESSION",
+		Aliases: []string{"ls"},
 		Short:   "List the recorded projections of a session",
 		Example: "  contextd projections list my-session --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			req := &contextdv1.ListProjectionsRequest{SessionId: args[0]}
-			var t table
-			if !c.json {
+			var t *table
+			if !c.output.structured() {
 				t = newTable(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
 			}
 			for n := 0; ; {
@@ -43,8 +44,8 @@ func (c *client) newListProjections() *cobra.Command {
 						break
 					}
 					n++
-					if c.json {
-						if err := writeJSON(cmd.OutOrStdout(), p); err != nil {
+					if c.output.structured() {
+						if err := c.output.write(cmd.OutOrStdout(), p); err != nil {
 							return err
 						}
 						continue
@@ -56,7 +57,7 @@ func (c *client) newListProjections() *cobra.Command {
 					break
 				}
 			}
-			if c.json {
+			if c.output.structured() {
 				return nil
 			}
 			return t.flush()
@@ -79,8 +80,8 @@ where the hash is the same and 1 where it is not.`,
 			if err != nil {
 				return err
 			}
-			if c.json {
-				err = writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				err = c.output.write(cmd.OutOrStdout(), resp)
 			} else {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "recorded %s\nreplayed %s\n", resp.GetRecorded().GetPrefixHash(), resp.GetReplayed().GetPrefixHash())
 			}

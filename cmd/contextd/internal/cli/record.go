@@ -24,8 +24,8 @@ and "contextd explain" says what the model saw in it.`,
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "estimates are multiplied by %.3f from now on\n", resp.GetCalibration())
 			return err

@@ -56,7 +56,7 @@ a backup: contextd restore BACKUP NEW.`,
 	}
 	cmd.Flags().StringVar(&dir, "data-dir", "", "the `directory` to repair")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing and show what would be lost")
-	cmd.Flags().BoolVar(&c.json, "json", false, "write JSON")
+	c.output.bind(cmd.Flags())
 	return cmd
 }
 
@@ -99,8 +99,8 @@ func (c *client) writeRepair(cmd *cobra.Command, dir string, done *disklog.Repai
 	for _, l := range done.Losses {
 		report.Losses = append(report.Losses, repairLoss{l.Session, l.Gone, l.Kept, l.From, l.To, l.Unsure, l.Records, l.Settings, l.Why})
 	}
-	if c.json {
-		if err := writeLines(cmd.OutOrStdout(), []repairReport{report}); err != nil {
+	if c.output.structured() {
+		if err := writeLines(cmd.OutOrStdout(), c.output, []repairReport{report}); err != nil {
 			return err
 		}
 	} else if err := report.write(cmd, dir); err != nil {

@@ -18,6 +18,9 @@ import (
 func (p Program) report(cmd *cobra.Command, err error) int {
 	text, hint := explainError(cmd, err)
 	fmt.Fprintf(p.Stderr, "contextd: %s\n", text)
+	if near, ok := errors.AsType[*mistypedError](err); ok {
+		fmt.Fprintf(p.Stderr, "hint: did you mean %q?\n", near.meant)
+	}
 	if hint != "" {
 		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
 	}

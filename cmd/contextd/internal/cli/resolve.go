@@ -21,8 +21,8 @@ func newResolve(c *client) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
 			}
 			return writeBody(cmd.OutOrStdout(), resp.GetBlock())
 		}),

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +21,7 @@ func newSessions(c *client) *cobra.Command {
 		Use:     "sessions",
 		Aliases: []string{"session"},
 		Short:   "List, create, fork and delete sessions",
-		Args:    cobra.NoArgs,
+		Args:    onlySubcommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.newList(), c.newGet(), c.newCreate(), c.newFork(), c.newDelete())
@@ -27,32 +30,97 @@ func newSessions(c *client) *cobra.Command {
 
 func (c *client) newList() *cobra.Command {
 	req := &contextdv1.ListSessionsRequest{}
+	limit, order := 0, "id"
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List sessions by id",
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List sessions",
 		Example: `  contextd sessions list
+  contextd sessions ls --sort updated --limit 10 -o wide
   contextd sessions list --label agent=coder --json`,
 		Args: cobra.NoArgs,
-		RunE: c.run(func(cmd *cobra.Command, api api, _ []string) error {
-			var t table
-			if !c.json {
-				t = newTable(cmd, "SESSION", "EVENTS", "TURNS", "BYTES", "UPDATED", "LABELS")
-			}
-			err := eachSession(cmd.Context(), api, req, func(s *contextdv1.Session) error {
-				if c.json {
-					return writeJSON(cmd.OutOrStdout(), s)
-				}
-				t.row(s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels()))
-				return nil
-			})
-			if c.json || err != nil {
+	}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
+		compare, ok := sessionOrders[order]
+		if !ok {
+			return usageError{fmt.Errorf("--sort: must be one of %s", strings.Join(sortedKeys(sessionOrders), ", "))}
+		}
+		all, err := listSessions(cmd.Context(), api, req, compare, limit)
+		if err != nil {
+			return err
+		}
+		return c.writeSessions(cmd, all)
+	})
+	f := cmd.Flags()
+	f.StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
+	f.IntVar(&limit, "limit", 0, "list at most this many; 0 for all")
+	f.StringVar(&order, "sort", order, "`order`: id, or the newest or largest first: "+strings.Join(sortedKeys(sessionOrders), ", "))
+	complete(cmd, "sort", fixed(sortedKeys(sessionOrders)))
+	return cmd
+}
+
+// sessionOrders are how sessions may be sorted; nil is as they come.
+var sessionOrders = map[string]func(a, b *contextdv1.Session) int{
+	"id": nil,
+	"updated": func(a, b *contextdv1.Session) int {
+		return b.GetUpdateTime().AsTime().Compare(a.GetUpdateTime().AsTime())
+	},
+	"created": func(a, b *contextdv1.Session) int {
+		return b.GetCreateTime().AsTime().Compare(a.GetCreateTime().AsTime())
+	},
+	"events": func(a, b *contextdv1.Session) int { return cmp.Compare(b.GetHeadSeq(), a.GetHeadSeq()) },
+	"turns":  func(a, b *contextdv1.Session) int { return cmp.Compare(b.GetTurns(), a.GetTurns()) },
+	"bytes":  func(a, b *contextdv1.Session) int { return cmp.Compare(b.GetLogBytes(), a.GetLogBytes()) },
+}
+
+// errEnough ends a listing.
+var errEnough = errors.New("enough sessions")
+
+// listSessions returns the first sessions in an order; 0 is all.
+func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, compare func(a, b *contextdv1.Session) int, limit int) ([]*contextdv1.Session, error) {
+	var all []*contextdv1.Session
+	err := eachSession(ctx, api, req, func(s *contextdv1.Session) error {
+		all = append(all, s)
+		if compare == nil && len(all) == limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	if compare != nil {
+		slices.SortStableFunc(all, compare)
+	}
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all, nil
+}
+
+func (c *client) writeSessions(cmd *cobra.Command, all []*contextdv1.Session) error {
+	if c.output.structured() {
+		for _, s := range all {
+			if err := c.output.write(cmd.OutOrStdout(), s); err != nil {
 				return err
 			}
-			return t.flush()
-		}),
+		}
+		return nil
 	}
-	cmd.Flags().StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
-	return cmd
+	header := []any{"SESSION", "EVENTS", "TURNS", "BYTES", "UPDATED", "LABELS"}
+	wide := c.output == outputWide
+	if wide {
+		header = append(header, "CREATED", "FORKED FROM", "CHAIN HEAD")
+	}
+	t := newTable(cmd, header...)
+	for _, s := range all {
+		row := []any{s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels())}
+		if wide {
+			row = append(row, when(s.GetCreateTime()), dash(s.GetParentSessionId()), dash(s.GetChainHead()))
+		}
+		t.row(row...)
+	}
+	return t.flush()
 }
 
 // eachSession calls f for the sessions of a request, page after page.
@@ -163,8 +231,8 @@ erased from the daemon's disk soon after; --wait waits until they are.`,
 }
 
 func (c *client) writeSession(cmd *cobra.Command, s *contextdv1.Session) error {
-	if c.json {
-		return writeJSON(cmd.OutOrStdout(), s)
+	if c.output.structured() {
+		return c.output.write(cmd.OutOrStdout(), s)
 	}
 	t := newTable(cmd, "session", s.GetSessionId())
 	t.row("events", s.GetHeadSeq())

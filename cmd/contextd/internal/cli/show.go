@@ -12,23 +12,20 @@ import (
 )
 
 func newShow(c *client) *cobra.Command {
-	var session, projection string
+	projection := ""
 	raw, projected, width := false, false, 0
 	cmd := &cobra.Command{
-		Use:   "show --session SESSION",
+		Use:   "show SESSION",
 		Short: "Compare the log with a recorded projection",
 		Long: `Compare the log with a recorded projection, the newest if none is named: events on
 the left, and on the right their messages, or what was done to them and why. --raw
 shows only the log, --projected only the messages.`,
-		Example: `  contextd show --session my-session
-  contextd show --session my-session --projection p40-0001 --projected
-  contextd show --session my-session --json | jq -r 'select(.decision) | [.event.seq, .decision] | @tsv'`,
-		Args: cobra.NoArgs,
+		Example: `  contextd show my-session
+  contextd show my-session --projection p40-0001 --projected
+  contextd show my-session --json | jq -r 'select(.decision) | [.event.seq, .decision] | @tsv'`,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
-		if session == "" {
-			return usageError{errors.New("--session must name the session")}
-		}
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		session := args[0]
 		if raw == projected {
 			raw, projected = true, true
 		}
@@ -46,8 +43,8 @@ shows only the log, --projected only the messages.`,
 			}
 		}
 		rows := alongside(events, shown)
-		if c.json {
-			err = writeLines(cmd.OutOrStdout(), rows)
+		if c.output.structured() {
+			err = writeLines(cmd.OutOrStdout(), c.output, rows)
 		} else {
 			layout := sideBySide{width: widthOf(cmd, width), onlyLeft: !projected, onlyRight: !raw}
 			err = writeAlongside(cmd.OutOrStdout(), layout, shown, rows)
@@ -57,8 +54,8 @@ shows only the log, --projected only the messages.`,
 		}
 		return err
 	})
+	sessionsFirst(cmd, cobra.ExactArgs(1))
 	f := cmd.Flags()
-	f.StringVar(&session, "session", "", "the `session`")
 	f.StringVar(&projection, "projection", "", "the recorded `projection`; the newest if not given")
 	f.BoolVar(&raw, "raw", false, "show the log")
 	f.BoolVar(&projected, "projected", false, "show the messages")

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -35,7 +34,7 @@ func widthOf(cmd *cobra.Command, asked int) int {
 	if asked > 0 {
 		return asked
 	}
-	if f, ok := cmd.OutOrStdout().(*os.File); ok {
+	if f := terminalOf(cmd.OutOrStdout()); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}

@@ -23,8 +23,8 @@ daemon's configuration. One whose breaker is open is not asked.`,
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
 			}
 			return writeSummaries(cmd, resp)
 		}),

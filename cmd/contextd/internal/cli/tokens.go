@@ -30,8 +30,8 @@ func newTokens(c *client) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(cmd.OutOrStdout(), resp)
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
 			}
 			how := "exactly"
 			if !resp.GetExact() {

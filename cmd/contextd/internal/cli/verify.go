@@ -16,10 +16,9 @@ import (
 )
 
 func newVerify(c *client) *cobra.Command {
-	var sessions []string
 	witnessFile := ""
 	cmd := &cobra.Command{
-		Use:   "verify",
+		Use:   "verify [SESSION...]",
 		Short: "Check the logs and rebuild every recorded projection",
 		Long: `Check the logs of all sessions, or of some, and rebuild every recorded projection of
 them. The exit code is 0 where nothing has changed, and 1 otherwise.
@@ -33,12 +32,11 @@ Each log's chain head says what the log held. Keep the output of --json where wh
 can write the directory cannot, and give it back with --witness: then a log that was
 cut, forged or removed since is detected as well.`,
 		Example: `  contextd verify --embedded /var/lib/contextd
-  contextd verify --session my-session
+  contextd verify my-session
   contextd verify --json > heads.jsonl
   contextd verify --witness heads.jsonl`,
-		Args: cobra.NoArgs,
 	}
-	audit := func(cmd *cobra.Command, source auditSource) error {
+	audit := func(cmd *cobra.Command, source auditSource, sessions []string) error {
 		known, err := readWitness(cmd, witnessFile)
 		if err != nil {
 			return usageError{fmt.Errorf("--witness: %w", err)}
@@ -55,10 +53,10 @@ cut, forged or removed since is detected as well.`,
 		}
 		return c.writeAudit(cmd, found)
 	}
-	overAPI := c.run(func(cmd *cobra.Command, api api, _ []string) error { return audit(cmd, remoteSource{api}) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	overAPI := c.run(func(cmd *cobra.Command, api api, args []string) error { return audit(cmd, remoteSource{api}, args) })
+	cmd.RunE = func(cmd *cobra.Command, sessions []string) (err error) {
 		if c.embedded == "" {
-			return overAPI(cmd, args)
+			return overAPI(cmd, sessions)
 		}
 		faults, err := backupFaults(c.embedded)
 		if err != nil {
@@ -75,7 +73,7 @@ cut, forged or removed since is detected as well.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, local.close()) }()
-		err = audit(cmd, local)
+		err = audit(cmd, local, sessions)
 		if tables := local.store.DamagedTables(); len(sessions) == 0 && len(tables) > 0 {
 			faults := c.writeStoreFaults(cmd, tables, c.embedded+" is damaged: there may be sessions that are not listed; see contextd repair")
 			if err == nil {
@@ -84,7 +82,7 @@ cut, forged or removed since is detected as well.`,
 		}
 		return err
 	}
-	cmd.Flags().StringSliceVar(&sessions, "session", nil, "only this `session`; may be repeated")
+	sessionsFirst(cmd, cobra.ArbitraryArgs)
 	cmd.Flags().StringVar(&witnessFile, "witness", "", "`file` with what --json wrote before, - for stdin: what those logs held must still be there")
 	return cmd
 }

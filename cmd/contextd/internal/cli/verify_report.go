@@ -56,8 +56,8 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 		}
 	}
 	var err error
-	if c.json {
-		err = writeLines(cmd.OutOrStdout(), found)
+	if c.output.structured() {
+		err = writeLines(cmd.OutOrStdout(), c.output, found)
 	} else {
 		err = writeAuditText(cmd, found)
 		fmt.Fprintf(cmd.OutOrStdout(), "\n%s, %s, %s: %s\n",
@@ -75,8 +75,8 @@ func (c *client) writeStoreFaults(cmd *cobra.Command, faults []string, all strin
 	for _, fault := range faults {
 		found.Faults = append(found.Faults, auditFault{Kind: faultOfStore, Text: fault})
 	}
-	if c.json {
-		if err := writeLines(cmd.OutOrStdout(), []sessionAudit{found}); err != nil {
+	if c.output.structured() {
+		if err := writeLines(cmd.OutOrStdout(), c.output, []sessionAudit{found}); err != nil {
 			return err
 		}
 	} else {

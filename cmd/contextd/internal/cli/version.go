@@ -1,44 +1,78 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
 )
 
+// versionReport is what is known of the program.
+type versionReport struct {
+	Version  string   `json:"version"`
+	Commit   string   `json:"commit"`
+	Date     string   `json:"date"`
+	Go       string   `json:"go"`
+	Platform string   `json:"platform"`
+	Features features `json:"features"`
+}
+
+// features are what the program can do that a request or a setting names.
+type features struct {
+	Stores     []string `json:"stores"`
+	Formats    []string `json:"formats"`
+	Tokenizers []string `json:"tokenizers"`
+	Reads      []string `json:"reads"`
+	Writes     []string `json:"writes"`
+}
+
 func (p Program) newVersion() *cobra.Command {
-	asJSON := false
+	var output outputFormat
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  contextd version --json",
-		Args:    cobra.NoArgs,
+		Use:   "version",
+		Short: "Print the version, what it was built from, and what it can do",
+		Example: `  contextd version
+  contextd version --json | jq -r .commit`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := map[string]string{
-				"version": p.Version, "commit": commit(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			r := versionReport{
+				Version: p.Version, Commit: buildSetting("vcs.revision"), Date: buildSetting("vcs.time"),
+				Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+				Features: features{
+					[]string{config.StoreMemory, config.StoreDisk}, formatNames(), budget.Tokenizers(), harness.Names(), harness.Writers(),
+				},
 			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(out)
+			if output.structured() {
+				return writeLines(cmd.OutOrStdout(), output, []versionReport{r})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "contextd %s (%s, %s, commit %s)\n", out["version"], out["go"], out["platform"], dash(out["commit"]))
-			return err
+			fmt.Fprintf(cmd.OutOrStdout(), "contextd %s (%s, %s, commit %s of %s)\n", r.Version, r.Go, r.Platform, dash(r.Commit), dash(r.Date))
+			t := newTable(cmd)
+			t.row("stores", strings.Join(r.Features.Stores, ", "))
+			t.row("formats", strings.Join(r.Features.Formats, ", "))
+			t.row("tokenizers", strings.Join(r.Features.Tokenizers, ", "))
+			t.row("reads", strings.Join(r.Features.Reads, ", "))
+			t.row("writes", strings.Join(r.Features.Writes, ", "))
+			return t.flush()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	output.bind(cmd.Flags())
 	return cmd
 }
 
-// commit is the revision that the program was built from, if it is known.
-func commit() string {
+// buildSetting is what the Go tool noted when it built the program; empty if it did not.
+func buildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		if s.Key == key {
 			return s.Value
 		}
 	}

@@ -17,7 +17,7 @@ func newWatch(c *client) *cobra.Command {
 	limit := 0
 	var after []string
 	cmd := &cobra.Command{
-		Use:   "watch",
+		Use:   "watch [SESSION...]",
 		Short: "Show contexts, compactions, summaries and other events of sessions, as they happen",
 		Long: `Show contexts, compactions, summaries, reminders and breakers, one event per line, until
 it is interrupted: what happens from when it prints "watching" to stderr and, with --after, what
@@ -26,11 +26,11 @@ happened before. Events of a session are numbered; the number stands after the t
 The numbers of a session that was deleted and created again begin at 1. With the incarnation
 that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused.`,
 		Example: `  contextd watch
-  contextd watch --session my-session --after 0 --json | jq -r .type
-  contextd watch --session a --session b --after a=12 --after b=3`,
-		Args: cobra.NoArgs,
+  contextd watch my-session --after 0 --json | jq -r .type
+  contextd watch a b --after a=12 --after b=3`,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
+	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		req.SessionIds = args
 		for _, text := range after {
 			cursor, err := cursorOf(text, req.GetSessionIds())
 			if err != nil {
@@ -60,8 +60,8 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 		}
 		return nil
 	})
-	cmd.Flags().StringSliceVar(&req.SessionIds, "session", nil, "only events of this `session`; may be repeated")
-	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the --session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
+	sessionsFirst(cmd, cobra.ArbitraryArgs)
+	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
 	cmd.Flags().IntVar(&limit, "limit", 0, "end after this many events; 0 for never")
 	return cmd
 }
@@ -72,7 +72,7 @@ func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, erro
 	session, digits, named := strings.Cut(text, "=")
 	if !named {
 		if digits = text; len(sessions) != 1 {
-			return nil, fmt.Errorf("%q names no session: use SESSION=NUMBER, or one --session", text)
+			return nil, fmt.Errorf("%q names no session: use SESSION=NUMBER, or give one session", text)
 		}
 		session = sessions[0]
 	}
@@ -85,8 +85,8 @@ func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, erro
 }
 
 func (c *client) writeLifecycle(w io.Writer, e *contextdv1.LifecycleEvent) error {
-	if c.json {
-		return writeJSON(w, e)
+	if c.output.structured() {
+		return c.output.write(w, e)
 	}
 	number := "-"
 	if e.GetNumber() > 0 {

@@ -26,36 +26,19 @@ func FileKey(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 // no flag set is taken from the environment, and what that does not set from the
 // file. Errors name the flag, the variable or the key at fault.
 func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) error {
-	path, err := filePath(f, lookupEnv)
+	l, err := readLayers(f, lookupEnv)
 	if err != nil {
 		return err
 	}
-	values := map[string]string{}
-	if path != "" {
-		if values, err = readFile(path); err != nil {
-			return err
-		}
-	}
-	settings := c.Settings()
-	for key := range values {
-		if settings.Lookup(strings.ReplaceAll(key, "_", "-")) == nil || strings.Contains(key, "-") {
-			return fmt.Errorf("%s: %s: there is no such setting", path, key)
-		}
-	}
 	listenSet := f.Lookup("listen").Changed
 	var problems []error
-	settings.VisitAll(func(s *pflag.Flag) {
+	c.Settings().VisitAll(func(s *pflag.Flag) {
 		flag := f.Lookup(s.Name)
 		if flag == nil || flag.Changed {
 			return
 		}
-		source := EnvName(s.Name)
-		text, ok := lookupEnv(source)
-		if !ok {
-			source = path + ": " + FileKey(s.Name)
-			text, ok = values[FileKey(s.Name)]
-		}
-		if !ok {
+		text, source := l.find(s.Name)
+		if source == "" {
 			return
 		}
 		listenSet = listenSet || s.Name == "listen"
@@ -71,6 +54,61 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 		c.Listen = ""
 	}
 	return c.Validate()
+}
+
+// Sources says where Load takes each setting from, by the flag's name: "--flag", a variable, or
+// a file and its key. A setting that is not in it has its default.
+func Sources(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (map[string]string, error) {
+	l, err := readLayers(f, lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			out[flag.Name] = "--" + flag.Name
+		} else if _, source := l.find(flag.Name); source != "" {
+			out[flag.Name] = source
+		}
+	})
+	return out, nil
+}
+
+// layers are what settings are taken from that no flag sets.
+type layers struct {
+	lookupEnv func(string) (string, bool)
+	path      string
+	file      map[string]string
+}
+
+func readLayers(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (layers, error) {
+	path, err := filePath(f, lookupEnv)
+	if err != nil || path == "" {
+		return layers{lookupEnv: lookupEnv}, err
+	}
+	values, err := readFile(path)
+	if err != nil {
+		return layers{}, err
+	}
+	known := Default()
+	settings := known.Settings()
+	for key := range values {
+		if settings.Lookup(strings.ReplaceAll(key, "_", "-")) == nil || strings.Contains(key, "-") {
+			return layers{}, fmt.Errorf("%s: %s: there is no such setting", path, key)
+		}
+	}
+	return layers{lookupEnv, path, values}, nil
+}
+
+// find returns the text of a setting and where it is from; nowhere is empty.
+func (l layers) find(flag string) (text, source string) {
+	if text, ok := l.lookupEnv(EnvName(flag)); ok {
+		return text, EnvName(flag)
+	}
+	if text, ok := l.file[FileKey(flag)]; ok {
+		return text, l.path + ": " + FileKey(flag)
+	}
+	return "", ""
 }
 
 // Settings lists every setting with its name, its help and its default. Parsing

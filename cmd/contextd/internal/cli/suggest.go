@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// mistypedError is an error about a name that is near to another, which exists.
+type mistypedError struct {
+	error
+	meant string
+}
+
+func (e *mistypedError) Unwrap() error { return e.error }
+
+// mistyped adds to an error about a name the nearest of the names that exist, if one is near.
+func mistyped(err error, name string, exist []string) error {
+	meant, best := "", len(name)/3+2
+	for _, other := range exist {
+		distance := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(other))
+		if len(name) > 1 && strings.HasPrefix(other, name) {
+			distance = min(distance, 1)
+		}
+		if distance < min(best, len(name)) {
+			meant, best = other, distance
+		}
+	}
+	if meant == "" {
+		return err
+	}
+	return &mistypedError{err, meant}
+}
+
+// onlySubcommands refuses arguments of a command that does nothing by itself.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return mistyped(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), args[0], names)
+}
+
+// unknownFlag adds to the error about a flag which one may be meant.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return mistyped(err, "--"+unknown.GetSpecifiedName(), names)
+}
+
+// mostListed is how many sessions are looked at for a name, at most.
+const mostListed = 1000
+
+// unknownSession adds to the error about a session which one may be meant.
+func unknownSession(ctx context.Context, api api, err error) error {
+	st, ok := statusOf(err)
+	if !ok || reason(st) != apierr.ReasonSessionNotFound {
+		return err
+	}
+	for _, detail := range st.Details() {
+		if missing, ok := detail.(*errdetails.ResourceInfo); ok {
+			page, listErr := api.ListSessions(ctx, &contextdv1.ListSessionsRequest{PageSize: mostListed})
+			if listErr != nil {
+				return err // which says more
+			}
+			return mistyped(err, missing.GetResourceName(), sessionIDs(page))
+		}
+	}
+	return err
+}
+
+func sessionIDs(page *contextdv1.ListSessionsResponse) []string {
+	ids := make([]string, len(page.GetSessions()))
+	for i, s := range page.GetSessions() {
+		ids[i] = s.GetSessionId()
+	}
+	return ids
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
+)
+
+// table writes aligned columns. On a terminal they fit into its width.
+type table struct {
+	out   io.Writer
+	width int // 0 is any
+	rows  [][]string
+}
+
+func newTable(cmd *cobra.Command, header ...any) *table {
+	t := &table{out: cmd.OutOrStdout()}
+	if !isWide(cmd) && terminalOf(t.out) != nil {
+		t.width = widthOf(cmd, 0)
+	}
+	if len(header) > 0 {
+		t.row(header...)
+	}
+	return t
+}
+
+// isWide reports whether nothing is cut.
+func isWide(cmd *cobra.Command) bool {
+	f := cmd.Flag("output")
+	return f != nil && f.Value.String() == string(outputWide)
+}
+
+func (t *table) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = oneLine(fmt.Sprint(cell), 0)
+	}
+	t.rows = append(t.rows, texts)
+}
+
+// between separates columns.
+const between = 2
+
+func (t *table) flush() error {
+	widths := t.columns()
+	out := bufio.NewWriter(t.out)
+	for _, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if t.width == 0 {
+				// Cells are whole.
+				line.WriteString(cell + strings.Repeat(" ", max(0, widths[i]-uniseg.StringWidth(cell))+between))
+			} else {
+				line.WriteString(fit(cell, widths[i]) + strings.Repeat(" ", between))
+			}
+		}
+		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
+	}
+	return out.Flush()
+}
+
+// columns are the widths of the columns. Where all of them are too wide, the widest are cut.
+func (t *table) columns() []int {
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], uniseg.StringWidth(cell))
+		}
+	}
+	if t.width == 0 || len(widths) == 0 {
+		return widths
+	}
+	total := between * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; total > t.width; total-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= leastCell {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// leastCell is what of a column is always shown.
+const leastCell = 6
