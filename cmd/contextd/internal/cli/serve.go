@@ -24,7 +24,8 @@ func (p Program) newServe() *cobra.Command {
 
 Every flag can also be set by an environment variable, --data-dir by
 CONTEXTD_DATA_DIR and so on, and in the YAML file of --config, as data_dir.
-Flags have priority over the environment, and that over the file.
+Flags have priority over the environment, and that over the file. Sockets that a service
+manager has opened (LISTEN_FDS) are served in place of --listen and --unix-socket.
 
 On SIGHUP the policies are read again, and which of them is the default; calls that
 have begun keep theirs. What is wrong with them is logged, and nothing changes.`,
@@ -39,6 +40,10 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		if err := c.Load(cmd.Flags(), p.LookupEnv); err != nil {
 			return usageError{fmt.Errorf("configuration: %w", err)}
 		}
+		inherited, err := activate(&c)
+		if err != nil {
+			return usageError{fmt.Errorf("configuration: %w", err)}
+		}
 		// A log that nobody reads any more must not end the daemon, nor hold it up.
 		signal.Ignore(syscall.SIGPIPE)
 		log := daemon.NewLogWriter(p.Stderr)
@@ -50,7 +55,7 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		signal.Notify(reloads, syscall.SIGHUP)
 		defer signal.Stop(reloads)
 		d, err := daemon.Build(cmd.Context(), daemon.Options{
-			Config: c, Logger: logger, LookupEnv: p.LookupEnv, Version: p.Version,
+			Config: c, Inherited: inherited, Logger: logger, LookupEnv: p.LookupEnv, Version: p.Version,
 			Reload:  func() (config.Config, error) { return config.Reload(cmd.Flags(), p.LookupEnv) },
 			Reloads: reloads,
 		})

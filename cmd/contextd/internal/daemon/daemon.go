@@ -40,6 +40,8 @@ type Options struct {
 	// Whoever can reach them is the caller of Build, as Caller says.
 	Listeners []net.Listener
 	Caller    auth.Identity
+	// Inherited are the listeners of the configuration where somebody else has opened them.
+	Inherited []net.Listener
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
 	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
@@ -123,7 +125,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.buildGRPC(o); err != nil {
 		return nil, err
 	}
-	opened, err := listen(o.Config, d.auth, o.Logger)
+	opened, err := listen(o.Config, o.Inherited, d.auth, o.Logger)
 	for _, l := range opened {
 		d.listeners = append(d.listeners, l)
 	}

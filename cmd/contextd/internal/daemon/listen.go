@@ -14,12 +14,12 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
-// listen opens the listeners of the configuration.
-func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
+// listen opens the listeners of the configuration, but for those that are inherited.
+func listen(c config.Config, inherited []net.Listener, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
 	limits := transport.ConnectionLimits{Max: connectionLimit(c.MaxConnections, logger), MaxPerClient: c.MaxClientConnections}
 	if c.Listen != "" {
-		l, err := net.Listen("tcp", c.Listen)
+		l, err := inheritedOr(inherited, "tcp", func() (net.Listener, error) { return net.Listen("tcp", c.Listen) })
 		if err != nil {
 			return out, fmt.Errorf("listen: %w", err)
 		}
@@ -31,7 +31,7 @@ func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*tra
 		out = append(out, own)
 	}
 	if c.UnixSocket != "" {
-		l, err := listenUnix(c.UnixSocket, c.UnixSocketMode)
+		l, err := inheritedOr(inherited, "unix", func() (net.Listener, error) { return listenUnix(c.UnixSocket, c.UnixSocketMode) })
 		if err != nil {
 			return out, err
 		}
@@ -41,6 +41,15 @@ func listen(c config.Config, a *auth.Authenticator, logger *slog.Logger) ([]*tra
 		out = append(out, own)
 	}
 	return out, nil
+}
+
+func inheritedOr(inherited []net.Listener, network string, open func() (net.Listener, error)) (net.Listener, error) {
+	for _, l := range inherited {
+		if l.Addr().Network() == network {
+			return l, nil
+		}
+	}
+	return open()
 }
 
 // reservedFiles are file descriptors for what is no client: the store's files, above
