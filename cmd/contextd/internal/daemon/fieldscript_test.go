@@ -62,7 +62,10 @@ func (s *script) run(t *testing.T, steps string, with bool) []answer {
 	steps = brackets.ReplaceAllString(s.before+"\n"+steps, group)
 	c := settings(t, func(c *config.Config) {
 		c.LogLevel = slog.LevelError
-		c.Store, c.HookOnTimeout, c.HookTimeout = config.StoreMemory, "block", 20*time.Millisecond
+		c.HookOnTimeout, c.HookTimeout = "block", 20*time.Millisecond
+		if !strings.Contains(steps, "Backup {") { // which needs files
+			c.Store = config.StoreMemory
+		}
 		c.Summarizers = map[string]config.Summarizer{"runtime": {Type: config.SummarizerPull}}
 		c.DefaultBudget = &contextdv1.Budget{MaxTokens: 20_000, Tokenizer: "o200k_base"}
 	})
