@@ -7,36 +7,89 @@ model is given the context that is assembled from the log.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import BaseMessage, get_buffer_string
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
 from contextd_client import _rawjson
 from contextd_client._read import langchain
-from contextd_client._read.langchain import Placed
+from contextd_client._usage import Usage
 from contextd_client.client import Client
 from contextd_client.context import Context
-from contextd_client.errors import LogLostError, NotFoundError
+from contextd_client.errors import (
+    ContextdError,
+    HistoryDivergedError,
+    LogLostError,
+    NotFoundError,
+)
 from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
 
+if TYPE_CHECKING:
+    from langchain.agents.middleware import ModelRequest, ModelResponse
+
+    Middleware = AgentMiddleware[Any, Any, Any]
+else:
+    Middleware = AgentMiddleware  # which has fewer parameters in older versions
+
+logger = logging.getLogger("contextd_client")
+
 _THREADS = 1024
+
+
+class _Thread:
+    """What of a graph's messages is in its session's log."""
+
+    def __init__(self, stored: Iterable[Event]) -> None:
+        self.seqs: dict[str, int] = {}
+        self._digests: dict[str, bytes] = {}
+        self.context: Context | None = None
+        for event in stored:
+            self.add(event, event.seq)
+
+    def add(self, event: Event, seq: int) -> None:
+        """Remember an event that is in the log. What is no message may be others'."""
+        if event.HasField("message"):
+            self.seqs[event.event_id] = seq
+            self._digests[event.event_id] = _digest(event)
+
+    def new(self, session_id: str, events: Sequence[Event]) -> Sequence[Event]:
+        """What the log lacks. Messages may have left the graph's state, but not the newest."""
+        seen = end = 0
+        for place, event in enumerate(events):
+            seq = self.seqs.get(event.event_id)
+            if seq is None:
+                continue
+            if _digest(event) != self._digests[event.event_id]:
+                raise HistoryDivergedError(session_id, place, seq - 1)
+            seen, end = seq, place + 1
+        if any(seq > seen for seq in self.seqs.values()):
+            raise HistoryDivergedError(session_id, end, seen)
+        return events[end:]
+
+
+def _digest(event: Event) -> bytes:
+    return hashlib.sha256(event.message.SerializeToString(deterministic=True)).digest()
 
 
 class ContextdMessages:
     """Puts a graph's messages into the log and gives back what the model is to see.
 
-    A message's id is its event's id: a message is appended once, however often it is seen,
-    and one whose content was changed under its id is refused (AlreadyExistsError). What
-    leaves the graph's state stays in the log. Where the log was lost, all messages are
-    appended again, if the graph has all that was appended; else LogLostError is raised.
+    A message's id is its event's id: a message is appended once, however often it is seen.
+    What leaves the graph's state stays in the log, but where the newest message is not in
+    the state, as after a return to an earlier checkpoint, or one was changed under its id,
+    HistoryDivergedError is raised. Where the log was lost, all messages are appended again,
+    if the graph has all that was appended; else LogLostError is raised.
     """
 
     def __init__(
@@ -52,7 +105,7 @@ class ContextdMessages:
         self._budget = budget
         self._policy = policy
         self._format: Literal["openai_chat", "anthropic"] = format
-        self._sent: OrderedDict[str, dict[str, None]] = OrderedDict()
+        self._threads: OrderedDict[str, _Thread] = OrderedDict()
         self._lock = threading.Lock()
 
     def for_model(
@@ -62,45 +115,76 @@ class ContextdMessages:
 
         overhead_tokens: what the request holds besides the messages, such as tools.
         """
-        all_of_them = langchain.placed(messages)
+        events = [at.event() for at in langchain.placed(messages)]
         budget = Budget()
         budget.CopyFrom(self._budget)
         budget.overhead_tokens += overhead_tokens
+        thread = self._thread(session_id)
         try:
-            self._append(session_id, self._new(session_id, all_of_them))
+            self._append(session_id, thread, thread.new(session_id, events))
             context = self._assemble(session_id, budget)
         except LogLostError as lost:
-            self._append_again(session_id, all_of_them, lost)
+            thread = self._append_again(session_id, thread, events, lost)
             context = self._assemble(session_id, budget)
+        thread.context = context
         return langchain.messages(context)
+
+    def record(self, session_id: str, answer: BaseMessage) -> None:
+        """Tell what the provider counted for the newest context, which this message answers.
+
+        The middleware does it. A failure is logged, and fails no model call.
+        """
+        context = self._thread(session_id).context
+        if context is None or not isinstance(answer, AIMessage):
+            return
+        try:
+            self._client.record_model_call(context, usage=_usage(answer))
+        except ContextdError as error:
+            logger.warning("the model call of %s was not recorded: %s", session_id, error)
 
     def _assemble(self, session_id: str, budget: Budget) -> Context:
         return self._client.assemble(session_id, self._format, budget=budget, policy=self._policy)
 
     def _append(
-        self, session_id: str, new: Sequence[Placed], expected_head: int | None = None
+        self,
+        session_id: str,
+        thread: _Thread,
+        new: Sequence[Event],
+        expected_head: int | None = None,
     ) -> None:
         if new:
-            made = [at.event() for at in new]
-            self._client.append(session_id, *made, expected_head=expected_head)
-            self._remember(session_id, new)
+            done = self._client.append(session_id, *new, expected_head=expected_head)
+            for event, receipt in zip(new, done.receipts, strict=True):
+                thread.add(event, receipt.seq)
 
     def _append_again(
-        self, session_id: str, messages: Sequence[Placed], lost: LogLostError
-    ) -> None:
+        self, session_id: str, thread: _Thread, events: Sequence[Event], lost: LogLostError
+    ) -> _Thread:
         """Append what a log lacks that was lost, and that others may have begun again."""
-        ids = [at.event_id for at in messages]
-        with self._lock:
-            sent = self._sent.get(session_id, {})
-        try:
-            stored = [e.event_id for e in self._client.read_events(session_id)]
-        except NotFoundError:
-            stored = []
-        if not sent.keys() <= set(ids) or stored != ids[: len(stored)]:
+        ids = [event.event_id for event in events]
+        stored = self._stored(session_id)
+        if not thread.seqs.keys() <= set(ids) or [e.event_id for e in stored] != ids[: len(stored)]:
             raise lost
         self._client.forget_session(session_id)
-        self._append(session_id, messages[len(stored) :], expected_head=len(stored))
-        self._remember(session_id, messages)
+        thread = self._threads[session_id] = _Thread(stored)
+        self._append(session_id, thread, events[len(stored) :], expected_head=len(stored))
+        return thread
+
+    def _thread(self, session_id: str) -> _Thread:
+        """What is known of a session; at first, what its log holds."""
+        with self._lock:
+            if session_id not in self._threads:
+                self._threads[session_id] = _Thread(self._stored(session_id))
+            self._threads.move_to_end(session_id)
+            while len(self._threads) > _THREADS:
+                self._threads.popitem(last=False)
+            return self._threads[session_id]
+
+    def _stored(self, session_id: str) -> list[Event]:
+        try:
+            return list(self._client.read_events(session_id))
+        except NotFoundError:
+            return []
 
     def overhead(self, system: str, tools: Sequence[Any]) -> int:
         """Tokens of a system prompt and of tools that the request takes by themselves."""
@@ -110,27 +194,8 @@ class ContextdMessages:
             system, model=self._budget.model, tools_json=data, format=self._format
         )
 
-    def _new(self, session_id: str, messages: Sequence[Placed]) -> Sequence[Placed]:
-        with self._lock:
-            sent = self._sent.get(session_id, {})
-            newest = next(reversed(sent)) if sent else None
-        for place in range(len(messages) - 1, -1, -1):
-            if messages[place].event_id == newest:
-                return messages[place + 1 :]
-        return messages
 
-    def _remember(self, session_id: str, new: Sequence[Placed]) -> None:
-        with self._lock:
-            sent = self._sent.setdefault(session_id, {})
-            for at in new:
-                sent.pop(at.event_id, None)
-                sent[at.event_id] = None
-            self._sent.move_to_end(session_id)
-            while len(self._sent) > _THREADS:
-                self._sent.popitem(last=False)
-
-
-class ContextdMiddleware(AgentMiddleware[Any, Any, Any]):
+class ContextdMiddleware(Middleware):
     """Middleware for `langchain.agents.create_agent`: each model call gets the context.
 
     The session is the graph's thread, unless session_id says another. The agent's system
@@ -148,7 +213,10 @@ class ContextdMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Called by the agent."""
-        return handler(self._with_context(request, self._session()))
+        session = self._session()
+        response = handler(self._with_context(request, session))
+        self._messages.record(session, response.result[0])
+        return response
 
     async def awrap_model_call(
         self,
@@ -156,17 +224,17 @@ class ContextdMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Called by the agent."""
-        given = await asyncio.to_thread(self._with_context, request, self._session())
-        return await handler(given)
+        session = self._session()
+        given = await asyncio.to_thread(self._with_context, request, session)
+        response = await handler(given)
+        await asyncio.to_thread(self._messages.record, session, response.result[0])
+        return response
 
     def _session(self) -> str:
         return self._session_id or _thread(get_config())
 
     def _with_context(self, request: ModelRequest[Any], session_id: str) -> ModelRequest[Any]:
-        system = request.system_message
-        overhead = self._messages.overhead(
-            get_buffer_string([system]) if system is not None else "", request.tools
-        )
+        overhead = self._messages.overhead(request.system_prompt or "", request.tools)
         context: list[Any] = self._messages.for_model(
             session_id, request.messages, overhead_tokens=overhead
         )
@@ -178,7 +246,8 @@ def pre_model_hook(
 ) -> Callable[[Any, RunnableConfig], dict[str, list[BaseMessage]]]:
     """A node for a graph of one's own, or create_react_agent's pre_model_hook.
 
-    It gives `llm_input_messages` and leaves the state's `messages` alone.
+    It gives `llm_input_messages` and leaves the state's `messages` alone. Call
+    `messages.record` with the model's answer, so that the call can be explained.
     """
 
     def hook(state: Any, config: RunnableConfig) -> dict[str, list[BaseMessage]]:
@@ -187,6 +256,20 @@ def pre_model_hook(
         return {"llm_input_messages": messages.for_model(session, given)}
 
     return hook
+
+
+def _usage(answer: AIMessage) -> Usage:
+    said = answer.response_metadata
+    used: Any = answer.usage_metadata or {}
+    of_input = used.get("input_token_details", {})
+    return Usage(
+        input_tokens=used.get("input_tokens", 0),
+        cache_read_tokens=of_input.get("cache_read", 0) or 0,
+        cache_write_tokens=of_input.get("cache_creation", 0) or 0,
+        output_tokens=used.get("output_tokens", 0),
+        stop_reason=str(said.get("finish_reason") or said.get("stop_reason") or ""),
+        model=str(said.get("model_name") or said.get("model") or ""),
+    )
 
 
 def _thread(config: RunnableConfig) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import page
 import pytest
 
 import contextd_client
-from contextd_client import Budget, events
+from contextd_client import Budget, errors, events
+from contextd_client.v1.tokens_pb2 import ExplainCallRequest
 
 pytest.importorskip("langchain")
 from conversation import BUDGET, POLICY, opening, turn
@@ -48,7 +50,15 @@ class Scripted(BaseChatModel):
         self.given.append(messages)
         number = len(self.given)
         calls = [{"id": f"call_{number}", "name": "read", "args": {"path": f"file{number}"}}]
-        said = AIMessage(content=f"Step {number}.", tool_calls=calls if number < ROUNDS else [])
+        said = AIMessage(
+            content=f"Step {number}.",
+            tool_calls=calls if number < ROUNDS else [],
+            usage_metadata={
+                "input_tokens": 100, "output_tokens": 5, "total_tokens": 105,
+                "input_token_details": {"cache_read": 60},
+            },
+            response_metadata={"model_name": "scripted"},
+        )  # fmt: skip
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
@@ -84,6 +94,61 @@ async def test_agent(client: contextd_client.Client, session_id: str, asynchrono
     # All but the newest answer, which no model call followed.
     ids = [e.event_id for e in client.read_events(session_id)]
     assert ids == [m.id for m in state["messages"][:-1]]
+    call = client.stub.ExplainCall(ExplainCallRequest(session_id=session_id)).call
+    assert (call.number, call.model, call.input_tokens, call.cache_read_tokens) == (
+        ROUNDS, "scripted", 100, 60
+    )  # fmt: skip
+
+
+def test_streams(client: contextd_client.Client, session_id: str) -> None:
+    model = Scripted(given=[])
+    middleware: Any = ContextdMiddleware(ContextdMessages(client, BUDGET, policy=POLICY))
+    agent: Any = create_agent(model, [read], middleware=[middleware], checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": session_id}, "recursion_limit": 100}
+    parts = list(agent.stream({"messages": [HumanMessage("Go.")]}, config, stream_mode="messages"))
+    assert parts
+    for given in model.given:
+        paired(given)
+    assert len(list(client.read_events(session_id))) == 2 * ROUNDS - 1
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_time_travel(client: contextd_client.Client, session_id: str, restarted: bool) -> None:
+    """A graph that goes on from an earlier checkpoint, or whose messages were edited."""
+    saver = InMemorySaver()
+
+    def agent(session: str | None = None) -> Any:
+        middleware = ContextdMiddleware(ContextdMessages(client, BUDGET), session_id=session)
+        model = Scripted(given=[])
+        model.given.extend([[]] * (ROUNDS - 1))  # it answers at once
+        return create_agent(model, [read], middleware=[middleware], checkpointer=saver)
+
+    graph = agent()
+    config: Any = {"configurable": {"thread_id": session_id}}
+    for question in ("One?", "Two?"):
+        graph.invoke({"messages": [HumanMessage(question)]}, config)
+    after_one = next(c for c in graph.get_state_history(config) if len(c.values["messages"]) == 2)
+    if restarted:
+        graph = agent()
+    with pytest.raises(errors.HistoryDivergedError) as diverged:
+        graph.invoke({"messages": [HumanMessage("Another two?")]}, after_one.config)
+    # The answer to the first question was appended with the second; "Two?" is the third event.
+    assert (diverged.value.session_id, diverged.value.seq) == (session_id, 2)
+    client.fork_session(session_id, f"{session_id}/back", at_seq=diverged.value.seq)
+    agent(f"{session_id}/back").invoke(
+        {"messages": [HumanMessage("Another two?")]}, after_one.config
+    )
+    said = [e.message.blocks[0].text.text for e in client.read_events(f"{session_id}/back")]
+    assert said[0] == "One?"
+    assert said[2] == "Another two?"
+
+    messages = ContextdMessages(client, BUDGET)
+    edited = f"{session_id}/edited"
+    messages.for_model(edited, [HumanMessage("One.", id="m1"), HumanMessage("Two.", id="m2")])
+    if restarted:
+        messages = ContextdMessages(client, BUDGET)
+    with pytest.raises(errors.HistoryDivergedError):
+        messages.for_model(edited, [HumanMessage("Uno.", id="m1"), HumanMessage("Two.", id="m2")])
 
 
 def test_hook(client: contextd_client.Client, session_id: str) -> None:
@@ -313,3 +378,12 @@ async def test_agent_with_invalid_calls(
         state = await agent.ainvoke(asked, config) if asynchronous else agent.invoke(asked, config)
         assert state["messages"][-1].content.startswith("Step")
     assert len(list(client.read_events(session_id))) == len(state["messages"]) - 1
+
+
+def test_page(address: str, session_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTD_ADDR", address)
+    given = {'"anthropic:claude-sonnet-4-5"': "MODEL", "my-session": session_id}
+    defined = page.run("langchain", given, MODEL=Scripted(given=[]), tools=[read])
+    assert len(defined["ask"]("What does it do?")["messages"]) == 2 * ROUNDS
+    with defined["client"] as client:
+        assert client.get_session(session_id).head_seq == 2 * ROUNDS - 1
