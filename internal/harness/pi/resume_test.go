@@ -107,6 +107,40 @@ func TestParents(t *testing.T) {
 	}
 }
 
+// TestSaidMeanwhile: what is said while calls run comes after the results of all of them, but
+// not after a reply that goes on without them.
+func TestSaidMeanwhile(t *testing.T) {
+	ask := func(id, group string, calls ...string) eventlog.Event {
+		m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: group}
+		for _, call := range calls {
+			m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: call, Name: "run", Arguments: "{}"})
+		}
+		return eventlog.Event{ID: id, Body: m}
+	}
+	answer := func(id, call string) eventlog.Event {
+		return eventlog.Event{ID: id, Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: call}}}}
+	}
+	compacted := eventlog.Event{ID: "k", Body: &eventlog.Compaction{Summary: "S"}}
+	for want, log := range map[string][]eventlog.Event{
+		"a r s u":       {ask("a", "", "1", "2"), answer("r", "1"), text(eventlog.RoleUser, "u", "Also"), answer("s", "2")},
+		"a r s u v b":   {ask("a", "g", "1"), text(eventlog.RoleUser, "u", "Also"), ask("c", "g", "2"), answer("r", "1"), text(eventlog.RoleUser, "v", "And"), answer("s", "2"), text(eventlog.RoleAssistant, "b", "Done")},
+		"a u b":         {ask("a", "", "1"), text(eventlog.RoleUser, "u", "Stop"), text(eventlog.RoleAssistant, "b", "Yes")},
+		"a u k r":       {ask("a", "", "1"), text(eventlog.RoleUser, "u", "Also"), compacted, answer("r", "1")},
+		"a r u b v s w": {ask("a", "", "1"), text(eventlog.RoleUser, "u", "Also"), answer("r", "1"), ask("b", "", "2"), text(eventlog.RoleAssistant, "v", "On"), answer("s", "2"), text(eventlog.RoleUser, "w", "So")},
+	} {
+		file, again := written(t, log...)
+		var got []string
+		for _, e := range again.Sessions[0].Events {
+			if !strings.Contains(e.ID, "/") { // the parts of a reply
+				got = append(got, e.ID)
+			}
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("the order is %s and should be %s in\n%s", s, want, file)
+		}
+	}
+}
+
 // TestKeptSaidAgain: pi keeps tails alone, so that what else was kept comes after the
 // compaction once more; and it comes back as it was.
 func TestKeptSaidAgain(t *testing.T) {

@@ -155,10 +155,55 @@ func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelope
 		said: map[string]jsontext.Value{},
 	}
 	sw.render.warn = w.report.Warn
-	for i := 0; i < len(s.Events); {
-		i += sw.next(s.Events[i:])
+	events := sw.answered(s.Events)
+	for i := 0; i < len(events); {
+		i += sw.next(events[i:])
 	}
 	return slices.Clip(sw.entries)
+}
+
+// answered moves what was said while calls ran behind their results: pi sends entries in
+// their order, and takes a call for interrupted where something else follows it. What was
+// read from pi stays where it was.
+func (w *sessionWriter) answered(events []eventlog.Event) []eventlog.Event {
+	out := make([]eventlog.Event, 0, len(events))
+	var said []eventlog.Event
+	open, reply := map[string]bool{}, ""
+	settle := func() {
+		out, said = append(out, said...), nil
+		clear(open)
+	}
+	for _, e := range events {
+		m, ok := e.Body.(*eventlog.Message)
+		_, compacted := e.Body.(*eventlog.Compaction)
+		read := w.envelopes.Entries[e.ID] != "" || w.held[e.ID] != nil
+		switch {
+		case compacted, ok && m.Role == eventlog.RoleAssistant && (m.GroupID == "" || m.GroupID != reply):
+			settle()
+		case ok && !read && len(open) > 0 && (m.Role == eventlog.RoleUser || m.Role == eventlog.RoleSystem):
+			said = append(said, e)
+			continue
+		}
+		out = append(out, e)
+		if !ok {
+			continue
+		}
+		if m.Role == eventlog.RoleAssistant {
+			reply = m.GroupID
+		}
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case eventlog.ToolCall:
+				open[b.CallID] = true
+			case eventlog.ToolResult:
+				delete(open, b.CallID)
+			}
+		}
+		if len(open) == 0 {
+			settle()
+		}
+	}
+	return append(out, said...)
 }
 
 // next writes the first event, and others that are one reply with it; it returns

@@ -38,7 +38,7 @@ all of them are read.`,
   echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.RunE = c.runCreating(func(cmd *cobra.Command, api api, args []string) error {
+	run := c.run(func(cmd *cobra.Command, api api, args []string) error {
 		next, err := eventsOf(cmd.InOrStdin(), format)
 		if err != nil {
 			return err
@@ -60,6 +60,15 @@ all of them are read.`,
 		return errors.Join(err, sum.write())
 	})
 	cmd.Flags().Var(formatFlag{&format}, "format", "`format` of the input: contextd for events, or that of messages: "+strings.Join(formatNames()[1:], ", "))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if c.embedded != "" { // where there is nothing to append, no store begins
+			in := bufio.NewReader(cmd.InOrStdin())
+			_, err := in.Peek(1)
+			c.creates = err == nil
+			cmd.SetIn(in)
+		}
+		return run(cmd, args)
+	}
 	cmd.Flags().BoolVar(&atomic, "atomic", false, "append all events as one batch")
 	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "append only if the newest `event` is this one; 0 for an empty session")
 	return cmd
