@@ -40,17 +40,17 @@ func writeSummary(w io.Writer, style style, h *contextdv1.ContextHeader) {
 		b.GetProjectedTokens(), b.GetTargetTokens(), style.state(b.GetState()), b.GetRawTokens(), b.GetTokenizer())
 	fmt.Fprintf(w, "events: %d kept, %d of them shortened, %d dropped\n", p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount())
 	if cache := h.GetCache(); cache != nil {
-		fmt.Fprintf(w, "prefix: %s and %s as before; rewritten by %s\n",
-			counted(cache.GetStableMessages(), "message"), counted(cache.GetStableTokens(), "token"), orNobody(cache.GetBrokenBy()))
+		fmt.Fprintf(w, "prefix: %s and %s as before; %s\n",
+			counted(cache.GetStableMessages(), "message"), counted(cache.GetStableTokens(), "token"), rewritten(cache.GetBrokenBy()))
 	}
 	fmt.Fprintf(w, "hash:   %s\n\n", h.GetPrefixHash())
 }
 
-func orNobody(s string) string {
-	if s == "" {
-		return "nobody"
+func rewritten(by string) string {
+	if by == "" {
+		return "unchanged"
 	}
-	return s
+	return "rewritten by " + by
 }
 
 // decision is what became of a run of events, or of one block.
@@ -82,7 +82,7 @@ func decisions(p *contextdv1.Projection) []decision {
 	for _, r := range p.GetRedactionPointers() {
 		shortened[r.GetSourceSeq()] = append(shortened[r.GetSourceSeq()], r)
 	}
-	dropped := "what replaces it names its calls"
+	dropped := "its calls are in the ledger"
 	if p.GetSummaryId() != "" {
 		dropped += ", with summary " + p.GetSummaryId()
 	}
