@@ -23,6 +23,9 @@ type HooksOptions struct {
 	// Instance goes into the ids of calls, so that an answer to an earlier run of
 	// the daemon is not taken for one to this.
 	Instance string
+	// Observe is told how each PreCompact call to a subscriber ended; it may be nil and must
+	// not block.
+	Observe func(HookOutcome)
 }
 
 // Validate names the first option that makes no sense.
@@ -53,6 +56,9 @@ type Hooks struct {
 func NewHooks(o HooksOptions) *Hooks {
 	if o.Deadline == 0 {
 		o.Deadline = DefaultDeadline
+	}
+	if o.Observe == nil {
+		o.Observe = func(HookOutcome) {}
 	}
 	h := &Hooks{options: o}
 	if o.Instance != "" {
@@ -104,6 +110,7 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 		c.Terms = v.Terms
 		reply, how := s.ask(ctx, c)
 		s.note(how == late)
+		h.options.Observe(how.of(reply))
 		switch how {
 		case canceled:
 			return Verdict{}, context.Cause(ctx)

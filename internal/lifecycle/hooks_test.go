@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +71,21 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestOutcomesOfHooksAreObserved(t *testing.T) {
+	for does, want := range map[string]lifecycle.HookOutcome{
+		"allow": lifecycle.HookAllowed, "modify": lifecycle.HookModified, "block": lifecycle.HookVetoed,
+		"silent": lifecycle.HookTimedOut, "deaf": lifecycle.HookTimedOut, "leaves": lifecycle.HookGone,
+	} {
+		var got []lifecycle.HookOutcome
+		options := lifecycle.HooksOptions{Observe: func(o lifecycle.HookOutcome) { got = append(got, o) }}
+		r := &runtime{does: does, deadline: time.Second, reply: lifecycle.Reply{Decision: lifecycle.Decision(does)}}
+		_, _, err := ask(t, options, []*runtime{r}, lifecycle.Call{SessionID: "s", Mode: lifecycle.ModeManual})
+		if err != nil || !slices.Equal(got, []lifecycle.HookOutcome{want}) {
+			t.Errorf("%s: %v, %v", does, got, err)
+		}
+	}
 }
 
 // TestADisconnectNeverBlocks: with nobody else about, a compaction goes on the

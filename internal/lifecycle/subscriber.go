@@ -181,6 +181,38 @@ const (
 	canceled
 )
 
+// HookOutcome is how a PreCompact call to a subscriber ended.
+type HookOutcome string
+
+// The outcomes of hooks.
+const (
+	HookAllowed  HookOutcome = "allowed"
+	HookModified HookOutcome = "modified"
+	HookVetoed   HookOutcome = "vetoed"
+	HookTimedOut HookOutcome = "timed_out"
+	// HookGone is a subscriber that disconnected while it was asked.
+	HookGone HookOutcome = "disconnected"
+	// HookCanceled is a compaction that nobody wanted any more while a subscriber was asked.
+	HookCanceled HookOutcome = "canceled"
+)
+
+func (o outcome) of(r Reply) HookOutcome {
+	switch {
+	case o == late:
+		return HookTimedOut
+	case o == gone:
+		return HookGone
+	case o == canceled:
+		return HookCanceled
+	case r.Decision == Block:
+		return HookVetoed
+	case r.Decision == Modify:
+		return HookModified
+	default:
+		return HookAllowed
+	}
+}
+
 // ask waits for the answer to a PreCompact call. The deadline runs from now on,
 // also for a subscriber that does not take its calls.
 func (s *Subscriber) ask(ctx context.Context, c Call) (Reply, outcome) {

@@ -42,8 +42,12 @@ func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventl
 	if err != nil {
 		return nil, err
 	}
+	observe, err := to.NewHooksMeter()
+	if err != nil {
+		return nil, err
+	}
 	hooks := lifecycle.HooksOptions{
-		Deadline: o.Config.HookTimeout, OnTimeout: lifecycle.Decision(o.Config.HookOnTimeout), Instance: instance,
+		Deadline: o.Config.HookTimeout, OnTimeout: lifecycle.Decision(o.Config.HookOnTimeout), Instance: instance, Observe: observe,
 	}
 	if err := hooks.Validate(); err != nil {
 		return nil, err

@@ -10,6 +10,15 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 )
 
+// NewHooksMeter returns what counts how calls of hooks ended.
+func (t *Telemetry) NewHooksMeter() (func(lifecycle.HookOutcome), error) {
+	b := builder{meter: t.meter()}
+	calls := b.counter("contextd.hooks.calls", "{call}", "Calls of runtimes' hooks before a compaction, by outcome: allowed, modified, vetoed, timed_out, disconnected or canceled.")
+	return func(o lifecycle.HookOutcome) {
+		calls.Add(context.Background(), 1, metric.WithAttributes(attribute.String("outcome", string(o))))
+	}, errors.Join(b.errs...)
+}
+
 // NewLifecycleMeter returns what counts lifecycle events and holds the state of the
 // breakers. It does not block.
 func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
