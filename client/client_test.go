@@ -96,6 +96,12 @@ func TestLoop(t *testing.T) {
 		t.Errorf("explained %v, %v", explained.GetCall(), err)
 	}
 
+	tools := []any{map[string]any{"name": "bash", "description": "Runs a command.", "input_schema": map[string]any{"type": "object"}}}
+	wider, err := c.WithTools(ctx, &contextdv1.Budget{MaxTokens: 100_000, OverheadTokens: 7}, req.GetFormat(), tools)
+	if err != nil || wider.GetMaxTokens() != 100_000 || wider.GetOverheadTokens() < 17 {
+		t.Errorf("a budget with tools: %v, %v", wider, err)
+	}
+
 	tight := proto.CloneOf(req)
 	tight.Budget = &contextdv1.Budget{MaxTokens: 1500}
 	short, err := c.Assemble(ctx, tight)
@@ -272,6 +278,28 @@ func TestRestart(t *testing.T) {
 	stop()
 	if err := <-watched; !errors.Is(err, context.Canceled) && status.Code(err) != codes.Canceled {
 		t.Errorf("the watch ended with %v", err)
+	}
+}
+
+// Who watches a session is not given the events of another that has its id.
+func TestWatchOfAnotherLog(t *testing.T) {
+	d := start(t, "127.0.0.1:0", "--store", "memory")
+	c := d.connect(t, client.Options{})
+	appendTo(t, c, "s", client.User("one"))
+	if _, err := c.Assemble(t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	var lost error
+	after := []*contextdv1.LifecycleCursor{{SessionId: "s"}}
+	for _, err := range c.Watch(t.Context(), &contextdv1.WatchLifecycleRequest{After: after}) {
+		if lost = err; err == nil {
+			d.kill()
+			other := start(t, d.address, "--store", "memory").connect(t, client.Options{})
+			appendTo(t, other, "s", client.User("other"))
+		}
+	}
+	if !errors.Is(lost, client.ErrLogLost) {
+		t.Errorf("the watch ended with %v", lost)
 	}
 }
 

@@ -75,6 +75,25 @@ func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 	return made, err
 }
 
+// WithTools returns a copy of a budget that leaves room for tools: schemas as the request to the
+// provider will carry them, which are written as a JSON array.
+func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, format contextdv1.Format, tools any) (*contextdv1.Budget, error) {
+	data, err := json.Marshal(tools)
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	size, err := c.CountTokens(ctx, &contextdv1.CountTokensRequest{
+		Model: budget.GetModel(), Tokenizer: budget.GetTokenizer(), Format: format, ToolsJson: data,
+	})
+	if err != nil {
+		return nil, err
+	}
+	wider := &contextdv1.Budget{}
+	proto.Merge(wider, budget)
+	wider.OverheadTokens += size.GetTokens()
+	return wider, nil
+}
+
 // have says which of the messages need not be sent again. Those after prefix_messages are gone
 // next time, or joined with others.
 func (c *Context) have() *contextdv1.Have {

@@ -56,15 +56,16 @@ func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent
 	if e.GetNumber() == 0 {
 		return
 	}
-	for _, cursor := range req.GetAfter() {
-		if cursor.GetSessionId() == e.GetSessionId() {
-			cursor.Number = e.GetNumber()
+	cursor := &contextdv1.LifecycleCursor{SessionId: e.GetSessionId(), Number: e.GetNumber(), Incarnation: e.GetIncarnation()}
+	for i, old := range req.GetAfter() {
+		if old.GetSessionId() == e.GetSessionId() {
+			req.After[i] = cursor
 			return
 		}
 	}
 	for _, id := range req.GetSessionIds() {
 		if id == e.GetSessionId() {
-			req.After = append(req.After, &contextdv1.LifecycleCursor{SessionId: id, Number: e.GetNumber()})
+			req.After = append(req.After, cursor)
 			return
 		}
 	}

@@ -66,6 +66,7 @@ def secured(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         daemon.stop()
 
 
+TRANSCRIPT = b'[{"role": "user", "content": "hello"}]'
 PROOFS = [{"token_file": "ci.token"}, {"cert": "client.pem", "key": "client.key"}]
 
 
@@ -78,6 +79,7 @@ def test_calls_are_let_in(secured: Secured, proof: dict[str, str], session_id: s
         context = client.assemble(session_id, "anthropic", budget=Budget(max_tokens=1000))
         assert "hello" in str(context.messages())
         assert [e.seq for e in client.read_events(session_id)] == [1]
+        assert client.import_transcript(f"{session_id}/i", TRANSCRIPT).events == 1
 
 
 @pytest.mark.parametrize("proof", PROOFS, ids=["token", "certificate"])
@@ -92,6 +94,7 @@ async def test_calls_of_asyncio_are_let_in(
         context = await client.assemble(session_id, "anthropic", budget=Budget(max_tokens=1000))
         assert "hello" in str(context.messages())
         assert [e.seq async for e in client.read_events(session_id)] == [1]
+        assert (await client.import_transcript(f"{session_id}/i", TRANSCRIPT)).events == 1
 
 
 def test_the_environment_says_who_calls(

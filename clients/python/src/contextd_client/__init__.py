@@ -5,16 +5,18 @@ what is raised, `contextd_client.v1` the API's own messages.
 """
 
 from contextd_client import errors, events
+from contextd_client._files import Transcript
 from contextd_client._formats import FormatName
 from contextd_client._read import message_events, response_events
 from contextd_client._usage import Usage, usage_of
 from contextd_client.client import Client
-from contextd_client.context import Context, hash_lines
+from contextd_client.context import Context, Rendering, hash_lines
 from contextd_client.credentials import Credentials
 from contextd_client.errors import ApiError, ContextdError, IntegrityError, StreamError
 from contextd_client.v1.assembly_pb2 import Injection
 from contextd_client.v1.budget_pb2 import Budget
 from contextd_client.v1.event_pb2 import Block, Event, Role
+from contextd_client.v1.lifecycle_pb2 import LifecycleCursor
 from contextd_client.v1.policy_pb2 import Policy
 
 __all__ = [
@@ -29,9 +31,12 @@ __all__ = [
     "FormatName",
     "Injection",
     "IntegrityError",
+    "LifecycleCursor",
     "Policy",
+    "Rendering",
     "Role",
     "StreamError",
+    "Transcript",
     "Usage",
     "errors",
     "events",

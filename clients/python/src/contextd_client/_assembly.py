@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from contextd_client import _formats
 from contextd_client._formats import FormatName
+from contextd_client._requests import checked
 from contextd_client.context import Context, hash_lines
 from contextd_client.errors import IntegrityError, StreamError
 from contextd_client.v1.assembly_pb2 import (
@@ -86,13 +87,12 @@ class Assembly:
         known: LogMark | None,
     ) -> Assembly:
         """An assembly that asks for what the store lacks."""
-        if format not in _formats.NUMBERS:
-            raise ValueError(f"format: {format!r} is none of {', '.join(_formats.NUMBERS)}")
-        request = AssembleContextRequest(
+        request = checked(
+            AssembleContextRequest,
             session_id=session_id,
             budget=budget,
             policy=policy,
-            format=_formats.NUMBERS[format],
+            format=_formats.number(format),
             injections=injections,
             as_of_seq=as_of_seq,
             preview=preview,

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
+from google.protobuf.duration_pb2 import Duration
+
+from contextd_client._files import upload
+from contextd_client._requests import checked
 from contextd_client._usage import Usage, usage_of
 from contextd_client.context import Context
-from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.compaction_pb2 import (
+    CompleteSummaryTaskRequest,
+    LeaseSummaryTasksRequest,
+    SummaryTask,
+)
+from contextd_client.v1.event_pb2 import Block, Event
+from contextd_client.v1.hooks_pb2 import HookCall, HookReply, HookSubscription, ServeHooksRequest
 from contextd_client.v1.log_pb2 import AppendEventsRequest
+from contextd_client.v1.policy_pb2 import Policy
 from contextd_client.v1.session_pb2 import LogMark
 from contextd_client.v1.tokens_pb2 import RecordModelCallRequest
+from contextd_client.v1.transcript_pb2 import (
+    ConvertHeader,
+    ConvertTranscriptRequest,
+    ExportTranscriptRequest,
+    ImportHeader,
+    ImportTranscriptRequest,
+)
 
 DEFAULT_ADDRESS = "127.0.0.1:7171"
 
@@ -26,24 +46,25 @@ def append_request(
     session_id: str, events: Iterable[Event], expected_head: int | None, known: LogMark | None
 ) -> AppendEventsRequest:
     """An append that can be sent twice: each event has an id."""
-    batch = []
-    for given in events:
-        event = Event()
-        event.CopyFrom(given)
-        event.event_id = given.event_id or str(uuid.uuid4())
-        batch.append(event)
-    return AppendEventsRequest(
-        session_id=session_id, events=batch, expected_head=expected_head, known=known
-    )
+    request = checked(
+        AppendEventsRequest, session_id=session_id, events=events, expected_head=expected_head,
+        known=known,
+    )  # fmt: skip
+    for event in request.events:
+        event.event_id = event.event_id or str(uuid.uuid4())
+    return request
 
 
 def record_request(
     context: Context, response: Any | None, usage: Usage | None, rejected_over_budget: bool
 ) -> RecordModelCallRequest:
     """What the provider counted for the call that a context was made for."""
+    if not isinstance(context, Context):
+        raise TypeError(f"context: must be a Context that was assembled, not {context!r:.60}")
     if usage is None:
         usage = Usage() if response is None else usage_of(response)
-    return RecordModelCallRequest(
+    return checked(
+        RecordModelCallRequest,
         session_id=context.session_id,
         projection_id=context.projection_id,
         model=usage.model,
@@ -54,3 +75,118 @@ def record_request(
         stop_reason=usage.stop_reason,
         rejected_over_budget=rejected_over_budget,
     )
+
+
+def lease_request(
+    worker_id: str, session_ids: Iterable[str], lease: float | None
+) -> LeaseSummaryTasksRequest:
+    """Asks for tasks of summaries."""
+    return checked(
+        LeaseSummaryTasksRequest,
+        worker_id=worker_id,
+        session_ids=session_ids,
+        lease=_duration("lease", lease),
+    )
+
+
+def completed(
+    task: SummaryTask, result: str | CompleteSummaryTaskRequest | Exception
+) -> CompleteSummaryTaskRequest:
+    """What came of a task."""
+    if isinstance(result, Exception):
+        error = f"{type(result).__name__}: {result}"[:8192]
+        return CompleteSummaryTaskRequest(task_id=task.task_id, error=error)
+    done = CompleteSummaryTaskRequest()
+    if isinstance(result, CompleteSummaryTaskRequest):
+        done.CopyFrom(result)
+    else:
+        done = checked(CompleteSummaryTaskRequest, text=result)
+    done.task_id = task.task_id
+    return done
+
+
+def subscription(
+    pre_compact: object, post_compact: object, session_ids: Iterable[str], deadline: float | None
+) -> ServeHooksRequest:
+    """Says which hooks are served."""
+    for name, hook in (("pre_compact", pre_compact), ("post_compact", post_compact)):
+        if hook is not None and not callable(hook):
+            raise TypeError(f"{name}: must be a function, not {hook!r:.60}")
+    return ServeHooksRequest(
+        subscribe=checked(
+            HookSubscription,
+            session_ids=session_ids,
+            pre_compact=pre_compact is not None,
+            post_compact=post_compact is not None,
+            deadline=_duration("deadline", deadline),
+        )
+    )
+
+
+def reply(call: HookCall, given: HookReply | None) -> ServeHooksRequest:
+    """The answer to a call; None allows."""
+    request = checked(ServeHooksRequest, reply=given or HookReply())
+    request.reply.call_id = call.call_id
+    return request
+
+
+def import_requests(
+    session_id: str, harness: str, data: bytes
+) -> Callable[[], Iterator[ImportTranscriptRequest]]:
+    """What to send of a transcript, as often as it is sent."""
+    header = ImportTranscriptRequest(
+        header=checked(ImportHeader, session_id=session_id, harness=harness)
+    )
+    return lambda: upload(header, lambda part: ImportTranscriptRequest(data=part), data)
+
+
+def convert_requests(
+    harness: str, to: str, harness_session_id: str, working_directory: str, data: bytes
+) -> Callable[[], Iterator[ConvertTranscriptRequest]]:
+    """What to send of a transcript, as often as it is sent."""
+    fields = {"from": harness, "to": to, "harness_session_id": harness_session_id}
+    header = ConvertTranscriptRequest(
+        header=checked(ConvertHeader, working_directory=working_directory, **fields)
+    )
+    return lambda: upload(header, lambda part: ConvertTranscriptRequest(data=part), data)
+
+
+def export_request(
+    session_id: str,
+    harness: str,
+    as_compacted: bool,
+    budget: Budget | None,
+    policy: Policy | None,
+    harness_session_id: str,
+    working_directory: str,
+) -> ExportTranscriptRequest:
+    """Asks for a transcript."""
+    return checked(
+        ExportTranscriptRequest,
+        session_id=session_id,
+        harness=harness,
+        as_compacted=as_compacted,
+        budget=budget,
+        policy=policy,
+        harness_session_id=harness_session_id,
+        working_directory=working_directory,
+    )
+
+
+def text_of(block: Block) -> str:
+    """The text of a block; those of a result are joined by newlines."""
+    if block.HasField("tool_call"):
+        return block.tool_call.arguments_json.decode(errors="replace")
+    if block.HasField("tool_result"):
+        return "\n".join(c.text.text for c in block.tool_result.content if c.HasField("text"))
+    return block.text.text
+
+
+def _duration(name: str, seconds: float | None) -> Duration | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError(f"{name}: must be seconds, not {seconds!r}")
+    made = Duration()
+    made.FromTimedelta(timedelta(seconds=seconds))
+    return made

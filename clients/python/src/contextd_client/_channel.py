@@ -39,7 +39,7 @@ def connect_aio(address: str | None, credentials: Credentials | None) -> grpc.ai
     target, proof, secured = _resolve(address, credentials)
     bearers: Sequence[grpc.aio.ClientInterceptor] = ()
     if proof.token_file:
-        bearers = [kind(proof.token_file) for kind in (_UnaryUnary, _UnaryStream, _StreamStream)]
+        bearers = [kind(proof.token_file) for kind in _BEARERS]
     if secured is None:
         return grpc.aio.insecure_channel(target, options=_OPTIONS, interceptors=bearers)
     return grpc.aio.secure_channel(target, secured, options=_OPTIONS, interceptors=bearers)
@@ -86,6 +86,7 @@ class _Bearer(
     _Token,
     grpc.UnaryUnaryClientInterceptor,
     grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor,
     grpc.StreamStreamClientInterceptor,
 ):
     def _intercept(self, continuation: Callable[[Any, Any], Any], call: Any, request: Any) -> Any:
@@ -93,6 +94,7 @@ class _Bearer(
 
     intercept_unary_unary: Any = _intercept
     intercept_unary_stream: Any = _intercept
+    intercept_stream_unary: Any = _intercept
     intercept_stream_stream: Any = _intercept
 
 
@@ -111,5 +113,12 @@ class _UnaryStream(_AsyncBearer, grpc.aio.UnaryStreamClientInterceptor):
     intercept_unary_stream: Any = _AsyncBearer._intercept
 
 
+class _StreamUnary(_AsyncBearer, grpc.aio.StreamUnaryClientInterceptor):
+    intercept_stream_unary: Any = _AsyncBearer._intercept
+
+
 class _StreamStream(_AsyncBearer, grpc.aio.StreamStreamClientInterceptor):
     intercept_stream_stream: Any = _AsyncBearer._intercept
+
+
+_BEARERS = (_UnaryUnary, _UnaryStream, _StreamUnary, _StreamStream)

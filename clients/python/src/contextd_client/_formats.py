@@ -18,6 +18,14 @@ NUMBERS: dict[FormatName, Format.ValueType] = {
     "gemini": Format.FORMAT_GEMINI,
 }
 
+
+def number(format: FormatName) -> Format.ValueType:
+    """The format as the API has it."""
+    if format not in tuple(NUMBERS):
+        raise ValueError(f"format: {format!r} is none of {', '.join(NUMBERS)}")
+    return NUMBERS[format]
+
+
 MESSAGES: dict[FormatName, str] = {
     "contextd": "messages",
     "anthropic": "messages",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from contextd_client._requests import checked
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
 
@@ -12,7 +13,9 @@ class Reading:
     """A range of a log on its way. What was cut off is asked for from where it broke."""
 
     def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:
-        self.request = ReadEventsRequest(session_id=session_id, from_seq=from_seq, to_seq=to_seq)
+        self.request = checked(
+            ReadEventsRequest, session_id=session_id, from_seq=from_seq, to_seq=to_seq
+        )
         self._last = 0
 
     def take(self, part: ReadEventsResponse) -> Iterable[Event]:

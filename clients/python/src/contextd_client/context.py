@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextd_client import _formats, _sdk_json
 from contextd_client._formats import FormatName
+from contextd_client.errors import StreamError
 from contextd_client.v1.assembly_pb2 import ContextHeader
+from contextd_client.v1.projection_pb2 import ReplayProjectionResponse
+from contextd_client.v1.replay_pb2 import RenderProjectionResponse
 
 _MARK = {"type": "ephemeral"}
 
@@ -122,3 +125,24 @@ class Context:
             items = kwargs["system"] if index < 0 else kwargs["messages"][index]["content"]
             at = point.content_index if point.HasField("content_index") else -1
             items[at]["cache_control"] = dict(_MARK)
+
+
+class Rendering(NamedTuple):
+    """The messages of a recorded projection, without its injections, which are not recorded."""
+
+    replay: ReplayProjectionResponse
+    """Whether they are those that were sent then."""
+    lines: tuple[bytes, ...]
+    """The messages as contextd's own JSON."""
+
+    @classmethod
+    def of(cls, parts: Iterable[RenderProjectionResponse]) -> Rendering:
+        """What a whole answer holds."""
+        first, *chunks = parts
+        if not first.HasField("replay"):
+            raise StreamError("the stream of a projection does not begin with its replay")
+        return cls(first.replay, tuple(m.json for part in chunks for m in part.chunk.messages))
+
+    def messages(self) -> list[Any]:
+        """The messages as values."""
+        return [_sdk_json.loads(line) for line in self.lines]

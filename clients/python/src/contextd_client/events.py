@@ -131,4 +131,12 @@ def provider_block(provider: str, value: bytes) -> Block:
 
 
 def _blocks(content: Iterable[Content]) -> list[Block]:
-    return [text(c) if isinstance(c, str) else c for c in content]
+    return [_block(c) for c in content]
+
+
+def _block(content: Content) -> Block:
+    if isinstance(content, str):
+        return text(content)
+    if not isinstance(content, Block):
+        raise TypeError(f"content: must be str or Block, not {content!r:.60}")
+    return content

@@ -1,55 +1,44 @@
-"""The client for asyncio: the same methods, to be awaited."""
+"""The client for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-import grpc
 import grpc.aio
 
-from contextd_client import _calls, _formats, _read
+from contextd_client import _calls, _formats, _read, _tools
 from contextd_client._assembly import Assembly, Held
-from contextd_client._calls import address_or_default
-from contextd_client._channel import connect_aio
 from contextd_client._formats import FormatName
 from contextd_client._known import Known
-from contextd_client._patience import Patience, patience_or_default
 from contextd_client._reading import Reading
-from contextd_client._usage import Usage
+from contextd_client._requests import checked
+from contextd_client._tools import ToolSizes
+from contextd_client.aio._compactions import Compactions
+from contextd_client.aio._records import Records
+from contextd_client.aio._transcripts import Transcripts
 from contextd_client.context import Context
 from contextd_client.credentials import Credentials
 from contextd_client.events import Content, tool_result
-from contextd_client.v1.assembly_pb2 import (
-    AssembleContextRequest,
-    AssembleContextResponse,
-    Injection,
-)
+from contextd_client.v1.assembly_pb2 import Injection
 from contextd_client.v1.budget_pb2 import Budget
-from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.log_pb2 import AppendEventsResponse
 from contextd_client.v1.policy_pb2 import Policy
-from contextd_client.v1.projection_pb2 import ResolvePointerRequest, ResolvePointerResponse
 from contextd_client.v1.session_pb2 import (
     CreateSessionRequest,
     DeleteSessionRequest,
     ForkSessionRequest,
     GetSessionRequest,
+    ListSessionsRequest,
     Session,
 )
 from contextd_client.v1.tokens_pb2 import CountTokensRequest
 
-if TYPE_CHECKING:
-    from contextd_client.v1.context_service_pb2_grpc import ContextServiceAsyncStub
 
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-
-
-class Client:
+class Client(Compactions, Records, Transcripts):
     """A client of a daemon. For use in one event loop.
 
     It holds the newest context of each session and format, is sent only what is new, and
@@ -71,24 +60,17 @@ class Client:
 
         address: host:port or unix:///path; by default CONTEXTD_ADDR, or 127.0.0.1:7171.
         credentials: for TLS and who calls; by default Credentials.from_environment().
-        channel: used instead of both; closing it stays with the caller.
+        channel: used instead of both, except to send transcripts; closing it stays with the caller.
         timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
         patience: seconds for which a call is repeated where the daemon says when to come back,
             or none answers. 0: not at all. None: as CONTEXTD_PATIENCE says, or 30.
         sleep: waits between two tries, for a number of seconds.
         """
-        self._patience_seconds = patience_or_default(patience)
-        self._address = address_or_default(address)
-        self._own = None
-        if channel is None:
-            channel = self._own = connect_aio(address, credentials)
-        self.stub: ContextServiceAsyncStub = ContextServiceStub(channel)
-        """The service itself, for what has no method here. Its errors are gRPC's."""
-        self._timeout = timeout
+        super().__init__(address, credentials, channel, timeout, patience, sleep)
         self._held = Held(held_contexts)
         self._known = Known()
-        self._sleep = sleep
+        self._tools = ToolSizes()
 
     async def __aenter__(self) -> Client:
         return self
@@ -117,8 +99,8 @@ class Client:
         labels: Mapping[str, str] | None = None,
     ) -> Session:
         """Make a session with settings of its own. Appending makes one with the defaults."""
-        request = CreateSessionRequest(
-            session_id=session_id, budget=budget, policy=policy, labels=labels
+        request = checked(
+            CreateSessionRequest, session_id=session_id, budget=budget, policy=policy, labels=labels
         )
         made = (await self._call(self.stub.CreateSession, request)).session
         self._known.made(made)
@@ -126,15 +108,28 @@ class Client:
 
     async def get_session(self, session_id: str) -> Session:
         """What a session is."""
-        request = GetSessionRequest(session_id=session_id)
+        request = checked(GetSessionRequest, session_id=session_id)
         return (await self._call(self.stub.GetSession, request)).session
+
+    async def list_sessions(
+        self, *, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Session]:
+        """All sessions, by id; with labels, those that carry all of these."""
+        request = checked(ListSessionsRequest, labels=labels or {})
+        while True:
+            page = await self._call(self.stub.ListSessions, request)
+            for session in page.sessions:
+                yield session
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     async def fork_session(
         self, session_id: str, new_session_id: str, *, at_seq: int = 0
     ) -> Session:
         """Make a session that shares the events up to at_seq; 0: all."""
-        request = ForkSessionRequest(
-            session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
+        request = checked(
+            ForkSessionRequest, session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
         )
         made = (await self._call(self.stub.ForkSession, request)).session
         self._known.made(made)
@@ -142,7 +137,9 @@ class Client:
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session and what was derived from it. Forks keep what they share."""
-        await self._call(self.stub.DeleteSession, DeleteSessionRequest(session_id=session_id))
+        await self._call(
+            self.stub.DeleteSession, checked(DeleteSessionRequest, session_id=session_id)
+        )
         self.forget_session(session_id)
 
     def forget_session(self, session_id: str) -> None:
@@ -201,18 +198,11 @@ class Client:
     ) -> AsyncIterator[Event]:
         """The events of a log, as they were appended; 0: from the first, to the newest."""
         reading = Reading(session_id, from_seq, to_seq)
-        patience = self._patience()
-        while True:
-            try:
-                async for part in self.stub.ReadEvents(reading.request):
-                    patience.begin()
-                    for event in reading.take(part):
-                        yield event
+        async for part in self._parts(lambda: self.stub.ReadEvents(reading.request)):
+            for event in reading.take(part):
+                yield event
+            if reading.done:
                 return
-            except grpc.RpcError as error:
-                if reading.done:
-                    return
-                await self._sleep(patience.wait(error))
 
     # Contexts.
 
@@ -228,8 +218,11 @@ class Client:
         preview: bool = False,
         idempotency_key: str = "",
         projection: bool = False,
+        tools: Iterable[Any] = (),
     ) -> Context:
         """The context of the next model call.
+
+        tools: the schemas that the request will carry, which the budget is to leave room for.
 
         projection: return what was kept, dropped and redacted, too, in header.projection and
         pointers. It grows with the session.
@@ -237,64 +230,40 @@ class Client:
         Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
         what came is not what was sent.
         """
+        if tools:
+            budget = _tools.with_overhead(budget, await self._size_of(tools, budget, format))
         assembly = Assembly.begin(
             self._held, session_id, format, budget, policy, injections,
             as_of_seq, preview, idempotency_key, projection, self._known.of(session_id),
         )  # fmt: skip
-        return assembly.finish(await self._receive(assembly.request))
-
-    async def resolve_pointer(self, session_id: str, pointer: str) -> ResolvePointerResponse:
-        """The raw body of a pointer in a context."""
-        request = ResolvePointerRequest(session_id=session_id, pointer=pointer)
-        return await self._call(self.stub.ResolvePointer, request)
-
-    async def record_model_call(
-        self,
-        context: Context,
-        response: Any = None,
-        *,
-        usage: Usage | None = None,
-        rejected_over_budget: bool = False,
-    ) -> float:
-        """Tell what the provider counted, by its response or a usage. Real tokens / estimated
-        tokens from now on."""
-        request = _calls.record_request(context, response, usage, rejected_over_budget)
-        return (await self._call(self.stub.RecordModelCall, request)).calibration
+        return assembly.finish(
+            await self._all(
+                lambda: self.stub.AssembleContext(assembly.request, timeout=self._timeout)
+            )
+        )
 
     async def count_tokens(
         self,
         text: str = "",
         *,
         model: str = "",
+        tokenizer: str = "",
         tools_json: bytes = b"",
         format: FormatName = "contextd",
     ) -> int:
         """The size of a text and of tool schemas; see CountTokensRequest."""
-        request = CountTokensRequest(
-            text=text, model=model, tools_json=tools_json, format=_formats.NUMBERS[format]
-        )
+        request = checked(
+            CountTokensRequest, text=text, model=model, tokenizer=tokenizer,
+            tools_json=tools_json, format=_formats.number(format),
+        )  # fmt: skip
         return (await self._call(self.stub.CountTokens, request)).tokens
 
-    # Every call ends in one of these.
-
-    async def _call(
-        self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer], request: Request
-    ) -> Answer:
-        patience = self._patience()
-        while True:
-            try:
-                return await method(request, timeout=self._timeout)
-            except grpc.RpcError as error:
-                await self._sleep(patience.wait(error))
-
-    async def _receive(self, request: AssembleContextRequest) -> list[AssembleContextResponse]:
-        patience = self._patience()
-        while True:
-            try:
-                stream = self.stub.AssembleContext(request, timeout=self._timeout)
-                return [part async for part in stream]
-            except grpc.RpcError as error:
-                await self._sleep(patience.wait(error))
-
-    def _patience(self) -> Patience:
-        return Patience(self._patience_seconds, self._address)
+    async def _size_of(
+        self, tools: Iterable[Any], budget: Budget | None, format: FormatName
+    ) -> int:
+        request = _tools.count_request(tools, budget, format)
+        known = self._tools.get(request)
+        if known is not None:
+            return known
+        counted = await self._call(self.stub.CountTokens, request)
+        return self._tools.put(request, counted.tokens)

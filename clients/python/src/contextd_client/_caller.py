@@ -1,0 +1,84 @@
+"""A connection whose calls are repeated where that may help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import grpc
+
+from contextd_client._calls import address_or_default
+from contextd_client._channel import connect
+from contextd_client._patience import Patience, patience_or_default
+from contextd_client.credentials import Credentials
+from contextd_client.v1.compaction_service_pb2_grpc import CompactionServiceStub
+from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
+from contextd_client.v1.transcript_service_pb2_grpc import TranscriptServiceStub
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Caller:
+    """The part of the client that calls the daemon."""
+
+    def __init__(
+        self,
+        address: str | None,
+        credentials: Credentials | None,
+        channel: grpc.Channel | None,
+        timeout: float | None,
+        patience: float | None,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._patience_seconds = patience_or_default(patience)
+        self._address = address_or_default(address)
+        self._own = None
+        if channel is None:
+            channel = self._own = connect(address, credentials)
+        self.stub: ContextServiceStub = ContextServiceStub(channel)
+        """The service itself, for what has no method here. Its errors are gRPC's."""
+        self.compaction_stub: CompactionServiceStub = CompactionServiceStub(channel)
+        """The service of compactions itself."""
+        self.transcript_stub: TranscriptServiceStub = TranscriptServiceStub(channel)
+        """The service of transcripts itself."""
+        self._timeout = timeout
+        self._sleep = sleep
+
+    # Every call ends in one of these.
+
+    def _call(
+        self, method: grpc.UnaryUnaryMultiCallable[Request, Answer], request: Request
+    ) -> Answer:
+        return self._repeat(lambda: method(request, timeout=self._timeout))
+
+    def _repeat(self, call: Callable[[], Answer]) -> Answer:
+        patience = self._patience()
+        while True:
+            try:
+                return call()
+            except grpc.RpcError as error:
+                self._sleep(patience.wait(error))
+
+    def _all(self, open: Callable[[], Iterable[Answer]]) -> list[Answer]:
+        """What a stream sends, whole."""
+        return self._repeat(lambda: list(open()))
+
+    def _parts(self, open: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
+        """What a stream sends; where it breaks it is opened again."""
+        patience = self._patience()
+        while True:
+            call = open()
+            try:
+                for part in call:
+                    patience.begin()
+                    yield part
+                return
+            except grpc.RpcError as error:
+                self._sleep(patience.wait(error))
+            finally:
+                if isinstance(call, grpc.RpcContext):
+                    call.cancel()  # of a stream that is not read to its end
+
+    def _patience(self) -> Patience:
+        return Patience(self._patience_seconds, self._address)

@@ -1,0 +1,146 @@
+"""Compactions, the summaries they use, and what happens to sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from queue import SimpleQueue
+
+from contextd_client import _calls
+from contextd_client._caller import Caller
+from contextd_client._following import Following
+from contextd_client._requests import checked
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.compaction_pb2 import (
+    CompactSessionRequest,
+    CompactSessionResponse,
+    CompleteSummaryTaskRequest,
+    ListSummariesRequest,
+    Summary,
+    SummaryTask,
+    UndoCompactionRequest,
+    UndoCompactionResponse,
+)
+from contextd_client.v1.hooks_pb2 import (
+    HookCall,
+    HookReply,
+    ServeHooksRequest,
+    ServeHooksResponse,
+)
+from contextd_client.v1.lifecycle_pb2 import LifecycleCursor, LifecycleEvent
+from contextd_client.v1.policy_pb2 import Policy
+
+
+class Compactions(Caller):
+    """The part of the client for compactions."""
+
+    def compact(
+        self,
+        session_id: str,
+        *,
+        target_tokens: int = 0,
+        keep_last_turns: int = 0,
+        strategy: str = "",
+        summary: str = "",
+        instructions: str = "",
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+    ) -> CompactSessionResponse:
+        """Compact a session now, for every later context; see CompactSessionRequest.
+
+        The log stays as it is. `outcome` of the answer says whether it was compacted, and
+        `over_target_tokens` whether the target was missed.
+        """
+        request = checked(
+            CompactSessionRequest, session_id=session_id, target_tokens=target_tokens,
+            keep_last_turns=keep_last_turns, strategy=strategy, summary=summary,
+            instructions=instructions, budget=budget, policy=policy,
+        )  # fmt: skip
+        return self._call(self.compaction_stub.CompactSession, request)
+
+    def undo_compaction(
+        self, session_id: str, *, compaction_seq: int = 0
+    ) -> UndoCompactionResponse:
+        """Revert a compaction and all later ones; 0: the newest."""
+        request = checked(
+            UndoCompactionRequest, session_id=session_id, compaction_seq=compaction_seq
+        )
+        return self._call(self.compaction_stub.UndoCompaction, request)
+
+    def list_summaries(self, session_id: str) -> Sequence[Summary]:
+        """The summaries of a session, newest first."""
+        request = checked(ListSummariesRequest, session_id=session_id)
+        return self._call(self.compaction_stub.ListSummaries, request).summaries
+
+    def run_summaries(
+        self,
+        write: Callable[[SummaryTask], str | CompleteSummaryTaskRequest],
+        *,
+        worker_id: str,
+        session_ids: Iterable[str] = (),
+        lease: float | None = None,
+    ) -> None:
+        """Write the summaries that the daemon asks for, one after another, until it refuses.
+
+        write: gives the text, or a request that also has the model and its tokens. What it
+            raises is reported to the daemon, which may ask again.
+        worker_id: the name that the daemon reports failures under.
+        session_ids: only of these sessions; none: of all.
+        lease: seconds that a task is left to this worker. None: the daemon's default.
+        """
+        request = _calls.lease_request(worker_id, session_ids, lease)
+        for part in self._parts(lambda: self.compaction_stub.LeaseSummaryTasks(request)):
+            try:
+                done = _calls.completed(part.task, write(part.task))
+            except Exception as error:
+                done = _calls.completed(part.task, error)
+            self._call(self.compaction_stub.CompleteSummaryTask, done)
+
+    def run_hooks(
+        self,
+        *,
+        pre_compact: Callable[[HookCall], HookReply | None] | None = None,
+        post_compact: Callable[[HookCall], None] | None = None,
+        session_ids: Iterable[str] = (),
+        deadline: float | None = None,
+    ) -> None:
+        """Serve hooks, one call after another, until the daemon refuses or a hook raises.
+
+        pre_compact: decides on a compaction; None allows it.
+        post_compact: is notified of one.
+        session_ids: only of these sessions; none: of all.
+        deadline: seconds that the daemon waits for a reply. None: its default.
+        """
+        subscription = _calls.subscription(pre_compact, post_compact, session_ids, deadline)
+        replies: SimpleQueue[ServeHooksRequest | None] = SimpleQueue()
+
+        def open() -> Iterable[ServeHooksResponse]:
+            nonlocal replies
+            replies.put(None)  # ends what was sent to the stream before
+            replies = SimpleQueue()
+            replies.put(subscription)
+            return self.compaction_stub.ServeHooks(iter(replies.get, None))
+
+        try:
+            for part in self._parts(open):
+                if part.call.hook == "post_compact":
+                    if post_compact is not None:
+                        post_compact(part.call)
+                elif pre_compact is not None:
+                    replies.put(_calls.reply(part.call, pre_compact(part.call)))
+        finally:
+            replies.put(None)
+
+    def watch(
+        self, session_ids: Iterable[str] = (), *, after: Iterable[LifecycleCursor] = ()
+    ) -> Iterator[LifecycleEvent]:
+        """What happens to sessions, as it happens; it does not end by itself.
+
+        Of the sessions that are named each event is given once, in order, however often the
+        connection breaks.
+
+        session_ids: only these; none: all.
+        after: where to start in these; the others start now.
+        """
+        following = Following(session_ids, after)
+        for part in self._parts(lambda: self.compaction_stub.WatchLifecycle(following.request)):
+            yield following.take(part.event)

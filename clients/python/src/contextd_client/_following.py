@@ -1,0 +1,36 @@
+"""The part of watching sessions that knows no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contextd_client._requests import checked
+from contextd_client.v1.lifecycle_pb2 import (
+    LifecycleCursor,
+    LifecycleEvent,
+    WatchLifecycleRequest,
+)
+
+
+class Following:
+    """A watch on its way. What breaks goes on after the newest event of each named session."""
+
+    def __init__(self, session_ids: Iterable[str], after: Iterable[LifecycleCursor]) -> None:
+        self.request = checked(WatchLifecycleRequest, session_ids=session_ids, after=after)
+        named = {*self.request.session_ids, *(cursor.session_id for cursor in self.request.after)}
+        self._cursors = {cursor.session_id: cursor for cursor in self.request.after}
+        self._named = named
+
+    def take(self, event: LifecycleEvent) -> LifecycleEvent:
+        """Remember an event."""
+        if event.number and event.session_id in self._named:
+            if event.session_id not in self._cursors:
+                self._cursors[event.session_id] = self.request.after.add()
+            self._cursors[event.session_id].MergeFrom(
+                LifecycleCursor(
+                    session_id=event.session_id,
+                    number=event.number,
+                    incarnation=event.incarnation,
+                )
+            )
+        return event

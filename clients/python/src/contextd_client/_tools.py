@@ -1,0 +1,64 @@
+"""Tool schemas, which take room in a request beside the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from contextd_client import _formats
+from contextd_client._formats import FormatName
+from contextd_client._rawjson import dumps
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.tokens_pb2 import CountTokensRequest
+
+_MOST = 1024
+
+
+class ToolSizes:
+    """What the daemon counted, so that the tools of a session are counted once."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[bytes, int] = {}
+
+    def get(self, request: CountTokensRequest) -> int | None:
+        """The size; None: it is not known yet."""
+        return self._sizes.get(request.SerializeToString(deterministic=True))
+
+    def put(self, request: CountTokensRequest, tokens: int) -> int:
+        """Remember a size."""
+        if len(self._sizes) >= _MOST:
+            self._sizes.clear()
+        self._sizes[request.SerializeToString(deterministic=True)] = tokens
+        return tokens
+
+
+def count_request(
+    tools: Iterable[Any], budget: Budget | None, format: FormatName
+) -> CountTokensRequest:
+    """Asks for the size of tools as the request will carry them."""
+    if not isinstance(budget, Budget):
+        raise TypeError("budget: must be given with tools, which are added to its overhead_tokens")
+    if isinstance(tools, str | bytes | dict):
+        raise TypeError(f"tools: must be a list of schemas, not {tools!r:.60}")
+    schemas = dumps([_schema(tool) for tool in tools]).encode()
+    return CountTokensRequest(
+        model=budget.model,
+        tokenizer=budget.tokenizer,
+        tools_json=schemas,
+        format=_formats.number(format),
+    )
+
+
+def with_overhead(budget: Budget | None, tokens: int) -> Budget:
+    """A budget that leaves room for that many tokens more."""
+    wider = Budget()
+    wider.CopyFrom(budget or wider)
+    wider.overhead_tokens += tokens
+    return wider
+
+
+def _schema(tool: Any) -> Any:
+    """A tool of an SDK's own type as JSON."""
+    if hasattr(tool, "model_dump"):
+        return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tool

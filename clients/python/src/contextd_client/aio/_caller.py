@@ -1,0 +1,108 @@
+"""A connection whose calls are repeated where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc.aio
+
+from contextd_client._calls import address_or_default
+from contextd_client._channel import connect, connect_aio
+from contextd_client._patience import Patience, patience_or_default
+from contextd_client.credentials import Credentials
+from contextd_client.v1.compaction_service_pb2_grpc import CompactionServiceStub
+from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
+from contextd_client.v1.transcript_service_pb2_grpc import TranscriptServiceStub
+
+if TYPE_CHECKING:
+    from contextd_client.v1.compaction_service_pb2_grpc import CompactionServiceAsyncStub
+    from contextd_client.v1.context_service_pb2_grpc import ContextServiceAsyncStub
+    from contextd_client.v1.transcript_service_pb2_grpc import TranscriptServiceAsyncStub
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Caller:
+    """The part of the client that calls the daemon."""
+
+    def __init__(
+        self,
+        address: str | None,
+        credentials: Credentials | None,
+        channel: grpc.aio.Channel | None,
+        timeout: float | None,
+        patience: float | None,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._patience_seconds = patience_or_default(patience)
+        self._address = address_or_default(address)
+        self._credentials = credentials
+        self._own = None
+        if channel is None:
+            channel = self._own = connect_aio(address, credentials)
+        self.stub: ContextServiceAsyncStub = ContextServiceStub(channel)
+        """The service itself, for what has no method here. Its errors are gRPC's."""
+        self.compaction_stub: CompactionServiceAsyncStub = CompactionServiceStub(channel)
+        """The service of compactions itself."""
+        self.transcript_stub: TranscriptServiceAsyncStub = TranscriptServiceStub(channel)
+        """The service of transcripts itself."""
+        self._timeout = timeout
+        self._sleep = sleep
+
+    # Every call ends in one of these.
+
+    async def _call(
+        self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer], request: Request
+    ) -> Answer:
+        return await self._repeat(lambda: method(request, timeout=self._timeout))
+
+    async def _repeat(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        patience = self._patience()
+        while True:
+            try:
+                return await call()
+            except grpc.RpcError as error:
+                await self._sleep(patience.wait(error))
+
+    async def _all(self, open: Callable[[], AsyncIterable[Answer]]) -> list[Answer]:
+        """What a stream sends, whole."""
+
+        async def read() -> list[Answer]:
+            return [part async for part in open()]
+
+        return await self._repeat(read)
+
+    async def _upload(self, call: Callable[[TranscriptServiceStub], Answer]) -> Answer:
+        """What a call answers that sends a stream.
+
+        In a thread and over a connection of its own: where the daemon refuses before it has
+        read everything, asyncio's gRPC may report INTERNAL in the place of the reason.
+        """
+
+        def upload() -> Answer:
+            with connect(self._address, self._credentials) as channel:
+                return call(TranscriptServiceStub(channel))
+
+        return await self._repeat(lambda: asyncio.to_thread(upload))
+
+    async def _parts(self, open: Callable[[], AsyncIterable[Answer]]) -> AsyncIterator[Answer]:
+        """What a stream sends; where it breaks it is opened again."""
+        patience = self._patience()
+        while True:
+            call = open()
+            try:
+                async for part in call:
+                    patience.begin()
+                    yield part
+                return
+            except grpc.RpcError as error:
+                await self._sleep(patience.wait(error))
+            finally:
+                if isinstance(call, grpc.aio.Call):
+                    call.cancel()  # of a stream that is not read to its end
+
+    def _patience(self) -> Patience:
+        return Patience(self._patience_seconds, self._address)
