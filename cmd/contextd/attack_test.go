@@ -22,7 +22,7 @@ import (
 // takes from it.
 const (
 	podMemory = 512 << 20
-	heapLimit = "435MiB"
+	heapLimit = "410MiB"
 )
 
 // memoryAttack is something that clients do to take the daemon's memory.

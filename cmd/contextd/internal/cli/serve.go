@@ -69,7 +69,7 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 
 // heapShare is how much of a container's memory the heap may take before the garbage
 // collector works harder.
-const heapShare = 0.85
+const heapShare = 0.8
 
 // limitHeap sets the garbage collector's limit from the container's memory, unless
 // GOMEMLIMIT says otherwise.

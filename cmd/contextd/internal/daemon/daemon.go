@@ -171,10 +171,14 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
-// observe has the metrics report connections and memory.
+// observe has the metrics report connections, memory and what else is bounded for all.
 func (d *Daemon) observe(listeners []*transport.Listener) error {
 	budgets := map[string]*memory.Budget{
 		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
+	}
+	limits := map[string]func() int64{"max_calls": d.grpc.Calls, "max_assemblies": d.processor.Running}
+	if all := d.service.Quotas(); len(all) == 2 {
+		limits["max_store_sessions"], limits["max_store_bytes"] = all[1].Sessions, all[1].Bytes
 	}
 	return errors.Join(
 		d.telemetry.ObserveConnections(func() (c transport.ConnectionCounts) {
@@ -185,6 +189,7 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 			return c
 		}),
 		d.telemetry.ObserveMemory(budgets),
+		d.telemetry.ObserveLimits(limits),
 	)
 }
 
@@ -234,6 +239,8 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 		Policies: policies,
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
+		All:      d.store,
+		Count:    d.telemetry.Enabled(),
 		Work:     d.work,
 
 		PolicyWork: d.policies,

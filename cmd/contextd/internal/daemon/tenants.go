@@ -198,5 +198,9 @@ func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *te
 		return nil, err
 	}
 	service.Register(t.services)
-	return t, nil
+	if recorder.Enabled() {
+		own := service.Quotas()[0]
+		err = recorder.ObserveSessions(own.Sessions, own.Bytes)
+	}
+	return t, err
 }

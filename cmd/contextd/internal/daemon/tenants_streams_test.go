@@ -145,6 +145,39 @@ func TestTenantsAreSmall(t *testing.T) {
 	}
 }
 
+// TestLimitsOfAllTenants hold for a tenant that has nothing yet.
+func TestLimitsOfAllTenants(t *testing.T) {
+	metrics := free(t)
+	of := startTenants(t, 2, func(c *config.Config) {
+		c.MetricsListen, c.Limits.MaxStoreSessions, c.Limits.MaxStoreBytes = metrics, 2, 100
+	})
+	t.Cleanup(func() { of.end(t) })
+	_, err := of.api().AppendEvents(of.as(t.Context(), "t1"), say("s", "hello"))
+	check(t, err)
+	_, err = of.api().AppendEvents(of.as(t.Context(), "t2"), say("s", strings.Repeat("x", 100)))
+	refusedBy(t, err, "max_store_bytes")
+	_, err = of.api().CreateSession(of.as(t.Context(), "t2"), &contextdv1.CreateSessionRequest{SessionId: "s"})
+	check(t, err)
+	_, err = of.api().CreateSession(of.as(t.Context(), "t2"), &contextdv1.CreateSessionRequest{SessionId: "other"})
+	refusedBy(t, err, "max_store_sessions")
+	body := scrape(t, "http://"+metrics+"/metrics")
+	for _, want := range []string{
+		`setting="max_store_sessions"} 2`, `setting="max_calls"} 0`, `setting="max_assemblies"} 0`,
+		`otel_scope_tenant="t1",otel_scope_version="test"} 1`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, grep(body, "contextd_limit")+grep(body, "contextd_sessions"))
+		}
+	}
+}
+
+func refusedBy(t *testing.T, err error, setting string) {
+	t.Helper()
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), setting) {
+		t.Errorf("%v, want a refusal by %s", err, setting)
+	}
+}
+
 // TestAdminIsNotForTenants: a service that is not the API itself is about the whole store.
 func TestAdminIsNotForTenants(t *testing.T) {
 	of := startTenants(t, 1, nil)

@@ -19,8 +19,12 @@ type Limits struct {
 	// MaxBatchEvents and MaxBatchBytes bound one append.
 	MaxBatchEvents uint64
 	MaxBatchBytes  uint64
-	// MaxSessions bounds the sessions of the store; 0 is no limit.
-	MaxSessions uint64
+	// MaxSessions bounds the sessions of a tenant, and MaxStoreSessions those of all; 0 is no
+	// limit.
+	MaxSessions, MaxStoreSessions uint64
+	// MaxTenantBytes bounds the content of a tenant's logs, and MaxStoreBytes that of all; 0 is
+	// no limit.
+	MaxTenantBytes, MaxStoreBytes uint64
 	// MaxSessionEvents and MaxSessionBytes bound a session's log; 0 is no limit.
 	// They are held against what is durable, so appends that run at the same time
 	// may exceed them by what they hold.

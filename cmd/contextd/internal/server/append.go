@@ -123,10 +123,20 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 		p.commit, err = s.store.Append(ctx, id, b)
 		return err
 	}
+	total = 0 // with the ids that were filled in
+	for _, e := range b.Events {
+		total += eventlog.Size(e)
+	}
+	if err := s.quotas.grow(ctx, total); err != nil {
+		return pendingAppend{}, err
+	}
 	if known.exists {
 		err = push(ctx)
 	} else {
-		err = s.quota.make(ctx, push)
+		err = s.quotas.makeSession(ctx, push)
+	}
+	if err != nil {
+		s.quotas.shrink(total) // nothing was stored
 	}
 	return p, err
 }
@@ -166,12 +176,13 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 	}
 	out := &contextdv1.AppendEventsResponse{Receipts: make([]*contextdv1.EventReceipt, len(receipts))}
 	fresh := make([]eventlog.Event, 0, len(receipts))
-	bytes := uint64(0)
+	bytes, known := uint64(0), uint64(0)
 	for i, r := range receipts {
 		out.Receipts[i] = &contextdv1.EventReceipt{
 			Seq: uint64(r.Seq), EventId: r.EventID, Duplicate: r.Duplicate, Tokens: uint32(r.Tokens.Total()),
 		}
 		if r.Duplicate {
+			known += p.sizes[i]
 			continue
 		}
 		if len(fresh) == 0 {
@@ -183,6 +194,7 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 		fresh = append(fresh, e)
 		bytes += p.sizes[i]
 	}
+	s.quotas.shrink(known)
 	s.meter.Appended(ctx, s.clock().Sub(p.admitted), len(fresh), bytes)
 	out.Mark = s.markOf(ctx, p.sessionID)
 	out.Budget = s.estimate(ctx, p, fresh)

@@ -242,7 +242,7 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 		_, err := s.create(ctx, eventlog.Session{ID: target, CreateTime: s.clock(), Labels: labels})
 		return err
 	}
-	return s.quota.make(ctx, func(ctx context.Context) error {
+	return s.quotas.makeSession(ctx, func(ctx context.Context) error {
 		_, err := s.store.Fork(ctx, eventlog.ForkRequest{ParentID: parent, NewID: target, Time: s.clock(), Labels: labels})
 		return err
 	})

@@ -4,100 +4,156 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// sessionQuota bounds the number of sessions. Without a limit it counts nothing
-// and costs nothing.
-type sessionQuota struct {
-	store eventlog.Log
-	limit uint64
+// Quota bounds the sessions of a tenant, or of all, and the bytes of their logs.
+type Quota struct {
+	store           eventlog.Log
+	sessions, bytes bound
+	clock           func() time.Time
 	// turn holds a token while nobody uses what follows.
-	turn  chan struct{}
-	count uint64
+	turn chan struct{}
 	// leaving are sessions that are being deleted, by incarnation, and counted still:
 	// an id may be free long before its deletion ends.
-	leaving map[eventlog.Incarnation]string
+	leaving map[eventlog.Incarnation]leaver
+	counted time.Time // when the bytes were
 }
 
-// start counts the sessions that there are.
-func (q *sessionQuota) start(ctx context.Context, store eventlog.Log, limit uint64) error {
-	q.store, q.limit = store, limit
-	q.turn = make(chan struct{}, 1)
+// bound is a limit, 0 for none, and what is taken of it.
+type bound struct {
+	setting, unit string
+	limit         uint64
+	used          atomic.Int64
+}
+
+// leaver is a session that is being deleted.
+type leaver struct {
+	bytes uint64
+	gone  func() bool
+}
+
+// Sessions is how many there are, and Bytes what their logs hold.
+func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
+
+// Bytes is the content of all logs; what forks share counts for each of them.
+func (q *Quota) Bytes() int64 { return max(q.bytes.used.Load(), 0) }
+
+// start counts what there is.
+func (q *Quota) start(ctx context.Context) error {
+	q.turn, q.leaving = make(chan struct{}, 1), map[eventlog.Incarnation]leaver{}
+	sessions, err := q.count(ctx)
+	q.sessions.used.Store(sessions)
 	q.turn <- struct{}{}
-	q.leaving = map[eventlog.Incarnation]string{}
-	if limit == 0 {
+	return err
+}
+
+// count counts the bytes, and returns how many sessions there are.
+func (q *Quota) count(ctx context.Context) (sessions int64, err error) {
+	const page = 1000
+	var bytes int64
+	for query := (eventlog.SessionQuery{Limit: page}); ; {
+		some, err := q.store.ListSessions(ctx, query)
+		if err != nil {
+			return 0, fmt.Errorf("count sessions: %w", err)
+		}
+		sessions += int64(len(some))
+		for _, s := range some {
+			bytes += int64(s.LogBytes)
+		}
+		if len(some) < page {
+			q.bytes.used.Store(bytes)
+			q.counted = q.clock()
+			return sessions, nil
+		}
+		query.After = some[len(some)-1].ID
+	}
+}
+
+// take lets so much more be taken, or refuses it.
+func (b *bound) take(n int64) error {
+	after := b.used.Add(n)
+	if b.limit == 0 || uint64(after) <= b.limit {
 		return nil
 	}
-	const page = 1000
-	for query := (eventlog.SessionQuery{Limit: page}); ; {
-		sessions, err := store.ListSessions(ctx, query)
-		if err != nil {
-			return fmt.Errorf("count sessions: %w", err)
-		}
-		q.count += uint64(len(sessions))
-		if len(sessions) < page {
-			return nil
-		}
-		query.After = sessions[len(sessions)-1].ID
-	}
+	b.used.Add(-n)
+	return &apierr.LimitError{Field: "session_id", Setting: b.setting, Limit: b.limit, Actual: uint64(after), Unit: b.unit}
 }
 
-// make runs f, which makes a session or fails, if there is room for one. Makers
-// take turns, so that no two share the last place. f is not interrupted when ctx
-// ends: what it made would not be counted.
-func (q *sessionQuota) make(ctx context.Context, f func(context.Context) error) error {
-	if q.limit == 0 {
-		return f(ctx)
-	}
-	if err := q.enter(ctx); err != nil {
-		return err
-	}
-	defer q.leave()
-	if q.count >= q.limit {
-		for of, id := range q.leaving {
-			q.settle(ctx, id, of)
+// makeSession runs f, which makes a session or fails, if there is room for one. Where there is
+// a limit makers take turns, so that one which fails keeps no other from the last place. f is
+// not interrupted when ctx ends: what it made would not be counted.
+func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) error {
+	if q.sessions.limit > 0 {
+		if err := q.enter(ctx); err != nil {
+			return err
+		}
+		defer q.leave()
+		if uint64(q.sessions.used.Load()) >= q.sessions.limit {
+			for of := range q.leaving {
+				q.settle(of)
+			}
 		}
 	}
-	if q.count >= q.limit {
-		return &apierr.LimitError{Field: "session_id", Setting: "max_sessions", Limit: q.limit, Actual: q.count + 1, Unit: "sessions"}
-	}
-	if err := f(context.WithoutCancel(ctx)); err != nil {
+	if err := q.sessions.take(1); err != nil {
 		return err
 	}
-	q.count++
-	return nil
+	err := f(context.WithoutCancel(ctx))
+	if err != nil {
+		q.sessions.used.Add(-1)
+	}
+	return err
 }
 
-// delete runs f, which deletes a session, and counts the session no more from when its
+// recount is how often bytes are counted anew where they are bounded. What was taken for an
+// append is not given back where that fails or its client does not wait for the outcome.
+const recount = time.Minute
+
+// grow takes bytes for an append or a fork.
+func (q *Quota) grow(ctx context.Context, bytes uint64) error {
+	if q.bytes.limit > 0 {
+		if err := q.enter(ctx); err != nil {
+			return err
+		}
+		defer q.leave()
+		if q.clock().Sub(q.counted) >= recount {
+			if _, err := q.count(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return q.bytes.take(int64(bytes))
+}
+
+// deleteSession runs f, which deletes a session, and counts the session no more from when its
 // id is free, whether or not f fails after that.
-func (q *sessionQuota) delete(ctx context.Context, id string, of eventlog.Incarnation, f func() error) error {
-	if q.limit == 0 {
-		return f()
-	}
+func (q *Quota) deleteSession(ctx context.Context, of eventlog.Incarnation, l leaver, f func() error) error {
 	if err := q.enter(ctx); err != nil {
 		return err
 	}
-	q.leaving[of] = id
+	q.leaving[of] = l
 	q.leave()
 	err := f()
 	<-q.turn // whatever ctx says: the session is gone
 	defer q.leave()
-	q.settle(ctx, id, of)
+	q.settle(of)
 	return err
 }
 
 // settle takes a session that was to be deleted out of the count if it is gone.
-func (q *sessionQuota) settle(ctx context.Context, id string, of eventlog.Incarnation) {
-	if _, counted := q.leaving[of]; counted && gone(ctx, q.store, id, of) {
+func (q *Quota) settle(of eventlog.Incarnation) {
+	if l, counted := q.leaving[of]; counted && l.gone() {
 		delete(q.leaving, of)
-		q.count--
+		q.sessions.used.Add(-1)
+		q.bytes.used.Add(-int64(l.bytes))
 	}
 }
 
-func (q *sessionQuota) enter(ctx context.Context) error {
+func (q *Quota) enter(ctx context.Context) error {
 	select {
 	case <-q.turn:
 		return nil
@@ -106,7 +162,40 @@ func (q *sessionQuota) enter(ctx context.Context) error {
 	}
 }
 
-func (q *sessionQuota) leave() { q.turn <- struct{}{} }
+func (q *Quota) leave() { q.turn <- struct{}{} }
+
+// quotas are those that a session is held against: its tenant's, and that of all.
+type quotas []*Quota
+
+func (qs quotas) makeSession(ctx context.Context, f func(context.Context) error) error {
+	if len(qs) == 0 {
+		return f(ctx)
+	}
+	return qs[0].makeSession(ctx, func(ctx context.Context) error { return qs[1:].makeSession(ctx, f) })
+}
+
+func (qs quotas) grow(ctx context.Context, bytes uint64) error {
+	for i, q := range qs {
+		if err := q.grow(ctx, bytes); err != nil {
+			qs[:i].shrink(bytes)
+			return err
+		}
+	}
+	return nil
+}
+
+func (qs quotas) shrink(bytes uint64) {
+	for _, q := range qs {
+		q.bytes.used.Add(-int64(bytes))
+	}
+}
+
+func (qs quotas) deleteSession(ctx context.Context, of eventlog.Incarnation, l leaver, f func() error) error {
+	if len(qs) == 0 {
+		return f()
+	}
+	return qs[0].deleteSession(ctx, of, l, func() error { return qs[1:].deleteSession(ctx, of, l, f) })
+}
 
 // gone reports whether an incarnation of a session has ended.
 func gone(ctx context.Context, store eventlog.Log, id string, of eventlog.Incarnation) bool {

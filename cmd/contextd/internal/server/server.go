@@ -49,6 +49,10 @@ type Options struct {
 	// Budget applies where neither request nor session brings one.
 	Budget *contextdv1.Budget
 	Limits limit.Limits
+	// All are the sessions of all tenants; nil where there are none but this one's.
+	All eventlog.Log
+	// Count has sessions counted although nothing bounds them.
+	Count bool
 	// Work is what calls take for what they read from logs and make of it.
 	Work *memory.Budget
 	// PolicyWork is what they take before that for large policies.
@@ -90,7 +94,7 @@ type Server struct {
 	logger *slog.Logger
 	meter  Meter
 	scrub  *scrub.Scrubber
-	quota  sessionQuota
+	quotas quotas
 }
 
 // shared is what the servers of all tenants have in common. It holds nothing of a session
@@ -108,6 +112,8 @@ type shared struct {
 	clock    func() time.Time
 	newID    func() (string, error)
 	settings settingsCache
+	count    bool
+	total    quotas // that of all tenants, if anything is counted for it
 
 	// draining ends when the servers begin to drain.
 	draining context.Context
@@ -131,11 +137,20 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		imports:  harness.NewMemory(o.Limits.ImportMemory),
 		clock:    o.Clock,
 		newID:    o.NewID,
+		count:    o.Count,
 	}
 	all.draining, all.drain = context.WithCancel(context.Background())
 	all.settings.limit = cachedSessions
 	all.policies.Store(&o.Policies)
 	if _, err := all.tokenizer(nil); err != nil {
+		return nil, err
+	}
+	if o.All == nil {
+		o.All = o.Store
+	}
+	var err error
+	all.total, err = all.quota(ctx, o.All, "max_store_sessions", o.Limits.MaxStoreSessions, "max_store_bytes", o.Limits.MaxStoreBytes)
+	if err != nil {
 		return nil, err
 	}
 	return all.For(ctx, o.Tenant)
@@ -150,8 +165,26 @@ func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 	}
 	of.transcripts.server = of
 	of.compaction = compactions{server: of, hooks: t.Hooks, events: t.Lifecycle, tasks: t.Tasks, compactor: t.Compactor, summarizers: t.Summarizers}
-	return of, of.quota.start(ctx, t.Store, s.limits.MaxSessions)
+	own, err := s.quota(ctx, t.Store, "max_sessions", s.limits.MaxSessions, "max_tenant_bytes", s.limits.MaxTenantBytes)
+	of.quotas = append(own, s.total...)
+	return of, err
 }
+
+// quota counts sessions, unless nobody wants to know.
+func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, sessions uint64, byteSetting string, bytes uint64) (quotas, error) {
+	if sessions == 0 && bytes == 0 && !s.count {
+		return nil, nil
+	}
+	q := &Quota{
+		store: store, clock: s.clock,
+		sessions: bound{setting: setting, unit: "sessions", limit: sessions},
+		bytes:    bound{setting: byteSetting, unit: "bytes of logs", limit: bytes},
+	}
+	return quotas{q}, q.start(ctx)
+}
+
+// Quotas are those of the tenant and of all, where sessions are counted.
+func (s *Server) Quotas() []*Quota { return s.quotas }
 
 // SetPolicies puts other named policies in the place of those so far. A call that has
 // begun keeps those that it began with. It may be called from any goroutine.

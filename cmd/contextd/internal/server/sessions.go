@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -53,7 +54,7 @@ func (s *Server) CreateSession(ctx context.Context, req *contextdv1.CreateSessio
 
 func (s *Server) create(ctx context.Context, session eventlog.Session) (eventlog.Session, error) {
 	var out eventlog.Session
-	err := s.quota.make(ctx, func(ctx context.Context) (err error) {
+	err := s.quotas.makeSession(ctx, func(ctx context.Context) (err error) {
 		out, err = s.store.CreateSession(ctx, session)
 		return err
 	})
@@ -126,21 +127,22 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 	if err := s.refuseDraining(); err != nil {
 		return nil, err
 	}
-	at := eventlog.Seq(req.GetAtSeq())
-	if at == 0 {
-		parent, err := s.store.Session(ctx, req.GetSessionId())
-		if err != nil {
-			return nil, err
-		}
-		at = parent.Head
+	parent, err := s.store.Session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	at := cmp.Or(eventlog.Seq(req.GetAtSeq()), parent.Head)
+	if err := s.quotas.grow(ctx, parent.LogBytes); err != nil {
+		return nil, err
 	}
 	var fork eventlog.Session
-	err := s.quota.make(ctx, func(ctx context.Context) (err error) {
+	err = s.quotas.makeSession(ctx, func(ctx context.Context) (err error) {
 		fork, err = s.store.Fork(ctx, eventlog.ForkRequest{
 			ParentID: req.GetSessionId(), At: at, NewID: req.GetNewSessionId(), Time: s.clock(),
 		})
 		return err
 	})
+	s.quotas.shrink(parent.LogBytes - min(fork.LogBytes, parent.LogBytes)) // what it does not share
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +162,10 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 		return nil, err
 	}
 	of := session.Incarnation // 0 of one that is damaged
-	err = s.quota.delete(ctx, id, of, func() error { return s.store.DeleteSession(ctx, id, of) })
+	left := leaver{session.LogBytes, func() bool { return gone(ctx, s.store, id, of) }}
+	err = s.quotas.deleteSession(ctx, of, left, func() error { return s.store.DeleteSession(ctx, id, of) })
 	// The session may be gone although the call failed after that.
-	if err == nil || gone(ctx, s.store, id, of) {
+	if err == nil || left.gone() {
 		s.audit(ctx, "session deleted", id, "events", session.Head, "bytes", session.LogBytes)
 		s.settings.forget(of)
 		s.engine.Forget(id)

@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/tenantlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -150,13 +151,17 @@ func TestLimits(t *testing.T) {
 			limits(func(l *limit.Limits) { l.MaxSessionBytes = 100 }),
 			try("s", user(strings.Repeat("x", 60))), try("s", user(strings.Repeat("x", 60))), "session_id",
 		},
-		"sessions, by appending": {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), try("t", one...), "session_id"},
-		"sessions, by creating":  {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), create("t"), "session_id"},
-		"sessions, by forking":   {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), fork("s", "t"), "session_id"},
-		"bytes of an import":     {limits(func(l *limit.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
-		"an event of an import":  {limits(func(l *limit.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
-		"sessions, by an import": {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
-		"events, by an import":   {limits(func(l *limit.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
+		"sessions, by appending":   {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), try("t", one...), "session_id"},
+		"sessions, by creating":    {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), create("t"), "session_id"},
+		"sessions, by forking":     {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), fork("s", "t"), "session_id"},
+		"sessions of all":          {limits(func(l *limit.Limits) { l.MaxStoreSessions = 1 }), try("s", one...), create("t"), "session_id"},
+		"bytes of a tenant":        {limits(func(l *limit.Limits) { l.MaxTenantBytes = 20 }), try("s", one...), try("t", one...), "session_id"},
+		"bytes of all":             {limits(func(l *limit.Limits) { l.MaxStoreBytes = 20 }), try("s", one...), try("s", one...), "session_id"},
+		"bytes of all, by forking": {limits(func(l *limit.Limits) { l.MaxStoreBytes = 20 }), try("s", one...), fork("s", "t"), "session_id"},
+		"bytes of an import":       {limits(func(l *limit.Limits) { l.MaxImportBytes = 10 }), try("s", one...), importOf("s", strings.Repeat("x", 11)), "data"},
+		"an event of an import":    {limits(func(l *limit.Limits) { l.MaxEventBytes = 8 }), try("s", one...), importOf("s", transcript(strings.Repeat("x", 66<<10))), "data"},
+		"sessions, by an import":   {limits(func(l *limit.Limits) { l.MaxSessions = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
+		"events, by an import":     {limits(func(l *limit.Limits) { l.MaxSessionEvents = 1 }), try("s", one...), importOf("t", transcript("hello")), "session_id"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -214,6 +219,53 @@ func TestSessionQuota(t *testing.T) {
 		t.Errorf("with a place free: %v", err)
 	}
 	checkRefusal(t, create("fourth")(t, a), refused)
+	other := serve(t, tenantlog.Of(unclosed{store}, "other"), func(o *server.Options) { o.All, o.Limits.MaxStoreSessions = store, 3 })
+	if err := create("first")(t, other); err != nil {
+		t.Errorf("of another tenant: %v", err)
+	}
+	checkRefusal(t, create("second")(t, other), refused)
+}
+
+// TestByteQuota counts what there is when the daemon starts, an append that is repeated once,
+// and gives room back.
+func TestByteQuota(t *testing.T) {
+	store := stores["memory"](t)
+	event := user("12345678") // 10 bytes with the id
+	event.EventId = "e1"
+	serve(t, unclosed{store}).append(t, "old", event)
+	a := serve(t, store, func(o *server.Options) { o.Limits.MaxTenantBytes = 30 })
+	for range 2 {
+		a.append(t, "new", event)
+		if used := a.server.Quotas()[0].Bytes(); used != 20 {
+			t.Fatalf("%d bytes after two appends of 10", used)
+		}
+	}
+	if _, err := a.ForkSession(t.Context(), &contextdv1.ForkSessionRequest{SessionId: "new", NewSessionId: "fork"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := try("new")(t, a); err == nil || a.server.Quotas()[0].Bytes() != 30 {
+		t.Errorf("%d bytes after an append that failed: %v", a.server.Quotas()[0].Bytes(), err)
+	}
+	refused := badInput{code: codes.ResourceExhausted, reason: apierr.ReasonLimit, field: "session_id"}
+	checkRefusal(t, try("old", user("x"))(t, a), refused)
+	if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "fork"}); err != nil {
+		t.Fatal(err)
+	}
+	a.append(t, "old", user("123"))
+	sessions, err := store.ListSessions(t.Context(), eventlog.SessionQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes uint64
+	for _, s := range sessions {
+		bytes += s.LogBytes
+	}
+	if used := a.server.Quotas()[0].Bytes(); used != int64(bytes) {
+		t.Errorf("%d bytes are counted, of %d", used, bytes)
+	}
+	checkRefusal(t, try("old", user("12345"))(t, a), refused)
+	a.clock.seconds.Add(60) // after which the bytes are counted anew
+	checkRefusal(t, try("old", user("12345"))(t, a), refused)
 }
 
 // unclosed leaves a store open for the next server.

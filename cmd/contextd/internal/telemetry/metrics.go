@@ -149,6 +149,42 @@ func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
 	return err
 }
 
+// ObserveLimits reports what is taken of limits, by their settings.
+func (t *Telemetry) ObserveLimits(used map[string]func() int64) error {
+	_, err := t.meter().Int64ObservableGauge("contextd.limit.used",
+		metric.WithDescription("What is taken of what a setting allows."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for setting, now := range used {
+				o.Observe(now(), metric.WithAttributes(attribute.String("setting", setting)))
+			}
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("limit gauge: %w", err)
+	}
+	return nil
+}
+
+// ObserveSessions reports how many sessions there are, and what their logs hold.
+func (t *Telemetry) ObserveSessions(sessions, bytes func() int64) error {
+	var errs []error
+	for _, g := range []struct {
+		name, unit, description string
+		now                     func() int64
+	}{
+		{"contextd.sessions", "{session}", "Sessions that there are.", sessions},
+		{"contextd.sessions.size", "By", "Content of their logs; what forks share counts for each of them.", bytes},
+	} {
+		_, err := t.meter().Int64ObservableGauge(g.name, metric.WithUnit(g.unit), metric.WithDescription(g.description),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(g.now())
+				return nil
+			}))
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // Appended implements server.Meter.
 func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, bytes uint64) {
 	m.batches.Add(ctx, 1)

@@ -179,6 +179,9 @@ func (t *Telemetry) setupMetrics(ctx context.Context, o Options, res *resource.R
 	return nil
 }
 
+// Enabled reports whether anything is recorded.
+func (t *Telemetry) Enabled() bool { return t.enabled }
+
 // ServerHandler observes every call, or is nil where nothing is recorded.
 func (t *Telemetry) ServerHandler() stats.Handler {
 	if !t.enabled {

@@ -27,6 +27,13 @@ func NewServer(o Options) (*Server, error) {
 // Running says which calls have not ended, the oldest first.
 func (s *Server) Running() []string { return s.calls.names(time.Now()) }
 
+// Calls is how many have not ended, health checks not counted.
+func (s *Server) Calls() int64 {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	return int64(s.calls.calls.running)
+}
+
 // RegisterService implements grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc
