@@ -1,0 +1,77 @@
+package decide_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// drawn is a log of turns with results of any size.
+func drawn(t *rapid.T) []string {
+	log := []string{"system: You are an agent.", "user: Find the leak."}
+	for i, lines := range rapid.SliceOfN(rapid.IntRange(1, 120), 1, 40).Draw(t, "lines of results") {
+		log = append(log, fmt.Sprintf(`assistant: I read on. | call c%d read {"path":"pkg/mod%d.go"}`, i, i), fmt.Sprintf("tool: c%d @%d mod%d", i, lines, i))
+	}
+	return log
+}
+
+// What is decided is decided by the inputs alone, fits, and only moves forward.
+func TestDecisionsHold(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		log, target := drawn(rt), rapid.Uint64Range(3_000, 30_000).Draw(rt, "target")
+		var before reduce.State
+		for n := 2; n <= len(log); n += 2 * rapid.IntRange(1, 5).Draw(rt, "turns") {
+			in := inputs(t, target, events(t, log[:n]...))
+			in.Before = before
+			first, err := in.Run()
+			if err != nil {
+				rt.Fatal(err)
+			}
+			again, err := in.Run()
+			if err != nil || !cmp.Equal(first.Result.State, again.Result.State) || first.Tokens() != again.Tokens() {
+				rt.Fatalf("the same inputs give %d tokens, then %d: %v", first.Tokens(), again.Tokens(), err)
+			}
+			if first.Tokens() > target {
+				rt.Fatalf("%d tokens of %d", first.Tokens(), target)
+			}
+			now := first.Result.State
+			if now.CollapsedThrough < before.CollapsedThrough || now.EvictedAsOf < before.EvictedAsOf {
+				rt.Fatalf("decisions went back from %+v to %+v", before, now)
+			}
+			before = now
+		}
+	})
+}
+
+// A compaction leaves what was asked for, or lists all that stands in the way; it never adds
+// to a context.
+func TestCompactionsAnswer(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		in := inputs(t, 200_000, events(t, drawn(rt)...))
+		in.Caller = reduce.Ask{
+			Goal:          rapid.Uint64Range(400, 20_000).Draw(rt, "goal"),
+			KeepLastTurns: rapid.Uint32Range(1, 5).Draw(rt, "turns that are kept"),
+			Strategy:      rapid.SampledFrom([]reduce.Strategy{"", reduce.Mask, reduce.Drop}).Draw(rt, "strategy"),
+		}
+		plan, after, short := compact(t, in, "")
+		if plan.Nothing != "" {
+			if plan.Before.Tokens > in.Caller.Goal && short.Over != plan.Before.Tokens-in.Caller.Goal {
+				rt.Fatalf("%q: %d tokens of %d, and %d are said to be too many", plan.Nothing, plan.Before.Tokens, in.Caller.Goal, short.Over)
+			}
+			return
+		}
+		if after.Tokens() > plan.Before.Tokens {
+			rt.Fatalf("%d tokens became %d", plan.Before.Tokens, after.Tokens())
+		}
+		if over := after.Tokens() - min(in.Caller.Goal, after.Tokens()); over != short.Over || (over > 0) != (len(short.InTheWay) > 0) {
+			rt.Fatalf("%d tokens of %d, and %+v", after.Tokens(), in.Caller.Goal, short)
+		}
+		if after.Messages() > plan.Before.Messages+1 { // what stands for the dropped ones
+			rt.Fatalf("%d messages became %d", plan.Before.Messages, after.Messages())
+		}
+	})
+}
