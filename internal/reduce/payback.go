@@ -19,10 +19,13 @@ func pays(freed, rewritten uint64, turns uint32) bool {
 	return freed*cachedPrice*uint64(turns) >= rewritten*(writePrice-cachedPrice)
 }
 
-// coldPart is the part of the view, one over so much, that a batch must free although
-// the provider's cache has expired: what it evicts is gone, and whether the cache
-// has expired is only a guess.
-const coldPart = 5
+// coldPays reports whether freed tokens are worth it although that the provider's cache has
+// expired is only a guess: where it is right, the freed are not written to it again with the
+// rest; where it is wrong, once in wrongGuess times, the rewritten are read again.
+func coldPays(freed, rewritten uint64) bool {
+	const wrongGuess = 10
+	return freed*writePrice*(wrongGuess-1) >= rewritten*(writePrice-cachedPrice)
+}
 
 // due reports whether a batch of evictions that nothing forces should go now,
 // and why. before and after are the views without and with it.
@@ -34,7 +37,7 @@ func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, s
 	switch {
 	case s.AskedAsOf == 0 && c != Cache{}:
 		return true, "nothing was sent before"
-	case cold && freed >= before.Tokens()/coldPart:
+	case cold && coldPays(freed, rewrittenTokens(before, after)):
 		return true, "the provider's cache has expired"
 	case c.PaybackTurns > 0 && !pays(freed, rewrittenTokens(before, after), c.PaybackTurns):
 		return false, ""
