@@ -126,7 +126,7 @@ nightly: attack ## Run what takes long: attacks, faults, all packages under the 
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
-	$(MAKE) test-python ADAPTERS=oldest
+	$(MAKE) test-python ADAPTERS='oldest adk-oldest'
 	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
 
@@ -185,7 +185,7 @@ check-generated: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc $(INCLUDE) ## 
 ADAPTERS ?=
 
 .PHONY: test-python
-test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped without python3; ADAPTERS=oldest: with the oldest frameworks, too)
+test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped without python3; ADAPTERS='oldest adk-oldest': with the oldest frameworks, too)
 	ADAPTERS='$(ADAPTERS)' clients/python/test.sh || [ $$? = 3 ]
 
 .PHONY: test-typescript

@@ -3,7 +3,8 @@
 # where the toolchain is missing. Arguments go to pytest.
 #
 # Frameworks that cannot be installed together have environments of their own:
-# requirements-NAME.txt for each NAME in ADAPTERS, with which only the adapters' tests are run.
+# requirements-adk.txt, and requirements-NAME.txt for each NAME in ADAPTERS. In these only the
+# adapters' tests are run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 builds=${CONTEXTD_CACHE:-$(cd "$here/../.." && pwd)/.build}
@@ -29,7 +30,7 @@ install test
 "$cache/venv/bin/ruff" format --check .
 "$cache/venv/bin/mypy" --cache-dir "$cache/mypy"
 "$cache/venv/bin/python" -m pytest "$@"
-for name in ${ADAPTERS-}; do
+for name in adk ${ADAPTERS-}; do
 	install "$name"
 	"$cache/venv/bin/python" -m pytest tests/adapters "$@"
 done

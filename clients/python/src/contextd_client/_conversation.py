@@ -8,7 +8,9 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from contextd_client import _rawjson
+from google.protobuf.json_format import MessageToDict
+
+from contextd_client import _rawjson, events
 from contextd_client._formats import FormatName
 from contextd_client._usage import Usage
 from contextd_client.aio import Client
@@ -116,21 +118,22 @@ class Conversation:
         self._lock = asyncio.Lock()
 
     async def context(
-        self, events: Sequence[Event], *, system: str = "", tools: Sequence[Any] = ()
+        self, history: Sequence[Event], *, system: str = "", tools: Sequence[Any] = ()
     ) -> Context:
         """The context of the next model call.
 
-        events: the whole history; they are given ids.
+        history: all events so far; they are given ids.
         system, tools: what the request holds besides the messages, to leave room for.
         """
         async with self._lock:
             budget = await self._room_for(system, tools)
-            _chain(events)
+            new = _answering(history)
+            _chain(new)
             try:
-                await self._follow(events)
+                await self._follow(new)
                 return await self._assemble(budget)
             except LogLostError as lost:
-                await self._begin_again(events, lost)
+                await self._begin_again(new, lost)
                 return await self._assemble(budget)
 
     async def record(self, context: Context, usage: Usage) -> None:
@@ -161,19 +164,19 @@ class Conversation:
         budget.overhead_tokens += self._overhead[1]
         return budget
 
-    async def _follow(self, events: Sequence[Event]) -> None:
+    async def _follow(self, history: Sequence[Event]) -> None:
         if not self._session:
             await self._learn()
         for _ in range(_WRITERS):
             same = 0
-            for (known, _seq), event in zip(self._known, events, strict=False):
+            for (known, _seq), event in zip(self._known, history, strict=False):
                 if known != event.event_id:
                     break
                 same += 1
             if same < len(self._known):
                 await self._diverge(same)
             try:
-                await self._append(events[same:])
+                await self._append(history[same:])
             except HeadMismatchError:
                 await self._learn()  # another writer was faster
             else:
@@ -211,19 +214,38 @@ class Conversation:
         self._known += [(r.event_id, r.seq) for r in done.receipts]
         self._head = self._known[-1][1]
 
-    async def _begin_again(self, events: Sequence[Event], lost: LogLostError) -> None:
+    async def _begin_again(self, history: Sequence[Event], lost: LogLostError) -> None:
         """Append all of a history whose log was lost, unless it is another conversation's now."""
         lost_session = self._session
         stored = await self._learn()
-        if stored != [event.event_id for event in events][: len(stored)]:
+        if stored != [event.event_id for event in history][: len(stored)]:
             raise lost
         self._client.forget_session(lost_session)
-        await self._follow(events)
+        await self._follow(history)
 
 
-def _chain(events: Sequence[Event]) -> None:
+def _answering(given: Sequence[Event]) -> list[Event]:
+    """The events, with each result that answers no open call as one that no model sees.
+
+    No provider takes such a result, and the log refuses it.
+    """
+    out: list[Event] = []
+    waiting: set[str] = set()
+    for event in given:
+        orphans = []
+        for block in list(event.message.blocks):
+            waiting.add(block.tool_call.call_id)
+            if block.HasField("tool_result") and block.tool_result.call_id not in waiting:
+                orphans.append(events.custom("orphan_result", MessageToDict(block)))
+                event.message.blocks.remove(block)
+            waiting.discard(block.tool_result.call_id)
+        out += orphans if orphans and not event.message.blocks else [event, *orphans]
+    return out
+
+
+def _chain(history: Sequence[Event]) -> None:
     before = b""
-    for event in events:
+    for event in history:
         event.ClearField("event_id")
         said = event.SerializeToString(deterministic=True)
         before = hashlib.sha256(before + said).digest()

@@ -18,6 +18,6 @@ def run(name: str, given: dict[str, str], **values: Any) -> dict[str, Any]:
     for text, value in given.items():
         assert text in program
         program = program.replace(text, value)
-    defined = dict(values)
+    defined = {"__name__": name, **values}
     exec(compile(program, str(page), "exec"), defined)
     return defined

@@ -1,0 +1,171 @@
+"""A plugin of Google's ADK whose agents' histories go through sessions of contextd.
+
+Install `contextd-client[google-adk]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+from contextd_client import _read
+from contextd_client._conversation import Conversation, Diverged
+from contextd_client._usage import Usage
+from contextd_client.aio import Client
+from contextd_client.context import Context
+from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.policy_pb2 import Policy
+
+if TYPE_CHECKING:
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+
+_CONVERSATIONS = 1024
+_MADE = "contextd_"
+"""How the ids of calls begin that have none in ADK's requests."""
+
+
+def session_of(context: CallbackContext) -> str:
+    """Each agent of ADK's session has a history of its own."""
+    return f"{context.session.id}/{context.agent_name}"
+
+
+class ContextdPlugin(BasePlugin):
+    """Gives the models of a runner's agents contexts instead of all contents so far.
+
+    At each model call it appends what is new in the contents, assembles, and records what
+    the provider counted. Agents that take no history (`include_contents="none"`) are left
+    alone.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+        session_id: Callable[[CallbackContext], str] = session_of,
+        diverged: Diverged = "fork",
+    ) -> None:
+        """session_id: name of the session of an agent's history.
+
+        diverged: ADK itself edits what came before, for example when the result of a
+        long-running tool comes.
+        """
+        super().__init__(name="contextd")
+        self._client = client
+        self._budget = budget
+        self._policy = policy
+        self._session_id = session_id
+        self._diverged: Diverged = diverged
+        self._conversations: OrderedDict[str, Conversation] = OrderedDict()
+        self._shown: OrderedDict[str, Context] = OrderedDict()
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Called by the runner."""
+        agent = callback_context._invocation_context.agent
+        if getattr(agent, "include_contents", "default") == "none":
+            return None
+        name = self._session_id(callback_context)
+        contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
+        _identify(contents)
+        context = await self._conversation(name).context(
+            [event for content in contents for event in _read.message_events(content, "gemini")],
+            system=_text(llm_request.config.system_instruction),
+            tools=[
+                tool.model_dump(mode="json", exclude_none=True, by_alias=True)
+                for tool in llm_request.config.tools or ()
+                if isinstance(tool, types.Tool)
+            ],
+        )
+        llm_request.contents = [_content(value) for value in context.messages()]
+        _keep(self._shown, name, context)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Called by the runner."""
+        name = self._session_id(callback_context)
+        if llm_response.partial or name not in self._shown:
+            return None
+        used = llm_response.usage_metadata or types.GenerateContentResponseUsageMetadata()
+        reason = llm_response.finish_reason
+        usage = Usage(
+            input_tokens=used.prompt_token_count or 0,
+            cache_read_tokens=used.cached_content_token_count or 0,
+            output_tokens=(used.candidates_token_count or 0) + (used.thoughts_token_count or 0),
+            stop_reason=reason.name if reason else "",
+            model=llm_response.model_version or "",
+        )
+        await self._conversation(name).record(self._shown.pop(name), usage)
+        return None
+
+    def _conversation(self, name: str) -> Conversation:
+        found = self._conversations.get(name)
+        if found is None:
+            found = Conversation(
+                self._client,
+                name,
+                "gemini",
+                budget=self._budget,
+                policy=self._policy,
+                diverged=self._diverged,
+            )
+        _keep(self._conversations, name, found)
+        return found
+
+
+def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
+    held[name] = value
+    held.move_to_end(name)
+    while len(held) > _CONVERSATIONS:
+        held.popitem(last=False)
+
+
+def _identify(contents: Sequence[Any]) -> None:
+    """Give each call that has no id one, and its result the same.
+
+    ADK takes its own ids out of requests, which Gemini's API does not need. A result without one
+    answers the first open call of its name.
+    """
+    waiting: list[tuple[str, str]] = []
+    number = 0
+    for content in contents:
+        for part in content.get("parts") or ():
+            call, result = part.get("functionCall"), part.get("functionResponse")
+            if call and not call.get("id"):
+                call["id"] = f"{_MADE}{number}"
+                number += 1
+                waiting.append((call.get("name", ""), call["id"]))
+            elif result and not result.get("id"):
+                open_call = next((c for c in waiting if c[0] == result.get("name")), None)
+                if open_call:
+                    waiting.remove(open_call)
+                result["id"] = open_call[1] if open_call else f"{_MADE}{number}"
+                number += not open_call
+
+
+def _content(value: Any) -> types.Content:
+    for part in value["parts"]:
+        for member in ("functionCall", "functionResponse"):
+            if part.get(member, {}).get("id", "").startswith(_MADE):
+                del part[member]["id"]
+    return types.Content.model_validate(value)
+
+
+def _text(instruction: Any) -> str:
+    if instruction is None or isinstance(instruction, str):
+        return instruction or ""
+    return str(_read.to_raw(instruction).json)
+
+
+__all__ = ["ContextdPlugin", "session_of"]
