@@ -25,7 +25,7 @@ type Operation struct {
 	// From is the first line of what is read, counted from 1, or the line after which
 	// something is inserted; 0 is not known.
 	From int
-	// Old is what must stand in the file to the letter, and New what stands there after.
+	// Old is what must be in the file to the letter, and New what is there after.
 	Old, New string
 	// All is set where every place of Old is replaced.
 	All bool

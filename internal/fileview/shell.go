@@ -9,7 +9,7 @@ import (
 )
 
 // commands are the files that a shell command shows, where it shows nothing else: the output
-// of two commands in a row cannot be told apart.
+// of two commands in a row cannot be separated.
 func commands(script string) []Operation {
 	if len(script) > longestScript {
 		return nil

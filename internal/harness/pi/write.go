@@ -162,7 +162,7 @@ func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelope
 	return slices.Clip(sw.entries)
 }
 
-// answered moves what was said while calls ran behind their results: pi sends entries in
+// answered moves what was said while calls ran to after their results: pi sends entries in
 // their order, and takes a call for interrupted where something else follows it. What was
 // read from pi stays where it was.
 func (w *sessionWriter) answered(events []eventlog.Event) []eventlog.Event {
