@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -166,7 +167,7 @@ func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 	of.transcripts.server = of
 	of.compaction = compactions{server: of, hooks: t.Hooks, events: t.Lifecycle, tasks: t.Tasks, compactor: t.Compactor, summarizers: t.Summarizers}
 	own, err := s.quota(ctx, t.Store, "max_sessions", s.limits.MaxSessions, "max_tenant_bytes", s.limits.MaxTenantBytes)
-	of.quotas = append(own, s.total...)
+	of.quotas = slices.Concat(own, s.total)
 	return of, err
 }
 
