@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"slices"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
