@@ -143,7 +143,7 @@ func commentsOfFields(t *testing.T) map[string]string {
 	t.Helper()
 	var files []string
 	for _, name := range packages {
-		found, err := filepath.Glob(filepath.Join("../../../../proto", strings.ReplaceAll(string(name), ".", "/"), "*.proto"))
+		found, err := filepath.Glob("../../../../proto/" + strings.ReplaceAll(string(name), ".", "/") + "/*.proto")
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no protos of %s: %v", name, err)
 		}
