@@ -20,6 +20,7 @@ var pages = map[string]struct{ before, after string }{
 			"exec contextd serve --data-dir data &\nexec contextd health --wait 60s\nstdin event.jsonl\nexec contextd append s\n",
 		after: "exec contextd sessions list\ncount 2 stdout\n",
 	},
+	"cli.md":      {after: "exec contextd log copy --embedded data\ncount 2 stdout\nexists contextd.bash\n"},
 	"security.md": {after: "exists ci.token tokens.yaml\n"},
 }
 

@@ -18,11 +18,11 @@ import (
 func newPolicy(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Check policies before they are used",
+		Short: "Show policies, and check them before they are used",
 		Args:  onlySubcommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicyCheck(c))
+	cmd.AddCommand(newPolicyShow(c), newPolicyCheck(c))
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -22,7 +23,7 @@ type PolicyFile struct {
 	// one. Those that have errors are not among them.
 	Policies map[string]*contextdv1.Policy
 	Default  string
-	// Errors are those of each policy, by name.
+	// Errors are those of each policy, by name, and by the empty one that of the default.
 	Errors map[string]error
 }
 
@@ -53,7 +54,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	out := c.checkEach(nodes)
 	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {
 		if _, err := policySet(out.Policies, c.DefaultPolicy, c.summarizerNames()); err != nil {
-			return out, fmt.Errorf("%s: %w", path, err)
+			out.Errors[""] = err // it is about none of them
 		}
 	}
 	return out, nil
@@ -114,7 +115,7 @@ func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	for name, node := range nodes {
 		p, err := parsePolicyNode(node)
 		if err != nil {
-			err = fmt.Errorf("policies[%q]: %w", name, err)
+			err = fmt.Errorf("line %d: policies[%q]: %w", node.Line, name, withoutPosition(err))
 		} else {
 			_, err = policySet(map[string]*contextdv1.Policy{name: p}, "", c.summarizerNames())
 		}
@@ -122,6 +123,11 @@ func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	}
 	return policyFile(c.DefaultPolicy, policies, errs)
 }
+
+// position is where protojson saw an error, in JSON that the file does not have.
+var position = regexp.MustCompile(`^\(line \d+:\d+\): `)
+
+func withoutPosition(err error) error { return errors.New(position.ReplaceAllString(err.Error(), "")) }
 
 func parsePolicyNode(node yaml.Node) (*contextdv1.Policy, error) {
 	p := &contextdv1.Policy{}
