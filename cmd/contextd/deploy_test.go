@@ -82,7 +82,7 @@ func acceptsSettings(t *testing.T, command []string) {
 	}
 }
 
-// mostExposed is how much of a system's services a unit may leave open, as systemd rates it:
+// mostExposed is how exposed a unit may be, as systemd rates it:
 // up to 20 of 100 is "safe" with it.
 const mostExposed = "20"
 
