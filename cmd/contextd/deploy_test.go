@@ -50,7 +50,7 @@ func TestComposeFile(t *testing.T) {
 	}
 	service := file.Services["contextd"]
 	acceptsSettings(t, service.Command)
-	if _, err := os.Stat(filepath.Join("../../deploy/compose", service.Build.Context, "Dockerfile")); err != nil {
+	if _, err := os.Stat(filepath.Join("..", "..", "deploy", "compose", service.Build.Context, "Dockerfile")); err != nil {
 		t.Errorf("build.context: %v", err)
 	}
 	for _, port := range service.Ports {
