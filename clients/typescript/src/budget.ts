@@ -23,6 +23,10 @@ export interface BudgetInit {
 
 /** The budget as the API has it. */
 export function budget(init: BudgetInit): Budget {
+  if (typeof init !== "object" || init === null) throw new TypeError(`budget must be an object, not ${String(init)}`);
+  for (const name of ["maxTokens", "outputReserve", "injectionReserve", "overheadTokens"] as const) {
+    if (!Number.isSafeInteger(init[name] ?? 0)) throw new TypeError(`budget.${name} must be an integer, not ${String(init[name])}`);
+  }
   const { maxTokens = 0, outputReserve = 0, injectionReserve = 0, overheadTokens = 0, ...rest } = init;
   return create(BudgetSchema, {
     ...rest,

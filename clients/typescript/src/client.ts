@@ -1,14 +1,19 @@
 import { connect as connectSocket } from "node:net";
-import { createClient, type Client as Stub } from "@connectrpc/connect";
+import type { Client as Stub } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
-import type { BudgetInit } from "./budget.js";
-import { budget } from "./budget.js";
+import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
+import { type BudgetInit, budget } from "./budget.js";
 import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
 import { Patience, type RetryOptions } from "./patience.js";
 import { type CallControl, Session } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Format } from "./gen/contextd/v1/format_pb.js";
+import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
+import type { Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
+import { type Cursor, type Following, type Hooks, runHooks, runSummaries, type SummaryWorker, watch } from "./runtime.js";
+import { pages, type Services, services } from "./services.js";
+import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
 /** Where a daemon listens by default. */
 export const defaultAddress = "127.0.0.1:7171";
@@ -20,8 +25,8 @@ export interface ClientOptions extends RetryOptions {
 
 /** A connection to a daemon. Close it to let the process end. */
 export class Client {
-  /** Every RPC of contextd.v1.ContextService, without what this package adds. */
-  readonly stub: Stub<typeof ContextService>;
+  /** Every RPC, without what this package adds. */
+  readonly services: Services;
   readonly #connection: Http2SessionManager;
   readonly #patience: Patience;
 
@@ -39,12 +44,18 @@ export class Client {
     const socket = path ? { createConnection: () => connectSocket(path) } : {};
     this.#connection = new Http2SessionManager(baseUrl, {}, secured ?? socket);
     const interceptors = credentials.tokenFile ? [bearer(credentials.tokenFile)] : [];
-    this.stub = createClient(ContextService, createGrpcTransport({ baseUrl, interceptors, sessionManager: this.#connection }));
+    this.services = services(createGrpcTransport({ baseUrl, interceptors, sessionManager: this.#connection }));
+  }
+
+  /** Every RPC of contextd.v1.ContextService; the other services are in `services`. */
+  get stub(): Stub<typeof ContextService> {
+    return this.services.context;
   }
 
   /** A session by its id. It need not exist: the first append makes it. */
   session(id: string): Session {
-    return new Session(this.stub, id, this.#patience);
+    if (typeof id !== "string") throw new TypeError(`a session's id must be a string, not ${String(id)}`);
+    return new Session(this.services, id, this.#patience);
   }
 
   /** Makes a session with settings of its own; an AlreadyExistsError where there is one. */
@@ -56,7 +67,58 @@ export class Client {
     const { budget: limit, ...rest } = settings;
     const request = { sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) };
     const { session } = await this.#patience.call(() => this.stub.createSession(request, options), options?.signal);
-    return new Session(this.stub, id, this.#patience, session);
+    return new Session(this.services, id, this.#patience, session);
+  }
+
+  /** All sessions by id; with labels, those that carry all of these. */
+  sessions(labels: Record<string, string> = {}, options?: CallControl): AsyncGenerator<SessionInfo> {
+    return pages(
+      (pageToken) => this.#patience.call(() => this.stub.listSessions({ labels, pageToken }, options), options?.signal),
+      (page) => page.sessions,
+    );
+  }
+
+  /** The size of a text, and of tools as the request will carry them, in tokens. */
+  async countTokens(
+    what: { text?: string; tools?: readonly unknown[]; model?: string; tokenizer?: string; format?: Format },
+    options?: CallControl,
+  ): Promise<number> {
+    const { tools = [], ...rest } = what;
+    const toolsJson = new TextEncoder().encode(tools.length > 0 ? JSON.stringify(tools) : "");
+    const request = { ...rest, toolsJson };
+    const { tokens } = await this.#patience.call(() => this.stub.countTokens(request, options), options?.signal);
+    return Number(tokens);
+  }
+
+  /** A transcript as one of the harness `to`. Nothing is stored. Without `harness`, who wrote it is detected. */
+  async convertTranscript(
+    source: TranscriptSource,
+    to: string,
+    options: CallControl & { harness?: string; harnessSessionId?: string; workingDirectory?: string } = {},
+  ): Promise<Transcript> {
+    const { signal, timeoutMs, harness = "", ...rest } = options;
+    const data = await bytesOf(source);
+    const control = { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const requests = () => upload({ ...rest, from: harness, to }, data);
+    return await this.#patience.call(() => gathered(this.services.transcripts.convertTranscript(requests(), control)), signal);
+  }
+
+  /**
+   * What happens to sessions, as it happens; it ends with the signal. Of the sessions that are
+   * named each event is given once, in order, however often the connection breaks.
+   */
+  watch(options: Following & { after?: Cursor[] } = {}): AsyncGenerator<LifecycleEvent> {
+    return watch(this.services, this.#patience, options);
+  }
+
+  /** Serves hooks, one call after another, until the signal, a refusal, or a hook throws. */
+  runHooks(hooks: Hooks): Promise<void> {
+    return runHooks(this.services, this.#patience, hooks);
+  }
+
+  /** Writes the summaries that the daemon asks for, one after another, until the signal or a refusal. */
+  runSummaries(worker: SummaryWorker): Promise<void> {
+    return runSummaries(this.services, this.#patience, worker);
   }
 
   /** Ends the connection and the calls that are open. */

@@ -91,6 +91,7 @@ export function reminder(
 }
 
 function blocks(content: Content): BlockInit[] {
+  if (typeof content !== "string" && !Array.isArray(content)) throw new TypeError(`content must be a text or blocks, not ${String(content)}`);
   return typeof content === "string" ? [text(content)] : [...content];
 }
 

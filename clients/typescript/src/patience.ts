@@ -44,6 +44,28 @@ export class Patience {
       }
     }
   }
+
+  /** What a stream sends. Where it breaks it is opened again; the patience begins again with each part. */
+  async *parts<T>(open: () => AsyncIterable<T>, signal?: AbortSignal): AsyncGenerator<T> {
+    let parts: AsyncIterator<T> | undefined;
+    try {
+      for (;;) {
+        const part = await this.call(async () => {
+          parts ??= open()[Symbol.asyncIterator]();
+          try {
+            return await parts.next();
+          } catch (err) {
+            parts = undefined;
+            throw err;
+          }
+        }, signal);
+        if (part.done) return;
+        yield part.value;
+      }
+    } finally {
+      await parts?.return?.();
+    }
+  }
 }
 
 /** How long to wait before the next try; undefined where that does not help. */

@@ -1,18 +1,24 @@
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CallOptions, Client as Stub } from "@connectrpc/connect";
+import type { CallOptions } from "@connectrpc/connect";
 import type { InjectionSchema } from "./gen/contextd/v1/assembly_pb.js";
-import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
+import type { CompactSessionRequestSchema, CompactSessionResponse, Summary, UndoCompactionResponse } from "./gen/contextd/v1/compaction_pb.js";
+import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { Block, Event } from "./gen/contextd/v1/event_pb.js";
-import type { AppendEventsResponse, ReadEventsResponse } from "./gen/contextd/v1/log_pb.js";
+import type { AppendEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
+import type { Projection, ReplayProjectionResponse } from "./gen/contextd/v1/projection_pb.js";
 import type { LogMark, Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
+import type { ExplainCallResponse } from "./gen/contextd/v1/tokens_pb.js";
+import type { ExportTranscriptRequestSchema, ImportTranscriptResponse } from "./gen/contextd/v1/transcript_pb.js";
 import { type BudgetInit, budget } from "./budget.js";
 import { Context } from "./context.js";
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import type { MessageFormat } from "./format.js";
-import { Patience } from "./patience.js";
+import type { Patience } from "./patience.js";
+import { pages, type Services } from "./services.js";
+import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
 /** Ends a call early: by a signal, or each of its tries after some time. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
@@ -28,7 +34,21 @@ export interface AssembleOptions extends CallControl {
   /** Record nothing. */
   preview?: boolean;
   idempotencyKey?: string;
+  /** Tool schemas as the request will carry them: the budget, which must be given, leaves room for them. */
+  tools?: readonly unknown[];
 }
+
+/** What to compact; see CompactSessionRequest. */
+export type CompactOptions = CallControl & { budget?: BudgetInit } & Omit<
+    MessageInitShape<typeof CompactSessionRequestSchema>,
+    "sessionId" | "budget" | "$typeName"
+  >;
+
+/** How to export; see ExportTranscriptRequest. */
+export type ExportOptions = CallControl & { budget?: BudgetInit } & Omit<
+    MessageInitShape<typeof ExportTranscriptRequestSchema>,
+    "sessionId" | "harness" | "budget" | "$typeName"
+  >;
 
 /** What the provider counted for a call. */
 export interface ModelCall {
@@ -48,20 +68,21 @@ export interface ModelCall {
  * keep one for as long as the conversation goes on; others with the same id do no harm.
  */
 export class Session {
-  readonly #stub: Stub<typeof ContextService>;
+  readonly #services: Services;
   readonly #patience: Patience;
   readonly #deltas = new Map<unknown, Delta>();
   #turn: Promise<unknown> = Promise.resolve();
+  #toolTokens: { key: string; tokens: bigint } | undefined;
   #known: Pick<LogMark, "incarnation" | "headSeq"> | undefined;
 
   /** See Client.session. */
   constructor(
-    stub: Stub<typeof ContextService>,
+    services: Services,
     readonly id: string,
     patience: Patience,
     made?: SessionInfo,
   ) {
-    this.#stub = stub;
+    this.#services = services;
     this.#patience = patience;
     if (made?.incarnation) this.#learn(made);
   }
@@ -93,11 +114,11 @@ export class Session {
     const { expectedHead, ...control } = options;
     const request = {
       sessionId: this.id,
-      events: ("kind" in events ? [events] : (events as readonly EventInit[])).map(named),
+      events: (Array.isArray(events) ? (events as EventInit[]) : [events as EventInit]).map(named),
       ...(expectedHead === undefined ? {} : { expectedHead }),
       ...(this.#known ? { known: this.#known } : {}),
     };
-    const appended = await this.#patience.call(() => this.#stub.appendEvents(request, control), control.signal);
+    const appended = await this.#patience.call(() => this.#services.context.appendEvents(request, control), control.signal);
     if (appended.mark) this.#learn(appended.mark);
     return appended;
   }
@@ -111,7 +132,10 @@ export class Session {
     format: MessageFormat<Message, System, Params>,
     options: AssembleOptions = {},
   ): Promise<Context<Message, System, Params>> {
-    const { signal, timeoutMs, budget: limit, ...rest } = options;
+    if (!format?.list) throw new TypeError(`format must be one of this package's, such as anthropic, not ${String(format)}`);
+    const { budget: limit, tools = [], ...others } = options;
+    const { control, rest } = split(others);
+    const bounds = tools.length > 0 ? await this.#withTools(limit, tools, format.wire, control) : limit && budget(limit);
     const delta = this.#deltas.get(format.wire) ?? new Delta();
     this.#deltas.set(format.wire, delta);
     const receive = async () => {
@@ -121,10 +145,9 @@ export class Session {
         format: format.wire,
         have: delta.have(),
         ...(this.#known ? { known: this.#known } : {}),
-        ...(limit ? { budget: budget(limit) } : {}),
+        ...(bounds ? { budget: bounds } : {}),
       };
-      const control = { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-      return await this.#patience.call(() => delta.receive(this.#stub.assembleContext(request, control)), signal);
+      return await this.#patience.call(() => delta.receive(this.#services.context.assembleContext(request, control)), control.signal);
     };
     const received = this.#turn.then(receive, receive);
     this.#turn = received;
@@ -134,7 +157,7 @@ export class Session {
   /** Gives back what a stub, a clip or a ledger line points to. */
   async resolvePointer(pointer: string, options?: CallControl): Promise<{ event: Event; block: Block | undefined }> {
     const request = { sessionId: this.id, pointer };
-    const { event, block } = await this.#patience.call(() => this.#stub.resolvePointer(request, options), options?.signal);
+    const { event, block } = await this.#patience.call(() => this.#services.context.resolvePointer(request, options), options?.signal);
     return { event: event!, block };
   }
 
@@ -157,47 +180,155 @@ export class Session {
       cacheWriteTokens: BigInt(cacheWriteTokens),
       outputTokens: BigInt(outputTokens),
     };
-    const { calibration } = await this.#patience.call(() => this.#stub.recordModelCall(request, options), options?.signal);
+    const { calibration } = await this.#patience.call(() => this.#services.context.recordModelCall(request, options), options?.signal);
     return calibration;
   }
 
   /** What the session is; a NotFoundError where nothing was appended yet. */
   async get(options?: CallControl): Promise<SessionInfo> {
     const request = { sessionId: this.id };
-    return (await this.#patience.call(() => this.#stub.getSession(request, options), options?.signal)).session!;
+    return (await this.#patience.call(() => this.#services.context.getSession(request, options), options?.signal)).session!;
   }
 
   /** Reads the log as it was appended. Ends with the newest event. */
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
     const { fromSeq = 0n, toSeq = 0n } = range;
     let last = 0n;
-    let pages: AsyncIterator<ReadEventsResponse> | undefined;
-    try {
-      while (toSeq === 0n || last !== toSeq) {
-        const page = await this.#patience.call(async () => {
-          // What was cut off is asked for again from where it broke.
-          const request = { sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq };
-          pages ??= this.#stub.readEvents(request, options)[Symbol.asyncIterator]();
-          try {
-            return await pages.next();
-          } catch (err) {
-            pages = undefined;
-            throw err;
-          }
-        }, options?.signal);
-        if (page.done) return;
-        for (const event of page.value.events) {
-          last = event.seq;
-          yield event;
-        }
+    // What was cut off is asked for again from where it broke.
+    const open = () =>
+      this.#services.context.readEvents({ sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq }, options);
+    for await (const page of this.#patience.parts(open, options?.signal)) {
+      for (const event of page.events) {
+        last = event.seq;
+        yield event;
       }
-    } finally {
-      await pages?.return?.();
+      if (toSeq > 0n && last === toSeq) return;
     }
+  }
+
+  /** Makes a session that shares the events up to atSeq, or all. */
+  async fork(newSessionId: string, options: CallControl & { atSeq?: bigint } = {}): Promise<Session> {
+    const { control, rest } = split(options);
+    const request = { ...rest, sessionId: this.id, newSessionId };
+    const { session } = await this.#patience.call(() => this.#services.context.forkSession(request, control), control.signal);
+    return new Session(this.#services, newSessionId, this.#patience, session);
+  }
+
+  /** Deletes the session and what was derived from it. Forks keep what they share. */
+  async delete(options?: CallControl): Promise<void> {
+    await this.#patience.call(() => this.#services.context.deleteSession({ sessionId: this.id }, options), options?.signal);
+    this.forget();
+  }
+
+  /**
+   * Compacts the session now, for every later context; the log stays as it is. `outcome` of
+   * the answer says whether it was, `overTargetTokens` whether the target was missed.
+   */
+  async compact(options: CompactOptions = {}): Promise<CompactSessionResponse> {
+    const { control, rest } = split(options);
+    const { budget: limit, ...others } = rest;
+    const request = { ...others, sessionId: this.id, ...(limit ? { budget: budget(limit) } : {}) };
+    return await this.#patience.call(() => this.#services.compactions.compactSession(request, control), control.signal);
+  }
+
+  /** Reverts a compaction and all later ones, by default the newest. */
+  async undoCompaction(compactionSeq = 0n, options?: CallControl): Promise<UndoCompactionResponse> {
+    const request = { sessionId: this.id, compactionSeq };
+    return await this.#patience.call(() => this.#services.compactions.undoCompaction(request, options), options?.signal);
+  }
+
+  /** The summaries, newest first. */
+  async summaries(options?: CallControl): Promise<Summary[]> {
+    const request = { sessionId: this.id };
+    return (await this.#patience.call(() => this.#services.compactions.listSummaries(request, options), options?.signal)).summaries;
+  }
+
+  /** What the model saw of a text or a pointer in a recorded call, and if not, why. Call 0 is the newest. */
+  async explain(text = "", call = 0, options?: CallControl): Promise<ExplainCallResponse> {
+    const request = { sessionId: this.id, text, call };
+    return await this.#patience.call(() => this.#services.context.explainCall(request, options), options?.signal);
+  }
+
+  /** The recorded projections, oldest first. */
+  projections(options?: CallControl): AsyncGenerator<Projection> {
+    const list = (pageToken: string) => this.#services.context.listProjections({ sessionId: this.id, pageToken }, options);
+    return pages(
+      (pageToken) => this.#patience.call(() => list(pageToken), options?.signal),
+      (page) => page.projections,
+    );
+  }
+
+  /** A recorded projection rebuilt from the log, and whether the hash is the same. */
+  async replayProjection(projectionId: string, options?: CallControl): Promise<ReplayProjectionResponse> {
+    const request = { sessionId: this.id, projectionId };
+    return await this.#patience.call(() => this.#services.context.replayProjection(request, options), options?.signal);
+  }
+
+  /** The messages of a recorded projection, by default the newest's, as contextd's own JSON, without injections. */
+  async renderProjection(projectionId = "", options?: CallControl): Promise<{ replay: ReplayProjectionResponse | undefined; lines: Uint8Array[] }> {
+    const receive = async () => {
+      let replay: ReplayProjectionResponse | undefined;
+      const lines: Uint8Array[] = [];
+      for await (const { part } of this.#services.context.renderProjection({ sessionId: this.id, projectionId }, options)) {
+        if (part.case === "replay") replay = part.value;
+        else if (part.case === "chunk") lines.push(...part.value.messages.map((m) => m.json));
+      }
+      return { replay, lines };
+    };
+    return await this.#patience.call(receive, options?.signal);
+  }
+
+  /** The text of a pointer in a context. resolvePointer has what is no text, too. */
+  async recall(pointer: string, options?: CallControl): Promise<string> {
+    const kind = (await this.resolvePointer(pointer, options)).block?.kind;
+    if (kind?.case === "text") return kind.value.text;
+    if (kind?.case === "toolCall") return new TextDecoder().decode(kind.value.argumentsJson);
+    if (kind?.case !== "toolResult") return "";
+    return kind.value.content.flatMap((b) => (b.kind.case === "text" ? [b.kind.value.text] : [])).join("\n");
+  }
+
+  /** Makes events of a harness's transcript; importing the same again appends nothing. Without `harness`, it is detected. */
+  async importTranscript(source: TranscriptSource, options: CallControl & { harness?: string } = {}): Promise<ImportTranscriptResponse> {
+    const { control, rest } = split(options);
+    const data = await bytesOf(source);
+    const requests = () => upload({ sessionId: this.id, ...rest }, data);
+    return await this.#patience.call(() => this.#services.transcripts.importTranscript(requests(), control), control.signal);
+  }
+
+  /** The session as the transcript that a harness resumes from. */
+  async exportTranscript(harness: string, options: ExportOptions = {}): Promise<Transcript> {
+    const { control, rest } = split(options);
+    const { budget: limit, ...others } = rest;
+    const request = { ...others, sessionId: this.id, harness, ...(limit ? { budget: budget(limit) } : {}) };
+    return await this.#patience.call(() => gathered(this.#services.transcripts.exportTranscript(request, control)), control.signal);
+  }
+
+  /** A budget that leaves room for tools. */
+  async #withTools(limit: BudgetInit | undefined, tools: readonly unknown[], format: Format, control: CallControl) {
+    if (!limit) throw new TypeError("budget must be given with tools, which are added to its overheadTokens");
+    const wider = budget(limit);
+    const toolsJson = new TextEncoder().encode(JSON.stringify(tools));
+    const request = { model: wider.model, tokenizer: wider.tokenizer, toolsJson, format };
+    const key = JSON.stringify([request.model, request.tokenizer, format, tools]);
+    if (this.#toolTokens?.key !== key) {
+      const { tokens } = await this.#patience.call(() => this.#services.context.countTokens(request, control), control.signal);
+      this.#toolTokens = { key, tokens };
+    }
+    wider.overheadTokens += this.#toolTokens.tokens;
+    return wider;
   }
 }
 
+/** What controls a call, and the rest. */
+function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
+  const { signal, timeoutMs, ...rest } = options;
+  return { control: { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
+}
+
 /** The event with an id. */
-function named(event: EventInit): EventInit {
+function named(event: EventInit, i: number): EventInit {
+  if (typeof event !== "object" || !event?.kind) {
+    throw new TypeError(`events[${i}] must be an event, as user() and the like make them, not ${JSON.stringify(event)}`);
+  }
   return event.eventId ? event : { ...event, eventId: randomUUID() };
 }

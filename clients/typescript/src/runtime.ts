@@ -1,0 +1,136 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { CompleteSummaryTaskRequestSchema, SummaryTask } from "./gen/contextd/v1/compaction_pb.js";
+import type { HookCall, HookReplySchema, ServeHooksRequestSchema } from "./gen/contextd/v1/hooks_pb.js";
+import type { LifecycleCursor, LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
+import type { Patience } from "./patience.js";
+import type { Services } from "./services.js";
+
+/** Which sessions are meant, and what ends it. */
+export interface Following {
+  /** Only these; none: all. */
+  sessionIds?: string[];
+  signal?: AbortSignal;
+}
+
+/** Where a watch starts in a session: after the event with this number, of this incarnation. */
+export type Cursor = Pick<LifecycleCursor, "sessionId" | "number"> & { incarnation?: string };
+
+/** What a runtime does before and after compactions. */
+export interface Hooks extends Following {
+  /** How long the daemon waits for a reply. Absent: its default. */
+  deadlineMs?: number;
+  /** Decides on a compaction; nothing allows it. */
+  preCompact?: (call: HookCall) => HookDecision | void | Promise<HookDecision | void>;
+  /** Is called after one. */
+  postCompact?: (call: HookCall) => void | Promise<void>;
+}
+
+/** See HookReply. */
+export type HookDecision = Omit<MessageInitShape<typeof HookReplySchema>, "callId" | "$typeName">;
+
+/** A summary that was written, and what it took. */
+export type WrittenSummary = Omit<MessageInitShape<typeof CompleteSummaryTaskRequestSchema>, "taskId" | "error" | "$typeName">;
+
+/** Writes summaries with a model of the caller's own. */
+export interface SummaryWorker extends Following {
+  /** The name under which the daemon reports its failures. */
+  workerId: string;
+  /** How long a task is left to this worker. Absent: the daemon's default. */
+  leaseMs?: number;
+  /** What it throws is reported to the daemon, which may ask again. */
+  write: (task: SummaryTask) => string | WrittenSummary | Promise<string | WrittenSummary>;
+}
+
+const control = (signal: AbortSignal | undefined) => (signal ? { signal } : {});
+
+/** See Client.watch. */
+export async function* watch(
+  services: Services,
+  patience: Patience,
+  { sessionIds = [], after = [], signal }: Following & { after?: Cursor[] },
+): AsyncGenerator<LifecycleEvent> {
+  const cursors = new Map(after.map((cursor) => [cursor.sessionId, cursor]));
+  const named = new Set([...sessionIds, ...cursors.keys()]);
+  const open = () => services.compactions.watchLifecycle({ sessionIds, after: [...cursors.values()] }, control(signal));
+  for await (const { event } of patience.parts(open, signal)) {
+    if (!event) continue;
+    const { sessionId, number, incarnation } = event;
+    if (number > 0n && named.has(sessionId)) cursors.set(sessionId, { sessionId, number, incarnation });
+    yield event;
+  }
+}
+
+/** See Client.runHooks. */
+export async function runHooks(services: Services, patience: Patience, hooks: Hooks): Promise<void> {
+  const { sessionIds = [], deadlineMs, preCompact, postCompact, signal } = hooks;
+  const subscribe = {
+    sessionIds,
+    preCompact: preCompact !== undefined,
+    postCompact: postCompact !== undefined,
+    ...(deadlineMs === undefined ? {} : { deadline: durationFromMs(deadlineMs) }),
+  };
+  type Sent = MessageInitShape<typeof ServeHooksRequestSchema>;
+  let replies = new Queue<Sent>();
+  const open = () => {
+    replies.end();
+    replies = new Queue<Sent>();
+    replies.push({ part: { case: "subscribe", value: subscribe } });
+    return services.compactions.serveHooks(replies.items(), control(signal));
+  };
+  try {
+    for await (const { call } of patience.parts(open, signal)) {
+      if (!call) continue;
+      if (call.hook === "post_compact") {
+        await postCompact?.(call);
+      } else {
+        const decision = (await preCompact?.(call)) ?? {};
+        replies.push({ part: { case: "reply", value: { ...decision, callId: call.callId } } });
+      }
+    }
+  } finally {
+    replies.end();
+  }
+}
+
+/** See Client.runSummaries. */
+export async function runSummaries(services: Services, patience: Patience, worker: SummaryWorker): Promise<void> {
+  const { workerId, sessionIds = [], leaseMs, write, signal } = worker;
+  const request = { workerId, sessionIds, ...(leaseMs === undefined ? {} : { lease: durationFromMs(leaseMs) }) };
+  const open = () => services.compactions.leaseSummaryTasks(request, control(signal));
+  for await (const { task } of patience.parts(open, signal)) {
+    if (!task) continue;
+    const done = await Promise.resolve(task)
+      .then(write)
+      .then(
+        (written) => (typeof written === "string" ? { text: written } : written),
+        (err: unknown) => ({ error: String(err).slice(0, 8192) }),
+      );
+    await patience.call(() => services.compactions.completeSummaryTask({ ...done, taskId: task.taskId }), signal);
+  }
+}
+
+/** Items that are sent as they come. */
+class Queue<T> {
+  readonly #items: T[] = [];
+  #wake: () => void = () => {};
+  #ended = false;
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *items(): AsyncGenerator<T> {
+    for (;;) {
+      if (this.#items.length > 0) yield this.#items.shift()!;
+      else if (this.#ended) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { readFile } from "node:fs/promises";
+import type { ExportReport } from "./gen/contextd/v1/transcript_pb.js";
+
+/** A transcript of a harness: the path of a file, or its bytes. */
+export type TranscriptSource = string | URL | Uint8Array;
+
+/** A transcript that the daemon wrote. */
+export interface Transcript {
+  data: Uint8Array;
+  /** How much it holds, and what the harness cannot represent. */
+  report: ExportReport | undefined;
+}
+
+const pieceBytes = 256 << 10;
+
+/** The bytes of a transcript, so that they can be sent more than once. */
+export async function bytesOf(source: TranscriptSource): Promise<Uint8Array> {
+  if (source instanceof Uint8Array) return source;
+  if (typeof source === "string" || source instanceof URL) return await readFile(source);
+  throw new TypeError(`a transcript must be a path or bytes, not ${String(source)}`);
+}
+
+/** What is sent of a transcript: a header, then its bytes. */
+export async function* upload<Header>(header: Header, data: Uint8Array) {
+  yield { part: { case: "header" as const, value: header } };
+  for (let at = 0; at < data.length; at += pieceBytes) {
+    yield { part: { case: "data" as const, value: data.subarray(at, at + pieceBytes) } };
+  }
+}
+
+/** The transcript of a whole answer, whose last part has the report. */
+export async function gathered(parts: AsyncIterable<{ data: Uint8Array; report?: ExportReport | undefined }>): Promise<Transcript> {
+  const received: Uint8Array[] = [];
+  let report: ExportReport | undefined;
+  for await (const part of parts) {
+    received.push(part.data);
+    report = part.report ?? report;
+  }
+  return { data: Buffer.concat(received), report };
+}
