@@ -37,6 +37,17 @@ build: ## Build the daemon into bin/contextd, static
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json
 	env -u GOOS -u GOARCH go run ./tools/sbom -version '$(VERSION)' bin/contextd > bin/contextd.cdx.json
 
+.PHONY: release
+release: ## Write archives for each platform, the clients' packages and checksums into RELEASE=bin/release
+	tools/release.sh '$(or $(RELEASE),bin/release)'
+
+.PHONY: release-twice
+release-twice: ## Make the archives of a release twice and compare their bytes
+	rm -rf .build/release && mkdir -p .build/release
+	RELEASE_CLIENTS= tools/release.sh .build/release/1
+	RELEASE_CLIENTS= tools/release.sh .build/release/2
+	diff -r .build/release/1 .build/release/2
+
 .PHONY: demo
 demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
@@ -120,12 +131,13 @@ faults: ## Break the program's files, disk, clients and process as SEED=1 decide
 	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 6h ./cmd/contextd -seed=$(SEED) -soak=$(SOAK)
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image compared, adapters with the oldest versions of their frameworks
+nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image and of a release compared, adapters with the oldest versions of their frameworks
 	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
+	$(MAKE) release-twice
 	$(MAKE) test-python ADAPTERS='oldest adk-oldest'
 	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
