@@ -10,6 +10,7 @@ version=$(cat VERSION)
 root=$PWD
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
+mkdir -p "$(dirname "$out")"
 mkdir "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
