@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LanguageModelV3GenerateResult, LanguageModelV3Prompt, LanguageModelV3StreamPart } from "@ai-sdk/provider";
-import { generateText, type ModelMessage, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
-import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai/test";
+import { generateText, type ModelMessage, stepCountIs, streamText, tool, wrapLanguageModel } from "ai-6";
+import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai-6/test";
 import { z } from "zod";
 import { contextdMiddleware, type MiddlewareOptions, PromptDivergedError } from "../src/ai-sdk/index.js";
 import { toPrompt } from "../src/ai-sdk/to-prompt.js";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { LanguageModelV3GenerateResult } from "@ai-sdk/provider";
-import { generateText, stepCountIs, tool, wrapLanguageModel } from "ai";
-import { MockLanguageModelV3 } from "ai/test";
+import { generateText, stepCountIs, tool, wrapLanguageModel } from "ai-6";
+import { MockLanguageModelV3 } from "ai-6/test";
 import { z } from "zod";
 import { contextdMiddleware } from "../src/ai-sdk/index.js";
 import { anthropic } from "../src/anthropic/index.js";

@@ -2,10 +2,12 @@
 import { test } from "node:test";
 import type { MessageCreateParamsNonStreaming } from "@anthropic-ai/sdk/resources/messages";
 import type { Content, GenerateContentParameters } from "@google/genai";
-import type { LanguageModelMiddleware } from "ai";
+import type { LanguageModelMiddleware as Middleware7 } from "ai";
+import type { LanguageModelMiddleware } from "ai-6";
 import type { ChatCompletionCreateParamsNonStreaming } from "openai/resources/chat/completions";
 import type { ResponseCreateParamsNonStreaming } from "openai/resources/responses/responses";
 import { contextdMiddleware } from "../src/ai-sdk/index.js";
+import { contextdMiddleware as contextdMiddleware7 } from "../src/ai-sdk-7/index.js";
 import { anthropic } from "../src/anthropic/index.js";
 import { gemini } from "../src/gemini/index.js";
 import { own, type Session } from "../src/index.js";
@@ -30,6 +32,7 @@ test("contexts have the types of the SDKs", () => {
     const instruction: Content | undefined = g.system;
     const role: "system" | "user" | "assistant" | "tool" | undefined = o.messages()[0]?.role;
     const middleware: LanguageModelMiddleware = contextdMiddleware({ session });
+    const middleware7: Middleware7 = contextdMiddleware7({ session });
 
     // @ts-expect-error Anthropic's messages are not those of a chat.
     const wrong: ChatCompletionCreateParamsNonStreaming = { model, ...a.requestParams() };
@@ -37,6 +40,6 @@ test("contexts have the types of the SDKs", () => {
     const none: string = c.system;
     // @ts-expect-error There is no such option.
     await session.assemble(anthropic, { budgets: {} });
-    return [toAnthropic, byHand, toChat, toResponses, toGemini, instruction, role, middleware, wrong, none];
+    return [toAnthropic, byHand, toChat, toResponses, toGemini, instruction, role, middleware, middleware7, wrong, none];
   });
 });

@@ -56,6 +56,8 @@ function assistantPart(
       return call(p, written.get(p.toolCallId));
     case "tool-result":
       return [opaque(p)]; // of a tool that the provider ran itself
+    default:
+      return [opaque(p)]; // of a later version: custom, reasoning-file
   }
 }
 
@@ -128,7 +130,7 @@ function output(o: LanguageModelV3ToolResultOutput): BlockInit[] {
           case "image-data":
             return media(c.mediaType, Buffer.from(c.data, "base64"));
           case "file-url":
-            return media(c.mediaType ?? "", new URL(c.url));
+            return media("mediaType" in c ? String(c.mediaType) : "", new URL(c.url));
           default:
             return providerBlock(provider, { content: c });
         }

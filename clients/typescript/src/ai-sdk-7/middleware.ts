@@ -1,0 +1,23 @@
+import type { LanguageModelMiddleware } from "ai";
+import { contextdMiddleware as ofVersion6, type MiddlewareOptions } from "../ai-sdk/middleware.js";
+import { fromV4, toV4 } from "./prompt.js";
+
+/**
+ * Appends what is new in each prompt to the session's log, and gives the model the
+ * assembled context in its place. Prompts must hold the whole conversation, as those of
+ * generateText, streamText and agents do. What the provider counted is recorded.
+ */
+export function contextdMiddleware(options: MiddlewareOptions): LanguageModelMiddleware {
+  const { transformParams, wrapGenerate, wrapStream } = ofVersion6(options);
+  // Both versions have the same calls, usage and chunks, as far as the middleware reads them.
+  return {
+    specificationVersion: "v4",
+    transformParams: async ({ params, ...rest }) => {
+      const given = { ...params, prompt: fromV4(params.prompt) };
+      const made = await transformParams!({ ...rest, params: given } as never);
+      return Object.assign(made as never, { prompt: toV4(made.prompt) });
+    },
+    wrapGenerate: wrapGenerate as never,
+    wrapStream: wrapStream as never,
+  };
+}
