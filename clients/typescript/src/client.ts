@@ -5,7 +5,7 @@ import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { type BudgetInit, budget } from "./budget.js";
 import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
 import { Patience, type RetryOptions } from "./patience.js";
-import { type CallControl, Session } from "./session.js";
+import { type CallControl, Session, split } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
@@ -96,11 +96,11 @@ export class Client {
     to: string,
     options: CallControl & { harness?: string; harnessSessionId?: string; workingDirectory?: string } = {},
   ): Promise<Transcript> {
-    const { signal, timeoutMs, harness = "", ...rest } = options;
+    const { control, rest } = split(options);
+    const { harness = "", ...others } = rest;
     const data = await bytesOf(source);
-    const control = { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    const requests = () => upload({ ...rest, from: harness, to }, data);
-    return await this.#patience.call(() => gathered(this.services.transcripts.convertTranscript(requests(), control)), signal);
+    const requests = () => upload({ ...others, from: harness, to }, data);
+    return await this.#patience.call(() => gathered(this.services.transcripts.convertTranscript(requests(), control)), control.signal);
   }
 
   /**

@@ -320,7 +320,7 @@ export class Session {
 }
 
 /** What controls a call, and the rest. */
-function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
+export function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
   const { signal, timeoutMs, ...rest } = options;
   return { control: { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
 }

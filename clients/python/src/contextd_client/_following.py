@@ -17,20 +17,16 @@ class Following:
 
     def __init__(self, session_ids: Iterable[str], after: Iterable[LifecycleCursor]) -> None:
         self.request = checked(WatchLifecycleRequest, session_ids=session_ids, after=after)
-        named = {*self.request.session_ids, *(cursor.session_id for cursor in self.request.after)}
         self._cursors = {cursor.session_id: cursor for cursor in self.request.after}
-        self._named = named
+        self._named = {*self.request.session_ids, *self._cursors}
 
     def take(self, event: LifecycleEvent) -> LifecycleEvent:
         """Remember an event."""
         if event.number and event.session_id in self._named:
             if event.session_id not in self._cursors:
                 self._cursors[event.session_id] = self.request.after.add()
-            self._cursors[event.session_id].MergeFrom(
-                LifecycleCursor(
-                    session_id=event.session_id,
-                    number=event.number,
-                    incarnation=event.incarnation,
-                )
+            newest = LifecycleCursor(
+                session_id=event.session_id, number=event.number, incarnation=event.incarnation
             )
+            self._cursors[event.session_id].CopyFrom(newest)
         return event

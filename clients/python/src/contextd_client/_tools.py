@@ -52,7 +52,8 @@ def count_request(
 def with_overhead(budget: Budget | None, tokens: int) -> Budget:
     """A budget that leaves room for that many tokens more."""
     wider = Budget()
-    wider.CopyFrom(budget or wider)
+    if budget is not None:
+        wider.CopyFrom(budget)
     wider.overhead_tokens += tokens
     return wider
 
