@@ -85,8 +85,12 @@ func TestFairness(t *testing.T) {
 	if err := attack.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- attack.Wait() }()
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		failed = attack.Wait()
+		close(ended)
+	}()
 	defer func() {
 		_ = attack.Process.Kill()
 		<-ended
@@ -99,9 +103,8 @@ func TestFairness(t *testing.T) {
 	}
 	attacked := b.run(length)
 	select {
-	case err := <-ended:
-		ended <- err
-		t.Fatalf("the attackers have ended: %v\n%s", err, begun)
+	case <-ended:
+		t.Fatalf("the attackers have ended: %v\n%s", failed, begun)
 	default:
 	}
 	for _, of := range []string{"append", "assemble"} {
