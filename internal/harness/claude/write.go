@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // writtenVersion is the version that wrote the files after which records of other
@@ -20,6 +21,16 @@ type writer struct {
 	lost transcript.Tally
 	// agents are the subagents' ids by the calls of the main session that began them.
 	agents map[string]string
+	// through is how many of the main session's records there are up to the one with a call,
+	// or none where its result is first.
+	through map[string]int
+}
+
+// waiting are the records of a session, of which none comes before so many of the main
+// session's.
+type waiting struct {
+	lines []line
+	after int
 }
 
 // line is one record on its way to the file.
@@ -32,8 +43,8 @@ type line struct {
 // sidechains. What was read from Claude Code is written unchanged, but for
 // NotKept.
 func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
-	out := &writer{o: o, lost: transcript.Tally{}, agents: map[string]string{}}
-	var queues [][]line
+	out := &writer{o: o, lost: transcript.Tally{}, agents: map[string]string{}, through: map[string]int{}}
+	var queues []waiting
 	sessionID := ""
 	for i, s := range t.Sessions {
 		if i > 0 && !isSidechain(s) {
@@ -44,7 +55,11 @@ func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (tra
 			sessionID = out.sessionID(s)
 			out.link(t.Sessions[1:])
 		}
-		queues = append(queues, out.session(s, sessionID, i == 0))
+		next := waiting{lines: out.session(s, sessionID, i == 0)}
+		if i > 0 {
+			next.after = out.through[s.ParentCallID]
+		}
+		queues = append(queues, next)
 	}
 	out.report.Lost(out.lost)
 	var file bytes.Buffer
@@ -89,6 +104,27 @@ func (w *writer) link(sidechains []transcript.Session) {
 	}
 }
 
+// mention notes the calls of an event of the main session, of which there are so many records
+// by now.
+func (w *writer) mention(e *eventlog.Event, records int) {
+	m, ok := e.Body.(*eventlog.Message)
+	if !ok {
+		return
+	}
+	for _, b := range m.Blocks {
+		id, at := "", 0
+		switch b := b.(type) {
+		case eventlog.ToolCall:
+			id, at = b.CallID, records
+		case eventlog.ToolResult:
+			id = b.CallID
+		}
+		if _, known := w.through[id]; !known && id != "" {
+			w.through[id] = at
+		}
+	}
+}
+
 func agentOf(s transcript.Session) string {
 	if own(s) {
 		return s.Labels[labelAgent]
@@ -98,23 +134,27 @@ func agentOf(s transcript.Session) string {
 
 // inOrder merges the sessions' records by time, each in its own order. From the first
 // sidechain on they begin in their order, whatever their times: a record that comes before
-// the one it follows is the first of a sidechain for the reader.
-func inOrder(queues [][]line, first int) func(func(line) bool) {
+// the one it follows is the first of a sidechain for the reader. The reader has to know the
+// call that began a sidechain.
+func inOrder(queues []waiting, first int) func(func(line) bool) {
 	return func(yield func(line) bool) {
-		for begin := first; ; {
-			for begin < len(queues) && len(queues[begin]) == 0 {
+		for begin, main := first, 0; ; {
+			for begin < len(queues) && len(queues[begin].lines) == 0 {
 				begin++
 			}
 			next := -1
 			for i, q := range queues {
-				if i <= begin && len(q) > 0 && (next < 0 || q[0].at.Before(queues[next][0].at)) {
+				if i <= begin && len(q.lines) > 0 && q.after <= main && (next < 0 || q.lines[0].at.Before(queues[next].lines[0].at)) {
 					next = i
 				}
 			}
-			if next < 0 || !yield(queues[next][0]) {
+			if next < 0 || !yield(queues[next].lines[0]) {
 				return
 			}
-			queues[next] = queues[next][1:]
+			queues[next].lines = queues[next].lines[1:]
+			if next == 0 {
+				main++
+			}
 			if next == begin {
 				begin++
 			}
@@ -131,6 +171,9 @@ func (w *writer) session(s transcript.Session, id string, main bool) []line {
 	}
 	for i := range s.Events {
 		sw.event(i, &s.Events[i])
+		if main {
+			w.mention(&s.Events[i], len(sw.lines))
+		}
 	}
 	sw.flushBetween()
 	return sw.lines
