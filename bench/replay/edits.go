@@ -12,7 +12,7 @@ import (
 const leastLine = 12
 
 // mustReproduce are the lines, without the blanks around them, that the calls of a turn must
-// reproduce to the letter: what a tool is told to replace, context and removed lines of a
+// reproduce to the letter: what a tool has to replace, context and removed lines of a
 // patch. Each line once.
 func mustReproduce(g *reduce.Group) []string {
 	var out []string

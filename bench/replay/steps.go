@@ -27,7 +27,7 @@ type step struct {
 	// wanted are the identifiers in the arguments of the calls that occur earlier in the
 	// log.
 	wanted []string
-	// lines are those that its edits must reproduce to the letter and that stood in the log
+	// lines are those that its edits must reproduce to the letter and that were in the log
 	// before.
 	lines []string
 	calls int // in the log before

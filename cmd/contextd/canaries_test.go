@@ -26,7 +26,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// canary is a word that stands for content or a secret.
+// canary is a word that is in the place of content or a secret.
 var canary = regexp.MustCompile(`canary-\w+|AGE-SECRET-KEY-\w+`)
 
 // canaryCall is a call of testdata/canaries.txt.

@@ -47,7 +47,7 @@ func TestDecisionsHold(t *testing.T) {
 	})
 }
 
-// A compaction leaves what was asked for, or lists all that stands in the way; it never adds
+// A compaction leaves what was asked for, or lists all that is in the way; it never adds
 // to a context.
 func TestCompactionsAnswer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -70,7 +70,7 @@ func TestCompactionsAnswer(t *testing.T) {
 		if over := after.Tokens() - min(in.Caller.Goal, after.Tokens()); over != short.Over || (over > 0) != (len(short.InTheWay) > 0) {
 			rt.Fatalf("%d tokens of %d, and %+v", after.Tokens(), in.Caller.Goal, short)
 		}
-		if after.Messages() > plan.Before.Messages+1 { // what stands for the dropped ones
+		if after.Messages() > plan.Before.Messages+1 { // what replaces the dropped ones
 			rt.Fatalf("%d messages became %d", plan.Before.Messages, after.Messages())
 		}
 	})

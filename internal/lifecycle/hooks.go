@@ -23,7 +23,7 @@ type HooksOptions struct {
 	// Instance goes into the ids of calls, so that an answer to an earlier run of
 	// the daemon is not taken for one to this.
 	Instance string
-	// Observe is told how each PreCompact call to a subscriber ended; it may be nil and must
+	// Observe learns how each PreCompact call to a subscriber ended; it may be nil and must
 	// not block.
 	Observe func(HookOutcome)
 }

@@ -148,7 +148,7 @@ func TestCallsAreBounded(t *testing.T) {
 }
 
 // TestAProcessIsBounded: a process that connects more often than it may, each time with a call
-// that lasts, can check the health, and is told by which setting no more.
+// that lasts, can check the health, and learns which setting allows no more.
 func TestAProcessIsBounded(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "c.sock")
 	r := start(t, settings(t, func(c *config.Config) {

@@ -109,7 +109,7 @@ func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) 
 	return err
 }
 
-// recount is how often bytes are counted anew where they are bounded. What was taken for an
+// recount is how often bytes are counted again where they are bounded. What was taken for an
 // append is not given back where that fails or its client does not wait for the outcome.
 const recount = time.Minute
 

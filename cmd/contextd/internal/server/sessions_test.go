@@ -264,7 +264,7 @@ func TestByteQuota(t *testing.T) {
 		t.Errorf("%d bytes are counted, of %d", used, bytes)
 	}
 	checkRefusal(t, try("old", user("12345"))(t, a), refused)
-	a.clock.seconds.Add(60) // after which the bytes are counted anew
+	a.clock.seconds.Add(60) // after which the bytes are counted again
 	checkRefusal(t, try("old", user("12345"))(t, a), refused)
 }
 

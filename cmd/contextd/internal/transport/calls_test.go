@@ -91,7 +91,7 @@ func TestCallRates(t *testing.T) {
 		t.Errorf("a second later: %v", err)
 	}
 	now = now.Add(time.Minute)
-	for i := range 100 { // of which none is kept for ever
+	for i := range 100 { // of which none is kept forever
 		_ = call(fmt.Sprint(i))
 		now = now.Add(time.Second)
 	}
