@@ -241,12 +241,12 @@ lint-mod: ## Check that go.mod and go.sum list what the code needs
 
 .PHONY: lint-go
 lint-go: bin/golangci-lint ## Check the Go code and its import arrows
-	$(BIN)/golangci-lint run $(PKG)
+	$(BIN)/golangci-lint run --allow-parallel-runners $(PKG)
 
 # Not cached: Go does not see that files of another module have changed.
 .PHONY: lint-deploy
 lint-deploy: bin/golangci-lint ## Check the manifests for Kubernetes, the chart, and docs/kubernetes.md against the daemon
-	cd deploy/kubernetes && go mod tidy -diff && $(BIN)/golangci-lint run && go test -count=1 .
+	cd deploy/kubernetes && go mod tidy -diff && $(BIN)/golangci-lint run --allow-parallel-runners && go test -count=1 .
 
 # ---------------------------------------------------------------- tools
 
