@@ -121,6 +121,16 @@ async def test_compactions(either: Either, session_id: str) -> None:
     assert b"Six files were read." not in b"".join(context.lines)
 
 
+async def test_half_a_surrogate_pair(either: Either, session_id: str) -> None:
+    """What models and tools write may hold one, as Python reads bytes that are no UTF-8."""
+    await fill(either, session_id, 6)
+    await either.append(session_id, events.user("It says \udcff."))
+    assert await either.count_tokens("It says \udcff.") == await either.count_tokens("It says �.")
+    assert (await either.explain(session_id, "says \udcff")).seen
+    done = await either.compact(session_id, keep_last_turns=1, summary="Six files \udcff.")
+    assert done.summary.text == "Six files �."
+
+
 async def test_records(either: Either, session_id: str) -> None:
     await fill(either, session_id, 6)
     context = await either.assemble(

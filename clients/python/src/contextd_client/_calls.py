@@ -95,7 +95,7 @@ def completed(
     """What came of a task."""
     if isinstance(result, Exception):
         error = f"{type(result).__name__}: {result}"[:8192]
-        return CompleteSummaryTaskRequest(task_id=task.task_id, error=error)
+        return checked(CompleteSummaryTaskRequest, task_id=task.task_id, error=error)
     done = CompleteSummaryTaskRequest()
     if isinstance(result, CompleteSummaryTaskRequest):
         done.CopyFrom(result)

@@ -10,6 +10,8 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from contextd_client._rawjson import mended
+
 M = TypeVar("M", bound=Message)
 
 _TYPES: dict[int, tuple[type, ...]] = {
@@ -19,10 +21,15 @@ _TYPES: dict[int, tuple[type, ...]] = {
     FieldDescriptor.CPPTYPE_DOUBLE: (float, int),
 }
 
+# What models, tools and people write, which may hold half a surrogate pair.
+_WRITTEN = {"error", "instructions", "summary", "text"}
+
 
 def checked(kind: type[M], **fields: Any) -> M:
     """A message with these fields. TypeError or ValueError names the one that does not fit."""
     for name, value in fields.items():
+        if name in _WRITTEN and isinstance(value, str):
+            fields[name] = value = mended(value)
         field = kind.DESCRIPTOR.fields_by_name[name]
         if value is None and field.has_presence:
             continue
