@@ -27,15 +27,23 @@ func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked, or is tried again, after failures, 0 else."))
 	b.errs = append(b.errs, err)
 	states := map[lifecycle.Type]int64{lifecycle.BreakerClosed: 0, lifecycle.BreakerOpen: 1, lifecycle.BreakerHalfOpen: 1}
+	var options optionsOf[eventKind]
 	return func(e lifecycle.Event) {
 		ctx := context.Background()
-		attributes := []attribute.KeyValue{attribute.String("type", string(e.Type))}
-		if name := e.Attributes[lifecycle.AttributeSummarizer]; name != "" {
-			attributes = append(attributes, attribute.String("summarizer", name))
-		}
-		events.Add(ctx, 1, metric.WithAttributes(attributes...))
+		events.Add(ctx, 1, options.get(eventKind{string(e.Type), e.Attributes[lifecycle.AttributeSummarizer]}))
 		if state, ok := states[e.Type]; ok {
 			open.Record(ctx, state, metric.WithAttributes(attribute.String("summarizer", e.Attributes[lifecycle.AttributeSummarizer])))
 		}
 	}, errors.Join(b.errs...)
+}
+
+// eventKind is what lifecycle events are counted by; the summarizer may be empty.
+type eventKind struct{ of, summarizer string }
+
+func (k eventKind) attributes() []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.String("type", k.of)}
+	if k.summarizer != "" {
+		out = append(out, attribute.String("summarizer", k.summarizer))
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -33,6 +34,19 @@ type Meter struct {
 	scrubbed                  metric.Int64Counter
 	modelTokens               metric.Int64Counter
 	failed                    metric.Int64Counter
+
+	outcomes optionsOf[outcomeState]
+}
+
+// outcomeState is how an assembly ended; the state is empty where it failed.
+type outcomeState struct{ outcome, state string }
+
+func (o outcomeState) attributes() []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.String("outcome", o.outcome)}
+	if o.state != "" {
+		out = append(out, attribute.String("state", o.state))
+	}
+	return out
 }
 
 // latency are the bounds of durations, in seconds: a sync of a good disk takes a
@@ -226,11 +240,11 @@ func (m *Meter) Scrubbed(rule string, n int) {
 
 // Assembled implements server.Meter.
 func (m *Meter) Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error) {
-	attributes := []attribute.KeyValue{attribute.String("outcome", outcome(err))}
+	ended := outcomeState{outcome: outcome(err)}
 	if c != nil {
-		attributes = append(attributes, attribute.String("state", c.Budget.State.String()))
+		ended.state = c.Budget.State.String()
 	}
-	m.assemblies.Add(ctx, 1, metric.WithAttributes(attributes...))
+	m.assemblies.Add(ctx, 1, m.outcomes.get(ended))
 	m.assemblyTime.Record(ctx, took.Seconds())
 	if c == nil {
 		return
@@ -260,6 +274,21 @@ func outcome(err error) string {
 	default:
 		return "failed"
 	}
+}
+
+// optionsOf keeps the attributes of measurements that are made often: making them costs more than
+// the measurement. There must be few.
+type optionsOf[K interface {
+	comparable
+	attributes() []attribute.KeyValue
+}] struct{ made sync.Map }
+
+func (o *optionsOf[K]) get(key K) metric.MeasurementOption {
+	made, ok := o.made.Load(key)
+	if !ok {
+		made, _ = o.made.LoadOrStore(key, metric.WithAttributeSet(attribute.NewSet(key.attributes()...)))
+	}
+	return made.(metric.MeasurementOption)
 }
 
 // builder makes instruments and collects what went wrong.

@@ -12,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/compaction"
 )
 
-// Observer makes a span of every assembly, with a child for each reducer; it is
-// an assemble.Observer.
+// Observer makes a span of every assembly, with an event for each reducer; it is an
+// assemble.Observer.
 type Observer struct {
 	tracer trace.Tracer
 	causes *causes
@@ -37,12 +37,12 @@ func (o Observer) Assembly(ctx context.Context, sessionID string) (context.Conte
 			return
 		}
 		if span.IsRecording() {
-			o.describe(ctx, span, c)
+			describe(span, c)
 		}
 	}
 }
 
-func (o Observer) describe(ctx context.Context, span trace.Span, c *assemble.Context) {
+func describe(span trace.Span, c *assemble.Context) {
 	span.SetAttributes(
 		attribute.Int64("contextd.as_of_seq", int64(c.AsOf)),
 		attribute.String("contextd.projection.id", c.Projection.ID),
@@ -58,16 +58,14 @@ func (o Observer) describe(ctx context.Context, span trace.Span, c *assemble.Con
 		attribute.Int64("contextd.tokens.before", int64(c.Budget.Raw)),
 		attribute.Int64("contextd.tokens.after", int64(c.Budget.Projected)),
 	)
-	// The pipeline is pure and knows no clock: a reducer's span says what it did,
-	// not how long it took.
+	// The pipeline is pure and knows no clock, so that a reducer has no time that a span could tell.
 	for _, step := range c.Projection.Steps {
-		_, child := o.tracer.Start(ctx, "reduce "+step.Reducer, trace.WithAttributes(
+		span.AddEvent("reduce "+step.Reducer, trace.WithAttributes(
 			attribute.Int64("contextd.tokens.before", int64(step.TokensBefore)),
 			attribute.Int64("contextd.tokens.after", int64(step.TokensAfter)),
 			attribute.Int("contextd.touched", step.Touched),
 			attribute.String("contextd.note", step.Note),
 		))
-		child.End()
 	}
 }
 
