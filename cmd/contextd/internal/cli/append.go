@@ -38,11 +38,8 @@ all of them are read.`,
   echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
 		Args: cobra.ExactArgs(1),
 	}
-	run := c.run(func(cmd *cobra.Command, api api, args []string) error {
-		next, err := eventsOf(cmd.InOrStdin(), format)
-		if err != nil {
-			return err
-		}
+	var next nextEvent
+	run := c.run(func(cmd *cobra.Command, api api, args []string) (err error) {
 		sum := &appendSum{client: c, cmd: cmd}
 		req := &contextdv1.AppendEventsRequest{SessionId: args[0]}
 		if cmd.Flags().Changed("expected-head") {
@@ -60,12 +57,12 @@ all of them are read.`,
 		return errors.Join(err, sum.write())
 	})
 	cmd.Flags().Var(formatFlag{&format}, "format", "`format` of the input: contextd for events, or that of messages: "+strings.Join(formatNames()[1:], ", "))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if c.embedded != "" { // where there is nothing to append, no store begins
-			in := bufio.NewReader(cmd.InOrStdin())
-			_, err := in.Peek(1)
-			c.creates = err == nil
-			cmd.SetIn(in)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if next, err = eventsOf(cmd.InOrStdin(), format); err == nil && c.embedded != "" {
+			next, c.creates, err = ahead(next) // where there is nothing to append, no store begins
+		}
+		if err != nil {
+			return err
 		}
 		return run(cmd, args)
 	}
@@ -137,6 +134,20 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 
 // nextEvent returns the events of an input, one after another, and io.EOF after the last.
 type nextEvent func() (*contextdv1.Event, error)
+
+// ahead reads the first event, if there is one, and returns all of them.
+func ahead(next nextEvent) (all nextEvent, some bool, err error) {
+	first, err := next()
+	if errors.Is(err, io.EOF) {
+		return next, false, nil
+	}
+	return func() (e *contextdv1.Event, err error) {
+		if e, first = first, nil; e != nil {
+			return e, nil
+		}
+		return next()
+	}, true, err
+}
 
 // eventsOf reads events, or messages of a format.
 func eventsOf(in io.Reader, format contextdv1.Format) (nextEvent, error) {
