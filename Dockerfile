@@ -24,10 +24,12 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 
 COPY . .
 ARG VERSION=dev
+ARG REVISION
+ARG REVISION_DATE
 ARG TARGETOS
 ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH make sbom VERSION=$VERSION
+    GOOS=$TARGETOS GOARCH=$TARGETARCH make sbom VERSION=$VERSION COMMIT=$REVISION COMMIT_DATE=$REVISION_DATE
 # The final image has no shell to make the data directory with.
 RUN mkdir -p bin/data
 

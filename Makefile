@@ -15,7 +15,10 @@ PROTOVALIDATE_VERSION      := v1.2.2
 BIN  := $(CURDIR)/bin
 WORK := $(CURDIR)/.build
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
+COMMIT_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+PROGRAM     ?= bin/contextd
 
 # Packages that are built and tested at once, and how long one package's tests
 # may take: sized for two cores under the race detector.
@@ -30,8 +33,8 @@ help: ## List the targets
 # ---------------------------------------------------------------- program
 
 .PHONY: build
-build: ## Build the daemon into bin/contextd, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/contextd ./cmd/contextd
+build: ## Build the daemon into PROGRAM=bin/contextd, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
 
 .PHONY: sbom
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json
@@ -42,10 +45,10 @@ release: ## Write archives for each platform, the clients' packages and checksum
 	tools/release.sh '$(or $(RELEASE),bin/release)'
 
 .PHONY: release-twice
-release-twice: ## Make the archives of a release twice and compare their bytes
-	rm -rf .build/release && mkdir -p .build/release
-	RELEASE_CLIENTS= tools/release.sh .build/release/1
-	RELEASE_CLIENTS= tools/release.sh .build/release/2
+release-twice: ## Make a release twice and compare the bytes (RELEASE_PLATFORMS='linux/amd64')
+	rm -rf .build/release
+	tools/release.sh .build/release/1
+	tools/release.sh .build/release/2
 	diff -r .build/release/1 .build/release/2
 
 .PHONY: demo
@@ -93,12 +96,12 @@ replay-backends: ## Replay CORPUS=folder against summary models that are slow, f
 
 .PHONY: image
 image: ## Build the container image contextd:VERSION (ENGINE=docker, podman, ...)
-	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' --build-arg REVISION="$$(git rev-parse HEAD)" \
+	$(or $(ENGINE),docker) build --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(COMMIT)' --build-arg REVISION_DATE='$(COMMIT_DATE)' \
 		--build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" -t contextd:'$(VERSION)' .
 
 .PHONY: image-steps
 image-steps: ## Run the Dockerfile's steps and check their result without a container engine
-	go run ./tools/imagesteps -arg VERSION='$(VERSION)' $(IMAGE_STEPS_FLAGS)
+	go run ./tools/imagesteps -arg VERSION='$(VERSION)' -arg REVISION='$(COMMIT)' -arg REVISION_DATE='$(COMMIT_DATE)' $(IMAGE_STEPS_FLAGS)
 
 # ---------------------------------------------------------------- tests
 

@@ -10,8 +10,11 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/cli"
 )
 
-// version is set when the program is linked.
-var version = "dev"
+// These are set when the program is linked.
+var (
+	version      = "dev"
+	commit, date string // of the sources; empty for what Go notes of them
+)
 
 func main() {
 	os.Exit(run())
@@ -31,5 +34,5 @@ func run() int {
 		<-signals
 		os.Exit(cli.ExitAtOnce)
 	}()
-	return cli.OS(version).Run(ctx, os.Args[1:])
+	return cli.OS(cli.Build{Version: version, Commit: commit, Date: date}).Run(ctx, os.Args[1:])
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 func TestStop(t *testing.T) {
 	binary := build(t)
 	t.Run("bounded", func(t *testing.T) { stopIsBounded(t, binary) })
+	t.Run("unfinished", func(t *testing.T) { stopWithoutAnEnd(t, binary) })
 	t.Run("second signal", func(t *testing.T) { secondSignalEndsAtOnce(t, binary) })
 	t.Run("log closed", func(t *testing.T) { logThatNobodyReads(t, binary, true) })
 	t.Run("log full", func(t *testing.T) { logThatNobodyReads(t, binary, false) })
@@ -40,6 +42,38 @@ func stopIsBounded(t *testing.T, binary string) {
 	}
 	if log := p.log.String(); !strings.Contains(log, "calls were cut off") || !strings.Contains(log, "ImportTranscript (1, since") {
 		t.Errorf("the log does not name what was cut off:\n%s", log)
+	}
+}
+
+// stopWithoutAnEnd stops the program while it reads a configuration that does not come.
+func stopWithoutAnEnd(t *testing.T, binary string) {
+	file := filepath.Join(t.TempDir(), "contextd.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := spawn(t, exec.Command(binary, "serve", "--store=memory", "--shutdown-timeout=1s", "--config="+file))
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "mkfifo", file).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v\n%s", err, out)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t, time.Minute); code != cli.ExitUnfinished {
+		t.Errorf("it ended with %d\n%s", code, p.log)
+	}
+	if log := p.log.String(); !strings.Contains(log, "ended although not everything had stopped") {
+		t.Errorf("the log does not say why:\n%s", log)
 	}
 }
 

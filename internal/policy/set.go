@@ -77,7 +77,7 @@ func (s Set) over(base assemble.Policy, o Overlay) (assemble.Policy, error) {
 	if o.Name != "" {
 		named, err := s.lookup(o.Name)
 		if err != nil {
-			return assemble.Policy{}, invalid("policy.name", "%v", err)
+			return assemble.Policy{}, &UnknownError{invalid("policy.name", "%v", err), o.Name, s.Names()}
 		}
 		base = named
 	}
@@ -96,6 +96,18 @@ func (s Set) lookup(name string) (assemble.Policy, error) {
 	}
 	return assemble.Policy{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
 }
+
+// UnknownError is a request's name that no policy of the configuration has.
+type UnknownError struct {
+	Err   error // an eventlog.InvalidError
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error about the field.
+func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Names lists the policies that a request may name.
 func (s Set) Names() []string {

@@ -16,7 +16,8 @@ import (
 // check holds the final image to what the project promises of it: a static
 // binary that a user other than root may run, of the version that was asked for,
 // with a command line that it accepts, and the API's port exposed.
-func check(ctx context.Context, s *stage, version string) error {
+func check(ctx context.Context, s *stage, args map[string]string) error {
+	version := args["VERSION"]
 	if err := checkUser(s.user); err != nil {
 		return err
 	}
@@ -42,8 +43,10 @@ func check(ctx context.Context, s *stage, version string) error {
 	if err != nil {
 		return fmt.Errorf("contextd version: %w\n%s", err, out)
 	}
-	if version != "" && !strings.Contains(string(out), version) {
-		return fmt.Errorf("contextd version does not say %q but:\n%s", version, out)
+	for _, name := range []string{"VERSION", "REVISION", "REVISION_DATE"} {
+		if !strings.Contains(string(out), args[name]) {
+			return fmt.Errorf("contextd version does not say %q but:\n%s", args[name], out)
+		}
 	}
 	// With --help a command line is parsed whole, and nothing is started.
 	argv := slices.Concat(s.entrypoint[1:], s.cmd, []string{"--help"})

@@ -82,7 +82,7 @@ func build(ctx context.Context, dir string, args map[string]string, cache string
 	if err != nil {
 		return "", err
 	}
-	if err := check(ctx, image, args["VERSION"]); err != nil {
+	if err := check(ctx, image, args); err != nil {
 		return "", err
 	}
 	return digestOf(image.root)

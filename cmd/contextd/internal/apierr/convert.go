@@ -22,6 +22,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -66,7 +67,12 @@ func input(err error) *answer {
 	}
 	var invalid *eventlog.InvalidError
 	if errors.As(err, &invalid) {
-		return badField(codes.InvalidArgument, ReasonInvalidField, invalid.Field, invalid.Reason, err)
+		a := badField(codes.InvalidArgument, ReasonInvalidField, invalid.Field, invalid.Reason, err)
+		var unknown *policy.UnknownError
+		if errors.As(err, &unknown) {
+			a.with("unknown", unknown.Name).with("known", strings.Join(unknown.Known, ","))
+		}
+		return a
 	}
 	var spec *budget.SpecError
 	if errors.As(err, &spec) {

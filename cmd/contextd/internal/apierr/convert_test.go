@@ -27,6 +27,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -57,6 +58,10 @@ func conversions(t *testing.T) map[string]conversion {
 		"no session":       {&eventlog.NotFoundError{Kind: "session", Name: "s"}, codes.NotFound, "SESSION_NOT_FOUND", false, []string{"resource session s"}},
 		"no pointer":       {&eventlog.NotFoundError{Kind: "pointer", Name: "p"}, codes.NotFound, "NOT_FOUND", false, []string{"resource pointer p"}},
 		"exists":           {&eventlog.ExistsError{Kind: "session", Name: "s"}, codes.AlreadyExists, "SESSION_EXISTS", false, []string{"resource session s"}},
+		"unknown policy": {
+			&policy.UnknownError{Err: &eventlog.InvalidError{Field: "policy.name", Reason: "is none"}, Name: "carful", Known: []string{"careful", "default"}}, codes.InvalidArgument, "INVALID_FIELD", false,
+			[]string{"field policy.name", "unknown=carful", "known=careful,default"},
+		},
 		"conflict": {
 			&eventlog.EventConflictError{EventID: "e", Index: 3, Seq: 7}, codes.AlreadyExists, "EVENT_ID_CONFLICT", false,
 			[]string{"field events[3].event_id", "event_id=e", "seq=7"},

@@ -35,7 +35,7 @@ have it. "contextd verify --embedded DIR" checks it, and "contextd restore" puts
 With --base, files that an earlier backup of the same daemon has are linked from there and
 not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 		Example: `  contextd backup backups/monday
-  contextd backup backups/tuesday --base backups/monday`,
+  contextd backup backups/tuesday --base backups/monday --json`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
@@ -49,13 +49,15 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 		if err := mustBeNew(args[0]); err != nil {
 			return usageError{err}
 		}
+		bar := newByteProgress(cmd.ErrOrStderr())
 		for tries := 1; ; tries++ {
-			b := backup{base: from}
+			b := backup{base: from, progress: bar}
 			err := b.take(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
+			bar.close()
 			if errors.Is(err, errNotInBase) {
 				from = nil
 			} else if st, ok := statusOf(err); err == nil || !ok || reason(st) != apierr.ReasonBackupEnded || tries == backupTries {
-				return b.finish(cmd, args[0], err)
+				return b.finish(cmd, c.output, args[0], err)
 			}
 			if err := os.RemoveAll(b.dir); err != nil {
 				return err
@@ -82,11 +84,21 @@ var errNotInBase = errors.New("the earlier backup lacks a file")
 
 // backup is one that is being taken.
 type backup struct {
-	dir    string          // where it is until it is whole
-	base   *backupManifest // nil if there is none
-	made   backupManifest
-	linked int
-	bytes  uint64
+	dir      string          // where it is until it is whole
+	base     *backupManifest // nil if there is none
+	made     backupManifest
+	linked   int
+	bytes    uint64
+	progress *progress
+}
+
+// backupReport is what a backup has, in the output of --json.
+type backupReport struct {
+	Directory string    `json:"directory"`
+	Time      time.Time `json:"time"`
+	Files     int       `json:"files"`
+	Linked    int       `json:"linked"`
+	Bytes     uint64    `json:"bytes_received"`
 }
 
 // take receives everything, into a directory next to where it is to be.
@@ -125,7 +137,7 @@ func (b *backup) take(ctx context.Context, api api, beside string) (err error) {
 			if file == nil {
 				return errors.New("the daemon sent bytes of no file")
 			}
-			if _, err := io.MultiWriter(file, file.sum).Write(data); err != nil {
+			if _, err := io.MultiWriter(file, file.sum, b.progress).Write(data); err != nil {
 				return err
 			}
 			continue
@@ -157,6 +169,7 @@ func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
 		return nil, fmt.Errorf("the daemon sent a file that is named %q", f.GetName())
 	}
 	of := backupFile{Name: f.GetName(), Size: f.GetSize(), ModifyTime: f.GetModifyTime().AsTime()}
+	b.progress.at(of.Name)
 	path := of.in(b.dir)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -204,12 +217,15 @@ func linkOrCopy(from, to string) error {
 }
 
 // finish puts the backup in its place, or removes what there is of it after an error.
-func (b *backup) finish(cmd *cobra.Command, dir string, err error) error {
+func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err error) error {
 	if err == nil {
 		err = os.Rename(b.dir, dir)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(b.dir))
+	}
+	if o.structured() {
+		return writeLines(cmd.OutOrStdout(), o, []backupReport{{dir, b.made.Time, len(b.made.Files), b.linked, b.bytes}})
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s, %d of them linked from the earlier backup; %s received\n",
 		counted(len(b.made.Files), "file"), oneLine(dir, 0), b.linked, counted(b.bytes, "byte"))

@@ -15,15 +15,19 @@ import (
 
 // Program is what the commands need of the process.
 type Program struct {
-	Version        string
+	Build
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
 }
 
+// Build is what the program was built from. Where the commit and its date are empty, they are
+// those that the Go tool noted.
+type Build struct{ Version, Commit, Date string }
+
 // OS is the program as the operating system started it.
-func OS(version string) Program {
-	return Program{Version: version, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv}
+func OS(build Build) Program {
+	return Program{Build: build, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv}
 }
 
 // Run executes the command line and returns the exit code. It reports errors

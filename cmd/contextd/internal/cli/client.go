@@ -63,7 +63,7 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 			}
 		}()
 		api := newAPI(conn)
-		return unknownSession(cmd.Context(), api, f(cmd, api, args))
+		return unknownName(unknownSession(cmd.Context(), api, f(cmd, api, args)))
 	}
 }
 

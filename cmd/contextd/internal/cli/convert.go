@@ -37,7 +37,7 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 		if err := flags.resolve(); err != nil {
 			return err
 		}
-		in, err := openTranscript(cmd, args[0])
+		in, err := openTranscript(cmd, args[0], outputProgress(cmd, args[1]))
 		if err != nil {
 			return err
 		}

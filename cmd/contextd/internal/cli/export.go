@@ -60,11 +60,14 @@ still has everything.`,
 			return err
 		}
 		flags.req.SessionId = args[0]
+		bar := outputProgress(cmd, output)
+		bar.at(args[0])
 		var report *contextdv1.ExportReport
 		err := writeOutput(cmd, output, func(w io.Writer) (err error) {
-			report, err = receiveTranscript(cmd, api, &flags.req, w)
+			report, err = receiveTranscript(cmd, api, &flags.req, io.MultiWriter(w, bar))
 			return err
 		})
+		bar.close()
 		if err != nil {
 			return err
 		}
@@ -100,6 +103,15 @@ func receiveTranscript(cmd *cobra.Command, api api, req *contextdv1.ExportTransc
 			return resp.GetReport(), nil
 		}
 	}
+}
+
+// outputProgress shows the progress of a command that writes a file, or stdout for "-": not
+// between the lines that it writes to a terminal.
+func outputProgress(cmd *cobra.Command, path string) *progress {
+	if path == "-" && terminalOf(cmd.OutOrStdout()) != nil {
+		return &progress{}
+	}
+	return newByteProgress(cmd.ErrOrStderr())
 }
 
 // writeOutput writes a file, or stdout for "-". A file appears whole or not at all.

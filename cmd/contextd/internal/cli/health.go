@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +22,7 @@ func newHealth(c *client) *cobra.Command {
 it does not, or is not there. Lines below say how its parts are: a daemon accepts
 work while its store is healthy; without a summarizer it writes summaries by rules.`,
 		Example: `  contextd health
-  contextd health --wait 30s`,
+  contextd health --wait 30s --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			conn, closeConn, err := c.connect(cmd.Context())
@@ -44,41 +41,51 @@ work while its store is healthy; without a summarizer it writes summaries by rul
 			} else {
 				err = checkServing(cmd.Context(), conn)
 			}
-			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), "serving")
+			if err != nil {
+				return err
 			}
-			if err == nil {
-				err = writeParts(cmd, conn)
+			parts, err := partStates(cmd.Context(), conn)
+			if err != nil {
+				return err
 			}
-			return err
+			if c.output.structured() {
+				return writeLines(cmd.OutOrStdout(), c.output, []healthReport{{"serving", parts}})
+			}
+			t := newTable(cmd, "serving")
+			for _, name := range sortedKeys(parts) {
+				t.row("  "+name, parts[name])
+			}
+			return t.flush()
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long for it to be ready")
 	return cmd
 }
 
-// writeParts prints how each part of the daemon is.
-func writeParts(cmd *cobra.Command, conn *grpc.ClientConn) error {
-	resp, err := grpc_health_v1.NewHealthClient(conn).List(cmd.Context(), &grpc_health_v1.HealthListRequest{})
+// healthReport is what is known of a daemon that accepts work, in the output of --json.
+type healthReport struct {
+	Status string            `json:"status"`
+	Parts  map[string]string `json:"parts"`
+}
+
+// partStates is how each part of the daemon is.
+func partStates(ctx context.Context, conn *grpc.ClientConn) (map[string]string, error) {
+	states := map[string]string{}
+	resp, err := grpc_health_v1.NewHealthClient(conn).List(ctx, &grpc_health_v1.HealthListRequest{})
 	if status.Code(err) == codes.Unimplemented {
-		return nil // an older daemon
+		return states, nil // an older daemon
 	}
-	if err != nil {
-		return err
-	}
-	t := newTable(cmd)
-	for _, name := range slices.Sorted(maps.Keys(resp.GetStatuses())) {
+	for name, of := range resp.GetStatuses() {
 		part, ok := health.Label(name)
 		if !ok {
 			continue
 		}
-		state := "well"
-		if resp.GetStatuses()[name].GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-			state = "failing"
+		states[part] = "well"
+		if of.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+			states[part] = "failing"
 		}
-		t.row("  "+part, state)
 	}
-	return t.flush()
+	return states, err
 }
 
 var errNotServing = status.Error(codes.Unavailable, "the daemon is there and takes no work")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type transcriptInput struct {
 	open []io.Closer // the last one is closed first
 	// warnings are what was found wrong with the file itself.
 	warnings []string
+	progress *progress
 }
 
 // Close closes the file.
@@ -35,22 +37,25 @@ func (t *transcriptInput) Close() error {
 	for _, c := range slices.Backward(t.open) {
 		err = errors.Join(err, c.Close())
 	}
+	t.progress.close()
 	t.open, t.warnings = nil, nil
 	return err
 }
 
 // newTranscriptInput has a buffer of so many bytes, which can be looked at ahead.
 func newTranscriptInput(size int) *transcriptInput {
-	return &transcriptInput{Reader: bufio.NewReaderSize(nil, size)}
+	return &transcriptInput{Reader: bufio.NewReaderSize(nil, size), progress: &progress{}}
 }
 
-// openTranscript opens a file, or stdin for "-".
-func openTranscript(cmd *cobra.Command, path string) (*transcriptInput, error) {
+// openTranscript opens a file, or stdin for "-", and shows how much of a file was read.
+func openTranscript(cmd *cobra.Command, path string, bar *progress) (*transcriptInput, error) {
 	in := newTranscriptInput(sendBytes)
 	var err error
 	if path == "-" {
 		err = in.decompress(cmd.InOrStdin())
 	} else {
+		in.progress = bar
+		bar.at(filepath.Base(path))
 		err = in.openFile(cmd.Context(), path)
 	}
 	return in, err
@@ -63,7 +68,7 @@ func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 		return err
 	}
 	t.open = append(t.open, f)
-	if err = t.decompress(f); err == nil {
+	if err = t.decompress(io.TeeReader(f, t.progress)); err == nil {
 		err = t.database(ctx, f)
 	}
 	if err != nil {
@@ -74,13 +79,14 @@ func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 
 // database goes on with the rows of a file that is a database.
 func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
-	db := harness.DatabaseOf(f)
-	if db == nil {
-		return nil
-	}
 	before, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	db := harness.DatabaseOf(f)
+	if db == nil {
+		t.progress.expect(int(before.Size()))
+		return nil
 	}
 	var log io.ReaderAt
 	if wal, err := os.Open(f.Name() + "-wal"); err == nil {
@@ -95,7 +101,7 @@ func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
 		t.warnings = append(t.warnings, warning)
 	})
 	t.open = append(t.open, rows)
-	t.Reset(rows)
+	t.Reset(io.TeeReader(rows, t.progress))
 	return nil
 }
 

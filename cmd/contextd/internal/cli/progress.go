@@ -21,19 +21,29 @@ func newProgress(w io.Writer) *progress {
 	if os.Getenv("TERM") == "dumb" || terminalOf(w) == nil {
 		return &progress{}
 	}
-	return showProgress(w, 100*time.Millisecond)
+	return showProgress(w, 0, 100*time.Millisecond)
 }
 
-// showProgress draws at most once in so long a time.
-func showProgress(w io.Writer, every time.Duration) *progress {
-	return &progress{bar: progressbar.NewOptions(0,
+// newByteProgress is newProgress for bytes, of which there may be any number until some are
+// expected.
+func newByteProgress(w io.Writer) *progress {
+	p := newProgress(w)
+	if p.bar != nil {
+		p = showProgress(w, -1, 100*time.Millisecond, progressbar.OptionShowBytes(true), progressbar.OptionSetSpinnerChangeInterval(0))
+	}
+	return p
+}
+
+// showProgress draws at most once in so long a time. A maximum of -1 is not known.
+func showProgress(w io.Writer, maximum int, every time.Duration, more ...progressbar.Option) *progress {
+	return &progress{bar: progressbar.NewOptions(maximum, append(more,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionThrottle(every),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetElapsedTime(false),
-	)}
+	)...)}
 }
 
 // expect adds to what there is to do.
@@ -44,18 +54,27 @@ func (p *progress) expect(n int) {
 	}
 }
 
-// at says what is being done.
+// at says what is being done: at once, as long as nothing is done.
 func (p *progress) at(what string) {
 	if p.bar != nil {
 		p.bar.Describe(fit(what, 30))
+		_ = p.bar.RenderBlank()
 	}
 }
 
 // done counts one thing as done.
-func (p *progress) done() {
+func (p *progress) done() { p.add(1) }
+
+func (p *progress) add(n int) {
 	if p.bar != nil {
-		_ = p.bar.Add(1)
+		_ = p.bar.Add(n)
 	}
+}
+
+// Write counts bytes as done.
+func (p *progress) Write(b []byte) (int, error) {
+	p.add(len(b))
+	return len(b), nil
 }
 
 // close takes the bar away.

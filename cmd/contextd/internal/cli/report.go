@@ -79,11 +79,16 @@ func statusHint(cmd *cobra.Command, st *status.Status) string {
 }
 
 // reason is the stable reason of a status; empty if a daemon did not make it.
-func reason(st *status.Status) string {
+func reason(st *status.Status) string { return errorInfo(st).GetReason() }
+
+// metadata is what a status says for programs; nil if a daemon did not make it.
+func metadata(st *status.Status) map[string]string { return errorInfo(st).GetMetadata() }
+
+func errorInfo(st *status.Status) *errdetails.ErrorInfo {
 	for _, detail := range st.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == apierr.Domain {
-			return info.GetReason()
+			return info
 		}
 	}
-	return ""
+	return nil
 }

@@ -129,7 +129,7 @@ func copyHashed(from, to string) (sum string, err error) {
 }
 
 func (p Program) newRestore() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "restore BACKUP DIR",
 		Short: "Make a data directory of a backup",
 		Long: `Copy a backup into a directory that is empty or does not exist, for a daemon to be
@@ -149,15 +149,33 @@ with LOG_LOST.`,
 			if err := os.MkdirAll(args[1], 0o700); err != nil {
 				return err
 			}
-			for _, f := range m.Files {
-				if err := f.restore(m.dir, args[1]); err != nil {
-					return errors.Join(err, empty(args[1]))
-				}
+			bar := newByteProgress(cmd.ErrOrStderr())
+			err = m.restore(args[1], bar)
+			bar.close()
+			if err != nil {
+				return errors.Join(err, empty(args[1]))
 			}
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s restored in %s\n", counted(len(m.Files), "file"), m.Time.Format(time.RFC3339), oneLine(args[1], 0))
 			return err
 		},
 	}
+	bindQuiet(cmd.Flags())
+	return cmd
+}
+
+// restore copies the files of a backup into a data directory.
+func (m *backupManifest) restore(dir string, bar *progress) error {
+	for _, f := range m.Files {
+		bar.expect(int(f.Size))
+	}
+	for _, f := range m.Files {
+		bar.at(f.Name)
+		if err := f.restore(m.dir, dir); err != nil {
+			return err
+		}
+		bar.add(int(f.Size))
+	}
+	return nil
 }
 
 // restore copies a file of a backup into a data directory.

@@ -213,13 +213,20 @@ func (c *client) newDelete() *cobra.Command {
 		Use:   "delete SESSION...",
 		Short: "Delete sessions and everything derived from them; forks are not affected",
 		Long: `Delete sessions and everything derived from them; forks are not affected. Their bytes are
-erased from the daemon's disk soon after; --wait waits until they are.`,
+erased from the daemon's disk soon after; --wait waits until they are. With --json, each
+that was deleted is a line with its id.`,
 		Example: "  contextd sessions delete my-session",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			for _, id := range args {
 				if _, err := api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: id, WaitUntilErased: wait}); err != nil {
 					return err
+				}
+				if c.output.structured() {
+					if err := c.output.write(cmd.OutOrStdout(), &contextdv1.Session{SessionId: id}); err != nil {
+						return err
+					}
+					continue
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "deleted %s\n", id)
 			}

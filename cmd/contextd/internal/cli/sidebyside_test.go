@@ -52,7 +52,7 @@ func TestProgress(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("what is no terminal was shown %q", out.String())
 	}
-	p := showProgress(&out, 0)
+	p := showProgress(&out, 0, 0)
 	p.expect(2)
 	p.at("first")
 	p.done()

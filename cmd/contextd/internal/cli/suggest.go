@@ -70,6 +70,19 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	return mistyped(err, "--"+unknown.GetSpecifiedName(), names)
 }
 
+// unknownName adds to the error about a name that is none of those the daemon knows which one
+// may be meant.
+func unknownName(err error) error {
+	st, ok := statusOf(err)
+	if !ok {
+		return err
+	}
+	if of := metadata(st); of["unknown"] != "" {
+		return mistyped(err, of["unknown"], strings.Split(of["known"], ","))
+	}
+	return err
+}
+
 // mostListed is how many sessions are looked at for a name, at most.
 const mostListed = 1000
 

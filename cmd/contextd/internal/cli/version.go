@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -42,7 +43,7 @@ func (p Program) newVersion() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := versionReport{
-				Version: p.Version, Commit: buildSetting("vcs.revision"), Date: buildSetting("vcs.time"),
+				Version: p.Version, Commit: cmp.Or(p.Commit, buildSetting("vcs.revision")), Date: cmp.Or(p.Date, buildSetting("vcs.time")),
 				Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 				Features: features{
 					[]string{config.StoreMemory, config.StoreDisk}, formatNames(), budget.Tokenizers(), harness.Names(), harness.Writers(),

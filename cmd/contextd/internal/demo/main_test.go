@@ -26,7 +26,7 @@ func (m leakFree) Run() int {
 func TestMain(m *testing.M) {
 	testscript.Main(leakFree{m}, map[string]func(){
 		"contextd": func() {
-			program := cli.OS("test")
+			program := cli.OS(cli.Build{Version: "test"})
 			os.Exit(program.Run(interruptible(), os.Args[1:]))
 		},
 	})
