@@ -71,7 +71,15 @@ func (in Inputs) Plan(own string) (Plan, error) {
 		}
 	}
 	if p.Nothing == "" {
-		_, p.Nothing, err = in.Decide(nil)
+		in.Decided, p.Nothing, err = in.Decide(nil)
+	}
+	if open && p.Strategy == reduce.Summarize && err == nil && p.Nothing == "" {
+		var now Projected
+		if now, err = in.Standing(); err == nil && now.Tokens() > p.Before.Tokens {
+			// The summary that is there is larger than what it would replace.
+			in.Decided, in.Caller.Strategy, p.Strategy = nil, reduce.Drop, reduce.Drop
+			_, p.Nothing, err = in.Decide(nil)
+		}
 	}
 	if p.Nothing != "" {
 		p.Short = in.Shortfall(standing)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // compact plans a compaction, has the summary that it needs written, and returns what the
@@ -67,6 +68,37 @@ func TestATargetIsReached(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// offered is the summary that was made when somebody asked for one of a log, if it had turns for it.
+func offered(t *testing.T, target uint64, log []string) []summarize.Summary {
+	t.Helper()
+	in := inputs(t, target, events(t, log...))
+	in.Caller.Strategy = reduce.Summarize
+	plan, err := in.Plan("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Summary == nil {
+		return nil
+	}
+	return []summarize.Summary{*written(plan.Summary)}
+}
+
+// A summary that is there already is not quoted where it is larger than what it would replace,
+// unless somebody asks for one.
+func TestAnOfferedSummaryIsTooLong(t *testing.T) {
+	log := results(1, 1, 1, 1, 29, 91)
+	for _, strategy := range []reduce.Strategy{"", reduce.Summarize} {
+		in := inputs(t, 6_000, events(t, log...))
+		in.Summaries = offered(t, 6_000, log)
+		in.Caller = reduce.Ask{Goal: 856, KeepLastTurns: 2, Strategy: strategy}
+		plan, after, _ := compact(t, in, "")
+		quoted := plan.Nothing == "" && strings.Contains(digest(after), "abc abc")
+		if quoted != (strategy == reduce.Summarize) || !quoted && plan.Strategy != reduce.Drop {
+			t.Errorf("asked for %q: %s, nothing because %q; it is quoted: %v", strategy, plan.Strategy, plan.Nothing, quoted)
 		}
 	}
 }

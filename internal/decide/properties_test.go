@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,8 +13,13 @@ import (
 
 // drawn is a log of turns with results of any size.
 func drawn(t *rapid.T) []string {
+	return results(rapid.SliceOfN(rapid.IntRange(1, 120), 1, 40).Draw(t, "lines of results")...)
+}
+
+// results is a log of turns with results of so many lines.
+func results(sizes ...int) []string {
 	log := []string{"system: You are an agent.", "user: Find the leak."}
-	for i, lines := range rapid.SliceOfN(rapid.IntRange(1, 120), 1, 40).Draw(t, "lines of results") {
+	for i, lines := range sizes {
 		log = append(log, fmt.Sprintf(`assistant: I read on. | call c%d read {"path":"pkg/mod%d.go"}`, i, i), fmt.Sprintf("tool: c%d @%d mod%d", i, lines, i))
 	}
 	return log
@@ -51,20 +57,26 @@ func TestDecisionsHold(t *testing.T) {
 // to a context.
 func TestCompactionsAnswer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		in := inputs(t, 200_000, events(t, drawn(rt)...))
+		log, target := drawn(rt), rapid.SampledFrom([]uint64{6_000, 20_000, 200_000}).Draw(rt, "target")
+		in := inputs(t, target, events(t, log...))
 		in.Caller = reduce.Ask{
 			Goal:          rapid.Uint64Range(400, 20_000).Draw(rt, "goal"),
 			KeepLastTurns: rapid.Uint32Range(1, 5).Draw(rt, "turns that are kept"),
-			Strategy:      rapid.SampledFrom([]reduce.Strategy{"", reduce.Mask, reduce.Drop}).Draw(rt, "strategy"),
+			Strategy:      rapid.SampledFrom([]reduce.Strategy{"", reduce.Mask, reduce.Drop, reduce.Summarize}).Draw(rt, "strategy"),
 		}
-		plan, after, short := compact(t, in, "")
+		var own string
+		if in.Caller.Strategy == reduce.Summarize {
+			own = strings.Repeat("abc ", rapid.SampledFrom([]int{0, 1, 300, 1_000}).Draw(rt, "words of the caller's summary"))
+		}
+		in.Summaries = offered(t, target, log[:2*rapid.IntRange(1, len(log)/2).Draw(rt, "turns that a summary was made for")])
+		plan, after, short := compact(t, in, own)
 		if plan.Nothing != "" {
 			if plan.Before.Tokens > in.Caller.Goal && short.Over != plan.Before.Tokens-in.Caller.Goal {
 				rt.Fatalf("%q: %d tokens of %d, and %d are said to be too many", plan.Nothing, plan.Before.Tokens, in.Caller.Goal, short.Over)
 			}
 			return
 		}
-		if after.Tokens() > plan.Before.Tokens {
+		if after.Tokens() > plan.Before.Tokens && in.Caller.Strategy != reduce.Summarize {
 			rt.Fatalf("%d tokens became %d", plan.Before.Tokens, after.Tokens())
 		}
 		if over := after.Tokens() - min(in.Caller.Goal, after.Tokens()); over != short.Over || (over > 0) != (len(short.InTheWay) > 0) {
