@@ -20,7 +20,8 @@ import (
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
-// backupTries is how often a backup is begun that deletions end.
+// backupTries is how often in a row a deletion may end a backup that has received no further
+// file since the one before.
 const backupTries = 10
 
 func newBackup(c *client) *cobra.Command {
@@ -30,7 +31,7 @@ func newBackup(c *client) *cobra.Command {
 		Short: "Copy all sessions into a new directory while the daemon works",
 		Long: `Copy the daemon's data directory, as it is at one moment, into a new directory. Appends
 go on meanwhile; where a session is deleted, the backup begins anew, so that it does not
-have it. "contextd verify --embedded DIR" checks it, and "contextd restore" puts it back.
+have it, and keeps the files that are still the same. "contextd verify --embedded DIR" checks it, and "contextd restore" puts it back.
 
 With --base, files that an earlier backup of the same daemon has are linked from there and
 not sent again. Each backup is whole by itself: earlier ones may be removed.`,
@@ -39,30 +40,20 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
-		var from *backupManifest
+		b := backup{there: map[string]backupFile{}}
 		if base != "" {
 			var err error
-			if from, err = readBackup(base); err != nil {
+			if b.base, err = readBackup(base); err != nil {
 				return usageError{fmt.Errorf("--base: %w", err)}
 			}
 		}
 		if err := mustBeNew(args[0]); err != nil {
 			return usageError{err}
 		}
-		bar := newByteProgress(cmd.ErrOrStderr())
-		for tries := 1; ; tries++ {
-			b := backup{base: from, progress: bar}
-			err := b.take(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
-			bar.close()
-			if errors.Is(err, errNotInBase) {
-				from = nil
-			} else if st, ok := statusOf(err); err == nil || !ok || reason(st) != apierr.ReasonBackupEnded || tries == backupTries {
-				return b.finish(cmd, c.output, args[0], err)
-			}
-			if err := os.RemoveAll(b.dir); err != nil {
-				return err
-			}
-		}
+		b.progress = newByteProgress(cmd.ErrOrStderr())
+		err := b.takeAll(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
+		b.progress.close()
+		return b.finish(cmd, c.output, args[0], err)
 	})
 	cmd.Flags().StringVar(&base, "base", "", "`directory` of an earlier backup, from which unchanged files are linked")
 	return cmd
@@ -80,13 +71,15 @@ func mustBeNew(dir string) error {
 	return nil
 }
 
-var errNotInBase = errors.New("the earlier backup lacks a file")
+var errNotThere = errors.New("the daemon did not send a file that no earlier backup has")
 
 // backup is one that is being taken.
 type backup struct {
-	dir      string          // where it is until it is whole
-	base     *backupManifest // nil if there is none
-	made     backupManifest
+	dir  string          // where it is until it is whole
+	base *backupManifest // nil if there is none
+	made backupManifest
+	// there are the files in dir, by their names. Some may be of calls that ended.
+	there    map[string]backupFile
 	linked   int
 	bytes    uint64
 	progress *progress
@@ -101,17 +94,40 @@ type backupReport struct {
 	Bytes     uint64    `json:"bytes_received"`
 }
 
-// take receives everything, into a directory next to where it is to be.
-func (b *backup) take(ctx context.Context, api api, beside string) (err error) {
-	if err := os.MkdirAll(beside, 0o700); err != nil {
+// takeAll receives everything, into a directory next to where it is to be, in as many calls as
+// it takes.
+func (b *backup) takeAll(ctx context.Context, api api, beside string) error {
+	err := os.MkdirAll(beside, 0o700)
+	if err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp(beside, ".contextd-backup-*"); err != nil {
 		return err
 	}
+	for tries := 1; tries <= backupTries; tries++ {
+		before := len(b.there)
+		err = b.take(ctx, api)
+		switch st, ok := statusOf(err); {
+		case errors.Is(err, errNotThere):
+			b.base = nil
+		case err == nil || !ok || reason(st) != apierr.ReasonBackupEnded:
+			return err
+		case len(b.there) > before:
+			tries = 0
+		}
+	}
+	return err
+}
+
+// take receives what is not there yet.
+func (b *backup) take(ctx context.Context, api api) error {
+	b.made, b.linked = backupManifest{}, 0
 	req := &adminv1.BackupRequest{}
 	if b.base != nil {
 		req.Since = timestamppb.New(b.base.Time)
+	}
+	for name := range b.there {
+		req.Have = append(req.Have, name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,7 +138,7 @@ func (b *backup) take(ctx context.Context, api api, beside string) (err error) {
 	var file *receiving
 	defer func() {
 		if file != nil {
-			_ = file.Close() // it was given up
+			_, _ = file.Close(), os.Remove(file.Name()) // it was given up
 		}
 	}()
 	for {
@@ -148,7 +164,7 @@ func (b *backup) take(ctx context.Context, api api, beside string) (err error) {
 		file = nil
 		if end := resp.GetEnd(); end != nil {
 			b.made.Time = end.GetTime().AsTime()
-			return b.made.write(b.dir)
+			return errors.Join(b.tidy(), b.made.write(b.dir))
 		}
 		if file, err = b.begin(resp.GetFile()); err != nil {
 			return err
@@ -163,25 +179,46 @@ type receiving struct {
 	sum hash.Hash
 }
 
-// begin makes a file, or links one that the base has, for which there is nothing to receive.
+// tidy removes the files that the store no longer has.
+func (b *backup) tidy() (err error) {
+	for _, f := range b.made.Files {
+		delete(b.there, f.Name)
+	}
+	for _, f := range b.there {
+		err = errors.Join(err, os.Remove(f.in(b.dir)))
+	}
+	return err
+}
+
+// begin makes a file, unless it is there or the base has it, from where it is linked.
 func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
 	if !filepath.IsLocal(filepath.FromSlash(f.GetName())) {
 		return nil, fmt.Errorf("the daemon sent a file that is named %q", f.GetName())
 	}
 	of := backupFile{Name: f.GetName(), Size: f.GetSize(), ModifyTime: f.GetModifyTime().AsTime()}
 	b.progress.at(of.Name)
+	inBase, linked := b.base.find(of)
+	if there := b.there[of.Name]; f.GetHeld() && !linked {
+		if !there.is(of) {
+			delete(b.there, of.Name)
+			return nil, errNotThere
+		}
+		b.made.Files = append(b.made.Files, there)
+		return nil, nil
+	}
 	path := of.in(b.dir)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	delete(b.there, of.Name)
 	if f.GetHeld() {
-		there, ok := b.base.find(of)
-		if !ok {
-			return nil, errNotInBase
-		}
 		b.linked++
-		b.made.Files = append(b.made.Files, there)
-		return nil, linkOrCopy(there.in(b.base.dir), path)
+		b.made.Files = append(b.made.Files, inBase)
+		b.there[of.Name] = inBase
+		return nil, linkOrCopy(inBase.in(b.base.dir), path)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -205,6 +242,7 @@ func (b *backup) done(f *receiving) error {
 	f.of.SHA256 = hex.EncodeToString(f.sum.Sum(nil))
 	b.bytes += f.of.Size
 	b.made.Files = append(b.made.Files, f.of)
+	b.there[f.of.Name] = f.of
 	return os.Chtimes(f.of.in(b.dir), time.Time{}, f.of.ModifyTime)
 }
 

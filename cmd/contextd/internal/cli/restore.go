@@ -40,11 +40,16 @@ type backupFile struct {
 // in is the path of the file in a directory.
 func (f backupFile) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
+// is reports whether a file is another one, by what the daemon says of it.
+func (f backupFile) is(other backupFile) bool {
+	return f.Name == other.Name && f.Size == other.Size && f.ModifyTime.Equal(other.ModifyTime)
+}
+
 // find returns the file that is what another is.
 func (m *backupManifest) find(like backupFile) (backupFile, bool) {
 	if m != nil {
 		for _, f := range m.Files {
-			if f.Name == like.Name && f.Size == like.Size && f.ModifyTime.Equal(like.ModifyTime) {
+			if f.is(like) {
 				return f, true
 			}
 		}

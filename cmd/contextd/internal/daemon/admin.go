@@ -45,8 +45,12 @@ func (a *admin) Backup(req *adminv1.BackupRequest, stream grpc.ServerStreamingSe
 	if req.GetSince() != nil {
 		since = req.GetSince().AsTime()
 	}
+	have := map[string]bool{}
+	for _, name := range req.GetHave() {
+		have[name] = true
+	}
 	for _, f := range snapshot.Files {
-		held := f.Immutable && f.Modified.Before(since)
+		held := f.Immutable && (f.Modified.Before(since) || have[f.Name])
 		part := &adminv1.BackupFile{Name: f.Name, Size: uint64(f.Size), ModifyTime: timestamppb.New(f.Modified), Held: held}
 		if err := stream.Send(&adminv1.BackupResponse{Part: &adminv1.BackupResponse_File{File: part}}); err != nil {
 			return err

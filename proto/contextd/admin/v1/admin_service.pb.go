@@ -29,7 +29,10 @@ type BackupRequest struct {
 	// The time of an earlier backup that the client has, as its BackupEnd says. Tables and
 	// files of values that were written before it are listed without their content.
 	// Absent: all files are sent.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// Names of files that the client has, from calls that ended before all was sent. Tables and
+	// files of values of these names are listed without their content. Empty: there are none.
+	Have          []string `protobuf:"bytes,2,rep,name=have,proto3" json:"have,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,6 +70,13 @@ func (*BackupRequest) Descriptor() ([]byte, []int) {
 func (x *BackupRequest) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Since
+	}
+	return nil
+}
+
+func (x *BackupRequest) GetHave() []string {
+	if x != nil {
+		return x.Have
 	}
 	return nil
 }
@@ -184,8 +194,8 @@ type BackupFile struct {
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	// When it was last written to.
 	ModifyTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
-	// The content is not sent: the client has it from the backup of since, under the same name
-	// and with the same size and modify_time. False: it follows.
+	// The content is not sent: the client has it, as since or have of the request say, under the
+	// same name and with the same size and modify_time. If not, name it no more. False: it follows.
 	Held          bool `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -299,9 +309,10 @@ var File_contextd_admin_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_contextd_admin_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"%contextd/admin/v1/admin_service.proto\x12\x11contextd.admin.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"A\n" +
+	"%contextd/admin/v1/admin_service.proto\x12\x11contextd.admin.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"j\n" +
 	"\rBackupRequest\x120\n" +
-	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x9c\x01\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12'\n" +
+	"\x04have\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\xa0\x8d\x06\"\ar\x05\x10\x01\x18\x80\x02R\x04have\"\x9c\x01\n" +
 	"\x0eBackupResponse\x123\n" +
 	"\x04file\x18\x01 \x01(\v2\x1d.contextd.admin.v1.BackupFileH\x00R\x04file\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04data\x120\n" +

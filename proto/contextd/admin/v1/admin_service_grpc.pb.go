@@ -32,7 +32,7 @@ type AdminServiceClient interface {
 	// Sends the files of the data directory, as they are at the call, with all sessions of all
 	// tenants. Appends go on meanwhile. The call names no path: the client decides where the
 	// files go. ABORTED where a session is deleted before all is sent, because the files would
-	// hold it: repeat the call. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
+	// hold it: repeat the call, and name in have what was received. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
 	// the store is in memory. The keys of an encrypted store are not sent.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
@@ -74,7 +74,7 @@ type AdminServiceServer interface {
 	// Sends the files of the data directory, as they are at the call, with all sessions of all
 	// tenants. Appends go on meanwhile. The call names no path: the client decides where the
 	// files go. ABORTED where a session is deleted before all is sent, because the files would
-	// hold it: repeat the call. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
+	// hold it: repeat the call, and name in have what was received. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
 	// the store is in memory. The keys of an encrypted store are not sent.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
