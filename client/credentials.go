@@ -41,6 +41,9 @@ func credentialsFromEnv() Credentials {
 
 // dialOptions are those of a connection to a target.
 func (c Credentials) dialOptions(target string) ([]grpc.DialOption, error) {
+	if c.CA != "" && strings.HasPrefix(target, "unix:") {
+		return nil, fmt.Errorf("a CA must not be set for %s: there is no TLS on a socket", target)
+	}
 	secured, err := c.transport()
 	if err != nil {
 		return nil, err
