@@ -2,10 +2,12 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -132,5 +134,15 @@ func TestJWTByURL(t *testing.T) {
 	token := mine.sign(t, jwt.SigningMethodES256, mine.key, nil)
 	if who, err := identify(t, a, nil, "Bearer "+token); err != nil || who != (Identity{Name: "subject ci"}) {
 		t.Errorf("%+v, %v", who, err)
+	}
+	// A key that is gone from there ends the calls that run with it.
+	ctx, done := begin(t, a, nil, "Bearer "+token)
+	defer done()
+	if gone, err := a.jwt.remote.Storage().KeyDelete(t.Context(), "one"); !gone || err != nil { // as reading them again does
+		t.Fatalf("the key is kept: %v", err)
+	}
+	a.Reload(t.Context())
+	if err, ok := errors.AsType[*UnauthenticatedError](context.Cause(ctx)); !ok || !strings.Contains(err.Error(), "known key") {
+		t.Errorf("the call of a removed key ended with %v", context.Cause(ctx))
 	}
 }
