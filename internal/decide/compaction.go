@@ -124,7 +124,9 @@ func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, not
 		return nil, nothing == "", nothing, nil
 	}
 	p = in.propose(pipeline, span, "compaction", pipeline.SummaryTokensFor(in.Budget, ask))
-	return p, pipeline.Worth(in.Budget, span), "", nil
+	// Where the goal can be reached, the summary must leave it within reach.
+	misses := span.Leaves < ask.Goal && span.Leaves+p.MaxOutputTokens > ask.Goal
+	return p, !misses && pipeline.Worth(in.Budget, span), "", nil
 }
 
 // Decide says what the log is to hold of the compaction that is asked for. made is the

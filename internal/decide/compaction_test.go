@@ -103,6 +103,19 @@ func TestAnOfferedSummaryIsTooLong(t *testing.T) {
 	}
 }
 
+// A target that is reached without a summary is not missed for one, unless somebody asks for
+// one.
+func TestASummaryLeavesTheTargetWithinReach(t *testing.T) {
+	log := append(turns(60), `assistant: I read on. | call large read {"path":"large.go"}`, "tool: large @400 large")
+	for strategy, want := range map[reduce.Strategy]bool{"": true, reduce.Drop: true, reduce.Summarize: false} {
+		in := inputs(t, 100_000, events(t, log...))
+		in.Caller = reduce.Ask{Goal: 2_800, KeepLastTurns: 1, Strategy: strategy}
+		if _, after, short := compact(t, in, ""); (short.Over == 0) != want {
+			t.Errorf("%q: %d tokens, %d over", strategy, after.Tokens(), short.Over)
+		}
+	}
+}
+
 func digest(p decide.Projected) string {
 	d, _ := p.Result.View.Digest()
 	return d.Text
@@ -132,7 +145,7 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		},
 		"a target with hardly any room for a record": {
 			turns(60), "", reduce.Ask{Goal: 520, KeepLastTurns: 1},
-			"turn 121: 456, record of earlier calls: 158, summary: 124, system prompt 1: 9, first user message 2: 8",
+			"turn 121: 456, record of earlier calls: 69, system prompt 1: 9, first user message 2: 8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,8 @@ type Span struct {
 	From, To eventlog.Seq
 	// Extends is the summary that covers the front of it; empty if none does.
 	Extends string
+	// Leaves is what a compaction does not allow to drop, in tokens.
+	Leaves uint64
 }
 
 const (
@@ -87,7 +89,8 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 			return Span{}, made, ""
 		}
 	}
-	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID}, Summary{}, ""
+	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, d.budget, spared)
+	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 
 func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
