@@ -123,6 +123,7 @@ export class Client {
 
   /** Ends the connection and the calls that are open. */
   close(): void {
+    this.#patience.end();
     this.#connection.abort();
   }
 

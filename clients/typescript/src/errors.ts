@@ -148,14 +148,20 @@ function codeName(code: Code): string {
   return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
+/** Whether the connection broke, which Connect says as if somebody had ended the call. */
+function broken({ code, rawMessage }: ConnectError): boolean {
+  return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed"));
+}
+
 /** Turns what a call to an address threw into a ContextdError. What no call threw comes back as it is. */
 export function toError(cause: unknown, address: string): unknown {
   if (!(cause instanceof ConnectError)) return cause;
   const info = cause.findDetails(ErrorInfoSchema).find((i) => i.domain === "contextd");
   const retry = cause.findDetails(RetryInfoSchema)[0]?.retryDelay;
   const resource = cause.findDetails(ResourceInfoSchema)[0];
+  const code = !info && broken(cause) ? Code.Unavailable : cause.code;
   const details: ErrorDetails = {
-    code: codeName(cause.code),
+    code: codeName(code),
     reason: info?.reason ?? "TRANSPORT",
     metadata: info?.metadata ?? {},
     violations: cause
@@ -170,11 +176,11 @@ export function toError(cause: unknown, address: string): unknown {
     const { targetTokens, neededTokens, parts } = exceeded;
     return new BudgetExceededError(cause.rawMessage, details, targetTokens, neededTokens, parts, { cause });
   }
-  const unanswered = cause.code === Code.Unavailable && !info;
+  const unanswered = code === Code.Unavailable && !info;
   const message = unanswered
     ? `no daemon answers at ${address} (${cause.rawMessage}): start one with "contextd serve", or set CONTEXTD_ADDR`
     : cause.rawMessage;
-  return new (classOf(details, cause.code))(message, details, { cause });
+  return new (classOf(details, code))(message, details, { cause });
 }
 
 function classOf(details: ErrorDetails, code: Code): typeof ContextdError {

@@ -21,6 +21,7 @@ export class Patience {
   readonly #ms: number;
   readonly #address: string;
   readonly #sleep: NonNullable<RetryOptions["sleep"]>;
+  #ended = false;
 
   /** The address is what errors name. */
   constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause }: RetryOptions = {}) {
@@ -28,6 +29,11 @@ export class Patience {
     this.#ms = patienceMs;
     this.#address = address;
     this.#sleep = sleep;
+  }
+
+  /** Calls that fail from now on are not repeated. */
+  end(): void {
+    this.#ended = true;
   }
 
   /** What the call gives, or the ContextdError of its last try. */
@@ -39,7 +45,7 @@ export class Patience {
       } catch (cause) {
         const err = toError(cause, this.#address);
         const wait = waitMs(err, tries);
-        if (wait === undefined || performance.now() - begun + wait > this.#ms) throw err;
+        if (wait === undefined || this.#ended || performance.now() - begun + wait > this.#ms) throw err;
         await this.#sleep(wait, signal);
       }
     }

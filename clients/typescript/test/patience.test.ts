@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http2";
+import { createServer, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { mock, test } from "node:test";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -31,9 +31,12 @@ class Busy {
   readonly appended: { eventId: string }[][] = [];
   readonly read: bigint[] = [];
   calls = 0;
+  /** What happens before the first call is answered. */
+  first: () => void = () => {};
+  session: Http2Session | undefined;
 
   enter(): void {
-    this.calls++;
+    if (++this.calls === 1) this.first();
     if (this.waits.length > 0) throw refusal(this.waits.shift());
   }
 
@@ -74,6 +77,7 @@ async function behind<T>(
   use: (client: contextd.Client) => Promise<T>,
 ): Promise<{ answer: T | unknown; waited: number[] }> {
   const server = createServer(connectNodeAdapter({ routes: (r) => r.service(ContextService, busy.service) }));
+  server.on("session", (session) => (busy.session = session));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { waited, sleep, stop } = clock();
@@ -122,6 +126,34 @@ for (const { waits, waited, calls, options = {} } of [
     assert.equal(got.answer.retryAfterMs, waits[calls - 1]);
   });
 }
+
+test("a connection that breaks is tried again, and the same event appended", async () => {
+  const busy = new Busy();
+  busy.first = () => busy.session!.destroy();
+  const { answer, waited } = await behind(busy, {}, append);
+  assert.equal((answer as { lastSeq: bigint }).lastSeq, 7n, String(answer));
+  assert.deepEqual(waited, [100]);
+  assert.equal(busy.appended[0]![0]!.eventId, busy.appended[1]![0]!.eventId);
+});
+
+test("a connection that breaks in an assembly is tried again", async () => {
+  const busy = new Busy();
+  busy.first = () => busy.session!.destroy();
+  const { answer, waited } = await behind(busy, {}, (client) => client.session("s").assemble(contextd.own));
+  assert.deepEqual((answer as contextd.OwnContext).lines, [line], String(answer));
+  assert.deepEqual(waited, [100]);
+});
+
+test("a client that is closed tries no more", async () => {
+  const busy = new Busy();
+  const { answer, waited } = await behind(busy, {}, async (client) => {
+    busy.first = () => client.close();
+    return await append(client);
+  });
+  assert.ok(answer instanceof contextd.ContextdError, String(answer));
+  assert.deepEqual(waited, []);
+  assert.equal(busy.calls, 1);
+});
 
 test("an assembly that was cut off begins again", async () => {
   const busy = new Busy();
