@@ -207,6 +207,9 @@ test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped with
 test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)
 	clients/typescript/test.sh || [ $$? = 3 ]
 
+# The examples build the packages where their tests do: one after the other.
+test-python test-typescript: | $(filter conformance,$(MAKECMDGOALS))
+
 # Empty: all languages.
 CONFORMANCE_LANGUAGES ?=
 CONFORMANCE_FLAGS     ?=

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs examples/scenario.json in every language whose toolchain is there, against one
-# daemon, and compares what they report byte for byte. Then runs their agent loops through
-# examples/patience, which refuses calls at first and checks that they wait as asked.
+# Runs examples/scenario.json in every language whose toolchain is there, against one daemon,
+# and examples/outages.json, each against a daemon of its own, which examples/patience restarts,
+# slows down and takes the store from; compares what they report byte for byte. Then runs their
+# agent loops through examples/patience, which refuses calls and checks that they wait as asked.
 #
 #   examples/conformance.sh [--allow-few] [LANGUAGE...]
 #
@@ -61,19 +62,30 @@ for language in "${languages[@]}"; do
 	esac
 done
 
-steps=$(grep -cE '^    \{"(append|assemble|resolve_first_pointer|error)"' examples/scenario.json)
 for language in "${ran[@]}"; do
-	if [ "$(wc -l <"$out/$language.lines")" -ne "$steps" ]; then
-		echo "$language: reports $(wc -l <"$out/$language.lines") of $steps steps"
+	if ! "$out/patience" scenario "$out/contextd" examples/outages.json "examples/$language/run.sh" scenario \
+		</dev/null >"$out/$language.outages" 2>"$out/$language.log"; then
 		failed+=("$language")
-	elif ! diff "$out/${ran[0]}.lines" "$out/$language.lines" >"$out/$language.diff"; then
-		echo "$language: differs from ${ran[0]}:"
-		head -n 10 "$out/$language.diff"
-		failed+=("$language")
+		echo "$language: FAILED where the daemon did"
+		tail -n 20 "$out/$language.log"
 	fi
 done
+for scenario in scenario:lines outages:outages; do
+	steps=$(grep -c '^    {"' "examples/${scenario%:*}.json")
+	report=${scenario#*:}
+	for language in "${ran[@]}"; do
+		if [ "$(wc -l <"$out/$language.$report")" -ne "$steps" ]; then
+			echo "$language: reports $(wc -l <"$out/$language.$report") of $steps steps"
+			failed+=("$language")
+		elif ! diff "$out/${ran[0]}.$report" "$out/$language.$report" >"$out/$language.diff"; then
+			echo "$language: differs from ${ran[0]}:"
+			head -n 10 "$out/$language.diff"
+			failed+=("$language")
+		fi
+	done
+done
 for language in "${ran[@]}"; do
-	if ! "$out/patience" "$address" "examples/$language/run.sh" agent </dev/null >"$out/$language.patience" 2>"$out/$language.agent"; then
+	if ! "$out/patience" agent "$address" "examples/$language/run.sh" agent </dev/null >"$out/$language.patience" 2>"$out/$language.agent"; then
 		failed+=("$language")
 		echo "$language: its agent FAILED"
 		tail -n 20 "$out/$language.agent"
@@ -87,4 +99,4 @@ if ! $few && { [ ${#ran[@]} -lt 2 ] || [[ " ${ran[*]} " != *" go "* ]]; }; then
 	echo "conformance: too few ran (${ran[*]}); Go and one other must, or --allow-few be given"
 	exit 1
 fi
-echo "conformance: ${#ran[@]} clients report the same, and their agents wait as asked: ${ran[*]}"
+echo "conformance: ${#ran[@]} clients report the same, outlive outages, and their agents wait as asked: ${ran[*]}"

@@ -1,42 +1,39 @@
-// Command go is a client of contextd, twice: a small agent loop, and the scenario that
+// Command go is a client of contextd, twice: a small agent loop, and the scenarios that
 // clients in all languages run.
 //
 //	go run ./examples/go agent [ADDRESS]
 //	go run ./examples/go scenario ADDRESS FILE
 //
 // What happens goes into the log, and before each model call the context is assembled
-// from it. The client keeps the messages it was sent, asks only for what is new, and
-// checks every hash.
+// from it. The package client holds the context, asks only for what is new, checks every
+// hash and waits for a daemon that is not there.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+	"github.com/contextd/contextd/client"
 )
 
 const usage = `usage: go agent [ADDRESS]
        go scenario ADDRESS FILE`
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	switch {
 	case len(args) == 3 && args[0] == "scenario":
-		return connected(args[1], func(client contextdv1.ContextServiceClient) error {
-			return runScenario(ctx, client, args[2], out)
+		return connected(args[1], func(c *client.Client) error {
+			return runScenario(ctx, c, args[2], in, out)
 		})
 	case len(args) == 1 && args[0] == "agent":
 		address, stop, err := sidecar(ctx)
@@ -44,25 +41,21 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 		defer stop()
-		return run(ctx, []string{"agent", address}, out)
+		return run(ctx, []string{"agent", address}, in, out)
 	case len(args) == 2 && args[0] == "agent":
-		return connected(args[1], func(client contextdv1.ContextServiceClient) error {
-			return runAgent(ctx, client, out)
+		return connected(args[1], func(c *client.Client) error {
+			return runAgent(ctx, c, out)
 		})
 	default:
-		return fmt.Errorf("%s", usage)
+		return errors.New(usage)
 	}
 }
 
-func connected(address string, use func(contextdv1.ContextServiceClient) error) error {
-	conn, err := grpc.NewClient(address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		// An event, and so a message, may be larger than gRPC's default of 4 MiB.
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
-	)
+func connected(address string, use func(*client.Client) error) error {
+	c, err := client.New(client.Options{Address: address})
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	return use(contextdv1.NewContextServiceClient(conn))
+	defer c.Close()
+	return use(c)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -41,8 +40,17 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// proxy is a server that passes on to conn what the door lets in.
-func proxy(d *door, conn *grpc.ClientConn) *grpc.Server {
+// proxy passes calls on to a daemon.
+type proxy struct {
+	// daemon is the connection of calls that begin now.
+	daemon func() *grpc.ClientConn
+	// enter is asked before a call is passed on. The error is what the client is answered.
+	enter func(method string) error
+	// leave is asked before an answer is passed back, by how many went before it in the call.
+	leave func(method string, n int) error
+}
+
+func (p proxy) server() *grpc.Server {
 	return grpc.NewServer(
 		grpc.ForceServerCodecV2(raw{}),
 		grpc.MaxRecvMsgSize(math.MaxInt32),
@@ -51,16 +59,16 @@ func proxy(d *door, conn *grpc.ClientConn) *grpc.Server {
 			if !ok {
 				return status.Error(codes.Internal, "no method")
 			}
-			if err := d.enter(method, time.Now()); err != nil {
+			if err := p.enter(method); err != nil {
 				return err
 			}
-			return pass(in, conn, method)
+			return p.pass(in, method)
 		}))
 }
 
-// pass sends one request on and its answers back: no call of an agent loop sends more.
-func pass(in grpc.ServerStream, conn *grpc.ClientConn, method string) error {
-	out, err := conn.NewStream(in.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,
+// pass sends one request on and its answers back: no call of the examples sends more.
+func (p proxy) pass(in grpc.ServerStream, method string) error {
+	out, err := p.daemon().NewStream(in.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,
 		grpc.ForceCodecV2(raw{}), grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
 		return err
@@ -76,10 +84,13 @@ func pass(in grpc.ServerStream, conn *grpc.ClientConn, method string) error {
 	if err := out.CloseSend(); err != nil {
 		return err
 	}
-	for {
+	for n := 0; ; n++ {
 		err := out.RecvMsg(&f)
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err == nil {
+			err = p.leave(method, n)
 		}
 		if err != nil {
 			return err

@@ -9,141 +9,92 @@ from __future__ import annotations
 import sys
 import uuid
 
-import grpc
 import model
-import refused
-from contextd.v1 import assembly_pb2, budget_pb2, event_pb2, log_pb2, projection_pb2, session_pb2
-from google.protobuf.message import Message
-from held import Held, connect
+from contextd_client import Budget, Client, Context, Event, events
+from contextd_client.errors import BudgetExceededError, HeadMismatchError
 from sidecar import sidecar
 
-BUDGET = budget_pb2.Budget(model="claude-sonnet-4-5", max_tokens=4_000)
+BUDGET = Budget(model="claude-sonnet-4-5", max_tokens=4_000)
 
 
 class Agent:
-    """A session, and what is held of its context."""
+    """A session, and what is known of its log."""
 
-    def __init__(self, address: str) -> None:
-        self.stub = connect(address)
+    def __init__(self, client: Client) -> None:
+        self.client = client
         self.session_id = f"agent-python/{uuid.uuid4()}"
-        self.held = Held()
         self.head = 0
         self.model = model.Model()
 
-    def append(self, *said: event_pb2.Message) -> None:
-        """Append messages after what we know. Each has an id, so that sending them again
-        after a lost answer appends nothing twice."""
-        events = [event_pb2.Event(event_id=str(uuid.uuid4()), message=m) for m in said]
+    def append(self, *said: Event) -> None:
+        """Append events after what we know. Where somebody else appended, read what it was,
+        and go on after it."""
         while True:
-            request = log_pb2.AppendEventsRequest(
-                session_id=self.session_id, events=events, expected_head=self.head
-            )
             try:
-                answer = refused.patiently(lambda: self.stub.AppendEvents(request, timeout=10))
-            except grpc.RpcError as error:
-                self.after(refused.read(error))
-                continue
-            self.head = max(r.seq for r in answer.receipts)
-            return
-
-    def after(self, error: refused.Refused) -> None:
-        """Do what makes it worth trying again, or end."""
-        if error.code == "ABORTED":
-            # Somebody else appended. Read what it was, and go on after it.
-            request = log_pb2.ReadEventsRequest(
-                session_id=self.session_id, from_seq=self.head + 1
-            )
-            for part in self.stub.ReadEvents(request):
-                for event in part.events:
+                answer = self.client.append(self.session_id, *said, expected_head=self.head)
+            except HeadMismatchError:
+                for event in self.client.read_events(self.session_id, from_seq=self.head + 1):
                     print(f"meanwhile: event {event.seq}, {event.WhichOneof('kind')}")
                     self.head = event.seq
-        elif error.exceeded is not None:
-            for part in error.exceeded.parts:
-                print(f"cannot be reduced: {part.what}, event {part.seq}, {part.tokens} tokens")
-            raise SystemExit(f"{error.reason}: {error.exceeded.needed_tokens} tokens are needed")
-        else:
-            raise SystemExit(f"{error.code} {error.reason} {error.field}: {error.message}")
+            else:
+                self.head = answer.last_seq
+                return
 
-    def assemble(self, budget: budget_pb2.Budget = BUDGET, *, projection: bool = False) -> None:
-        """Bring the context up to date. The projection, which grows with the session, is
-        asked for only where it is read."""
-        request = assembly_pb2.AssembleContextRequest(
-            session_id=self.session_id,
-            budget=budget,
-            format="FORMAT_ANTHROPIC",
-            brief=not projection,
-            preview=projection,
+    def assemble(self, *, projection: bool = False) -> Context:
+        """The context. The projection, which grows with the session, is asked for only where
+        it is read."""
+        return self.client.assemble(
+            self.session_id, "anthropic", budget=BUDGET, tools=model.TOOLS, projection=projection
         )
-        while True:
-            try:
-                return refused.patiently(lambda: self.held.assemble(self.stub, request))
-            except grpc.RpcError as error:
-                self.after(refused.read(error))
 
     def run(self, question: str) -> None:
         """Ask the model until it calls no more tools."""
-        self.append(
-            spoken("ROLE_SYSTEM", "You find out what files do."), spoken("ROLE_USER", question)
-        )
+        self.append(events.system("You find out what files do."), events.user(question))
         # What another process does to the session at any time.
-        other = event_pb2.Event(custom=event_pb2.CustomEvent(type="editor.saved"))
-        self.stub.AppendEvents(
-            log_pb2.AppendEventsRequest(session_id=self.session_id, events=[other])
-        )
+        self.client.append(self.session_id, events.custom("editor.saved"))
         while True:
-            self.assemble()
-            header = self.held.header
+            context = self.assemble()
             print(
-                f"{len(self.held.messages)} messages, {self.held.sent} of them new, "
-                f"{header.budget.projected_tokens} tokens"
+                f"{len(context.lines)} messages, {context.sent} of them new, "
+                f"{context.tokens} tokens"
             )
-            reply = self.model.call(model.request(self.held))
-            self.append(model.message(reply))
+            reply = self.model.call(model.request(context))
+            self.head = self.client.append_response(self.session_id, reply).last_seq
+            self.client.record_model_call(context, reply)
             results = model.run_tools(reply)
             if not results:
                 print("".join(b.text for b in reply.content if b.type == "text"))
                 return
             self.append(*results)
 
-    def resolve(self) -> None:
+    def recall(self) -> None:
         """Get a body back that is not shown whole."""
-        self.assemble(projection=True)
-        pointers = self.held.header.projection.redaction_pointers
+        pointers = self.assemble(projection=True).header.projection.redaction_pointers
         if not pointers:
             raise SystemExit("nothing was shortened: the budget is too wide for this example")
-        request = projection_pb2.ResolvePointerRequest(
-            session_id=self.session_id, pointer=pointers[0].pointer
-        )
-        block = self.stub.ResolvePointer(request, timeout=10).block
-        characters = sum(len(b.text.text) for b in block.tool_result.content)
-        print(f"{pointers[0].pointer} ({pointers[0].decision}): {characters} characters")
+        body = self.client.recall(self.session_id, pointers[0].pointer)
+        print(f"{pointers[0].pointer} ({pointers[0].decision}): {len(body)} characters")
 
     def show_what_does_not_fit(self) -> None:
         """Ask for a context that cannot be made to fit."""
         try:
-            self.assemble(budget_pb2.Budget(max_tokens=20))
-        except SystemExit as error:
-            print(error)
-
-    def delete(self) -> None:
-        """Delete the session."""
-        self.stub.DeleteSession(session_pb2.DeleteSessionRequest(session_id=self.session_id))
-
-
-def spoken(role: str, text: str) -> Message:
-    """A message of one text."""
-    block = event_pb2.Block(text=event_pb2.Text(text=text))
-    return event_pb2.Message(role=role, blocks=[block])
+            self.client.assemble(self.session_id, "anthropic", budget=Budget(max_tokens=20))
+        except BudgetExceededError as error:
+            for part in error.parts:
+                print(f"cannot be reduced: {part.what}, event {part.seq}, {part.tokens} tokens")
 
 
 def main() -> None:
     """agent.py [ADDRESS]"""
-    with sidecar(sys.argv[1] if len(sys.argv) > 1 else None) as address:
-        agent = Agent(address)
+    with (
+        sidecar(sys.argv[1] if len(sys.argv) > 1 else None) as address,
+        Client(address) as client,
+    ):
+        agent = Agent(client)
         agent.run("What do the files in src do?")
-        agent.resolve()
+        agent.recall()
         agent.show_what_does_not_fit()
-        agent.delete()
+        client.delete_session(agent.session_id)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,9 @@ With an API key, `Model().call(request)` is `Anthropic().messages.create(**reque
 
 from __future__ import annotations
 
-import json
-
 from anthropic.types import Message, TextBlock, ToolParam, ToolUseBlock, Usage
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
-from contextd.v1 import event_pb2
-from held import Held
+from contextd_client import Context, Event, events
 from pydantic import TypeAdapter
 
 NAME = "claude-sonnet-4-5"
@@ -27,22 +24,9 @@ _REQUEST: TypeAdapter[MessageCreateParamsNonStreaming] = TypeAdapter(
 )
 
 
-def request(held: Held) -> MessageCreateParamsNonStreaming:
-    """The request, with the provider's cache marks on copies: the kept bytes stay."""
-    values = [json.loads(m) for m in held.messages]
-    system = values.pop(0)["system"] if held.system else []
-    for point in held.header.cache_breakpoints:
-        index = point.message_index - held.system
-        items = system if index < 0 else values[index]["content"]
-        item = items[point.content_index if point.HasField("content_index") else -1]
-        item["cache_control"] = {"type": "ephemeral"}
-    return {
-        "model": NAME,
-        "max_tokens": 1024,
-        "tools": TOOLS,
-        "system": system,
-        "messages": values,
-    }
+def request(context: Context) -> MessageCreateParamsNonStreaming:
+    """The request: what a context gives, and what is the agent's own."""
+    return {"model": NAME, "max_tokens": 1024, "tools": TOOLS, **context.request_kwargs()}
 
 
 class Model:
@@ -75,29 +59,11 @@ def _answer(number: int) -> Message:
     )  # fmt: skip
 
 
-def message(reply: Message) -> event_pb2.Message:
-    """What the model said, for the log."""
-    blocks = []
-    for block in reply.content:
-        if block.type == "text":
-            blocks.append(event_pb2.Block(text=event_pb2.Text(text=block.text)))
-        elif block.type == "tool_use":
-            arguments = json.dumps(block.input, ensure_ascii=False).encode()
-            made = event_pb2.ToolCall(
-                call_id=block.id, name=block.name, arguments_json=arguments
-            )
-            blocks.append(event_pb2.Block(tool_call=made))
-    return event_pb2.Message(role="ROLE_ASSISTANT", blocks=blocks, model=reply.model)
-
-
-def run_tools(reply: Message) -> list[event_pb2.Message]:
+def run_tools(reply: Message) -> list[Event]:
     """The results of the calls, for the log."""
     return [_result(block) for block in reply.content if block.type == "tool_use"]
 
 
-def _result(use: ToolUseBlock) -> event_pb2.Message:
+def _result(use: ToolUseBlock) -> Event:
     body = "".join(f"def f{i}() -> int: return {i}\n" for i in range(80))
-    result = event_pb2.ToolResult(
-        call_id=use.id, content=[event_pb2.Block(text=event_pb2.Text(text=body))]
-    )
-    return event_pb2.Message(role="ROLE_TOOL", blocks=[event_pb2.Block(tool_result=result)])
+    return events.tool_result(use.id, body)

@@ -3,6 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+package=$root/clients/python
 cache=${CONTEXTD_CACHE:-$root/.build}/python-example
 include=.build/include/buf/validate/validate.proto
 python=$(command -v python3) || { echo "SKIPPED: no python3"; exit 3; }
@@ -17,16 +18,16 @@ if ! cmp -s "$here/requirements.txt" "$cache/requirements.txt"; then
 	"$cache/venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt" >&2
 	cp "$here/requirements.txt" "$cache/requirements.txt"
 fi
-mkdir -p "$cache/stubs"
-(
-	cd "$root/proto"
-	"$cache/venv/bin/python" -m grpc_tools.protoc -I. -I"$root/.build/include" \
-		--python_out="$cache/stubs" --grpc_python_out="$cache/stubs" \
-		buf/validate/validate.proto contextd/v1/*.proto >&2
-)
+# The package is installed as it is in the checkout; its build generates the modules of the protos.
+built=$cache/built
+if [ ! -e "$package/src/contextd_client/v1/event_pb2.py" ] || [ ! -e "$built" ] ||
+	[ -n "$(find "$root/proto/contextd/v1" "$package/pyproject.toml" "$package/generate.py" -newer "$built" -print -quit)" ]; then
+	"$cache/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --editable "$package" >&2
+	touch "$built"
+fi
 program=${1:-}
 case $program in
 scenario | agent) shift ;;
 *) echo "usage: run.sh scenario ADDRESS FILE | run.sh agent [ADDRESS]" >&2; exit 2 ;;
 esac
-PYTHONPATH=$cache/stubs PYTHONDONTWRITEBYTECODE=1 exec "$cache/venv/bin/python" "$here/$program.py" "$@"
+PYTHONDONTWRITEBYTECODE=1 exec "$cache/venv/bin/python" "$here/$program.py" "$@"

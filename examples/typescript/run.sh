@@ -16,7 +16,7 @@ if [ ! -e "$root/$include" ]; then
 	make -s -C "$root" "$include" >&2
 fi
 
-# The packages are kept in the cache, and the folder links to them, unless somebody
+# What it needs is kept in the cache, and the folder links to them, unless somebody
 # installed them here.
 if ! cmp -s "$here/package-lock.json" "$cache/installed"; then
 	cp "$here/package.json" "$here/package-lock.json" "$cache"
@@ -27,11 +27,26 @@ if [ -L "$here/node_modules" ] || [ ! -e "$here/node_modules" ]; then
 	ln -sfn "$cache/node_modules" "$here/node_modules"
 fi
 
-# Built again where a source, a proto or a package is newer.
-built=$cache/built
-if [ ! -e "$built" ] || [ -n "$(find "$here/src" "$here"/*.json "$root/proto/contextd/v1" "$root/clients/typescript/proto" "$cache/installed" \
-	\( -path "$here/src/gen" -prune \) -o \( -name '*.ts' -o -name '*.json' -o -name '*.proto' -o -name installed \) -newer "$built" -print -quit)" ]; then
-	(cd "$here" && npm run --silent generate && npm run --silent build -- --outDir "$cache/dist") >&2
-	touch "$built"
+# The package as it is in the checkout, which its tests install and build, too. What it depends on
+# is in package.json.
+package=$root/clients/typescript
+installed=$cache/node_modules/@contextd/client
+newer() { [ ! -e "$1" ] || [ -n "$(find "${@:2}" -path "$package/src/gen" -prune -o -type f -newer "$1" -print -quit)" ]; }
+if newer "$installed/package.json" "$package/src" "$package"/*.json "$root/proto/contextd/v1" "$package/proto"; then
+	(
+		cd "$package"
+		if ! cmp -s package-lock.json node_modules/.installed; then
+			npm ci --no-audit --no-fund --loglevel=error
+			cp package-lock.json node_modules/.installed
+		fi
+		npm run --silent generate
+		npm run --silent build
+		rm -rf "$installed"
+		mkdir -p "$installed"
+		cp -R dist package.json "$installed"
+	) >&2
+fi
+if newer "$cache/dist/main.js" "$here/src" "$here"/*.json "$installed/package.json"; then
+	(cd "$here" && npm run --silent build -- --outDir "$cache/dist") >&2
 fi
 exec node "$cache/dist/main.js" "$@"

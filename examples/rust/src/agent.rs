@@ -11,9 +11,7 @@ use crate::context::{body_hash, Client, HeldContext};
 use crate::errors::Failure;
 use crate::messages::{request, said, text};
 use crate::model::{tool, Model, MODEL};
-
-/// How often a call is repeated where the daemon says that waiting helps.
-const PATIENCE: u32 = 3;
+use crate::patience::Patience;
 
 struct Agent {
     client: Client,
@@ -75,7 +73,7 @@ impl Agent {
     /// Appends after what the agent knows of. Where the log has grown meanwhile, reads /
     //what came and appends after it. Can be repeated because events have ids.
     async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
-        let mut left = PATIENCE;
+        let mut patience = Patience::begin()?;
         loop {
             let request = AppendEventsRequest {
                 session_id: self.session.clone(),
@@ -96,7 +94,7 @@ impl Agent {
                 Some(head) if reason == "HEAD_MISMATCH" && head > self.head => {
                     self.catch_up(head).await?
                 }
-                _ => wait(failure, &mut left).await?,
+                _ => patience.wait(failure).await?,
             }
         }
     }
@@ -132,7 +130,7 @@ impl Agent {
     /// Brings the context up to date. Where it cannot be made to fit, says what is in
     /// the way and takes a larger budget.
     async fn assemble(&mut self) -> Result<(), Failure> {
-        let mut left = PATIENCE;
+        let mut patience = Patience::begin()?;
         loop {
             let request = AssembleContextRequest {
                 session_id: self.session.clone(),
@@ -158,7 +156,7 @@ impl Agent {
                         }
                         self.budget = 2400;
                     }
-                    _ => wait(failure, &mut left).await?,
+                    _ => patience.wait(failure).await?,
                 },
             }
         }
@@ -212,18 +210,6 @@ impl Agent {
             pointer.pointer, pointer.content_chars
         );
         Ok(())
-    }
-}
-
-/// Waits as long as the daemon says, or gives the failure back where that does not help.
-async fn wait(failure: Failure, left: &mut u32) -> Result<(), Failure> {
-    match failure.retry() {
-        Some(delay) if *left > 0 => {
-            *left -= 1;
-            tokio::time::sleep(delay).await;
-            Ok(())
-        }
-        _ => Err(failure),
     }
 }
 

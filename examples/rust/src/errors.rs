@@ -1,6 +1,6 @@
 //! What an error of the API says; docs/api-errors.md lists the reasons.
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{collections::HashMap, error::Error, fmt, time::Duration};
 
 use prost::Message;
 use tonic::{Code, Status};
@@ -64,6 +64,14 @@ impl Failure {
         self.status()?.get_details_retry_info()?.retry_delay
     }
 
+    /// No daemon answered, which would have given a reason. tonic calls a connection that broke
+    /// in the middle of an answer by several codes.
+    pub fn unanswered(&self) -> bool {
+        self.status().is_some_and(|s| {
+            (s.code() == Code::Unavailable || s.source().is_some()) && self.reason().0.is_empty()
+        })
+    }
+
     /// What of a context cannot be reduced.
     pub fn budget_exceeded(&self) -> Option<BudgetExceeded> {
         // The details that are not google.rpc's own are unpacked by hand.
@@ -92,7 +100,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl Error for Failure {}
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {

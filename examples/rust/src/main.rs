@@ -11,6 +11,7 @@ mod context;
 mod errors;
 mod messages;
 mod model;
+mod patience;
 mod scenario;
 mod sidecar;
 
@@ -22,13 +23,14 @@ mod api {
 
 use api::context_service_client::ContextServiceClient;
 use errors::Failure;
+use tonic::transport::Endpoint;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args[..] {
-        ["scenario", address, file] => match connect(address).await {
+        ["scenario", address, file] => match connect(address) {
             Ok(client) => scenario::run(client, file).await,
             Err(err) => Err(err),
         },
@@ -42,17 +44,17 @@ async fn main() {
     }
 }
 
-async fn connect(address: &str) -> Result<context::Client, Failure> {
+fn connect(address: &str) -> Result<context::Client, Failure> {
     let endpoint = format!("http://{address}");
-    let client = ContextServiceClient::connect(endpoint)
-        .await
-        .map_err(|e| e.to_string())?;
+    let endpoint = Endpoint::new(endpoint).map_err(|e| e.to_string())?;
+    // With the first call, which waits for a daemon that is not there.
+    let client = ContextServiceClient::new(endpoint.connect_lazy());
     // An event, and so a message, may be larger than gRPC's default of 4 MiB.
     Ok(client.max_decoding_message_size(usize::MAX))
 }
 
 async fn run_agent(address: &str) -> Result<(), Failure> {
-    agent::run(connect(address).await?).await
+    agent::run(connect(address)?).await
 }
 
 async fn with_sidecar() -> Result<(), Failure> {

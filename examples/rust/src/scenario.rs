@@ -1,17 +1,22 @@
 //! Runs examples/scenario.json; examples/README.md says what it is.
 
-use std::{collections::HashMap, fs, io::Write};
+use std::{
+    collections::HashMap,
+    fs,
+    io::{stdin, Write},
+};
 
 use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api::{
-    block::Kind, AppendEventsRequest, AssembleContextRequest, ContextHeader, Event,
-    ResolvePointerRequest,
+    block::Kind, AppendEventsRequest, AppendEventsResponse, AssembleContextRequest, ContextHeader,
+    Event, LogMark, ResolvePointerRequest,
 };
 use crate::context::{body_hash, hash_of, size_of, Client, HeldContext};
 use crate::errors::Failure;
+use crate::patience::Patience;
 
 #[derive(Deserialize)]
 struct Scenario {
@@ -26,6 +31,8 @@ enum Step {
     Assemble(Box<RawValue>),
     ResolveFirstPointer(bool),
     Error(Expected),
+    Daemon(String),
+    Lost(Vec<Box<RawValue>>),
 }
 
 #[derive(Deserialize)]
@@ -62,6 +69,17 @@ enum Line {
         code: &'static str,
         field: String,
     },
+    Daemon {
+        step: usize,
+        daemon: String,
+    },
+    Lost {
+        step: usize,
+        reason: String,
+        field: String,
+        appended: usize,
+        duplicates: usize,
+    },
 }
 
 struct Player {
@@ -70,6 +88,10 @@ struct Player {
     pool: DescriptorPool,
     held: HashMap<i32, HeldContext>,
     newest: Option<ContextHeader>,
+    /// The newest event that the program appended, by which a log that is lost is noticed.
+    known: Option<LogMark>,
+    /// All events, for a log that is lost.
+    appended: Vec<Event>,
 }
 
 /// Runs the steps of a file and writes one line for each.
@@ -82,6 +104,8 @@ pub async fn run(client: Client, path: &str) -> Result<(), Failure> {
         pool: DescriptorPool::decode(&descriptors[..]).map_err(|e| e.to_string())?,
         held: HashMap::new(),
         newest: None,
+        known: None,
+        appended: Vec::new(),
     };
     let mut out = std::io::stdout().lock();
     for (i, step) in scenario.steps.iter().enumerate() {
@@ -90,6 +114,12 @@ pub async fn run(client: Client, path: &str) -> Result<(), Failure> {
             .await
             .map_err(|e| format!("step {i}: {e}"))?;
         writeln!(out, "{}", serde_json::to_string(&line)?)?;
+        if let Line::Daemon { .. } = line {
+            // The runner does something to the daemon.
+            if stdin().read_line(&mut String::new())? == 0 {
+                return Err("nobody answers".into());
+            }
+        }
     }
     Ok(())
 }
@@ -102,41 +132,87 @@ impl Player {
             Step::ResolveFirstPointer(true) => self.resolve(i).await,
             Step::ResolveFirstPointer(false) => Err("nothing to do".into()),
             Step::Error(expected) => self.fail(i, expected).await,
+            Step::Daemon(what) => Ok(Line::Daemon {
+                step: i,
+                daemon: what.clone(),
+            }),
+            Step::Lost(events) => self.lose(i, events).await,
         }
     }
 
     async fn append(&mut self, step: usize, events: &[Box<RawValue>]) -> Result<Line, Failure> {
-        let events = events
-            .iter()
-            .map(|e| self.parse::<Event>("contextd.v1.Event", e))
-            .collect::<Result<_, _>>()?;
+        let events = self.events(events)?;
+        let (appended, duplicates) = self.send(events.clone()).await?;
+        self.appended.extend(events);
+        Ok(Line::Appended {
+            step,
+            appended,
+            duplicates,
+        })
+    }
+
+    fn events(&self, raw: &[Box<RawValue>]) -> Result<Vec<Event>, Failure> {
+        raw.iter()
+            .map(|e| self.parse("contextd.v1.Event", e))
+            .collect()
+    }
+
+    /// Appends, and says how many events are new and how many were there.
+    async fn send(&mut self, events: Vec<Event>) -> Result<(usize, usize), Failure> {
         let request = AppendEventsRequest {
-            session_id: self.session.clone(),
             events,
             ..Default::default()
         };
-        let receipts = self
-            .client
-            .append_events(request)
-            .await?
-            .into_inner()
-            .receipts;
-        let duplicates = receipts.iter().filter(|r| r.duplicate).count();
-        Ok(Line::Appended {
+        let response = self.send_request(request).await?;
+        self.known = response.mark;
+        let duplicates = response.receipts.iter().filter(|r| r.duplicate).count();
+        Ok((response.receipts.len() - duplicates, duplicates))
+    }
+
+    async fn send_request(
+        &mut self,
+        mut request: AppendEventsRequest,
+    ) -> Result<AppendEventsResponse, Failure> {
+        request.session_id = self.session.clone();
+        request.known = self.known.clone();
+        let mut patience = Patience::begin()?;
+        loop {
+            match self.client.append_events(request.clone()).await {
+                Ok(response) => return Ok(response.into_inner()),
+                Err(status) => patience.wait(status.into()).await?,
+            }
+        }
+    }
+
+    /// Appends to a log that was lost, and then all of the conversation again.
+    async fn lose(&mut self, step: usize, events: &[Box<RawValue>]) -> Result<Line, Failure> {
+        let events = self.events(events)?;
+        let lost = match self.send(events.clone()).await {
+            Err(failure) if failure.reason().0 == "LOG_LOST" => failure,
+            Err(failure) => return Err(failure),
+            Ok(_) => return Err("the loss of the log was not noticed".into()),
+        };
+        self.known = None;
+        self.held.clear();
+        self.appended.extend(events);
+        let (appended, duplicates) = self.send(self.appended.clone()).await?;
+        Ok(Line::Lost {
             step,
-            appended: receipts.len() - duplicates,
+            reason: lost.reason().0,
+            field: lost.field(),
+            appended,
             duplicates,
         })
     }
 
     async fn assemble(&mut self, step: usize, request: &RawValue) -> Result<Line, Failure> {
-        let mut request: AssembleContextRequest =
+        let request: AssembleContextRequest =
             self.parse("contextd.v1.AssembleContextRequest", request)?;
-        request.session_id = self.session.clone();
-        let held = self.held.entry(request.format).or_default();
-        let sent = held.assemble(&mut self.client, request).await?;
+        let mut held = self.held.remove(&request.format).unwrap_or_default();
+        let format = request.format;
+        let sent = self.receive(&mut held, request).await?;
         self.newest = held.header.clone();
-        Ok(Line::Assembled {
+        let line = Line::Assembled {
             step,
             context_hash: hash_of(&held.messages),
             prefix_hash: held
@@ -146,7 +222,25 @@ impl Player {
             messages: held.messages.len(),
             sent,
             bytes: size_of(&held.messages),
-        })
+        };
+        self.held.insert(format, held);
+        Ok(line)
+    }
+
+    async fn receive(
+        &mut self,
+        held: &mut HeldContext,
+        mut request: AssembleContextRequest,
+    ) -> Result<usize, Failure> {
+        request.session_id = self.session.clone();
+        request.known = self.known.clone();
+        let mut patience = Patience::begin()?;
+        loop {
+            match held.assemble(&mut self.client, request.clone()).await {
+                Ok(sent) => return Ok(sent),
+                Err(failure) => patience.wait(failure).await?,
+            }
+        }
     }
 
     async fn resolve(&mut self, step: usize) -> Result<Line, Failure> {
@@ -183,22 +277,13 @@ impl Player {
 
     async fn fail(&mut self, step: usize, expected: &Expected) -> Result<Line, Failure> {
         let failure = if let Some(append) = &expected.append {
-            let mut request: AppendEventsRequest =
-                self.parse("contextd.v1.AppendEventsRequest", append)?;
-            request.session_id = self.session.clone();
-            self.client
-                .append_events(request)
-                .await
-                .err()
-                .map(Failure::from)
+            let request = self.parse("contextd.v1.AppendEventsRequest", append)?;
+            self.send_request(request).await.err()
         } else {
             let raw = expected.assemble.as_ref().ok_or("nothing to do")?;
-            let mut request: AssembleContextRequest =
-                self.parse("contextd.v1.AssembleContextRequest", raw)?;
-            request.session_id = self.session.clone();
+            let request = self.parse("contextd.v1.AssembleContextRequest", raw)?;
             // Nothing is held of what fails.
-            HeldContext::default()
-                .assemble(&mut self.client, request)
+            self.receive(&mut HeldContext::default(), request)
                 .await
                 .err()
         };

@@ -20,9 +20,6 @@ import java.util.List;
  * context is assembled from it.
  */
 final class Agent {
-  /** How often a call is repeated where the daemon says that waiting helps. */
-  private static final int PATIENCE = 3;
-
   private final ContextServiceBlockingStub client;
   private final PrintStream out;
   private final String session = "agent-java-" + System.nanoTime() + "-" + ProcessHandle.current().pid();
@@ -65,18 +62,18 @@ final class Agent {
    * came and appends after it. Can be repeated because events have ids.
    */
   private void append(List<Event> events) throws InterruptedException {
-    for (int left = PATIENCE; ; ) {
+    while (true) {
       try {
-        head = client.appendEvents(AppendEventsRequest.newBuilder()
-            .setSessionId(session).addAllEvents(events).setExpectedHead(head).build()).getLastSeq();
+        var request = AppendEventsRequest.newBuilder()
+            .setSessionId(session).addAllEvents(events).setExpectedHead(head).build();
+        head = Patience.call(() -> client.appendEvents(request)).getLastSeq();
         return;
       } catch (StatusRuntimeException e) {
         ApiError error = ApiError.of(e);
-        if (error.info().getReason().equals("HEAD_MISMATCH")) {
-          catchUp(Long.parseLong(error.info().getMetadataOrThrow("head_seq")));
-        } else {
-          left = waitFor(e, error, left);
+        if (!error.info().getReason().equals("HEAD_MISMATCH")) {
+          throw e;
         }
+        catchUp(Long.parseLong(error.info().getMetadataOrThrow("head_seq")));
       }
     }
   }
@@ -97,21 +94,21 @@ final class Agent {
    * dropped and takes a larger budget.
    */
   private void assemble() throws InterruptedException {
-    for (int left = PATIENCE; ; ) {
+    while (true) {
       try {
-        report(context.assemble(client, AssembleContextRequest.newBuilder().setSessionId(session)
-            .setFormat(Format.FORMAT_ANTHROPIC).setBudget(Budget.newBuilder().setMaxTokens(budget)).build()));
+        var request = AssembleContextRequest.newBuilder().setSessionId(session)
+            .setFormat(Format.FORMAT_ANTHROPIC).setBudget(Budget.newBuilder().setMaxTokens(budget)).build();
+        report(Patience.call(() -> context.assemble(client, request)));
         return;
       } catch (StatusRuntimeException e) {
         ApiError error = ApiError.of(e);
-        if (error.budgetExceeded().isPresent() && budget < 2400) {
-          for (IrreduciblePart part : error.budgetExceeded().get().getPartsList()) {
-            out.println(budget + " tokens are too few: " + part.getWhat() + " takes " + part.getTokens());
-          }
-          budget = 2400;
-        } else {
-          left = waitFor(e, error, left);
+        if (error.budgetExceeded().isEmpty() || budget >= 2400) {
+          throw e;
         }
+        for (IrreduciblePart part : error.budgetExceeded().get().getPartsList()) {
+          out.println(budget + " tokens are too few: " + part.getWhat() + " takes " + part.getTokens());
+        }
+        budget = 2400;
       }
     }
   }
@@ -136,14 +133,5 @@ final class Agent {
     String hash = HeldContext.bodyHash(client.resolvePointer(request).getBlock().getToolResult());
     HeldContext.require(hash.equals(pointer.getContentHash()), pointer.getPointer() + " gives back another body");
     out.println(pointer.getPointer() + " is still there: " + pointer.getContentChars() + " characters");
-  }
-
-  /** Waits as long as the daemon says, or throws again where that does not help. */
-  private static int waitFor(StatusRuntimeException e, ApiError error, int left) throws InterruptedException {
-    if (left == 0 || error.retry().isEmpty()) {
-      throw e;
-    }
-    Thread.sleep(error.retry().get().toMillis());
-    return left - 1;
   }
 }

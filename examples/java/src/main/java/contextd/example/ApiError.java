@@ -40,6 +40,11 @@ record ApiError(com.google.rpc.Status status) {
         .map(d -> Duration.ofSeconds(d.getRetryDelay().getSeconds(), d.getRetryDelay().getNanos()));
   }
 
+  /** No daemon answered, which would have given a reason. */
+  boolean unanswered() {
+    return status.getCode() == Code.UNAVAILABLE_VALUE && info().getReason().isEmpty();
+  }
+
   /** What of a context cannot be reduced. */
   Optional<BudgetExceeded> budgetExceeded() {
     return detail(BudgetExceeded.class);
