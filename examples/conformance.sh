@@ -62,12 +62,21 @@ for language in "${languages[@]}"; do
 	esac
 done
 
+# Side by side, since they wait for most of the time.
+running=()
 for language in "${ran[@]}"; do
-	if ! "$out/patience" scenario "$out/contextd" examples/outages.json "examples/$language/run.sh" scenario \
-		</dev/null >"$out/$language.outages" 2>"$out/$language.log"; then
-		failed+=("$language")
-		echo "$language: FAILED where the daemon did"
-		tail -n 20 "$out/$language.log"
+	run=examples/$language/run.sh
+	{
+		"$out/patience" scenario "$out/contextd" examples/outages.json "$run" scenario >"$out/$language.outages" &&
+			"$out/patience" agent "$address" "$run" agent >"$out/$language.patience"
+	} </dev/null 2>"$out/$language.log" &
+	running+=($!)
+done
+for i in "${!ran[@]}"; do
+	if ! wait "${running[$i]}"; then
+		failed+=("${ran[$i]}")
+		echo "${ran[$i]}: FAILED where the daemon did, or its agent did"
+		tail -n 20 "$out/${ran[$i]}.log"
 	fi
 done
 for scenario in scenario:lines outages:outages; do
@@ -83,13 +92,6 @@ for scenario in scenario:lines outages:outages; do
 			failed+=("$language")
 		fi
 	done
-done
-for language in "${ran[@]}"; do
-	if ! "$out/patience" agent "$address" "examples/$language/run.sh" agent </dev/null >"$out/$language.patience" 2>"$out/$language.agent"; then
-		failed+=("$language")
-		echo "$language: its agent FAILED"
-		tail -n 20 "$out/$language.agent"
-	fi
 done
 if [ ${#failed[@]} -gt 0 ]; then
 	echo "conformance: failed: ${failed[*]}"
