@@ -7,6 +7,7 @@ from typing import Any
 
 import page
 import pytest
+from conftest import Daemon
 from conversation import BUDGET, POLICY
 
 import contextd_client.aio
@@ -139,6 +140,28 @@ async def test_goes_on_in_another_process(
         assert texts == [f"Question {n}" for n in range(number + 1)]
     # Of each run question, call, result and, but of the last, the answer.
     assert (await aclient.get_session(f"{session_id}/reader")).head_seq == 3 * 4 - 1
+
+
+@pytest.mark.parametrize("how", ["restarted", "replaced"])
+async def test_lost_log(daemon: Daemon, session_id: str, how: str) -> None:
+    async with contextd_client.aio.Client(daemon.address) as client:
+        model = Scripted(given=[], rounds=2)
+        talk = Talk(model, ContextdPlugin(client, budget=ROOMY))
+        await talk.say(session_id, "What does it do?")
+        daemon.restart()
+        if how == "replaced":
+            async with contextd_client.aio.Client(daemon.address) as other:
+                await other.append(f"{session_id}/reader", contextd_client.events.user("Mine."))
+            with pytest.raises(RuntimeError) as refused:  # as ADK says of all errors of plugins
+                await talk.say(session_id, "And now?")
+            assert isinstance(refused.value.__cause__, errors.LogLostError)
+            return
+        await talk.say(session_id, "And now?")
+        texts = [
+            p.text for c in model.given[-1] for p in c.parts or [] if p.text and c.role == "user"
+        ]
+        assert texts == ["What does it do?", "And now?"]
+        paired(model.given[-1])
 
 
 @pytest.mark.parametrize("diverged", ["fork", "raise"])

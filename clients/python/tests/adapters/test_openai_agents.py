@@ -9,6 +9,7 @@ from typing import Any
 
 import page
 import pytest
+from conftest import Daemon
 from conversation import BUDGET as TIGHT
 from conversation import POLICY
 
@@ -291,6 +292,27 @@ async def test_model_goes_on_in_another_process(
         await agents.Runner.run(
             reader(model), "And now?", run_config=CONFIG, previous_response_id="resp_1"
         )
+
+
+@pytest.mark.parametrize("how", ["restarted", "replaced"])
+async def test_model_with_a_lost_log(daemon: Daemon, session_id: str, how: str) -> None:
+    async with contextd_client.aio.Client(daemon.address) as client:
+        script = Reading(2)
+        model = ContextdModel(script, client, session_id, budget=BUDGET)
+        first = await agents.Runner.run(reader(model), "What does it do?", run_config=CONFIG)
+        items: list[Any] = [*first.to_input_list(), {"role": "user", "content": "And now?"}]
+        daemon.restart()
+        if how == "replaced":
+            async with contextd_client.aio.Client(daemon.address) as other:
+                await other.append(session_id, contextd_client.events.user("Mine."))
+            with pytest.raises(errors.LogLostError):
+                await agents.Runner.run(reader(model), items, run_config=CONFIG)
+            return
+        await agents.Runner.run(reader(model), items, run_config=CONFIG)
+        assert [i["content"][0]["text"] for i in script.given[-1] if i.get("role") == "user"] == [
+            "What does it do?", "And now?"
+        ]  # fmt: skip
+        paired(script.given[-1])
 
 
 async def test_model_with_bad_calls(aclient: contextd_client.aio.Client, session_id: str) -> None:
