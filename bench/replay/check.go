@@ -214,7 +214,7 @@ func equalThinking(a, b *contextdv1.Thinking) bool {
 		a.GetEncryptedContent() == b.GetEncryptedContent() && bytes.Equal(a.GetRedactedData(), b.GetRedactedData())
 }
 
-var ledgerCount = regexp.MustCompile(`(?m)^(?:Earlier tool calls \(|\[contextd: )(\d+)(?:\)| calls left: )`)
+var ledgerCount = regexp.MustCompile(`(?m)^(?:Earlier tool calls \(|\[contextd: )(\d+)(?:\)| calls? removed: )`)
 
 // visibleCalls is how many calls of the log a message shows, in full or counted
 // in a ledger.

@@ -167,7 +167,7 @@ func checkRedacted(t fataler, v reduce.View, i int) {
 }
 
 var (
-	callsLeft    = regexp.MustCompile(`^\[contextd: (\d+) calls left: .+\]\n.`)
+	callsRemoved = regexp.MustCompile(`^\[contextd: (\d+) calls? removed: .+\]\n.`)
 	earlierCalls = regexp.MustCompile(`(?m)^Earlier tool calls \((\d+)\), oldest first:$`)
 )
 
@@ -182,7 +182,7 @@ func checkCallsNamed(t fataler, conv *reduce.Conversation, v reduce.View) {
 		if d == nil {
 			continue
 		}
-		m := append(callsLeft.FindStringSubmatch(d.Text), "", "")
+		m := append(callsRemoved.FindStringSubmatch(d.Text), "", "")
 		if len(g.Calls) > 0 && m[1] != fmt.Sprint(len(g.Calls)) {
 			t.Fatalf("%d calls at %d left, with %q", len(g.Calls), g.First, d.Text)
 		}

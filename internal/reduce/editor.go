@@ -250,7 +250,11 @@ func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 	g := v.items[i].group
 	d := &Dropped{Reducer: reducer, Reason: reason}
 	if len(g.Calls) > 0 {
-		d.Text = fmt.Sprintf("[contextd: %d calls left: %s]\n%s", len(g.Calls), reason, ledgerOf(g, failed, v.gauge))
+		calls := "1 call"
+		if n := len(g.Calls); n > 1 {
+			calls = fmt.Sprintf("%d calls", n)
+		}
+		d.Text = fmt.Sprintf("[contextd: %s removed: %s]\n%s", calls, reason, ledgerOf(g, failed, v.gauge))
 		d.tokens = budget.MessageOverhead + v.gauge.Text(d.Text)
 	}
 	return d

@@ -200,11 +200,11 @@ func TestDrop(t *testing.T) {
 		want reduce.Dropped
 	}{
 		"with calls": {func(e *reduce.Editor) bool { return e.Drop(1, "test", "so be it") }, 1, reduce.Dropped{
-			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → ok ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → interrupted\n",
+			Text:    "[contextd: 3 calls removed: so be it]\nread {\"path\":\"a.go\"} → ok ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → interrupted\n",
 			Reducer: "test", Reason: "so be it",
 		}},
 		"with failed calls": {func(e *reduce.Editor) bool { return e.PutDropped(1, full.PrepareDrop(1, "test", "so be it", true)) }, 1, reduce.Dropped{
-			Text:    "[contextd: 3 calls left: so be it]\nread {\"path\":\"a.go\"} → error ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → error\n",
+			Text:    "[contextd: 3 calls removed: so be it]\nread {\"path\":\"a.go\"} → error ctx:3.0\nbash {\"command\":\"make\"} → error ctx:3.1\nbash {\"command\":\"ls\"} → error\n",
 			Reducer: "test", Reason: "so be it",
 		}},
 		"without": {func(e *reduce.Editor) bool { return e.Drop(2, "test", "so be it") }, 2, reduce.Dropped{Reducer: "test", Reason: "so be it"}},

@@ -215,10 +215,11 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 		t.Fatalf("a view changed after it was made")
 	}
 	first, digest := logChanges(before, now)
-	// A late event can make the collapsed run smaller than its digest.
+	// A late event can make the collapsed run smaller than its digest, and larger again.
+	was, _ := before.result.View.Digest()
 	there, _ := now.result.View.Digest()
-	undone := digest && there.Through == 0
-	if !strict && sameDecisions(before.result.State, now.result.State) && !undone && before.decided == now.decided {
+	turned := digest && (was.Through == 0) != (there.Through == 0)
+	if !strict && sameDecisions(before.result.State, now.result.State) && !turned && before.decided == now.decided {
 		for i, m := range old {
 			if m.Group == nil && digest || m.Group != nil && m.Group.First >= first {
 				break
@@ -232,10 +233,10 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 	for i := range now.result.View.Len() {
 		at[now.result.View.Group(i)] = i
 	}
-	was := map[*reduce.Group]bool{}
+	had := map[*reduce.Group]bool{}
 	for i := range before.result.View.Len() {
 		g := before.result.View.Group(i)
-		was[g] = true
+		had[g] = true
 		if j, ok := at[g]; ok {
 			checkEditsStay(t, g, slices.DeleteFunc(slices.Clone(before.result.View.Edits(i)), func(e reduce.Edit) bool {
 				return strict && slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Result == e.Message && s.names(&c) })
@@ -244,7 +245,7 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 	}
 	for _, g := range before.groups {
 		// So can a caller's compaction, whose summary is in the record of every run.
-		if _, here := at[g]; here && !was[g] && !digest && before.decided == now.decided && g.Kind == reduce.KindTurn {
+		if _, here := at[g]; here && !had[g] && !digest && before.decided == now.decided && g.Kind == reduce.KindTurn {
 			t.Fatalf("the group at %d left the view and came back: %+v\nfrom\n%s\nto %+v\n%s", g.First, before.result.State, linesOf(old), now.result.State, linesOf(fresh))
 		}
 	}

@@ -195,7 +195,7 @@ func unattached(s Session) map[string]int {
 	return prompts
 }
 
-// objectOf wraps arguments that are no JSON as the writers for Claude Code and pi do.
+// objectOf wraps arguments that are no JSON as the writers for Claude Code, OpenCode and pi do.
 func objectOf(arguments string) string {
 	if json.Valid([]byte(arguments)) {
 		return arguments

@@ -255,7 +255,7 @@ func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
 			return t, t.Signature != ""
 		}
 	case Call:
-		t.Body = sameJSON(t.Body)
+		t.Body = sameJSON(objectOf(t.Body))
 	}
 	return t, t.Role != "system" && t.Kind != Other && (t.Kind != Text || t.Body != "")
 }

@@ -58,7 +58,7 @@ func describe(span trace.Span, c *assemble.Context) {
 		attribute.Int64("contextd.tokens.before", int64(c.Budget.Raw)),
 		attribute.Int64("contextd.tokens.after", int64(c.Budget.Projected)),
 	)
-	// The pipeline is pure and knows no clock, so that a reducer has no time that a span could tell.
+	// The pipeline is pure and knows no clock, so that a reducer has no time that a span could show.
 	for _, step := range c.Projection.Steps {
 		span.AddEvent("reduce "+step.Reducer, trace.WithAttributes(
 			attribute.Int64("contextd.tokens.before", int64(step.TokensBefore)),
