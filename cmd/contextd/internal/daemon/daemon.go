@@ -171,11 +171,16 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
-// observe has the metrics report connections, memory and what else is bounded for all.
-func (d *Daemon) observe(listeners []*transport.Listener) error {
-	budgets := map[string]*memory.Budget{
+// budgets are those of memory, by the names that the metrics have.
+func (d *Daemon) budgets() map[string]*memory.Budget {
+	return map[string]*memory.Budget{
 		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
 	}
+}
+
+// observe has the metrics report connections, memory and what else is bounded for all.
+func (d *Daemon) observe(listeners []*transport.Listener) error {
+	budgets := d.budgets()
 	limits := map[string]func() int64{"max_calls": d.grpc.Calls, "max_assemblies": d.processor.Running}
 	if all := d.service.Quotas(); len(all) == 2 {
 		limits["max_store_sessions"], limits["max_store_bytes"] = all[1].Sessions, all[1].Bytes

@@ -34,8 +34,9 @@ const (
 
 // running is a daemon and a connection to it.
 type running struct {
-	conn *grpc.ClientConn
-	stop context.CancelFunc
+	daemon *daemon.Daemon
+	conn   *grpc.ClientConn
+	stop   context.CancelFunc
 	// ended gets what Run returned.
 	ended chan error
 }
@@ -66,7 +67,7 @@ func startWith(t *testing.T, o daemon.Options) *running {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &running{stop: stop, ended: make(chan error, 1)}
+	r := &running{daemon: d, stop: stop, ended: make(chan error, 1)}
 	go func() { r.ended <- d.Run(ctx) }()
 	addresses := d.Addresses()
 	r.conn, err = grpc.NewClient(addresses[len(addresses)-1], grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -117,6 +118,9 @@ func (r *running) end(t *testing.T) {
 	r.stop()
 	if err := <-r.ended; err != nil {
 		t.Error(err)
+	}
+	if held := r.daemon.MemoryInUse(); len(held) > 0 {
+		t.Errorf("all calls have ended, and memory is still held: %v", held)
 	}
 }
 

@@ -27,6 +27,11 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 	delete(of.entries, "first")
 	of.list(t)
 	of.signals <- syscall.SIGHUP
+	// What is sent until the call is ended is taken.
+	appends := ended["appends"]
+	ended["appends"] = func() error {
+		return untilError(func() (struct{}, error) { return struct{}{}, appends() })
+	}
 	for name, receive := range ended {
 		if err := receive(); status.Code(err) != codes.Unauthenticated {
 			t.Errorf("%s of a removed token: %v", name, err)

@@ -50,7 +50,7 @@ func (s *Server) AppendEventStream(stream appendStream) error {
 		select {
 		case next, ok := <-p.window:
 			if !ok {
-				return nil
+				return context.Cause(stream.Context()) // nil where the client is done
 			}
 			if err := p.answer(next); err != nil {
 				return err
@@ -93,7 +93,7 @@ func (p *pipeline) drain() error {
 	for p.taken.Load() > 0 {
 		next, ok := <-p.window
 		if !ok {
-			return nil
+			return context.Cause(p.stream.Context())
 		}
 		if err := p.answer(next); err != nil {
 			return err
