@@ -36,7 +36,21 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	if !ok {
 		return err.Error(), ""
 	}
-	return statusText(st), statusHint(cmd, st)
+	text = statusText(st)
+	if st.Code() == codes.Unavailable && reason(st) == "" {
+		address, _ := cmd.Flags().GetString("addr")
+		text = fmt.Sprintf("no daemon answers at %s (%s)", address, dialError(text))
+	}
+	return text, statusHint(cmd, st)
+}
+
+// dialError is why a connection failed, without the layers of gRPC around it.
+func dialError(text string) string {
+	text = strings.TrimSuffix(text, `"`)
+	for _, layer := range []string{`connection error: desc = "`, "transport: ", "Error while dialing: "} {
+		text = strings.TrimPrefix(text, layer)
+	}
+	return text
 }
 
 func statusText(st *status.Status) string {
