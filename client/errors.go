@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -91,8 +92,9 @@ type Violation struct {
 	Description string
 }
 
-// newError reads the details of a failed call.
-func newError(err error, address string) error {
+// AsError makes an *Error of the status that a call of a daemon at an address failed with, where
+// it was made by the stubs. What is no status stays as it is.
+func AsError(err error, address string) error {
 	st, ok := status.FromError(err)
 	if !ok {
 		return err
@@ -115,9 +117,18 @@ func newError(err error, address string) error {
 		}
 	}
 	if e.unanswered() {
-		e.Message = fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, e.Message, AddressEnv)
+		e.Message = fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, dialCause(e.Message), AddressEnv)
 	}
 	return e
+}
+
+// dialCause is why a connection failed, without the layers of gRPC around it.
+func dialCause(message string) string {
+	message = strings.TrimSuffix(message, `"`)
+	for _, layer := range []string{`connection error: desc = "`, "transport: ", "Error while dialing: "} {
+		message = strings.TrimPrefix(message, layer)
+	}
+	return message
 }
 
 // Error implements error.

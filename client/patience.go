@@ -47,7 +47,7 @@ func (p *patientConn) converted(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return newError(err, p.address)
+	return AsError(err, p.address)
 }
 
 // stream is a stream whose errors are the client's.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/contextd/contextd/internal/fileview"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -18,11 +17,8 @@ func mustReproduce(g *reduce.Group) []string {
 	var out []string
 	once := map[string]bool{}
 	for _, c := range g.Calls {
-		for _, op := range fileview.Operations(c.Name, c.Arguments) {
-			if op.Kind != fileview.Replace {
-				continue
-			}
-			for line := range strings.SplitSeq(op.Old, "\n") {
+		for _, text := range replaced(c.Arguments) {
+			for line := range strings.SplitSeq(text, "\n") {
 				line = strings.TrimSpace(line)
 				if len(line) >= leastLine && !once[line] {
 					once[line] = true

@@ -12,9 +12,13 @@ func TestLinesThatEditsMustReproduce(t *testing.T) {
 		{Name: "Read", Arguments: `{"file_path":"a.go"}`},
 		{Name: "Edit", Arguments: `{"file_path":"a.go","old_string":"\tfirst := line()\nshort\n\tsecond := line()","new_string":"\tnever := asked()"}`},
 		{Name: "apply_patch", Arguments: `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n \tsecond := line()\n-\tthird := line()\n+\tnever := asked()\n*** End Patch"}`},
+		{Name: "MultiEdit", Arguments: `{"file_path":"a.go","edits":[{"old_string":"fourth := line()","new_string":"never := asked()"},{"old_string":"\tfirst := line()","new_string":""}]}`},
+		{Name: "bash", Arguments: `{"command":"git apply <<'EOF'\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n kept = context()\n-fifth = line()\n+never = asked()\nEOF"}`},
+		{Name: "shell", Arguments: `{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.ts\n+never asked for\n*** Update File: c.ts\n-sixth = line()\n*** End Patch\nEOF\n- never asked for"]}`},
+		{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Update File: d.ts\n-seventh = line()\n*** End Patch"},
 		{Name: "Write", Arguments: `{"file_path":"b.go","content":"\tnever := asked()"}`},
 	}})
-	if want := []string{"first := line()", "second := line()", "third := line()"}; !slices.Equal(got, want) {
+	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -95,7 +95,7 @@ func TestSystemdUnits(t *testing.T) {
 	acceptsSettings(t, strings.Fields(exe[2]))
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("there is no systemd-analyze")
+		t.Skip("SKIPPED: there is no systemd-analyze")
 	}
 	dir := t.TempDir()
 	socket, err := os.ReadFile("../../deploy/systemd/contextd.socket")

@@ -3,7 +3,6 @@ package fair
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -102,26 +101,15 @@ func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 		return func() {}, nil
 	}
 	w := t.join(Client(ctx))
-	select {
-	case <-w.let:
+	switch let, err := Await(ctx, w.let, t.o.Wait, func() bool { return t.quit(w) }); {
+	case let:
 		return t.turn(w.client), nil
+	case err != nil:
+		return nil, err
 	default:
+		t.refused.Add(1)
+		return nil, t.busy(w.client)
 	}
-	late := time.NewTimer(t.o.Wait)
-	defer late.Stop()
-	select {
-	case <-w.let:
-	case <-ctx.Done():
-	case <-late.C:
-	}
-	if !t.quit(w) {
-		return t.turn(w.client), nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, errors.Join(err, context.Cause(ctx))
-	}
-	t.refused.Add(1)
-	return nil, t.busy(w.client)
 }
 
 type exemptKey struct{}

@@ -8,7 +8,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -85,26 +84,15 @@ func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
 	b.waiting = append(b.waiting, w)
 	b.next()
 	b.mu.Unlock()
-	select {
-	case <-w.let:
+	switch let, err := fair.Await(ctx, w.let, b.wait, func() bool { return b.quit(w) }); {
+	case let:
 		return newGrant(b, w), nil
+	case err != nil:
+		return nil, err
 	default:
+		b.refused.Add(1)
+		return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
 	}
-	late := time.NewTimer(b.wait)
-	defer late.Stop()
-	select {
-	case <-w.let:
-	case <-ctx.Done():
-	case <-late.C:
-	}
-	if !b.quit(w) {
-		return newGrant(b, w), nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, errors.Join(err, context.Cause(ctx))
-	}
-	b.refused.Add(1)
-	return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
 }
 
 // quit takes a waiter out; it reports false if that has its bytes.

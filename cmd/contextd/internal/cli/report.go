@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	contextdclient "github.com/contextd/contextd/client"
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -36,21 +37,13 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	if !ok {
 		return err.Error(), ""
 	}
-	text = statusText(st)
 	if st.Code() == codes.Unavailable && reason(st) == "" {
 		address, _ := cmd.Flags().GetString("addr")
-		text = fmt.Sprintf("no daemon answers at %s (%s)", address, dialError(text))
+		if e, ok := errors.AsType[*contextdclient.Error](contextdclient.AsError(st.Err(), address)); ok {
+			return e.Message, "--embedded DIR does without a daemon"
+		}
 	}
-	return text, statusHint(cmd, st)
-}
-
-// dialError is why a connection failed, without the layers of gRPC around it.
-func dialError(text string) string {
-	text = strings.TrimSuffix(text, `"`)
-	for _, layer := range []string{`connection error: desc = "`, "transport: ", "Error while dialing: "} {
-		text = strings.TrimPrefix(text, layer)
-	}
-	return text
+	return statusText(st), statusHint(st)
 }
 
 func statusText(st *status.Status) string {
@@ -74,7 +67,7 @@ func atEvent(seq uint64) string {
 }
 
 // statusHint says what helps, where it is not in the message already.
-func statusHint(cmd *cobra.Command, st *status.Status) string {
+func statusHint(st *status.Status) string {
 	switch reason(st) {
 	case apierr.ReasonSessionNotFound:
 		return `"contextd sessions list" shows the sessions there are`
@@ -84,10 +77,6 @@ func statusHint(cmd *cobra.Command, st *status.Status) string {
 		return "raise --max-tokens, or pin less"
 	case apierr.ReasonStoreFailed, apierr.ReasonDraining:
 		return ""
-	}
-	if st.Code() == codes.Unavailable {
-		address, _ := cmd.Flags().GetString("addr")
-		return fmt.Sprintf("is a daemon running at %s? \"contextd serve\" starts one, --embedded DIR does without", address)
 	}
 	return ""
 }
