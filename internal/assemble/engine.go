@@ -174,7 +174,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 // inputs gathers what a request decides by from the records and the artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (decide.Inputs, error) {
 	in := decide.Inputs{
-		Ctx: ctx, SessionID: s.id, Of: s.of, Conversation: conv, Reduction: req.Policy.reduction(), Budget: b, Ask: req.ask,
+		Ctx: ctx, SessionID: s.id, Of: s.of, Conversation: conv, Reduction: e.reduction(req.Policy, b), Budget: b, Ask: req.ask,
 		Projection: req.Policy.Projection, Summarizing: req.Policy.Summaries,
 	}
 	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
@@ -369,6 +369,12 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 		return b, gauge, &budget.SpecError{Field: "tokenizer", Reason: err.Error()}
 	}
 	return b, gauge, nil
+}
+
+// reduction is the policy of reduction under a budget.
+func (e *Engine) reduction(p Policy, b budget.Budget) reduce.Policy {
+	model, _ := e.opts.Models.Lookup(b.Model)
+	return p.reduction(model)
 }
 
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format

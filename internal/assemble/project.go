@@ -35,7 +35,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	}
 	s := &session{room: DefaultCacheBytes}
 	s.reset()
-	in := decide.Inputs{Ctx: ctx, Conversation: conv, Reduction: req.Policy.reduction(), Budget: b, Projection: req.Policy.Projection}
+	in := decide.Inputs{Ctx: ctx, Conversation: conv, Reduction: e.reduction(req.Policy, b), Budget: b, Projection: req.Policy.Projection}
 	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
 	if in.Policy, err = s.projector(in.Projection.WithLive(conv)); err != nil {
 		return nil, err

@@ -50,9 +50,13 @@ type Policy struct {
 
 // reduction is the policy of reduction. A summary of what a harness had compacted would
 // replace more than it had read, so none is made under harness_view. Under full only what
-// compactions go by counts.
-func (p Policy) reduction() reduce.Policy {
+// compactions go by counts. Where rewrites may pay, they do at the model's prices, unless the
+// policy has its own.
+func (p Policy) reduction(model budget.Model) reduce.Policy {
 	r := p.Reduction
+	if (r.Cache != reduce.Cache{}) && r.Cache.Prices == (reduce.Prices{}) {
+		r.Cache.Prices = reduce.PricesOf(model.Prices)
+	}
 	switch p.Projection.Name {
 	case projection.HarnessView:
 		r.Collapse.StartAt = 0

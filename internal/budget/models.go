@@ -33,6 +33,7 @@ type Model struct {
 	// Margin is the fraction of the window that is kept free because counts may
 	// be too low: at least 0, less than 1.
 	Margin float64
+	Prices Prices
 }
 
 // Override adds a model to the registry or changes one. What is zero or nil is
@@ -43,6 +44,7 @@ type Override struct {
 	Window    uint64
 	Tokenizer string
 	Margin    *float64
+	Prices    PriceOverride
 }
 
 // ModelError says which field of an override is wrong and why.
@@ -120,6 +122,7 @@ func (m Models) apply(o Override) (Model, *ModelError) {
 		Window:    cmp.Or(o.Window, base.Window),
 		Tokenizer: cmp.Or(o.Tokenizer, base.Tokenizer),
 		Margin:    base.Margin,
+		Prices:    o.Prices.over(base.Prices),
 	}
 	if o.Margin != nil {
 		model.Margin = *o.Margin
@@ -142,7 +145,7 @@ func (m Model) Validate() *ModelError {
 	case !(m.Margin >= 0 && m.Margin < 1):
 		return &ModelError{"margin", "must be at least 0 and less than 1"}
 	}
-	return nil
+	return m.Prices.validate()
 }
 
 // table finds models by exact name and by longest prefix.

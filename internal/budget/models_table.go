@@ -1,6 +1,9 @@
 package budget
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Margins where neither the configuration nor the request says otherwise.
 const (
@@ -26,8 +29,8 @@ func defaultMargin(tokenizer string) float64 {
 // The built-in entries, by provider. Windows are those that the providers
 // publish for their own API without opting into a larger one; where models of one
 // family differ, a prefix has the smallest of its models.
-var builtinModels = slices.Concat(
-	[]Model{{Name: DefaultModel, Window: 128_000, Tokenizer: TokenizerHeuristic, Margin: heuristicMargin}},
+var builtinModels = priced(slices.Concat(
+	[]Model{{Name: DefaultModel, Window: 128_000, Tokenizer: TokenizerHeuristic, Margin: heuristicMargin, Prices: DefaultPrices()}},
 	family("openai", TokenizerO200K, exactMargin, map[string]uint64{
 		"gpt-5*": 400_000, "gpt-5-chat*": 128_000, "gpt-5.1-chat*": 128_000, "gpt-5.2-chat*": 128_000,
 		"gpt-4.1*": 1_047_576, "gpt-4.5*": 128_000, "gpt-4o*": 128_000, "chatgpt-4o*": 128_000, "gpt-oss*": 131_072,
@@ -87,13 +90,36 @@ var builtinModels = slices.Concat(
 	family("amazon", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"amazon.nova-*": 128_000, "amazon.nova-lite*": 300_000, "amazon.nova-pro*": 300_000, "amazon.nova-premier*": 1_000_000,
 	}),
-)
+))
+
+// priced gives models the prices of the price table, and an entry of its own to each
+// family there that none of them names.
+func priced(models []Model) []Model {
+	registry := Models{builtin: newTable(models)}
+	for _, family := range priceTable {
+		for name, p := range family.prices {
+			prices := Prices{Input: p.input, CacheRead: family.cacheRead, CacheWrite: family.cacheWrite, MinCachedTokens: p.minCached}
+			if p.input > 0 {
+				prices.Output = p.output / p.input
+			}
+			at := slices.IndexFunc(models, func(m Model) bool { return m.Name == name })
+			if at < 0 {
+				model, _ := registry.Lookup(strings.TrimSuffix(name, "*"))
+				model.Name = name
+				models = append(models, model)
+				at = len(models) - 1
+			}
+			models[at].Prices = prices
+		}
+	}
+	return models
+}
 
 // family lists the models of one provider that share a tokenizer, by window.
 func family(provider, tokenizer string, margin float64, windows map[string]uint64) []Model {
 	models := make([]Model, 0, len(windows))
 	for name, window := range windows {
-		models = append(models, Model{name, provider, window, tokenizer, margin})
+		models = append(models, Model{name, provider, window, tokenizer, margin, DefaultPrices()})
 	}
 	return models
 }

@@ -23,19 +23,19 @@ func TestLookupBuiltin(t *testing.T) {
 		window           uint64
 	}{
 		"gpt-4o":                            {"gpt-4o*", TokenizerO200K, 128_000},
-		"gpt-4o-mini-2024-07-18":            {"gpt-4o*", TokenizerO200K, 128_000},
-		"GPT-4.1-nano":                      {"gpt-4.1*", TokenizerO200K, 1_047_576},
-		"gpt-5-codex":                       {"gpt-5*", TokenizerO200K, 400_000},
-		"o3-mini":                           {"o3*", TokenizerO200K, 200_000},
+		"gpt-4o-mini-2024-07-18":            {"gpt-4o-mini*", TokenizerO200K, 128_000},
+		"GPT-4.1-nano":                      {"gpt-4.1-nano*", TokenizerO200K, 1_047_576},
+		"gpt-5-codex":                       {"gpt-5-codex*", TokenizerO200K, 400_000},
+		"o3-mini":                           {"o3-mini*", TokenizerO200K, 200_000},
 		"o1-mini-2024-09-12":                {"o1-mini*", TokenizerO200K, 128_000},
 		"gpt-4":                             {"gpt-4", TokenizerCL100K, 8_192},
 		"gpt-4-0613":                        {"gpt-4-*", TokenizerCL100K, 8_192},
 		"gpt-4-32k-0613":                    {"gpt-4-32k*", TokenizerCL100K, 32_768},
 		"gpt-3.5-turbo-0125":                {"gpt-3.5-turbo*", TokenizerCL100K, 16_385},
 		"claude-3-5-sonnet-20241022":        {"claude-*", TokenizerHeuristic, 200_000},
-		"anthropic/claude-opus-4.1":         {"claude-*", TokenizerHeuristic, 200_000},
+		"anthropic/claude-opus-4.1":         {"claude-opus-4*", TokenizerHeuristic, 200_000},
 		"us.anthropic.claude-sonnet-4-v1:0": {"us.anthropic.claude-*", TokenizerHeuristic, 200_000},
-		"gemini-2.5-pro":                    {"gemini-*", TokenizerHeuristic, 1_048_576},
+		"gemini-2.5-pro":                    {"gemini-2.5-pro*", TokenizerHeuristic, 1_048_576},
 		"openrouter/deepseek/deepseek-chat": {"deepseek-*", TokenizerHeuristic, 131_072},
 		"Qwen/Qwen3-Coder-480B-A35B":        {"qwen3-coder*", TokenizerHeuristic, 262_144},
 		"meta-llama/Llama-3.3-70B-Instruct": {"llama-3.3*", TokenizerHeuristic, 131_072},
@@ -76,7 +76,7 @@ func TestBuiltinModelsAreValid(t *testing.T) {
 }
 
 func TestOverridesWin(t *testing.T) {
-	none := 0.0
+	none, half, long := 0.0, 0.5, uint64(4096)
 	models := newModels(t,
 		Override{Name: "gpt-4o*", Window: 64_000},
 		Override{Name: "GPT-4o-mini", Margin: &none, Provider: "azure"},
@@ -84,16 +84,23 @@ func TestOverridesWin(t *testing.T) {
 		Override{Name: "claude-*", Window: 1_000_000},
 		Override{Name: "claude-opus-*", Tokenizer: TokenizerO200K},
 		Override{Name: "default", Window: 32_000},
+		Override{Name: "cheap", Prices: PriceOverride{CacheRead: &none, Input: &half}},
+		Override{Name: "gpt-4.1-mini-x", Prices: PriceOverride{MinCachedTokens: &long}},
 	)
+	claude := Prices{CacheRead: 0.1, CacheWrite: 1.25, MinCachedTokens: 1024}
+	gpt4o := Prices{Input: 2.5, CacheRead: 0.5, CacheWrite: 1, Output: 4, MinCachedTokens: 1024}
 	for name, want := range map[string]Model{
-		"gpt-4o":        {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin},
-		"gpt-4o-mini":   {"GPT-4o-mini", "azure", 128_000, TokenizerO200K, 0},
-		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin},
-		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin},
+		"gpt-4o":        {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o},
+		"gpt-4o-mini":   {"GPT-4o-mini", "azure", 128_000, TokenizerO200K, 0, Prices{0.15, 0.5, 1, 4, 1024}},
+		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin, DefaultPrices()},
+		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin, claude},
 		// An override goes before a longer built-in prefix.
-		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin},
-		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin},
-		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin},
+		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin, claude},
+		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o},
+		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin, DefaultPrices()},
+		// Prices that are not given stay.
+		"cheap":          {"cheap", "", 128_000, TokenizerHeuristic, heuristicMargin, Prices{0.5, 0, 1.25, 0, 0}},
+		"gpt-4.1-mini-x": {"gpt-4.1-mini-x", "openai", 1_047_576, TokenizerO200K, exactMargin, Prices{0.4, 0.25, 1, 4, 4096}},
 	} {
 		if got, ok := models.Lookup(name); !ok || got != want {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, ok, want)
@@ -102,14 +109,14 @@ func TestOverridesWin(t *testing.T) {
 	if got, ok := models.Lookup("unheard-of"); ok || got.Window != 32_000 {
 		t.Errorf("unheard-of: %+v, %v; want the overridden default", got, ok)
 	}
-	// Three of the six are new names.
-	if got, want := len(models.All()), len(builtinModels)+3; got != want {
+	// Five of the eight are new names.
+	if got, want := len(models.All()), len(builtinModels)+5; got != want {
 		t.Errorf("All lists %d models, want %d", got, want)
 	}
 }
 
 func TestBadOverridesNameTheField(t *testing.T) {
-	negative, one := -0.1, 1.0
+	negative, one, many, long := -0.1, 1.0, 10.5, uint64(mostMinCached+1)
 	nan := negative - negative
 	nan /= nan
 	for _, c := range []struct {
@@ -124,6 +131,12 @@ func TestBadOverridesNameTheField(t *testing.T) {
 		{"models[0].margin", []Override{{Name: "a", Margin: &negative}}},
 		{"models[0].margin", []Override{{Name: "a", Margin: &one}}},
 		{"models[2].margin", []Override{{Name: "a"}, {Name: "b"}, {Name: "c", Margin: &nan}}},
+		{"models[0].prices.input", []Override{{Name: "a", Prices: PriceOverride{Input: &negative}}}},
+		{"models[0].prices.cache_read", []Override{{Name: "a", Prices: PriceOverride{CacheRead: &many}}}},
+		{"models[0].prices.cache_write", []Override{{Name: "a", Prices: PriceOverride{CacheWrite: &negative}}}},
+		{"models[0].prices.cache_write", []Override{{Name: "a", Prices: PriceOverride{CacheWrite: &many}}}},
+		{"models[0].prices.output", []Override{{Name: "a", Prices: PriceOverride{Output: &nan}}}},
+		{"models[0].prices.min_cached_tokens", []Override{{Name: "a", Prices: PriceOverride{MinCachedTokens: &long}}}},
 	} {
 		_, err := NewModels(c.overrides...)
 		var bad *ModelError
@@ -132,10 +145,10 @@ func TestBadOverridesNameTheField(t *testing.T) {
 		}
 	}
 	for field, m := range map[string]Model{
-		"name":      {"", "", 1, TokenizerHeuristic, 0},
-		"window":    {"a", "", 0, TokenizerHeuristic, 0},
-		"tokenizer": {"a", "", 1, "", 0},
-		"margin":    {"a", "", 1, TokenizerHeuristic, 1.5},
+		"name":      {"", "", 1, TokenizerHeuristic, 0, DefaultPrices()},
+		"window":    {"a", "", 0, TokenizerHeuristic, 0, DefaultPrices()},
+		"tokenizer": {"a", "", 1, "", 0, DefaultPrices()},
+		"margin":    {"a", "", 1, TokenizerHeuristic, 1.5, DefaultPrices()},
 	} {
 		if err := m.Validate(); err == nil || err.Field != field {
 			t.Errorf("%+v: %v, want an error of %s", m, err, field)

@@ -69,14 +69,18 @@ func TestFingerprintTellsApart(t *testing.T) {
 		change func(*reduce.Policy)
 		budget func(*budget.Spec)
 	}{
-		"the first":           {"raw", func(*reduce.Policy) {}, same},
-		"projection policy":   {"other", func(*reduce.Policy) {}, same},
-		"retention":           {"raw", func(p *reduce.Policy) { p.ToolResults.Default.Turns = 5 }, same},
-		"a tool's rule":       {"raw", func(p *reduce.Policy) { p.ToolResults.ByTool["read"] = reduce.Retention{Last: 4} }, same},
-		"no duplicates":       {"raw", func(p *reduce.Policy) { p.Duplicates = false }, same},
-		"thinking for ever":   {"raw", func(p *reduce.Policy) { p.Thinking.KeepTurns = nil }, same},
-		"thinking for less":   {"raw", func(p *reduce.Policy) { *p.Thinking.KeepTurns = 7 }, same},
-		"depth":               {"raw", func(p *reduce.Policy) { p.Collapse.To = 0.36 }, same},
+		"the first":         {"raw", func(*reduce.Policy) {}, same},
+		"projection policy": {"other", func(*reduce.Policy) {}, same},
+		"retention":         {"raw", func(p *reduce.Policy) { p.ToolResults.Default.Turns = 5 }, same},
+		"a tool's rule":     {"raw", func(p *reduce.Policy) { p.ToolResults.ByTool["read"] = reduce.Retention{Last: 4} }, same},
+		"no duplicates":     {"raw", func(p *reduce.Policy) { p.Duplicates = false }, same},
+		"thinking for ever": {"raw", func(p *reduce.Policy) { p.Thinking.KeepTurns = nil }, same},
+		"thinking for less": {"raw", func(p *reduce.Policy) { *p.Thinking.KeepTurns = 7 }, same},
+		"depth":             {"raw", func(p *reduce.Policy) { p.Collapse.To = 0.36 }, same},
+		"a model's prices":  {"raw", func(p *reduce.Policy) { p.Cache.Prices = reduce.Prices{CacheRead: 100, CacheWrite: 1000} }, same},
+		"a shortest prefix": {"raw", func(p *reduce.Policy) {
+			p.Cache.Prices = reduce.Prices{CacheRead: 100, CacheWrite: 1000, MinCachedTokens: 1}
+		}, same},
 		"time to live":        {"raw", func(p *reduce.Policy) { p.Cache.TTL++ }, same},
 		"depth that is none":  {"raw", func(p *reduce.Policy) { p.Collapse.To = math.NaN() }, same},
 		"both":                {"raw", func(p *reduce.Policy) { p.Collapse.To = math.NaN(); p.Duplicates = false }, same},
@@ -107,6 +111,15 @@ func TestFingerprintTellsApart(t *testing.T) {
 				t.Fatalf("%s: %s and %s", name, got, again)
 			}
 		}
+	}
+}
+
+func TestFingerprintOfTheDefaultPricesIsThatOfNone(t *testing.T) {
+	b, p := resolve(t, func(*budget.Spec) {}), fixedPolicy()
+	want := records.Fingerprint(projection.Options{}, p, b)
+	p.Cache.Prices = reduce.DefaultPrices()
+	if got := records.Fingerprint(projection.Options{}, p, b); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -49,6 +49,9 @@ func hashSum(name string) ([]byte, error) {
 func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget) string {
 	o = o.Lasting()
 	o.Name = o.PolicyName()
+	if reduction.Cache.Prices == reduce.DefaultPrices() {
+		reduction.Cache.Prices = reduce.Prices{}
+	}
 	m := &storagev1.Fingerprinted{
 		Reduction: storeReduction(reduction), Projection: storeOptions(o, storeTexts(o).hash),
 		MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer,

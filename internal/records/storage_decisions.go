@@ -80,6 +80,9 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 		EvictEveryTurns: p.Cache.EvictEveryTurns, ClearAtLeastTokens: p.Cache.ClearAtLeastTokens,
 		CacheTtlNanos: int64(p.Cache.TTL), PaybackTurns: p.Cache.PaybackTurns,
 	}
+	if c := p.Cache.Prices; c != (reduce.Prices{}) {
+		out.CachePrices = &storagev1.CachePrices{CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, MinCachedTokens: c.MinCachedTokens}
+	}
 	for _, tool := range slices.Sorted(maps.Keys(p.ToolResults.ByTool)) {
 		out.RetentionByTool = append(out.RetentionByTool, &storagev1.ToolRetention{Tool: tool, Retention: storeRetention(p.ToolResults.ByTool[tool])})
 	}
@@ -104,6 +107,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 		Cache: reduce.Cache{
 			EvictEveryTurns: m.GetEvictEveryTurns(), ClearAtLeastTokens: m.GetClearAtLeastTokens(),
 			TTL: time.Duration(m.GetCacheTtlNanos()), PaybackTurns: m.GetPaybackTurns(),
+			Prices: reduce.Prices{CacheRead: m.GetCachePrices().GetCacheRead(), CacheWrite: m.GetCachePrices().GetCacheWrite(), MinCachedTokens: m.GetCachePrices().GetMinCachedTokens()},
 		},
 	}
 	for _, t := range m.GetRetentionByTool() {

@@ -6,44 +6,24 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What a token of the prompt costs relative to its plain price: served from the
-// provider's cache, and written to it.
-const (
-	cachedPrice = 10  // percent
-	writePrice  = 125 // percent
-)
-
-// pays reports whether freed tokens pay, at the cached price and within so many turns, for
-// those that the provider must read again.
-func pays(freed, rewritten uint64, turns uint32) bool {
-	return freed*cachedPrice*uint64(turns) >= rewritten*(writePrice-cachedPrice)
-}
-
-// coldPays reports whether freed tokens are worth it although that the provider's cache has
-// expired is only a guess: where it is right, the freed are not written to it again with the
-// rest; where it is wrong, once in wrongGuess times, the rewritten are read again.
-func coldPays(freed, rewritten uint64) bool {
-	const wrongGuess = 10
-	return freed*writePrice*(wrongGuess-1) >= rewritten*(writePrice-cachedPrice)
-}
-
 // due reports whether a batch of evictions that nothing forces should go now,
-// and why. before and after are the views without and with it.
-func (c Cache) due(before, after View, s State, turn uint32, cold bool) (bool, string) {
+// and why. now is the view without it, and after the one with it.
+func (r *run) due(now Result, after View) (bool, string) {
+	before, c := now.View, r.policy.Cache
 	if after.Tokens() >= before.Tokens() {
 		return false, ""
 	}
-	freed := before.Tokens() - after.Tokens()
+	w := r.rewrite(before.Tokens(), before.Tokens()-after.Tokens(), rewrittenTokens(before, after))
 	switch {
-	case s.AskedAsOf == 0 && c != Cache{}:
+	case now.State.AskedAsOf == 0 && c != Cache{}:
 		return true, "nothing was sent before"
-	case cold && coldPays(freed, rewrittenTokens(before, after)):
+	case r.conv.lastAt.idle(c.TTL) && w.coldPays(c.Prices):
 		return true, "the provider's cache has expired"
-	case c.PaybackTurns > 0 && !pays(freed, rewrittenTokens(before, after), c.PaybackTurns):
+	case c.PaybackTurns > 0 && !w.pays(c.Prices, c.PaybackTurns):
 		return false, ""
-	case c.ClearAtLeastTokens > 0 && freed >= c.ClearAtLeastTokens:
+	case c.ClearAtLeastTokens > 0 && w.freed >= c.ClearAtLeastTokens:
 		return true, "the batch frees enough"
-	case c.EvictEveryTurns > 0 && turn-s.EvictedTurn >= c.EvictEveryTurns:
+	case c.EvictEveryTurns > 0 && r.conv.turns-now.State.EvictedTurn >= c.EvictEveryTurns:
 		return true, "enough turns have passed"
 	default:
 		return false, ""
@@ -90,8 +70,8 @@ func (r *run) cutPays(now Result, goal uint64) bool {
 			front += v.items[i].tokens
 		}
 	}
-	rewritten := used - min(front+freed, used)
-	return pays(freed, rewritten, c.CutPaybackTurns)
+	w := r.rewrite(used, freed, used-min(front+freed, used))
+	return w.pays(r.policy.Cache.Prices, c.CutPaybackTurns)
 }
 
 // eventTimes derives from the log alone how long a session was idle.

@@ -261,7 +261,7 @@ func (r *run) batch(now Result) Result {
 	}
 	candidate := r.apply(r.evict(now.State))
 	r.evicted = &candidate
-	due, why := r.policy.Cache.due(now.View, candidate.View, now.State, r.conv.turns, r.conv.lastAt.idle(r.policy.Cache.TTL))
+	due, why := r.due(now, candidate.View)
 	if !due {
 		return now
 	}

@@ -105,6 +105,8 @@ type Cache struct {
 	// and within so many turns, for the tail it makes the provider write again.
 	// 0 holds nothing back.
 	PaybackTurns uint32
+	// Prices are those by which a rewrite pays or not.
+	Prices Prices
 }
 
 // cutsEarly reports whether groups may be dropped although nothing forces it.

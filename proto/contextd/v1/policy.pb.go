@@ -963,7 +963,10 @@ type CacheDiscipline struct {
 	// re-read at the cached price, pay within this many turns for the tail that
 	// the provider must write again. 0: only what is forced is evicted or cut, and the
 	// other fields are refused. Absent: the default.
-	PaybackTurns  *uint32 `protobuf:"varint,4,opt,name=payback_turns,json=paybackTurns,proto3,oneof" json:"payback_turns,omitempty"`
+	PaybackTurns *uint32 `protobuf:"varint,4,opt,name=payback_turns,json=paybackTurns,proto3,oneof" json:"payback_turns,omitempty"`
+	// What tokens of the prompt cost, by which it is decided whether a rewrite pays. Absent:
+	// the prices of the budget's model.
+	Prices        *CachePrices `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1022,6 +1025,78 @@ func (x *CacheDiscipline) GetCacheTtl() *durationpb.Duration {
 func (x *CacheDiscipline) GetPaybackTurns() uint32 {
 	if x != nil && x.PaybackTurns != nil {
 		return *x.PaybackTurns
+	}
+	return 0
+}
+
+func (x *CacheDiscipline) GetPrices() *CachePrices {
+	if x != nil {
+		return x.Prices
+	}
+	return nil
+}
+
+// What tokens of the prompt cost, relative to a new one that no cache takes.
+type CachePrices struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One that the provider reads from its cache. 0: reading is free.
+	CacheRead float64 `protobuf:"fixed64,1,opt,name=cache_read,json=cacheRead,proto3" json:"cache_read,omitempty"`
+	// One that is written to the cache, 1 to 10. 1: writing costs nothing more.
+	CacheWrite float64 `protobuf:"fixed64,2,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
+	// The least length of a prefix that the provider caches, in tokens, with what is sent
+	// beside the messages. 0: any.
+	MinCachedTokens uint32 `protobuf:"varint,3,opt,name=min_cached_tokens,json=minCachedTokens,proto3" json:"min_cached_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *CachePrices) Reset() {
+	*x = CachePrices{}
+	mi := &file_contextd_v1_policy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CachePrices) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CachePrices) ProtoMessage() {}
+
+func (x *CachePrices) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_policy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CachePrices.ProtoReflect.Descriptor instead.
+func (*CachePrices) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_policy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CachePrices) GetCacheRead() float64 {
+	if x != nil {
+		return x.CacheRead
+	}
+	return 0
+}
+
+func (x *CachePrices) GetCacheWrite() float64 {
+	if x != nil {
+		return x.CacheWrite
+	}
+	return 0
+}
+
+func (x *CachePrices) GetMinCachedTokens() uint32 {
+	if x != nil {
+		return x.MinCachedTokens
 	}
 	return 0
 }
@@ -1130,13 +1205,20 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\f_root_windowB\f\n" +
 	"\n" +
 	"_min_charsB\x18\n" +
-	"\x16_clear_at_least_tokens\"\x86\x02\n" +
+	"\x16_clear_at_least_tokens\"\xb8\x02\n" +
 	"\x0fCacheDiscipline\x12*\n" +
 	"\x11evict_every_turns\x18\x01 \x01(\rR\x0fevictEveryTurns\x12>\n" +
 	"\x15clear_at_least_tokens\x18\x02 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03R\x12clearAtLeastTokens\x12@\n" +
 	"\tcache_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\bcacheTtl\x123\n" +
-	"\rpayback_turns\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x00R\fpaybackTurns\x88\x01\x01B\x10\n" +
-	"\x0e_payback_turnsB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\rpayback_turns\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x00R\fpaybackTurns\x88\x01\x01\x120\n" +
+	"\x06prices\x18\x05 \x01(\v2\x18.contextd.v1.CachePricesR\x06pricesB\x10\n" +
+	"\x0e_payback_turns\"\xb8\x01\n" +
+	"\vCachePrices\x126\n" +
+	"\n" +
+	"cache_read\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\tcacheRead\x128\n" +
+	"\vcache_write\x18\x02 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00$@)\x00\x00\x00\x00\x00\x00\xf0?R\n" +
+	"cacheWrite\x127\n" +
+	"\x11min_cached_tokens\x18\x03 \x01(\rB\v\xbaH\b*\x06\x18\x80\x94\xeb\xdc\x03R\x0fminCachedTokensB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_policy_proto_rawDescOnce sync.Once
@@ -1150,7 +1232,7 @@ func file_contextd_v1_policy_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_policy_proto_rawDescData
 }
 
-var file_contextd_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_contextd_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_contextd_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),              // 0: contextd.v1.Policy
 	(*ToolResultRetention)(nil), // 1: contextd.v1.ToolResultRetention
@@ -1162,8 +1244,9 @@ var file_contextd_v1_policy_proto_goTypes = []any{
 	(*Summarization)(nil),       // 7: contextd.v1.Summarization
 	(*ProjectionPolicy)(nil),    // 8: contextd.v1.ProjectionPolicy
 	(*CacheDiscipline)(nil),     // 9: contextd.v1.CacheDiscipline
-	nil,                         // 10: contextd.v1.ToolResultRetention.ByToolEntry
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*CachePrices)(nil),         // 10: contextd.v1.CachePrices
+	nil,                         // 11: contextd.v1.ToolResultRetention.ByToolEntry
+	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
 }
 var file_contextd_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: contextd.v1.Policy.tool_results:type_name -> contextd.v1.ToolResultRetention
@@ -1175,15 +1258,16 @@ var file_contextd_v1_policy_proto_depIdxs = []int32{
 	8,  // 6: contextd.v1.Policy.projection:type_name -> contextd.v1.ProjectionPolicy
 	9,  // 7: contextd.v1.Policy.cache:type_name -> contextd.v1.CacheDiscipline
 	2,  // 8: contextd.v1.ToolResultRetention.default:type_name -> contextd.v1.Retention
-	10, // 9: contextd.v1.ToolResultRetention.by_tool:type_name -> contextd.v1.ToolResultRetention.ByToolEntry
-	11, // 10: contextd.v1.Summarization.wait:type_name -> google.protobuf.Duration
-	11, // 11: contextd.v1.CacheDiscipline.cache_ttl:type_name -> google.protobuf.Duration
-	2,  // 12: contextd.v1.ToolResultRetention.ByToolEntry.value:type_name -> contextd.v1.Retention
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	11, // 9: contextd.v1.ToolResultRetention.by_tool:type_name -> contextd.v1.ToolResultRetention.ByToolEntry
+	12, // 10: contextd.v1.Summarization.wait:type_name -> google.protobuf.Duration
+	12, // 11: contextd.v1.CacheDiscipline.cache_ttl:type_name -> google.protobuf.Duration
+	10, // 12: contextd.v1.CacheDiscipline.prices:type_name -> contextd.v1.CachePrices
+	2,  // 13: contextd.v1.ToolResultRetention.ByToolEntry.value:type_name -> contextd.v1.Retention
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_policy_proto_init() }
@@ -1205,7 +1289,7 @@ func file_contextd_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_policy_proto_rawDesc), len(file_contextd_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -13,6 +13,16 @@ type shownModel struct {
 	Window    uint64  `json:"window"`
 	Tokenizer string  `json:"tokenizer"`
 	Margin    float64 `json:"margin"`
+
+	Prices shownPrices `json:"prices"`
+}
+
+type shownPrices struct {
+	Input           float64 `json:"input,omitempty"`
+	CacheRead       float64 `json:"cache_read"`
+	CacheWrite      float64 `json:"cache_write"`
+	Output          float64 `json:"output,omitempty"`
+	MinCachedTokens uint64  `json:"min_cached_tokens"`
 }
 
 func (p Program) newModels() *cobra.Command {
@@ -22,9 +32,11 @@ func (p Program) newModels() *cobra.Command {
 		Use:   "models [NAME]",
 		Short: "List the models that a budget may name, or show what a name means",
 		Long: `List the models that a budget may name, with the configuration's own: the window, the
-tokenizer and the share of the window that is kept free. A name with * at its end is that
-of all models that begin with it. With NAME, show the entry that a budget with this name
-would use; a model that is not known has that of "default".`,
+tokenizer, the share of the window that is kept free, and the prices: US dollars for a million
+new tokens of the prompt, and relative to these what a token costs that the provider reads from
+its cache, writes to it, or that the model writes, and from how many tokens on a prompt is cached.
+A name with * at its end is that of all models that begin with it. With NAME, show the entry that
+a budget with this name would use; a model that is not known has that of "default".`,
 		Example: `  contextd models
   contextd models claude-sonnet-4-5 --json`,
 		Args: cobra.MaximumNArgs(1),
@@ -46,14 +58,23 @@ would use; a model that is not known has that of "default".`,
 		}
 		var shown []shownModel
 		for _, m := range all {
-			shown = append(shown, shownModel(m))
+			shown = append(shown, shownModel{m.Name, m.Provider, m.Window, m.Tokenizer, m.Margin, shownPrices(m.Prices)})
 		}
 		if output.structured() {
 			return writeLines(cmd.OutOrStdout(), output, shown)
 		}
-		t := newTable(cmd, "MODEL", "PROVIDER", "WINDOW", "TOKENIZER", "MARGIN")
+		t := newTable(cmd, "MODEL", "PROVIDER", "WINDOW", "TOKENIZER", "MARGIN", "INPUT $/M", "CACHE READ", "CACHE WRITE", "OUTPUT", "CACHED FROM")
+		number := func(f float64) string { return fmt.Sprintf("%.4g", f) }
+		known := func(f float64) string {
+			if f == 0 {
+				return dash("")
+			}
+			return number(f)
+		}
 		for _, m := range shown {
-			t.row(m.Name, dash(m.Provider), m.Window, m.Tokenizer, fmt.Sprintf("%g", m.Margin))
+			p := m.Prices
+			t.row(m.Name, dash(m.Provider), m.Window, m.Tokenizer, number(m.Margin),
+				known(p.Input), number(p.CacheRead), number(p.CacheWrite), known(p.Output), p.MinCachedTokens)
 		}
 		return t.flush()
 	}

@@ -91,5 +91,5 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.BoolVar(&c.ScrubAppends, "scrub-appends", c.ScrubAppends, "replace credentials in events before they are stored")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
 	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "answer for a hook that takes longer: allow or block")
-	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin")
+	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin, prices")
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/policy"
 )
 
@@ -147,7 +148,7 @@ policies:
 models:
   - name: house-large
     window: 64000
-  - {name: "house-*", tokenizer: cl100k_base, margin: 0}
+  - {name: "house-*", tokenizer: cl100k_base, margin: 0, prices: {input: 3, cache_read: 0.2, min_cached_tokens: 1024}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +180,8 @@ models:
 	if m, _ := models.Lookup("house-large"); m.Window != 64000 {
 		t.Errorf("model is %+v", m)
 	}
-	if m, _ := models.Lookup("house-small"); m.Tokenizer != "cl100k_base" || m.Margin != 0 {
+	prices := budget.Prices{Input: 3, CacheRead: 0.2, CacheWrite: 1.25, MinCachedTokens: 1024}
+	if m, _ := models.Lookup("house-small"); m.Tokenizer != "cl100k_base" || m.Margin != 0 || m.Prices != prices {
 		t.Errorf("model is %+v", m)
 	}
 }
@@ -236,6 +238,7 @@ func TestRefused(t *testing.T) {
 		"a budget that is no map":   {yaml: "default_budget: 7", want: []string{"default_budget"}},
 		"a pattern of nothing":      {yaml: "scrub_patterns: {all: x*}", want: []string{"scrub_patterns", "all"}},
 		"a model without a name":    {yaml: "models: [{window: 1}]", want: []string{"models", "name"}},
+		"a model's prices":          {yaml: "models: [{name: a, prices: {cache_read: 2}}]", want: []string{"models", "models[0].prices.cache_read", "at most 1"}},
 		"a model's field unknown":   {yaml: "models: [{name: a, windw: 1}]", want: []string{"models", "windw"}},
 		"two at once":               {env: map[string]string{"CONTEXTD_MAX_STREAMS": "x"}, yaml: "log_level: y", want: []string{"CONTEXTD_MAX_STREAMS", "log_level"}},
 	}

@@ -127,6 +127,8 @@ type modelEntry struct {
 	Window    uint64   `yaml:"window" json:"window,omitempty"`
 	Tokenizer string   `yaml:"tokenizer" json:"tokenizer,omitempty"`
 	Margin    *float64 `yaml:"margin" json:"margin,omitempty"`
+
+	Prices budget.PriceOverride `yaml:"prices" json:"prices,omitzero"`
 }
 
 type modelsValue struct{ models *[]budget.Override }

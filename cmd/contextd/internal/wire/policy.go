@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/reduce"
@@ -200,6 +201,8 @@ func cache(c *contextdv1.CacheDiscipline, d reduce.Cache) (reduce.Cache, error) 
 			return d, invalid("clear_at_least_tokens", reason)
 		case c.GetCacheTtl() != nil:
 			return d, invalid("cache_ttl", reason)
+		case c.GetPrices() != nil:
+			return d, invalid("prices", reason)
 		}
 		return reduce.Cache{}, nil
 	}
@@ -207,6 +210,9 @@ func cache(c *contextdv1.CacheDiscipline, d reduce.Cache) (reduce.Cache, error) 
 	setIf(&d.ClearAtLeastTokens, uint64(c.GetClearAtLeastTokens()))
 	setIf(&d.TTL, c.GetCacheTtl().AsDuration())
 	setIf(&d.PaybackTurns, c.GetPaybackTurns())
+	if p := c.GetPrices(); p != nil {
+		d.Prices = reduce.PricesOf(budget.Prices{CacheRead: p.GetCacheRead(), CacheWrite: p.GetCacheWrite(), MinCachedTokens: uint64(p.GetMinCachedTokens())})
+	}
 	return d, nil
 }
 

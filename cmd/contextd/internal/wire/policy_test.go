@@ -129,6 +129,12 @@ func TestOverlay(t *testing.T) {
 				p.Reduction.Cache.EvictEveryTurns, p.Reduction.Cache.TTL, p.Reduction.Cache.PaybackTurns = 3, time.Hour, 6
 			},
 		},
+		"prices": {
+			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{Prices: &contextdv1.CachePrices{CacheRead: 0.025, CacheWrite: 1, MinCachedTokens: 512}}},
+			func(p *assemble.Policy) {
+				p.Reduction.Cache.Prices = reduce.Prices{CacheRead: 25, CacheWrite: 1000, MinCachedTokens: 512}
+			},
+		},
 		"no payback at all": {
 			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0)}},
 			func(p *assemble.Policy) {
@@ -164,6 +170,7 @@ func TestRefusedPolicies(t *testing.T) {
 		"a broken glob":                 {&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{ByTool: map[string]*contextdv1.Retention{"[": {}}}}, "policy.tool_results.by_tool"},
 		"unknown summarizer":            {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Summarizer: "s"}}, "policy.summarization.summarizer"},
 		"instructions that are nothing": {&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true, InstructionsMode: "replace"}}, "policy.summarization.instructions"},
+		"prices of nothing":             {&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0), Prices: &contextdv1.CachePrices{CacheWrite: 1}}}, "policy.cache.prices"},
 		"projection":                    {&contextdv1.Policy{Projection: &contextdv1.ProjectionPolicy{Policy: "soup"}}, "policy.projection.policy"},
 	}
 	for name, test := range tests {

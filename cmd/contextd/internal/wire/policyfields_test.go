@@ -144,6 +144,18 @@ func fieldEffects() map[string]fieldEffect {
 			in: `{"cache":{%s}}`, one: "", other: `"cache_ttl":"3s"`,
 			refused: []string{`{"cache":{"payback_turns":0,"cache_ttl":"3s"}}`},
 		},
+		"cache.prices.cache_read": {
+			in: `{"cache":{"prices":{"cache_write":1,"cache_read":%s}}}`, one: "0", other: "0.5",
+			refused: []string{`{"cache":{"prices":{"cache_write":1,"cache_read":1.1}}}`},
+		},
+		"cache.prices.cache_write": {
+			in: `{"cache":{"prices":{"cache_write":%s}}}`, one: "1", other: "1.25",
+			refused: []string{`{"cache":{"prices":{}}}`, `{"cache":{"prices":{"cache_write":10.1}}}`},
+		},
+		"cache.prices.min_cached_tokens": {
+			in: `{"cache":{"prices":{"cache_write":1,"min_cached_tokens":%s}}}`, one: "0", other: "1024",
+			refused: []string{`{"cache":{"prices":{"cache_write":1,"min_cached_tokens":1000000001}}}`},
+		},
 		"cache.payback_turns": {in: `{"cache":{"payback_turns":%s}}`, one: "0", other: "9"},
 	}
 	for _, more := range []map[string]fieldEffect{

@@ -327,8 +327,11 @@ type ReductionPolicy struct {
 	Whole bool `protobuf:"varint,26,opt,name=whole,proto3" json:"whole,omitempty"`
 	// Whether the rules for results hold at every assembly.
 	StrictRetention bool `protobuf:"varint,27,opt,name=strict_retention,json=strictRetention,proto3" json:"strict_retention,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What tokens of the prompt cost. Absent: a tenth of a new one and 1.25 of it, and any
+	// prefix is cached.
+	CachePrices   *CachePrices `protobuf:"bytes,28,opt,name=cache_prices,json=cachePrices,proto3" json:"cache_prices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReductionPolicy) Reset() {
@@ -550,6 +553,77 @@ func (x *ReductionPolicy) GetStrictRetention() bool {
 	return false
 }
 
+func (x *ReductionPolicy) GetCachePrices() *CachePrices {
+	if x != nil {
+		return x.CachePrices
+	}
+	return nil
+}
+
+// What tokens of the prompt cost, in thousandths of a new one.
+type CachePrices struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One that the provider reads from its cache.
+	CacheRead uint64 `protobuf:"varint,1,opt,name=cache_read,json=cacheRead,proto3" json:"cache_read,omitempty"`
+	// One that is written to it.
+	CacheWrite uint64 `protobuf:"varint,2,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
+	// The least length of a prefix that is cached, in tokens.
+	MinCachedTokens uint64 `protobuf:"varint,3,opt,name=min_cached_tokens,json=minCachedTokens,proto3" json:"min_cached_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *CachePrices) Reset() {
+	*x = CachePrices{}
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CachePrices) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CachePrices) ProtoMessage() {}
+
+func (x *CachePrices) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CachePrices.ProtoReflect.Descriptor instead.
+func (*CachePrices) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CachePrices) GetCacheRead() uint64 {
+	if x != nil {
+		return x.CacheRead
+	}
+	return 0
+}
+
+func (x *CachePrices) GetCacheWrite() uint64 {
+	if x != nil {
+		return x.CacheWrite
+	}
+	return 0
+}
+
+func (x *CachePrices) GetMinCachedTokens() uint64 {
+	if x != nil {
+		return x.MinCachedTokens
+	}
+	return 0
+}
+
 // How long results stay in full.
 type Retention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -567,7 +641,7 @@ type Retention struct {
 
 func (x *Retention) Reset() {
 	*x = Retention{}
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +653,7 @@ func (x *Retention) String() string {
 func (*Retention) ProtoMessage() {}
 
 func (x *Retention) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +666,7 @@ func (x *Retention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retention.ProtoReflect.Descriptor instead.
 func (*Retention) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{3}
+	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Retention) GetTurns() uint32 {
@@ -636,7 +710,7 @@ type ToolRetention struct {
 
 func (x *ToolRetention) Reset() {
 	*x = ToolRetention{}
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +722,7 @@ func (x *ToolRetention) String() string {
 func (*ToolRetention) ProtoMessage() {}
 
 func (x *ToolRetention) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +735,7 @@ func (x *ToolRetention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolRetention.ProtoReflect.Descriptor instead.
 func (*ToolRetention) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{4}
+	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolRetention) GetTool() string {
@@ -695,7 +769,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +781,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_reduction_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +794,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{5}
+	return file_contextd_storage_v1_reduction_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ask) GetReserved() uint64 {
@@ -783,7 +857,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\x8b\t\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xd0\t\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -817,8 +891,15 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
 	"clip_exact\x18\x19 \x01(\bR\tclipExact\x12\x14\n" +
 	"\x05whole\x18\x1a \x01(\bR\x05whole\x12)\n" +
-	"\x10strict_retention\x18\x1b \x01(\bR\x0fstrictRetentionB\x16\n" +
-	"\x14_thinking_keep_turns\"j\n" +
+	"\x10strict_retention\x18\x1b \x01(\bR\x0fstrictRetention\x12C\n" +
+	"\fcache_prices\x18\x1c \x01(\v2 .contextd.storage.v1.CachePricesR\vcachePricesB\x16\n" +
+	"\x14_thinking_keep_turns\"y\n" +
+	"\vCachePrices\x12\x1d\n" +
+	"\n" +
+	"cache_read\x18\x01 \x01(\x04R\tcacheRead\x12\x1f\n" +
+	"\vcache_write\x18\x02 \x01(\x04R\n" +
+	"cacheWrite\x12*\n" +
+	"\x11min_cached_tokens\x18\x03 \x01(\x04R\x0fminCachedTokens\"j\n" +
 	"\tRetention\x12\x14\n" +
 	"\x05turns\x18\x01 \x01(\rR\x05turns\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\rR\x04last\x12\x14\n" +
@@ -846,28 +927,30 @@ func file_contextd_storage_v1_reduction_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_reduction_proto_rawDescData
 }
 
-var file_contextd_storage_v1_reduction_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_contextd_storage_v1_reduction_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_contextd_storage_v1_reduction_proto_goTypes = []any{
 	(*ReductionState)(nil),  // 0: contextd.storage.v1.ReductionState
 	(*Clip)(nil),            // 1: contextd.storage.v1.Clip
 	(*ReductionPolicy)(nil), // 2: contextd.storage.v1.ReductionPolicy
-	(*Retention)(nil),       // 3: contextd.storage.v1.Retention
-	(*ToolRetention)(nil),   // 4: contextd.storage.v1.ToolRetention
-	(*Ask)(nil),             // 5: contextd.storage.v1.Ask
-	nil,                     // 6: contextd.storage.v1.ReductionState.FreedEntry
+	(*CachePrices)(nil),     // 3: contextd.storage.v1.CachePrices
+	(*Retention)(nil),       // 4: contextd.storage.v1.Retention
+	(*ToolRetention)(nil),   // 5: contextd.storage.v1.ToolRetention
+	(*Ask)(nil),             // 6: contextd.storage.v1.Ask
+	nil,                     // 7: contextd.storage.v1.ReductionState.FreedEntry
 }
 var file_contextd_storage_v1_reduction_proto_depIdxs = []int32{
 	1, // 0: contextd.storage.v1.ReductionState.clips:type_name -> contextd.storage.v1.Clip
 	1, // 1: contextd.storage.v1.ReductionState.text_clips:type_name -> contextd.storage.v1.Clip
-	6, // 2: contextd.storage.v1.ReductionState.freed:type_name -> contextd.storage.v1.ReductionState.FreedEntry
-	3, // 3: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
-	4, // 4: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
-	3, // 5: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	7, // 2: contextd.storage.v1.ReductionState.freed:type_name -> contextd.storage.v1.ReductionState.FreedEntry
+	4, // 3: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
+	5, // 4: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
+	3, // 5: contextd.storage.v1.ReductionPolicy.cache_prices:type_name -> contextd.storage.v1.CachePrices
+	4, // 6: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_reduction_proto_init() }
@@ -882,7 +965,7 @@ func file_contextd_storage_v1_reduction_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_reduction_proto_rawDesc), len(file_contextd_storage_v1_reduction_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
