@@ -7,10 +7,28 @@ if ! command -v npm >/dev/null; then
 	echo "SKIPPED: no npm"
 	exit 3
 fi
-if ! cmp -s package-lock.json node_modules/.installed; then
-	npm ci --no-audit --no-fund --loglevel=error
-	cp package-lock.json node_modules/.installed
-fi
+
+# install FOLDER: what its package-lock.json names.
+install() {
+	cmp -s "$1/package-lock.json" "$1/node_modules/.installed" && return
+	npm --prefix "$1" ci --no-audit --no-fund --loglevel=error
+	cp "$1/package-lock.json" "$1/node_modules/.installed"
+}
+
+install .
 npm run --silent generate
 npm run --silent build
+if [ -z "${CONTEXTD_BINARY-}" ] && command -v go >/dev/null; then
+	export CONTEXTD_BINARY=$PWD/../../.build/typescript/contextd
+	go build -C ../.. -p 2 -o "$CONTEXTD_BINARY" ./cmd/contextd
+fi
 npm run --silent test
+
+# Mastra needs a later Node, which is a package of its own.
+if ! install mastra || ! mastra/node_modules/.bin/node --version >/dev/null; then
+	echo "SKIPPED: the tests with Mastra, as it or its Node cannot be installed" >&2
+	exit
+fi
+mkdir -p mastra/node_modules/@contextd
+ln -sfn ../../.. mastra/node_modules/@contextd/client
+npm --prefix mastra run --silent test

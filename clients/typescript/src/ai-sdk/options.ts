@@ -25,9 +25,13 @@ export function beside(of: Beside["of"], ref: string, extra: Omit<Beside, "of" |
   return [providerBlock(provider, { beside: value })];
 }
 
-/** Options without cache marks: those belong to one request, and history outlives it. */
+/**
+ * Options without cache marks, which belong to one request, and history outlives it; nor the time at
+ * which Mastra made a part, which is another one in each process.
+ */
 export function withoutMarks(options: SharedV3ProviderOptions | undefined): SharedV3ProviderOptions | undefined {
-  const kept = Object.entries(options ?? {}).flatMap(([name, { cacheControl: _, cachePoint: __, ...rest }]) =>
+  const { mastra: _, ...all } = options ?? {};
+  const kept = Object.entries(all).flatMap(([name, { cacheControl: _, cachePoint: __, ...rest }]) =>
     Object.keys(rest).length > 0 ? [[name, rest] as const] : [],
   );
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;
