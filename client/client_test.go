@@ -38,6 +38,34 @@ func fill(t *testing.T, c *client.Client, session string, turns int) {
 	}
 }
 
+// Events that are in no log are projected as those of a log.
+func TestProject(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	fill(t, c, "s", 3)
+	var events []*contextdv1.Event
+	for e, err := range c.Events(ctx, &contextdv1.ReadEventsRequest{SessionId: "s"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	budget, format := &contextdv1.Budget{MaxTokens: 100_000}, contextdv1.Format_FORMAT_ANTHROPIC
+	got, err := c.Project(ctx, &contextdv1.ProjectTranscriptRequest{Events: events, Format: format, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s", Format: format, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Header.GetContextHash() != want.Header.GetContextHash() || got.Sent != len(want.Messages) {
+		t.Errorf("projected %d messages with %s, assembled %d with %s", got.Sent, got.Header.GetContextHash(), want.Sent, want.Header.GetContextHash())
+	}
+	if _, err := c.Project(ctx, &contextdv1.ProjectTranscriptRequest{}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("without events: %v", err)
+	}
+}
+
 // A loop: what is new is sent, what was shortened is got back, what was counted is recorded, and
 // what the model saw can be asked.
 func TestLoop(t *testing.T) {

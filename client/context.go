@@ -51,28 +51,54 @@ func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 	if own.Known = req.GetKnown(); own.Known == nil {
 		own.Known = c.logs.of(key.session)
 	}
-	var parts []*contextdv1.AssembleContextResponse
-	err := c.patience.repeat(ctx, func() error {
+	parts, err := all(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.AssembleContextResponse], error) {
+		return c.AssembleContext(ctx, own)
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, err := next(held, parts)
+	if err != nil {
+		c.held.forget(func(k heldKey) bool { return k == key })
+		return nil, err
+	}
+	made.SessionID, made.Format = key.session, key.format
+	if req.AsOfSeq == nil {
+		c.held.update(key, func(*Context, bool) (*Context, bool) { return made, true })
+	}
+	return made, nil
+}
+
+// Project returns the context of events that are in no log, as Assemble makes it of a log. Nothing
+// is stored. message_form of the request is the client's.
+func (c *Client) Project(ctx context.Context, req *contextdv1.ProjectTranscriptRequest) (*Context, error) {
+	own := proto.CloneOf(req)
+	own.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_JSON
+	parts, err := all(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.ProjectTranscriptResponse], error) {
+		return c.ProjectTranscript(ctx, own)
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, err := next(nil, parts)
+	if err != nil {
+		return nil, err
+	}
+	made.Format = req.GetFormat()
+	return made, nil
+}
+
+// all returns what a stream sends, whole.
+func all[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error)) (parts []*T, err error) {
+	err = patience.repeat(ctx, func() error {
 		parts = nil
-		_, err := receive(ctx, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.AssembleContextResponse], error) {
-			return c.AssembleContext(ctx, own)
-		}, func(part *contextdv1.AssembleContextResponse) bool {
+		_, err := receive(ctx, open, func(part *T) bool {
 			parts = append(parts, part)
 			return true
 		})
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	made, err := held.next(own, parts)
-	switch {
-	case err != nil:
-		c.held.forget(func(k heldKey) bool { return k == key })
-	case req.AsOfSeq == nil:
-		c.held.update(key, func(*Context, bool) (*Context, bool) { return made, true })
-	}
-	return made, err
+	return parts, err
 }
 
 // WithTools returns a copy of a budget that leaves room for tools: schemas as the request to the
@@ -104,22 +130,29 @@ func (c *Context) have() *contextdv1.Have {
 	return &contextdv1.Have{MessageCount: n, PrefixHash: hashOf(c.Messages[:n])}
 }
 
+// part is one of an answer that makes a context.
+type part interface {
+	GetHeader() *contextdv1.ContextHeader
+	GetChunk() *contextdv1.MessageChunk
+	GetTrailer() *contextdv1.ContextTrailer
+}
+
 // next is the context that an answer makes of the one that is held, which may be nil.
-func (c *Context) next(req *contextdv1.AssembleContextRequest, parts []*contextdv1.AssembleContextResponse) (*Context, error) {
-	if len(parts) < 2 {
+func next[P part](held *Context, parts []P) (*Context, error) {
+	if len(parts) < 2 || parts[0].GetHeader() == nil || parts[len(parts)-1].GetTrailer() == nil {
 		return nil, fmt.Errorf("%w: the answer has no header or no trailer", ErrIntegrity)
 	}
 	header, trailer := parts[0].GetHeader(), parts[len(parts)-1].GetTrailer()
-	if header == nil || trailer == nil {
-		return nil, fmt.Errorf("%w: the answer has no header or no trailer", ErrIntegrity)
+	made := &Context{Header: header}
+	said, skipped := uint32(0), header.GetSkippedMessages()
+	if held != nil {
+		said = held.Header.GetPrefixMessages()
 	}
-	said, skipped := req.GetHave().GetMessageCount(), header.GetSkippedMessages()
 	if skipped > said || skipped < said && header.GetHaveBroken() == nil {
 		return nil, fmt.Errorf("%w: %d of %d messages are skipped, and nothing says why", ErrIntegrity, skipped, said)
 	}
-	made := &Context{SessionID: req.GetSessionId(), Format: req.GetFormat(), Header: header}
 	if skipped > 0 {
-		made.Messages = slices.Clip(c.Messages[:skipped])
+		made.Messages = slices.Clip(held.Messages[:skipped])
 	}
 	for _, part := range parts[1 : len(parts)-1] {
 		made.Messages = append(made.Messages, part.GetChunk().GetMessages()...)

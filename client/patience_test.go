@@ -175,7 +175,7 @@ func TestCheck(t *testing.T) {
 			tr := &contextdv1.ContextTrailer{MessageCount: 2, ContextHash: hash}
 			test.spoil(h, tr)
 			before := &Context{Header: &contextdv1.ContextHeader{PrefixMessages: 1}, Messages: held[:1]}
-			made, err := before.next(&contextdv1.AssembleContextRequest{Have: before.have()}, []*contextdv1.AssembleContextResponse{
+			made, err := next(before, []*contextdv1.AssembleContextResponse{
 				{Part: &contextdv1.AssembleContextResponse_Header{Header: h}},
 				{Part: &contextdv1.AssembleContextResponse_Chunk{Chunk: &contextdv1.MessageChunk{Messages: held[1:]}}},
 				{Part: &contextdv1.AssembleContextResponse_Trailer{Trailer: tr}},
@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (*Context)(nil).next(&contextdv1.AssembleContextRequest{}, nil); !errors.Is(err, ErrIntegrity) {
+	if _, err := next[*contextdv1.AssembleContextResponse](nil, nil); !errors.Is(err, ErrIntegrity) {
 		t.Errorf("an empty answer is %v", err)
 	}
 }

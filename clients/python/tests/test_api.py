@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import conversation
 import pytest
 from conftest import Daemon
 
@@ -180,6 +181,27 @@ async def test_transcripts(either: Either, session_id: str, tmp_path: Path) -> N
         await either.import_transcript(session_id, "no-such-file")
     with pytest.raises(TypeError, match="source"):
         await either.import_transcript(session_id, io.StringIO("text"))
+
+
+async def test_project_transcript(either: Either, session_id: str) -> None:
+    """Events that are in no log are projected as those of a log."""
+    log = [*conversation.opening(), *(e for n in range(40) for e in conversation.turn(n))]
+    await either.append(session_id, *log)
+    tools = [{"name": "read_file", "input_schema": {"type": "object"}}]
+    given: dict[str, Any] = {
+        "budget": conversation.BUDGET,
+        "policy": conversation.POLICY,
+        "tools": tools,
+    }
+    context = await either.project_transcript(log, "anthropic", **given)
+    same = await either.assemble(session_id, "anthropic", preview=True, **given)
+    assert context.lines == same.lines
+    assert context.request_kwargs() == same.request_kwargs()
+    assert context.header.budget.projected_tokens < context.header.budget.raw_tokens / 2
+    with pytest.raises(errors.InvalidArgumentError):
+        await either.project_transcript([], "anthropic")
+    with pytest.raises(TypeError, match="events"):
+        await either.project_transcript(["text"], "anthropic")
 
 
 async def test_hooks(kind: str, address: str, either: Either, session_id: str) -> None:

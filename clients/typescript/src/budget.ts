@@ -36,3 +36,17 @@ export function budget(init: BudgetInit): Budget {
     overheadTokens: BigInt(overheadTokens),
   });
 }
+
+/** The budget, less what `count` says of the tools, which are sent with the messages. */
+export async function withTools(
+  init: BudgetInit | undefined,
+  tools: readonly unknown[],
+  count: (of: { model: string; tokenizer: string; toolsJson: Uint8Array<ArrayBuffer> }) => Promise<bigint>,
+): Promise<Budget | undefined> {
+  if (tools.length === 0) return init && budget(init);
+  if (!init) throw new TypeError("budget must be given with tools, which are added to its overheadTokens");
+  const wider = budget(init);
+  const { model, tokenizer } = wider;
+  wider.overheadTokens += await count({ model, tokenizer, toolsJson: new TextEncoder().encode(JSON.stringify(tools)) });
+  return wider;
+}

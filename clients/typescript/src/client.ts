@@ -2,10 +2,14 @@ import { connect as connectSocket } from "node:net";
 import type { Client as Stub } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
-import { type BudgetInit, budget } from "./budget.js";
+import { type BudgetInit, budget, withTools } from "./budget.js";
+import { Context } from "./context.js";
 import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
+import { Delta } from "./delta.js";
+import type { EventInit } from "./events.js";
+import { checkFormat, type MessageFormat } from "./format.js";
 import { Patience, type RetryOptions } from "./patience.js";
-import { type CallControl, Session, split } from "./session.js";
+import { type CallControl, named, type ProjectOptions, Session, split } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
@@ -76,6 +80,23 @@ export class Client {
       (pageToken) => this.#patience.call(() => this.stub.listSessions({ labels, pageToken }, options), options?.signal),
       (page) => page.sessions,
     );
+  }
+
+  /** The context of events that are in no log, as a session assembles its own. Nothing is stored. */
+  async projectTranscript<Message, System, Params>(
+    events: readonly EventInit[],
+    format: MessageFormat<Message, System, Params>,
+    options: ProjectOptions = {},
+  ): Promise<Context<Message, System, Params>> {
+    checkFormat(format);
+    const { control, rest } = split(options);
+    const { budget: limit, tools = [], ...others } = rest;
+    const bounds = await withTools(limit, tools, async (of) => {
+      const request = { ...of, format: format.wire };
+      return (await this.#patience.call(() => this.stub.countTokens(request, control), control.signal)).tokens;
+    });
+    const request = { ...others, events: events.map(named), format: format.wire, ...(bounds ? { budget: bounds } : {}) };
+    return new Context(format, await this.#patience.call(() => new Delta().receive(this.stub.projectTranscript(request, control)), control.signal));
   }
 
   /** The size of a text, and of tools as the request will carry them, in tokens. */

@@ -29,7 +29,7 @@ export class Delta {
   }
 
   /** Reads one answer to a request that said have(). */
-  async receive(parts: AsyncIterable<AssembleContextResponse>): Promise<Received> {
+  async receive(parts: AsyncIterable<Pick<AssembleContextResponse, "part">>): Promise<Received> {
     let header: ContextHeader | undefined;
     let trailer: ContextTrailer | undefined;
     let system = this.#system;

@@ -17,3 +17,8 @@ export interface MessageFormat<Message, System, Params> {
   /** Puts the parts together. promptCacheKey is empty where there is none. */
   params(parts: { messages: Message[]; system: System | undefined; promptCacheKey: string }): Params;
 }
+
+/** Fails in TypeScript's words where a caller without types passed something else. */
+export function checkFormat(format: { readonly list?: string } | undefined): void {
+  if (!format?.list) throw new TypeError(`format must be one of this package's, such as anthropic, not ${String(format)}`);
+}

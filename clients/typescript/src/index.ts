@@ -41,6 +41,6 @@ export { own, type OwnBlock, type OwnContext, type OwnMessage } from "./own.js";
 export type { RetryOptions } from "./patience.js";
 export type { Cursor, Following, HookDecision, Hooks, SummaryWorker, WrittenSummary } from "./runtime.js";
 export type { Services } from "./services.js";
-export { type AssembleOptions, type CallControl, type CompactOptions, type ExportOptions, type ModelCall, Session } from "./session.js";
+export { type AssembleOptions, type CallControl, type CompactOptions, type ExportOptions, type ModelCall, type ProjectOptions, Session } from "./session.js";
 export { type Sidecar, type SidecarOptions, startSidecar } from "./sidecar.js";
 export type { Transcript, TranscriptSource } from "./transcripts.js";

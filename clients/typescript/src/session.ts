@@ -3,7 +3,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallOptions } from "@connectrpc/connect";
 import type { InjectionSchema } from "./gen/contextd/v1/assembly_pb.js";
 import type { CompactSessionRequestSchema, CompactSessionResponse, Summary, UndoCompactionResponse } from "./gen/contextd/v1/compaction_pb.js";
-import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { Block, Event } from "./gen/contextd/v1/event_pb.js";
 import type { AppendEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
@@ -11,11 +10,11 @@ import type { Projection, ReplayProjectionResponse } from "./gen/contextd/v1/pro
 import type { LogMark, Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
 import type { ExplainCallResponse } from "./gen/contextd/v1/tokens_pb.js";
 import type { ExportTranscriptRequestSchema, ImportTranscriptResponse } from "./gen/contextd/v1/transcript_pb.js";
-import { type BudgetInit, budget } from "./budget.js";
+import { type BudgetInit, budget, withTools } from "./budget.js";
 import { Context } from "./context.js";
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
-import type { MessageFormat } from "./format.js";
+import { checkFormat, type MessageFormat } from "./format.js";
 import type { Patience } from "./patience.js";
 import { pages, type Services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
@@ -23,19 +22,23 @@ import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } fro
 /** Ends a call early: by a signal, or each of its tries after some time. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
-/** What to assemble, besides the format. What is absent is the session's or the daemon's default. */
-export interface AssembleOptions extends CallControl {
+/** What decides on a context. What is absent is the daemon's default. */
+export interface ProjectOptions extends CallControl {
   budget?: BudgetInit;
   policy?: MessageInitShape<typeof PolicySchema>;
   /** Content for this call only, after the newest message. */
   injections?: MessageInitShape<typeof InjectionSchema>[];
+  /** Tool schemas as the request will carry them: the budget, which must be given, leaves room for them. */
+  tools?: readonly unknown[];
+}
+
+/** What to assemble, besides the format. What is absent is the session's or the daemon's default. */
+export interface AssembleOptions extends ProjectOptions {
   /** Only events up to this one. */
   asOfSeq?: bigint;
   /** Record nothing. */
   preview?: boolean;
   idempotencyKey?: string;
-  /** Tool schemas as the request will carry them: the budget, which must be given, leaves room for them. */
-  tools?: readonly unknown[];
 }
 
 /** What to compact; see CompactSessionRequest. */
@@ -132,10 +135,18 @@ export class Session {
     format: MessageFormat<Message, System, Params>,
     options: AssembleOptions = {},
   ): Promise<Context<Message, System, Params>> {
-    if (!format?.list) throw new TypeError(`format must be one of this package's, such as anthropic, not ${String(format)}`);
+    checkFormat(format);
     const { budget: limit, tools = [], ...others } = options;
     const { control, rest } = split(others);
-    const bounds = tools.length > 0 ? await this.#withTools(limit, tools, format.wire, control) : limit && budget(limit);
+    const bounds = await withTools(limit, tools, async (of) => {
+      const request = { ...of, format: format.wire };
+      const key = JSON.stringify([of.model, of.tokenizer, format.wire, tools]);
+      if (this.#toolTokens?.key !== key) {
+        const { tokens } = await this.#patience.call(() => this.#services.context.countTokens(request, control), control.signal);
+        this.#toolTokens = { key, tokens };
+      }
+      return this.#toolTokens.tokens;
+    });
     const delta = this.#deltas.get(format.wire) ?? new Delta();
     this.#deltas.set(format.wire, delta);
     const receive = async () => {
@@ -302,21 +313,6 @@ export class Session {
     const request = { ...others, sessionId: this.id, harness, ...(limit ? { budget: budget(limit) } : {}) };
     return await this.#patience.call(() => gathered(this.#services.transcripts.exportTranscript(request, control)), control.signal);
   }
-
-  /** A budget that leaves room for tools. */
-  async #withTools(limit: BudgetInit | undefined, tools: readonly unknown[], format: Format, control: CallControl) {
-    if (!limit) throw new TypeError("budget must be given with tools, which are added to its overheadTokens");
-    const wider = budget(limit);
-    const toolsJson = new TextEncoder().encode(JSON.stringify(tools));
-    const request = { model: wider.model, tokenizer: wider.tokenizer, toolsJson, format };
-    const key = JSON.stringify([request.model, request.tokenizer, format, tools]);
-    if (this.#toolTokens?.key !== key) {
-      const { tokens } = await this.#patience.call(() => this.#services.context.countTokens(request, control), control.signal);
-      this.#toolTokens = { key, tokens };
-    }
-    wider.overheadTokens += this.#toolTokens.tokens;
-    return wider;
-  }
 }
 
 /** What controls a call, and the rest. */
@@ -326,7 +322,7 @@ export function split<T extends CallControl>(options: T): { control: CallControl
 }
 
 /** The event with an id. */
-function named(event: EventInit, i: number): EventInit {
+export function named(event: EventInit, i: number): EventInit {
   if (typeof event !== "object" || !event?.kind) {
     throw new TypeError(`events[${i}] must be an event, as user() and the like make them, not ${JSON.stringify(event)}`);
   }

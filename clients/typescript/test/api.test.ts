@@ -7,6 +7,7 @@ import { anthropic } from "../src/anthropic/index.js";
 import { assistant, Client, InvalidArgumentError, LogLostError, type Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
 import type { EventInit } from "../src/index.js";
 import { Format } from "../src/proto.js";
+import { opening, policy, tight, turn } from "./conversation.js";
 import { binary, daemon, noDaemon } from "./daemon.js";
 
 const d = daemon();
@@ -92,6 +93,21 @@ test("transcripts go in and out", { skip }, async () => {
   const long = Buffer.concat(Array.from({ length: 5000 }, () => transcript));
   await assert.rejects(session.importTranscript(long, { harness: "none" }), InvalidArgumentError);
   await assert.rejects(session.importTranscript(5 as never), TypeError);
+});
+
+test("events that are in no log are projected as those of a log", { skip }, async () => {
+  const session = d.client.session("projected");
+  const events = [...opening, ...Array.from({ length: 40 }, (_, n) => turn(n)).flat()];
+  await session.append(events);
+  const options = { budget: tight, policy, tools: [{ name: "read_file", input_schema: { type: "object" } }] };
+  const context = await d.client.projectTranscript(events, anthropic, options);
+  const same = await session.assemble(anthropic, { ...options, preview: true });
+  assert.equal(context.hash, same.hash);
+  assert.deepEqual(context.requestParams(), same.requestParams());
+  assert.ok(context.header.budget!.projectedTokens < context.header.budget!.rawTokens / 2n);
+  await assert.rejects(d.client.projectTranscript([], anthropic), InvalidArgumentError);
+  await assert.rejects(d.client.projectTranscript(["text"] as never, anthropic), TypeError);
+  await assert.rejects(d.client.projectTranscript(events, anthropic, { tools: options.tools }), TypeError);
 });
 
 test("hooks decide on compactions", { skip }, async () => {

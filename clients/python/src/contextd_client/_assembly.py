@@ -19,8 +19,11 @@ from contextd_client.v1.assembly_pb2 import (
     ContextTrailer,
     Have,
     Injection,
+    ProjectTranscriptRequest,
+    ProjectTranscriptResponse,
 )
 from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
 from contextd_client.v1.session_pb2 import LogMark
 
@@ -113,7 +116,7 @@ class Assembly:
         Raises where its bytes are not those sent; then the next assembly asks for all.
         """
         try:
-            context = self._read(parts)
+            context = read(parts, self.request.session_id, self.format, self.held)
         except IntegrityError:
             self.store.forget(self.request.session_id, self.format)
             raise
@@ -121,52 +124,78 @@ class Assembly:
             self.store.put(context)
         return context
 
-    def _read(self, parts: Sequence[AssembleContextResponse]) -> Context:
-        kinds = [part.WhichOneof("part") for part in parts]
-        if len(kinds) < 2 or kinds != ["header", *["chunk"] * (len(kinds) - 2), "trailer"]:
-            raise StreamError(f"the stream of a context has the parts {kinds}")
-        header, trailer = parts[0].header, parts[-1].trailer
-        messages = [message for part in parts for message in part.chunk.messages]
-        kept = self._kept(header)
-        for place, message in enumerate(messages, len(kept)):
-            if message.index != place:
-                raise StreamError(f"message {message.index} came at place {place}")
-        lines = (*kept, *(m.json for m in messages))
-        self._verify(header, trailer, lines)
-        if kept and self.held is not None:
-            system_first = self.held.system_first
-        else:
-            system_first = bool(messages) and messages[0].system
-        return Context(
-            session_id=self.request.session_id,
-            format=self.format,
-            header=header,
-            lines=lines,
-            sent=len(messages),
-            system_first=system_first and self.format in _formats.SYSTEM_BESIDE,
+
+def project_request(
+    events: Iterable[Event],
+    format: FormatName,
+    budget: Budget | None,
+    policy: Policy | None,
+    injections: Iterable[Injection],
+) -> ProjectTranscriptRequest:
+    """Asks for the context of events that are in no log."""
+    return checked(
+        ProjectTranscriptRequest,
+        events=events,
+        budget=budget,
+        policy=policy,
+        format=_formats.number(format),
+        injections=injections,
+    )
+
+
+def read(
+    parts: Sequence[AssembleContextResponse] | Sequence[ProjectTranscriptResponse],
+    session_id: str,
+    format: FormatName,
+    held: Context | None = None,
+) -> Context:
+    """The context that an answer makes, with what is held of the one before."""
+    kinds = [part.WhichOneof("part") for part in parts]
+    if len(kinds) < 2 or kinds != ["header", *["chunk"] * (len(kinds) - 2), "trailer"]:
+        raise StreamError(f"the stream of a context has the parts {kinds}")
+    header, trailer = parts[0].header, parts[-1].trailer
+    messages = [message for part in parts for message in part.chunk.messages]
+    kept = _kept(header, held)
+    for place, message in enumerate(messages, len(kept)):
+        if message.index != place:
+            raise StreamError(f"message {message.index} came at place {place}")
+    lines = (*kept, *(m.json for m in messages))
+    _verify(header, trailer, lines)
+    if kept and held is not None:
+        system_first = held.system_first
+    else:
+        system_first = bool(messages) and messages[0].system
+    return Context(
+        session_id=session_id,
+        format=format,
+        header=header,
+        lines=lines,
+        sent=len(messages),
+        system_first=system_first and format in _formats.SYSTEM_BESIDE,
+    )
+
+
+def _kept(header: ContextHeader, held: Context | None) -> Sequence[bytes]:
+    said = 0 if held is None else held.header.prefix_messages
+    skipped = header.skipped_messages
+    if skipped > said:
+        raise StreamError(f"{skipped} messages were skipped; {said} are held")
+    if skipped < said and not header.HasField("have_broken"):
+        raise StreamError(f"{skipped} of {said} messages were skipped, and nothing says why")
+    return () if held is None else held.lines[:skipped]
+
+
+def _verify(header: ContextHeader, trailer: ContextTrailer, lines: Sequence[bytes]) -> None:
+    if not header.message_count == trailer.message_count == len(lines):
+        raise IntegrityError(
+            f"{len(lines)} messages; the header says {header.message_count}, "
+            f"the trailer {trailer.message_count}"
         )
-
-    def _kept(self, header: ContextHeader) -> Sequence[bytes]:
-        said = self.request.have.message_count
-        skipped = header.skipped_messages
-        if skipped > said:
-            raise StreamError(f"{skipped} messages were skipped; {said} are held")
-        if skipped < said and not header.HasField("have_broken"):
-            raise StreamError(f"{skipped} of {said} messages were skipped, and nothing says why")
-        return self.held.lines[:skipped] if self.held is not None else ()
-
-    @staticmethod
-    def _verify(header: ContextHeader, trailer: ContextTrailer, lines: Sequence[bytes]) -> None:
-        if not header.message_count == trailer.message_count == len(lines):
-            raise IntegrityError(
-                f"{len(lines)} messages; the header says {header.message_count}, "
-                f"the trailer {trailer.message_count}"
-            )
-        own = hash_lines(lines)
-        if not header.context_hash == trailer.context_hash == own:
-            raise IntegrityError(
-                f"the messages hash to {own}; the header says {header.context_hash}, "
-                f"the trailer {trailer.context_hash}"
-            )
-        if header.prefix_messages == header.message_count and header.prefix_hash != own:
-            raise IntegrityError(f"prefix_hash is {header.prefix_hash}; the messages hash to {own}")
+    own = hash_lines(lines)
+    if not header.context_hash == trailer.context_hash == own:
+        raise IntegrityError(
+            f"the messages hash to {own}; the header says {header.context_hash}, "
+            f"the trailer {trailer.context_hash}"
+        )
+    if header.prefix_messages == header.message_count and header.prefix_hash != own:
+        raise IntegrityError(f"prefix_hash is {header.prefix_hash}; the messages hash to {own}")

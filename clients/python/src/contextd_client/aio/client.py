@@ -10,7 +10,7 @@ from typing import Any
 import grpc.aio
 
 from contextd_client import _calls, _formats, _read, _tools
-from contextd_client._assembly import Assembly, Held
+from contextd_client._assembly import Assembly, Held, project_request, read
 from contextd_client._formats import FormatName
 from contextd_client._known import Known
 from contextd_client._reading import Reading
@@ -241,6 +241,26 @@ class Client(Compactions, Records, Transcripts):
                 lambda: self.stub.AssembleContext(assembly.request, timeout=self._timeout)
             )
         )
+
+    async def project_transcript(
+        self,
+        events: Iterable[Event],
+        format: FormatName,
+        *,
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+        injections: Iterable[Injection] = (),
+        tools: Iterable[Any] = (),
+    ) -> Context:
+        """The context of events that are in no log, as assemble makes it of a log.
+
+        Nothing is stored, so that budgets and policies can be tried.
+        """
+        if tools:
+            budget = _tools.with_overhead(budget, await self._size_of(tools, budget, format))
+        request = project_request(events, format, budget, policy, injections)
+        parts = await self._all(lambda: self.stub.ProjectTranscript(request, timeout=self._timeout))
+        return read(parts, "", format)
 
     async def count_tokens(
         self,
