@@ -50,7 +50,7 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 		if err := mustBeNew(args[0]); err != nil {
 			return usageError{err}
 		}
-		b.progress = newByteProgress(cmd.ErrOrStderr())
+		b.progress = newByteProgress(cmd)
 		err := b.takeAll(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
 		b.progress.close()
 		return b.finish(cmd, c.output, args[0], err)

@@ -85,7 +85,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	}}
 	daemon.admin = among
 	dir := filepath.Join(t.TempDir(), "backup")
-	b := backup{there: map[string]backupFile{}, progress: newByteProgress(io.Discard)}
+	b := backup{there: map[string]backupFile{}, progress: &progress{}}
 	cmd := &cobra.Command{}
 	cmd.SetErr(io.Discard)
 	if err := b.finish(cmd, c.output, dir, b.takeAll(t.Context(), daemon, filepath.Dir(dir))); err != nil {

@@ -35,7 +35,7 @@ func (p Program) newConfigShow() *cobra.Command {
 		Short: "Show every setting as it would be in effect, and where it is from",
 		Long: `Show every setting as "contextd serve" with the same flags, environment and file would
 have it, and where it is from: a flag, a variable, a file, or the default. What may be a
-secret is not shown.`,
+secret is not shown. Those of a daemon that runs elsewhere, or was started otherwise, may differ.`,
 		Example: `  contextd config show
   contextd config show --config /etc/contextd.yaml -o json | jq -r 'select(.from != "default")'`,
 		Args: cobra.NoArgs,
@@ -61,6 +61,7 @@ secret is not shown.`,
 			}
 			shown = append(shown, s)
 		})
+		noteLocal(cmd)
 		if output.structured() {
 			return writeLines(cmd.OutOrStdout(), output, shown)
 		}

@@ -111,7 +111,7 @@ func outputProgress(cmd *cobra.Command, path string) *progress {
 	if path == "-" && terminalOf(cmd.OutOrStdout()) != nil {
 		return &progress{}
 	}
-	return newByteProgress(cmd.ErrOrStderr())
+	return newByteProgress(cmd)
 }
 
 // writeOutput writes a file, or stdout for "-". A file appears whole or not at all.

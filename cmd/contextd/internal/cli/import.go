@@ -78,7 +78,7 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 	if header.GetSessionId() == "" {
 		header.SessionId = sessionOf(path)
 	}
-	in, err := openTranscript(cmd, path, newByteProgress(cmd.ErrOrStderr()))
+	in, err := openTranscript(cmd, path, newByteProgress(cmd))
 	if err != nil {
 		return err
 	}

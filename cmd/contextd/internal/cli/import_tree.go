@@ -33,7 +33,7 @@ type importedFile struct {
 // keep the others from it.
 func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, paths []string) error {
 	files := planImport(paths, flags.session)
-	report := &importReport{client: c, cmd: cmd, verbose: flags.verbose, progress: newProgress(cmd.ErrOrStderr())}
+	report := &importReport{client: c, cmd: cmd, verbose: flags.verbose, progress: newProgress(cmd)}
 	report.progress.expect(len(files))
 	var err error
 	for _, wave := range waves(files) {

@@ -60,6 +60,7 @@ a budget with this name would use; a model that is not known has that of "defaul
 		for _, m := range all {
 			shown = append(shown, shownModel{m.Name, m.Provider, m.Window, m.Tokenizer, m.Margin, shownPrices(m.Prices)})
 		}
+		noteLocal(cmd)
 		if output.structured() {
 			return writeLines(cmd.OutOrStdout(), output, shown)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 )
 
 // progress shows how far a command is, to a person at a terminal. It shows nothing to
@@ -16,9 +17,10 @@ type progress struct {
 	total int
 }
 
-// newProgress shows progress on w if that is a terminal.
-func newProgress(w io.Writer) *progress {
-	if os.Getenv("TERM") == "dumb" || terminalOf(w) == nil {
+// newProgress shows progress on stderr if that is a terminal, and the command is not to be quiet.
+func newProgress(cmd *cobra.Command) *progress {
+	w := cmd.ErrOrStderr()
+	if os.Getenv("TERM") == "dumb" || isQuiet(cmd) || terminalOf(w) == nil {
 		return &progress{}
 	}
 	return showProgress(w, 0, 100*time.Millisecond)
@@ -26,10 +28,10 @@ func newProgress(w io.Writer) *progress {
 
 // newByteProgress is newProgress for bytes, of which there may be any number until some are
 // expected.
-func newByteProgress(w io.Writer) *progress {
-	p := newProgress(w)
+func newByteProgress(cmd *cobra.Command) *progress {
+	p := newProgress(cmd)
 	if p.bar != nil {
-		p = showProgress(w, -1, 100*time.Millisecond, progressbar.OptionShowBytes(true), progressbar.OptionSetSpinnerChangeInterval(0))
+		p = showProgress(cmd.ErrOrStderr(), -1, 100*time.Millisecond, progressbar.OptionShowBytes(true), progressbar.OptionSetSpinnerChangeInterval(0))
 	}
 	return p
 }

@@ -154,7 +154,7 @@ with LOG_LOST.`,
 			if err := os.MkdirAll(args[1], 0o700); err != nil {
 				return err
 			}
-			bar := newByteProgress(cmd.ErrOrStderr())
+			bar := newByteProgress(cmd)
 			err = m.restore(args[1], bar)
 			bar.close()
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 )
 
@@ -43,7 +44,9 @@ func TestFit(t *testing.T) {
 // TestProgress checks that a person sees how far it is, and nobody else anything.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
-	for _, p := range []*progress{newProgress(&out), {}} {
+	cmd := &cobra.Command{}
+	cmd.SetErr(&out)
+	for _, p := range []*progress{newProgress(cmd), {}} {
 		p.expect(1)
 		p.at("session")
 		p.done()

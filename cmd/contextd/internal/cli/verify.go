@@ -45,7 +45,7 @@ cut, forged or removed since is detected as well.`,
 		if err != nil {
 			return err
 		}
-		a := auditor{source: source, progress: newProgress(cmd.ErrOrStderr()), known: known}
+		a := auditor{source: source, progress: newProgress(cmd), known: known}
 		found, err := a.run(cmd.Context(), all, len(sessions) == 0)
 		a.progress.close()
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"buf.build/go/protovalidate"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -270,4 +271,42 @@ func needles() []eventlog.Event {
 			say(eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: strings.Repeat(fmt.Sprintf("hay needle_%c in the stack\n", 'a'+i), 40)}}}))
 	}
 	return append(all, say(eventlog.RoleAssistant, eventlog.Text{Text: "Done."}))
+}
+
+// TestPolicyFromDomain has every field that a policy may say come back.
+func TestPolicyFromDomain(t *testing.T) {
+	set, err := policy.NewSet(nil, "", policy.Summarizers{Names: []string{"extractive", "cheap", "good"}, Default: "extractive"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolve := func(m *contextdv1.Policy) assemble.Policy {
+		overlay, err := wire.PolicyToDomain(m, "policy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := set.Resolve(policy.Overlay{}, overlay)
+		if err != nil {
+			t.Fatalf("%v: %v", m, err)
+		}
+		return p
+	}
+	for field, effect := range fieldEffects() {
+		if strings.HasPrefix(field, "projection.") || field == "name" {
+			continue
+		}
+		for _, value := range []string{effect.one, effect.other} {
+			m := &contextdv1.Policy{}
+			if err := protojson.Unmarshal([]byte(fmt.Sprintf(effect.in, value)), m); err != nil {
+				t.Fatal(err)
+			}
+			want := resolve(m)
+			got := resolve(wire.PolicyFromDomain(want.Reduction, want.Summaries))
+			if diff := cmp.Diff(want.Reduction, got.Reduction); diff != "" {
+				t.Errorf("%s: %s", field, diff)
+			}
+			if diff := cmp.Diff(want.Summaries, got.Summaries); diff != "" {
+				t.Errorf("%s: %s", field, diff)
+			}
+		}
+	}
 }
