@@ -29,6 +29,5 @@ if ! install mastra || ! mastra/node_modules/.bin/node --version >/dev/null; the
 	echo "SKIPPED: the tests with Mastra, as it or its Node cannot be installed" >&2
 	exit
 fi
-mkdir -p mastra/node_modules/@contextd
-ln -sfn ../../.. mastra/node_modules/@contextd/client
+ln -sfn ../.. mastra/node_modules/contextd-client
 npm --prefix mastra run --silent test

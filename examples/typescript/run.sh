@@ -30,7 +30,7 @@ fi
 # The package as it is in the checkout, which its tests install and build, too. What it depends on
 # is in package.json.
 package=$root/clients/typescript
-installed=$cache/node_modules/@contextd/client
+installed=$cache/node_modules/contextd-client
 newer() { [ ! -e "$1" ] || [ -n "$(find "${@:2}" -path "$package/src/gen" -prune -o -type f -newer "$1" -print -quit)" ]; }
 if newer "$installed/package.json" "$package/src" "$package"/*.json "$root/proto/contextd/v1" "$package/proto"; then
 	(

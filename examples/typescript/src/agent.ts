@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { ToolUseBlock } from "@anthropic-ai/sdk/resources/messages";
-import { BudgetExceededError, type Client, type EventInit, HeadMismatchError, type Session, system, toolResult, user } from "@contextd/client";
-import { anthropic, type AnthropicContext, events, usage } from "@contextd/client/anthropic";
-import { gemini } from "@contextd/client/gemini";
-import { openaiChat } from "@contextd/client/openai";
+import { BudgetExceededError, type Client, type EventInit, HeadMismatchError, type Session, system, toolResult, user } from "contextd-client";
+import { anthropic, type AnthropicContext, events, usage } from "contextd-client/anthropic";
+import { gemini } from "contextd-client/gemini";
+import { openaiChat } from "contextd-client/openai";
 import { model, modelName, readFile } from "./model.js";
 
 /** Asks a model that reads files, until it answers. */

@@ -1,6 +1,6 @@
 // scenario ADDRESS FILE runs a file of steps and reports each; agent [ADDRESS] is a small
 // agent loop.
-import { Client, startSidecar } from "@contextd/client";
+import { Client, startSidecar } from "contextd-client";
 import { runAgent } from "./agent.js";
 import { runScenario } from "./scenario.js";
 

@@ -13,11 +13,11 @@ import {
   type MessageFormat,
   own,
   type Session,
-} from "@contextd/client";
-import { anthropic } from "@contextd/client/anthropic";
-import { gemini } from "@contextd/client/gemini";
-import { openaiChat, openaiResponses } from "@contextd/client/openai";
-import { AppendEventsRequestSchema, AssembleContextRequestSchema, EventSchema } from "@contextd/client/proto";
+} from "contextd-client";
+import { anthropic } from "contextd-client/anthropic";
+import { gemini } from "contextd-client/gemini";
+import { openaiChat, openaiResponses } from "contextd-client/openai";
+import { AppendEventsRequestSchema, AssembleContextRequestSchema, EventSchema } from "contextd-client/proto";
 
 interface Failure {
   append?: JsonValue;
