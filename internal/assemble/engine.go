@@ -40,8 +40,6 @@ type Options struct {
 	Work *memory.Budget
 	// Processor is what assembling takes turns of; nil is as many as are asked for.
 	Processor *fair.Turns
-	// Observer, if not nil, observes every assembly.
-	Observer Observer
 	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
 	// the built-in ones.
 	Scrub *scrub.Scrubber
@@ -54,13 +52,6 @@ type Options struct {
 
 // Store is what an engine needs of a store.
 type Store = lifecycle.Store
-
-// Observer watches assemblies, for traces and metrics.
-type Observer interface {
-	// Assembly is called before an assembly; the function it returns is called
-	// after it, with the context or the error.
-	Assembly(ctx context.Context, sessionID string) (context.Context, func(*Context, error))
-}
 
 // Engine assembles contexts. Its methods may be called from any goroutine;
 // assemblies of one session run one after the other.
@@ -86,20 +77,15 @@ func New(store Store, opts Options) *Engine {
 
 // Over returns an engine for another store, with a namespace of its own. The two share the
 // memory for sessions, and no session.
-func (e *Engine) Over(store Store, namespace string, observer Observer, journal *lifecycle.Journal) *Engine {
+func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
-	opts.Namespace, opts.Observer, opts.Journal = namespace, observer, journal
+	opts.Namespace, opts.Journal = namespace, journal
 	return &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
 }
 
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
-	if e.opts.Observer != nil {
-		var done func(*Context, error)
-		ctx, done = e.opts.Observer.Assembly(ctx, req.SessionID)
-		defer func() { done(out, err) }()
-	}
 	out, due, err := e.assemble(ctx, req)
 	if due != nil {
 		req.Wait(ctx, *due)

@@ -65,10 +65,11 @@ func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventl
 		Store: store, Sessions: engine, Registry: s.registry, Observer: observer{news, spans}, Journal: journal,
 		Now: o.Clock, Logger: logger,
 	})
+	compactions := to.NewCompactions()
 	s.compactor = compaction.New(compaction.Options{
 		Engine: engine, Scheduler: s.scheduler, News: news, Journal: journal, Hooks: s.hooks,
 		Store: store, Clock: o.Clock, NewID: newID, Logger: logger,
-		Observe: to.NewObserver().Compaction, Forgotten: to.NewObserver().Forget,
+		Observe: compactions.Observe, Forgotten: compactions.Forget,
 	})
 	return s, nil
 }

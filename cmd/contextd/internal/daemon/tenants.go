@@ -177,7 +177,7 @@ func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *te
 		return nil, err
 	}
 	journal := lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{Observe: observe}), o.Clock)
-	engine := d.engine.Over(store, name, recorder.NewObserver(), journal)
+	engine := d.engine.Over(store, name, journal)
 	if t.summaries, err = d.buildSummaries(o, recorder, store, engine, journal, logger); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return err
 	}
 	var summarizing eventlog.Seq
+	s.meter.Assembling(ctx, req.GetSessionId())
 	made, err := s.timed(ctx, func() (made *assemble.Context, err error) {
 		made, summarizing, err = s.compaction.compactor.Assemble(ctx, assemble.Request{
 			SessionID:      req.GetSessionId(),

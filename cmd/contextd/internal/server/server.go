@@ -33,6 +33,8 @@ type Meter interface {
 	// Appended counts a batch that is durable: since its admission, its new events
 	// and their content bytes.
 	Appended(ctx context.Context, took time.Duration, events int, bytes uint64)
+	// Assembling is called before an assembly for a session, in the context of its call.
+	Assembling(ctx context.Context, sessionID string)
 	// Assembled counts an assembly; c is nil if it failed.
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 	// Recorded counts a model call that was reported.
@@ -220,5 +222,6 @@ func (s *shared) untilDrained(parent context.Context) (context.Context, context.
 type noMeter struct{}
 
 func (noMeter) Appended(context.Context, time.Duration, int, uint64)               {}
+func (noMeter) Assembling(context.Context, string) {}
 func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}
 func (noMeter) Recorded(context.Context, records.Call)                             {}

@@ -34,8 +34,12 @@ func TestCompactionSpans(t *testing.T) {
 		ended := spans.Ended()
 		return ended[len(ended)-1]
 	}
-	observer := tel.NewObserver()
-	_, done := observer.Compaction(t.Context(), compaction.Request{Compaction: assemble.Compaction{SessionID: "s"}, Mode: "host"})
+	meter, err := tel.NewMeter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compactions := tel.NewCompactions()
+	_, done := compactions.Observe(t.Context(), compaction.Request{Compaction: assemble.Compaction{SessionID: "s"}, Mode: "host"})
 	summary := summarized("s")
 	out := compaction.Outcome{Outcome: compaction.Compacted, Strategy: reduce.Summarize, Before: decide.Size{Tokens: 90}, Done: &assemble.Compacted{}}
 	out.Done.After.Tokens = 40
@@ -57,8 +61,7 @@ func TestCompactionSpans(t *testing.T) {
 	if links := summary.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != span.SpanContext().SpanID() {
 		t.Errorf("the summary is linked to %v", links)
 	}
-	_, assembled := observer.Assembly(t.Context(), "s")
-	assembled(made(), nil)
+	assembled(t, tel, meter, "s", made(), nil)
 	ended = spans.Ended()
 	if links := summarized("s").Links(); len(links) != 1 || links[0].SpanContext.SpanID() != ended[len(ended)-1].SpanContext().SpanID() {
 		t.Errorf("the next summary is linked to %v", links)
@@ -66,7 +69,7 @@ func TestCompactionSpans(t *testing.T) {
 	if links := summarized("other").Links(); len(links) != 0 {
 		t.Errorf("a summary that nothing asked for is linked to %v", links)
 	}
-	observer.Forget("s")
+	compactions.Forget("s")
 	if links := summarized("s").Links(); len(links) != 0 {
 		t.Errorf("a summary of another session that has the id is linked to %v", links)
 	}

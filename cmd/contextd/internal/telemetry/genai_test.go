@@ -36,15 +36,14 @@ func TestModelCallsInTheConventionsForGenerativeAI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The span of an assembly serves as that of the call.
-		ctx, done := tel.NewObserver().Assembly(t.Context(), "s")
+		ctx, end := call(t, tel)
 		meter.Recorded(ctx, records.Call{
 			SessionID: "s", Model: "m", InputTokens: 100, CacheReadTokens: 70, CacheWriteTokens: 20, OutputTokens: 7, StopReason: "end_turn",
 		})
 		meter.Appended(ctx, time.Millisecond, 1, 10)
 		meter.Failed(ctx, "BUSY", "work_memory")
 		meter.Failed(ctx, "NOT_FOUND", "")
-		done(made(), nil)
+		end()
 		got := map[string]bool{}
 		for _, a := range spans.Ended()[len(spans.Ended())-1].Attributes() {
 			if strings.HasPrefix(string(a.Key), "gen_ai.") {

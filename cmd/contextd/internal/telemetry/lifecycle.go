@@ -23,16 +23,15 @@ func (t *Telemetry) NewHooksMeter() (func(lifecycle.HookOutcome), error) {
 // breakers. It does not block.
 func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	b := builder{meter: t.meter()}
-	events := b.counter("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.")
+	var events totals[eventKind]
+	b.observed("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.", events.observe)
 	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked, or is tried again, after failures, 0 else."))
 	b.errs = append(b.errs, err)
 	states := map[lifecycle.Type]int64{lifecycle.BreakerClosed: 0, lifecycle.BreakerOpen: 1, lifecycle.BreakerHalfOpen: 1}
-	var options optionsOf[eventKind]
 	return func(e lifecycle.Event) {
-		ctx := context.Background()
-		events.Add(ctx, 1, options.get(eventKind{string(e.Type), e.Attributes[lifecycle.AttributeSummarizer]}))
+		events.add(eventKind{string(e.Type), e.Attributes[lifecycle.AttributeSummarizer]})
 		if state, ok := states[e.Type]; ok {
-			open.Record(ctx, state, metric.WithAttributes(attribute.String("summarizer", e.Attributes[lifecycle.AttributeSummarizer])))
+			open.Record(context.Background(), state, metric.WithAttributes(attribute.String("summarizer", e.Attributes[lifecycle.AttributeSummarizer])))
 		}
 	}, errors.Join(b.errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
-	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/guard"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/records"
@@ -22,31 +22,20 @@ import (
 
 // Meter records what the services do; it is a server.Meter.
 type Meter struct {
-	genAI bool
+	genAI  bool
+	tenant string
+	causes *causes
 
-	batches, events, bytes metric.Int64Counter
+	batches, events, bytes *atomic.Int64
 	appendTime             metric.Float64Histogram
 
-	assemblies                metric.Int64Counter
+	assemblies                totals[outcomeState]
 	assemblyTime              metric.Float64Histogram
-	raw, projected, reclaimed metric.Int64Counter
+	raw, projected, reclaimed *atomic.Int64
 	breaks                    metric.Int64Counter
 	scrubbed                  metric.Int64Counter
 	modelTokens               metric.Int64Counter
 	failed                    metric.Int64Counter
-
-	outcomes optionsOf[outcomeState]
-}
-
-// outcomeState is how an assembly ended; the state is empty where it failed.
-type outcomeState struct{ outcome, state string }
-
-func (o outcomeState) attributes() []attribute.KeyValue {
-	out := []attribute.KeyValue{attribute.String("outcome", o.outcome)}
-	if o.state != "" {
-		out = append(out, attribute.String("state", o.state))
-	}
-	return out
 }
 
 // latency are the bounds of durations, in seconds: a sync of a good disk takes a
@@ -57,21 +46,21 @@ var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0
 func (t *Telemetry) NewMeter() (*Meter, error) {
 	b := builder{meter: t.meter()}
 	m := &Meter{
-		genAI:        t.genAI,
-		batches:      b.counter("contextd.append.batches", "{batch}", "Batches that became durable."),
-		events:       b.counter("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
-		bytes:        b.counter("contextd.append.bytes", "By", "Content of these events."),
+		genAI: t.genAI, tenant: t.tenant, causes: t.causes,
+		batches:      b.total("contextd.append.batches", "{batch}", "Batches that became durable."),
+		events:       b.total("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
+		bytes:        b.total("contextd.append.bytes", "By", "Content of these events."),
 		appendTime:   b.histogram("contextd.append.duration", "From a batch's admission until it is durable."),
-		assemblies:   b.counter("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed; those that are ok also by the state of their budget."),
 		assemblyTime: b.histogram("contextd.assembly.duration", "Time to make a context, sending it not counted."),
-		raw:          b.counter("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
-		projected:    b.counter("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
-		reclaimed:    b.counter("contextd.assembly.tokens.reclaimed", "{token}", "Tokens that reduction saved."),
+		raw:          b.total("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
+		projected:    b.total("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
+		reclaimed:    b.total("contextd.assembly.tokens.reclaimed", "{token}", "Tokens that reduction saved."),
 		scrubbed:     b.counter("contextd.append.scrubbed", "{credential}", "Credentials that were replaced before events were stored, by the rule that found them."),
 		modelTokens:  b.counter("contextd.model.tokens", "{token}", "Tokens of model calls as their providers counted them, by type: input (neither read from a cache nor written to one), cache_read, cache_write, output."),
 		failed:       b.counter("contextd.calls.failed", "{call}", "Calls that ended in an error, by its reason and, where it is one of a limit, the setting."),
 		breaks:       b.counter("contextd.prefix.breaks", "{break}", "Contexts whose prefix differs from that of the one before, by the reducer that caused it."),
 	}
+	b.observed("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed; those that are ok also by the state of their budget.", m.assemblies.observe)
 	return m, errors.Join(b.errs...)
 }
 
@@ -201,9 +190,9 @@ func (t *Telemetry) ObserveSessions(sessions, bytes func() int64) error {
 
 // Appended implements server.Meter.
 func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, bytes uint64) {
-	m.batches.Add(ctx, 1)
-	m.events.Add(ctx, int64(events))
-	m.bytes.Add(ctx, int64(bytes))
+	m.batches.Add(1)
+	m.events.Add(int64(events))
+	m.bytes.Add(int64(bytes))
 	m.appendTime.Record(ctx, took.Seconds())
 }
 
@@ -238,57 +227,34 @@ func (m *Meter) Scrubbed(rule string, n int) {
 	m.scrubbed.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("rule", rule)))
 }
 
-// Assembled implements server.Meter.
-func (m *Meter) Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error) {
-	ended := outcomeState{outcome: outcome(err)}
-	if c != nil {
-		ended.state = c.Budget.State.String()
-	}
-	m.assemblies.Add(ctx, 1, m.outcomes.get(ended))
-	m.assemblyTime.Record(ctx, took.Seconds())
-	if c == nil {
-		return
-	}
-	m.raw.Add(ctx, int64(c.Budget.Raw))
-	m.projected.Add(ctx, int64(c.Budget.Projected))
-	if c.Projection.ReclaimedTokens > 0 {
-		m.reclaimed.Add(ctx, c.Projection.ReclaimedTokens)
-	}
-	if c.Cache.BrokenBy != "" {
-		m.breaks.Add(ctx, 1, metric.WithAttributes(attribute.String("cause", c.Cache.BrokenBy)))
-	}
-}
-
-func outcome(err error) string {
-	var over *assemble.BudgetError
-	var injection *assemble.InjectionError
-	switch {
-	case err == nil:
-		return "ok"
-	case errors.As(err, &over):
-		return "over_budget"
-	case errors.As(err, &injection):
-		return "injection_over_reserve"
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "canceled"
-	default:
-		return "failed"
-	}
-}
-
-// optionsOf keeps the attributes of measurements that are made often: making them costs more than
-// the measurement. There must be few.
-type optionsOf[K interface {
+// totals are counters by attributes, of which there must be few. They are read when metrics are
+// collected: adding to one costs next to nothing, where a counter of the SDK would look its
+// attributes up and keep an exemplar.
+type totals[K interface {
 	comparable
 	attributes() []attribute.KeyValue
-}] struct{ made sync.Map }
+}] struct{ of sync.Map }
 
-func (o *optionsOf[K]) get(key K) metric.MeasurementOption {
-	made, ok := o.made.Load(key)
+type total struct {
+	n          atomic.Int64
+	attributes metric.ObserveOption
+}
+
+func (t *totals[K]) add(key K) {
+	of, ok := t.of.Load(key)
 	if !ok {
-		made, _ = o.made.LoadOrStore(key, metric.WithAttributeSet(attribute.NewSet(key.attributes()...)))
+		of, _ = t.of.LoadOrStore(key, &total{attributes: metric.WithAttributeSet(attribute.NewSet(key.attributes()...))})
 	}
-	return made.(metric.MeasurementOption)
+	of.(*total).n.Add(1)
+}
+
+func (t *totals[K]) observe(_ context.Context, o metric.Int64Observer) error {
+	t.of.Range(func(_, each any) bool {
+		of := each.(*total)
+		o.Observe(of.n.Load(), of.attributes)
+		return true
+	})
+	return nil
 }
 
 // builder makes instruments and collects what went wrong.
@@ -301,6 +267,22 @@ func (b *builder) counter(name, unit, description string) metric.Int64Counter {
 	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
 	b.errs = append(b.errs, err)
 	return c
+}
+
+// observed makes a counter that is read when metrics are collected.
+func (b *builder) observed(name, unit, description string, observe metric.Int64Callback) {
+	_, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithInt64Callback(observe))
+	b.errs = append(b.errs, err)
+}
+
+// total makes one without attributes.
+func (b *builder) total(name, unit, description string) *atomic.Int64 {
+	var n atomic.Int64
+	b.observed(name, unit, description, func(_ context.Context, o metric.Int64Observer) error {
+		o.Observe(n.Load())
+		return nil
+	})
+	return &n
 }
 
 func (b *builder) histogram(name, description string) metric.Float64Histogram {

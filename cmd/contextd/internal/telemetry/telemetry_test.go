@@ -5,14 +5,17 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/stats"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
@@ -20,6 +23,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +37,7 @@ func made() *assemble.Context {
 			ID: "p9-0001", Policy: "thrifty", ReclaimedTokens: 60, After: reduce.State{Summary: "s7-00"},
 			Steps: []reduce.Step{
 				{Reducer: "duplicates", TokensBefore: 100, TokensAfter: 90, Touched: 1, Note: "n"},
+				{Reducer: "clipping", TokensBefore: 90, TokensAfter: 90, Note: "nothing to clip"},
 				{Reducer: "tool_results", TokensBefore: 90, TokensAfter: 40, Touched: 2},
 			},
 		},
@@ -41,27 +46,45 @@ func made() *assemble.Context {
 	}
 }
 
+// call begins one; the function ends it.
+func call(t *testing.T, tel *telemetry.Telemetry) (context.Context, func()) {
+	t.Helper()
+	h := tel.ServerHandler()
+	if h == nil {
+		return t.Context(), func() {}
+	}
+	ctx := h.TagRPC(t.Context(), &stats.RPCTagInfo{FullMethodName: contextdv1.ContextService_AssembleContext_FullMethodName})
+	return ctx, func() { h.HandleRPC(ctx, &stats.End{}) }
+}
+
+// assembled has a call assemble a context.
+func assembled(t *testing.T, tel *telemetry.Telemetry, meter *telemetry.Meter, session string, c *assemble.Context, err error) {
+	t.Helper()
+	ctx, end := call(t, tel)
+	meter.Assembling(ctx, session)
+	meter.Assembled(ctx, time.Second, c, err)
+	end()
+}
+
 func TestSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	tel, err := telemetry.Setup(t.Context(), telemetry.Options{SpanProcessor: spans})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tel.ServerHandler() == nil {
-		t.Error("calls are not observed")
+	meter, err := tel.Of("acme").NewMeter()
+	if err != nil {
+		t.Fatal(err)
 	}
-	observer := tel.NewObserver()
-	_, done := observer.Assembly(t.Context(), "s")
-	done(made(), nil)
-	_, done = observer.Assembly(t.Context(), "t")
-	done(nil, &assemble.BudgetError{})
+	assembled(t, tel, meter, "s", made(), nil)
+	assembled(t, tel, meter, "t", nil, &assemble.BudgetError{})
 	ended := spans.Ended()
 	if len(ended) != 2 {
-		t.Fatalf("%d spans; want two assemblies", len(ended))
+		t.Fatalf("%d spans; want those of two calls", len(ended))
 	}
 	assembly := ended[0]
 	if n := len(assembly.Events()); n != 2 {
-		t.Fatalf("%d events; want those of two reducers", n)
+		t.Fatalf("%d events; want those of the two reducers that changed something", n)
 	}
 	for i, want := range []struct {
 		name          string
@@ -81,14 +104,14 @@ func TestSpans(t *testing.T) {
 		described[string(a.Key)] = a.Value.String()
 	}
 	for key, want := range map[string]string{
-		"contextd.session.id": "s", "contextd.policy": "thrifty", "contextd.budget.state": "yellow",
+		"contextd.outcome": "ok", "contextd.tenant": "acme", "contextd.policy": "thrifty", "contextd.budget.state": "yellow",
 		"contextd.projection.id": "p9-0001", "contextd.summary.id": "s7-00",
 	} {
 		if described[key] != want {
 			t.Errorf("%s is %q, want %q", key, described[key], want)
 		}
 	}
-	if failed := ended[1].Status(); failed.Description != "over_budget" {
+	if failed := ended[1].Attributes(); !slices.Contains(failed, attribute.String("contextd.outcome", "over_budget")) {
 		t.Errorf("a failed assembly is %v", failed)
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
@@ -239,8 +262,7 @@ func TestEnvironment(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Appended(t.Context(), 0, 1, 1)
-			_, done := tel.NewObserver().Assembly(t.Context(), "s")
-			done(made(), nil)
+			assembled(t, tel, m, "s", made(), nil)
 			if err := tel.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}

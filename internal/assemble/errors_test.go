@@ -13,58 +13,18 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// watcher is an Observer that keeps what it gets.
-type watcher struct {
-	began, sessions []string
-	made            []*assemble.Context
-	errs            []error
-}
-
-type watched struct{}
-
-func (w *watcher) Assembly(ctx context.Context, id string) (context.Context, func(*assemble.Context, error)) {
-	w.began = append(w.began, id)
-	return context.WithValue(ctx, watched{}, true), func(c *assemble.Context, err error) {
-		w.sessions, w.made, w.errs = append(w.sessions, id), append(w.made, c), append(w.errs, err)
-	}
-}
-
-// seenBy notes whether the store was called within the observer's context.
-type seenBy struct {
-	eventlog.Store
-	within bool
-}
-
-func (s *seenBy) Session(ctx context.Context, id string) (eventlog.Session, error) {
-	s.within = ctx.Value(watched{}) == true
-	return s.Store.Session(ctx, id)
-}
-
-func TestObserver(t *testing.T) {
-	store := &seenBy{Store: memlog.New()}
+// A projection has the time at which it was recorded.
+func TestProjectionTime(t *testing.T) {
+	store := memlog.New()
 	defer closeStore(t, store)
 	push(t, store, "s", opening()...)
 	models, err := budget.NewModels()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watcher{}
-	plain := newEngine(t, store)
-	mustAssemble(t, plain, request())
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return noon }
-	engine := assemble.New(store, assemble.Options{Models: models, Gauges: gauges, Clock: clock, Observer: w})
-	got := mustAssemble(t, engine, request())
-	req := request()
-	req.SessionID = "nobody"
-	_, missing := engine.Assemble(context.Background(), req)
-	if len(w.began) != 2 || len(w.made) != 2 || w.made[0] != got || w.errs[0] != nil || w.sessions[1] != "nobody" || w.made[1] != nil || !errors.Is(w.errs[1], missing) {
-		t.Errorf("told of %v, then %v", w.began, w.errs)
-	}
-	if !store.within {
-		t.Error("the store was not called within the observer's context")
-	}
-	if !got.Projection.Time.Equal(noon) {
+	engine := assemble.New(store, assemble.Options{Models: models, Gauges: gauges, Clock: func() time.Time { return noon }})
+	if got := mustAssemble(t, engine, request()); !got.Projection.Time.Equal(noon) {
 		t.Errorf("recorded at %v", got.Projection.Time)
 	}
 }
