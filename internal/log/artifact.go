@@ -24,6 +24,9 @@ type Artifact struct {
 	New bool
 }
 
+// Size is what it counts for: its key and its value.
+func (a Artifact) Size() uint64 { return uint64(len(a.Kind) + numberSize + len(a.ID) + len(a.Value)) }
+
 // Name is the artifact's in errors.
 func (a Artifact) Name() string { return a.Kind + " " + a.ID }
 

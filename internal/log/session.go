@@ -13,7 +13,10 @@ type Session struct {
 	Turns uint32
 	// LogBytes is the sum of Size over all events up to Head, shared events of a
 	// parent included.
-	LogBytes               uint64
+	LogBytes uint64
+	// ArtifactBytes is the sum of Artifact.Size over all versions that the store keeps of what was
+	// put for the session, and of what a fork's parent had when the fork was made.
+	ArtifactBytes          uint64
 	CreateTime, UpdateTime time.Time
 	Labels                 map[string]string
 	// Settings is opaque to the store: the session's policy and budget as the

@@ -20,7 +20,7 @@ func Size(e Event) uint64 {
 	return uint64(n)
 }
 
-// numberSize is what a number of a decision counts for.
+// numberSize is what a number counts for.
 const numberSize = 8
 
 func (d *Decision) size() int {

@@ -61,7 +61,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	}
 	if created {
 		own := link{segment: segmentID(s.lastSegment.Add(1)), upTo: unbounded, puts: unbounded}
-		target = newSession(newRecord(eventlog.Session{ID: id, CreateTime: b.Time}, []link{own}), state{})
+		target = newSession(newRecord(eventlog.Session{ID: id, CreateTime: b.Time}, []link{own}), state{}, puts{})
 	}
 	admission, err := prepared.Admit(target.at.head, s.lookupIn(target, encoded))
 	if err != nil {
@@ -92,14 +92,14 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 			return appended{}, err
 		}
 	}
-	puts := target.puts
+	put := target.puts
 	var before func(*commit)
 	if len(b.Artifacts) > 0 {
 		// These appends are rare enough to wait under the lock for the put before.
 		if err := target.settled(ctx); err != nil {
 			return appended{}, err
 		}
-		if puts, err = s.stageAll(batch, id, target, b.Artifacts); err != nil {
+		if put, err = s.stageAll(batch, id, target, b.Artifacts); err != nil {
 			return appended{}, err
 		}
 		before = target.lastPut.Store
@@ -110,7 +110,8 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		settled()
 		return appended{}, err
 	}
-	target.at, target.last, target.puts = at, commit, puts
+	target.at, target.last = at, commit
+	target.count(put)
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)

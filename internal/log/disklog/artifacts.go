@@ -67,52 +67,55 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	if err != nil {
 		return nil, err
 	}
-	target.puts, target.last = put, c
+	target.count(put)
+	target.last = c
 	return c, nil
 }
 
-// stageAll adds the puts of artifacts to the batch and returns the number of the last one. The
-// put before them is durable.
-func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []eventlog.Artifact) (put uint64, err error) {
+// stageAll adds the puts of artifacts to the batch and returns the counters after them. The put
+// before them is durable.
+func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []eventlog.Artifact) (put puts, err error) {
 	for _, a := range all {
 		if !a.New {
 			continue
 		}
 		if err := s.vacant(id, target, a); err != nil {
-			return 0, err
+			return put, err
 		}
 	}
 	own, put := target.own(), target.puts
 	for _, a := range all {
-		put++
-		if err := s.stage(batch, own, target.frozen, put, a); err != nil {
-			return 0, err
+		if put, err = s.stage(batch, own, put, a); err != nil {
+			return put, err
 		}
 	}
-	return put, putPuts(batch, own.segment, put, target.frozen)
+	return put, putPuts(batch, own.segment, put)
 }
 
 // stage adds a put to the batch, and takes the version that it replaces out unless a fork
 // may still show it.
-func (s *Store) stage(batch *pebble.Batch, own link, frozen, put uint64, a eventlog.Artifact) error {
+func (s *Store) stage(batch *pebble.Batch, own link, put puts, a eventlog.Artifact) (puts, error) {
 	if !a.New { // one that is new replaces nothing
-		replaced, _, err := s.version(own, a.Kind, a.Seq, a.ID)
+		replaced, value, err := s.version(own, a.Kind, a.Seq, a.ID)
 		switch {
 		case errors.Is(err, errNoVersion):
 		case err != nil:
-			return err
-		case replaced > frozen:
+			return put, err
+		case replaced > put.frozen:
 			if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
-				return err
+				return put, err
 			}
+			put.bytes -= min(put.bytes, eventlog.Artifact{Kind: a.Kind, ID: a.ID, Value: value}.Size())
 		}
 	}
-	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put)
+	put.last++
+	put.bytes += a.Size()
+	key := artifactKey(own.segment, a.Kind, a.Seq, a.ID, put.last)
 	value, err := encode(key, keyArtifact, &storagev1.Artifact{Value: a.Value})
 	if err != nil {
-		return err
+		return put, err
 	}
-	return s.set(batch, key, own.segment, value)
+	return put, s.set(batch, key, own.segment, value)
 }
 
 // settled waits until every artifact that can be read is durable. An iterator
@@ -210,17 +213,17 @@ func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error)
 }
 
 // loadPuts reads a segment's counters of artifacts.
-func (s *Store) loadPuts(segment segmentID) (last, frozen uint64, err error) {
+func (s *Store) loadPuts(segment segmentID) (puts, error) {
 	key := putsKey(segment)
 	value, closer, err := s.get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
-		return 0, 0, nil
+		return puts{}, nil
 	case err != nil:
-		return 0, 0, s.fail(describeKey(key), err)
+		return puts{}, s.fail(describeKey(key), err)
 	}
 	defer closer.Close()
 	var m storagev1.Puts
 	err = decode(key, keyPuts, value, &m)
-	return m.GetLast(), m.GetFrozen(), err
+	return puts{m.GetLast(), m.GetFrozen(), m.GetBytes()}, err
 }

@@ -42,11 +42,20 @@ func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state,
 		return there.last, &eventlog.ExistsError{Kind: "session", Name: sl.id}
 	}
 	own := link{segment: segmentID(s.lastSegment.Add(1)), base: at.head.Seq, upTo: unbounded, puts: unbounded}
-	made := newSession(newRecord(from, append(shared, own)), at)
+	var put puts
+	if len(shared) > 0 {
+		put.bytes = from.ArtifactBytes
+	}
+	made := newSession(newRecord(from, append(shared, own)), at, put)
 	made.at.update = made.info.CreateTime
 	batch := s.db.NewBatch()
 	if err := s.putSession(batch, made.record); err != nil {
 		return nil, err
+	}
+	if put.bytes > 0 {
+		if err := putPuts(batch, own.segment, put); err != nil {
+			return nil, err
+		}
 	}
 	if also != nil {
 		if err := also(batch); err != nil {

@@ -56,7 +56,7 @@ func (s *Store) condemned(id string) (*slot, *session, error) {
 		s.logger.Error("a deleted session's events stay in the event log, because damage hides which they are: see contextd repair", "session", id, "error", err)
 		r.links = []link{{upTo: unbounded, puts: unbounded}} // of no segment
 	}
-	return s.slotOf(id), newSession(r, state{}), nil
+	return s.slotOf(id), newSession(r, state{}, puts{}), nil
 }
 
 // recordAnyhow is a session's record; where that cannot be read, one with the links that the references

@@ -54,6 +54,7 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	}
 	from := parent.info
 	from.ID, from.ParentID, from.ForkSeq, from.CreateTime = r.NewID, r.ParentID, r.At, r.Time
+	from.ArtifactBytes = parent.puts.bytes
 	if r.Labels != nil {
 		from.Labels = r.Labels
 	}
@@ -80,7 +81,7 @@ func (s *session) share(at eventlog.Seq) []link {
 	var shared []link
 	for _, l := range s.links {
 		if l.owned() {
-			l.puts = s.puts
+			l.puts = s.puts.last
 		}
 		l.upTo = min(l.upTo, at)
 		if l.upTo > l.base || l.puts > 0 {
@@ -92,16 +93,18 @@ func (s *session) share(at eventlog.Seq) []link {
 
 // freeze keeps the artifacts that a fork now shares from being replaced.
 func (s *session) freeze(batch *pebble.Batch) error {
-	if s.frozen == s.puts {
+	if s.puts.frozen == s.puts.last {
 		return nil
 	}
-	s.frozen = s.puts
-	return putPuts(batch, s.own().segment, s.puts, s.frozen)
+	put := s.puts
+	put.frozen = put.last
+	s.count(put)
+	return putPuts(batch, s.own().segment, put)
 }
 
-func putPuts(batch *pebble.Batch, segment segmentID, last, frozen uint64) error {
+func putPuts(batch *pebble.Batch, segment segmentID, put puts) error {
 	key := putsKey(segment)
-	value, err := encode(key, keyPuts, &storagev1.Puts{Last: last, Frozen: frozen})
+	value, err := encode(key, keyPuts, &storagev1.Puts{Last: put.last, Frozen: put.frozen, Bytes: put.bytes})
 	if err != nil {
 		return err
 	}

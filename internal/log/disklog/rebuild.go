@@ -91,10 +91,10 @@ type rebuilding struct {
 
 // segmentSeen is what was seen of a segment, whether or not it could be read.
 type segmentSeen struct {
-	last         eventlog.Seq // of events, and of artifacts
-	puts, frozen uint64
-	records      int // artifacts that cannot be read
-	fault        string
+	last    eventlog.Seq // of events, and of artifacts
+	puts    puts
+	records int // artifacts that cannot be read
+	fault   string
 }
 
 func (b *rebuilding) seen(id segmentID) *segmentSeen {
@@ -187,7 +187,7 @@ func (b *rebuilding) mendAll(ctx context.Context) error {
 	}
 	// No number is given away again that the damage may hide.
 	batch := b.store.db.NewBatch()
-	return errors.Join(putPuts(batch, highest+segmentGap, 0, 0), batch.Commit(pebble.NoSync))
+	return errors.Join(putPuts(batch, highest+segmentGap, puts{}), batch.Commit(pebble.NoSync))
 }
 
 // drop removes what no session shows, and makes the counters of artifacts again.
@@ -214,10 +214,10 @@ func (b *rebuilding) drop(shares map[segmentID][]link) error {
 		}
 		for _, l := range links {
 			if !l.owned() {
-				at.puts, at.frozen = max(at.puts, l.puts), max(at.frozen, l.puts)
+				at.puts.last, at.puts.frozen = max(at.puts.last, l.puts), max(at.puts.frozen, l.puts)
 			}
 		}
-		if err := errors.Join(b.store.prune(batch, segment, links), putPuts(batch, segment, at.puts, at.frozen)); err != nil {
+		if err := errors.Join(b.store.prune(batch, segment, links), putPuts(batch, segment, at.puts)); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,8 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 	case keyPuts:
 		var m storagev1.Puts
 		if fault == nil && decode(key, keyPuts, plain, &m) == nil {
-			at.puts, at.frozen = max(at.puts, m.GetLast()), max(at.frozen, m.GetFrozen())
+			at.puts.last, at.puts.frozen = max(at.puts.last, m.GetLast()), max(at.puts.frozen, m.GetFrozen())
+			at.puts.bytes = max(at.puts.bytes, m.GetBytes())
 		}
 	case keyReference:
 		id := string(key[10:])
@@ -165,7 +166,7 @@ func (b *rebuilding) copyArtifact(at *segmentSeen, key, value []byte, fault erro
 	if !ok {
 		return nil
 	}
-	at.puts = max(at.puts, name.put)
+	at.puts.last = max(at.puts.last, name.put)
 	if name.seq < noEvent {
 		at.last = max(at.last, name.seq)
 	}

@@ -14,12 +14,11 @@ type session struct {
 	*record
 
 	// What has been admitted; guarded by the slot's mu.
-	at     state
-	puts   uint64 // artifacts put into the own segment
-	frozen uint64 // of which so many may be shared by forks
-	last   *commit
-	ids    *idFilter // of the own segment; nil until it is filled
-	looks  int       // how often it was missed
+	at    state
+	puts  puts // changed with mu held as well
+	last  *commit
+	ids   *idFilter // of the own segment; nil until it is filled
+	looks int       // how often it was missed
 	// weight is about how many bytes the session takes in memory.
 	weight atomic.Int64
 
@@ -38,9 +37,16 @@ type session struct {
 	moved chan struct{} // closed, and replaced, when any of these changes
 }
 
+// puts counts the artifacts of a segment.
+type puts struct {
+	last   uint64 // how many were put
+	frozen uint64 // of which so many may be shared by forks
+	bytes  uint64 // of those that are still there, and of those that were shared from the first
+}
+
 // newSession makes a session whose own segment is as long as at says.
-func newSession(r *record, at state) *session {
-	s := &session{record: r, at: at, moved: make(chan struct{})}
+func newSession(r *record, at state, put puts) *session {
+	s := &session{record: r, at: at, puts: put, moved: make(chan struct{})}
 	if at.head.Seq == r.own().base {
 		s.ids = &idFilter{}
 	}
@@ -59,6 +65,13 @@ func (s *session) weigh() {
 		n += int(unsafe.Sizeof(c)) + len(c.CallID) + len(c.GroupID)
 	}
 	s.weight.Store(int64(n))
+}
+
+// count notes what was put. The slot's mu is held.
+func (s *session) count(put puts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.puts = put
 }
 
 // publish shows the log up to a state that is durable.
@@ -131,13 +144,14 @@ func (s *session) head() eventlog.Seq {
 func (s *session) describe() eventlog.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.describe(s.seen)
+	return s.record.describe(s.seen, s.puts)
 }
 
-func (r *record) describe(at state) eventlog.Session {
+func (r *record) describe(at state, put puts) eventlog.Session {
 	d := r.info
 	d.Incarnation = r.incarnation()
 	d.Head, d.Turns, d.LogBytes, d.UpdateTime = at.head.Seq, at.head.Turns, at.bytes, at.update
+	d.ArtifactBytes = put.bytes
 	if d.Head > 0 {
 		d.ChainHead = bytes.Clone(at.chain[:])
 	}

@@ -87,5 +87,9 @@ func (s *Store) describeListed(r *record) (d eventlog.Session, shown bool, err e
 	}
 	// Nobody writes it now, so what is on disk is durable.
 	at, err := s.newestState(r)
-	return r.describe(at), err == nil, err
+	if err != nil {
+		return d, false, err
+	}
+	put, err := s.loadPuts(r.own().segment)
+	return r.describe(at, put), err == nil, err
 }

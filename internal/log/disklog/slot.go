@@ -146,12 +146,11 @@ func (s *Store) load(id string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	puts, frozen, err := s.loadPuts(r.own().segment)
+	put, err := s.loadPuts(r.own().segment)
 	if err != nil {
 		return nil, err
 	}
-	found := newSession(r, at)
-	found.puts, found.frozen = puts, frozen
+	found := newSession(r, at, put)
 	found.publish(at)
 	return found, nil
 }

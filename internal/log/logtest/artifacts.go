@@ -69,7 +69,43 @@ var artifactCases = []testCase{
 		h.append("s", Say("a"))
 		before := h.session("s")
 		h.put("s", artifact("k", 1, "i", "v"))
-		h.same("session", h.session("s"), before)
+		after := h.session("s")
+		after.ArtifactBytes = before.ArtifactBytes
+		h.same("session", after, before)
+	}},
+	{name: "the bytes of artifacts are those that are kept", run: func(h *harness) {
+		size := func(values ...string) (n uint64) {
+			for _, v := range values {
+				n += artifact("k", 1, "i", v).Size()
+			}
+			return n
+		}
+		h.append("s", Say("a"))
+		kept := func(session string, values ...string) {
+			h.same("bytes of "+session, h.session(session).ArtifactBytes, size(values...))
+		}
+		kept("s")
+		h.put("s", artifact("k", 1, "i", "first"), artifact("k", 1, "j", "other"))
+		kept("s", "first", "other")
+		h.put("s", artifact("k", 1, "i", "2"))
+		kept("s", "2", "other")
+		h.fork("s", 1, "t")
+		kept("t", "2", "other")
+		h.put("s", artifact("k", 1, "i", "third")) // the fork shows the second still
+		kept("s", "2", "other", "third")
+		h.put("t", artifact("k", 1, "i", "own"))
+		kept("t", "2", "other", "own")
+		b := eventlog.Batch{Events: []eventlog.Event{Say("b")}, Artifacts: []eventlog.Artifact{artifact("k", 1, "i", "4")}}
+		_, err := h.tryAppend("s", b)
+		h.ok(err)
+		kept("s", "2", "other", "4")
+		if h.o.reopen != nil {
+			h.reopen()
+		}
+		listed, err := h.s.ListSessions(h.Context(), eventlog.SessionQuery{})
+		h.ok(err)
+		h.same("listed", []uint64{listed[0].ArtifactBytes, listed[1].ArtifactBytes}, []uint64{size("2", "other", "4"), size("2", "other", "own")})
+		kept("t", "2", "other", "own")
 	}},
 	{name: "what is not there", run: func(h *harness) {
 		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))

@@ -53,7 +53,10 @@ func (s *session) mayPut(id string, all []eventlog.Artifact) error {
 func (s *session) put(all []eventlog.Artifact) {
 	own := s.own()
 	for _, a := range all {
-		own.put(artifactKey{a.Kind, a.Seq, a.ID}, bytes.Clone(a.Value))
+		key := artifactKey{a.Kind, a.Seq, a.ID}
+		s.beside -= own.size(key)
+		own.put(key, bytes.Clone(a.Value))
+		s.beside += own.size(key)
 	}
 }
 

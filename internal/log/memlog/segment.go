@@ -151,6 +151,14 @@ func (s *segment) put(key artifactKey, value []byte) {
 	s.pruneArtifact(key)
 }
 
+// size is that of all versions of an artifact.
+func (s *segment) size(key artifactKey) (n uint64) {
+	for _, v := range s.artifacts[key] {
+		n += eventlog.Artifact{Kind: key.kind, ID: key.id, Value: v.value}.Size()
+	}
+	return n
+}
+
 // prune forgets what no session shares any more.
 func (s *segment) prune() {
 	var upTo eventlog.Seq

@@ -21,12 +21,14 @@ type Store struct {
 
 // session's fields are guarded by the store's lock.
 type session struct {
-	info eventlog.Session // Head, Turns and LogBytes are not kept up to date
+	info eventlog.Session // Head, Turns, LogBytes and ArtifactBytes are not kept up to date
 	// chain covers the log from its first event to its last; the last link is
 	// the segment that the session writes.
 	chain []link
 	head  eventlog.Head
 	bytes uint64
+	// beside is what is kept of artifacts, in bytes.
+	beside uint64
 	// moved is closed, and replaced, when the head moves, and closed forever
 	// when the session is deleted.
 	moved chan struct{}
@@ -75,7 +77,7 @@ func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, siz
 
 func (s *session) describe() eventlog.Session {
 	d := s.info
-	d.Head, d.Turns, d.LogBytes = s.head.Seq, s.head.Turns, s.bytes
+	d.Head, d.Turns, d.LogBytes, d.ArtifactBytes = s.head.Seq, s.head.Turns, s.bytes, s.beside
 	return d
 }
 
@@ -183,7 +185,11 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 		}
 	}
 	head, size := parent.upTo(r.At)
-	return s.add(info, chain, head, size).describe(), nil
+	made := s.add(info, chain, head, size)
+	if len(chain) > 0 {
+		made.beside = parent.beside
+	}
+	return made.describe(), nil
 }
 
 // DeleteSession forgets a session and what no fork shares of it.

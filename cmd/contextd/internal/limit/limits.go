@@ -22,8 +22,8 @@ type Limits struct {
 	// MaxSessions bounds the sessions of a tenant, and MaxStoreSessions those of all; 0 is no
 	// limit.
 	MaxSessions, MaxStoreSessions uint64
-	// MaxTenantBytes bounds the content of a tenant's logs, and MaxStoreBytes that of all; 0 is
-	// no limit.
+	// MaxTenantBytes bounds the content of a tenant's logs and of what is derived from them, and
+	// MaxStoreBytes that of all; 0 is no limit.
 	MaxTenantBytes, MaxStoreBytes uint64
 	// MaxSessionEvents and MaxSessionBytes bound a session's log; 0 is no limit.
 	// They are held against what is durable, so appends that run at the same time

@@ -47,6 +47,11 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return err
 	}
 	var summarizing eventlog.Seq
+	if !req.GetPreview() {
+		if err := s.quotas.grow(ctx, 0); err != nil {
+			return err
+		}
+	}
 	s.meter.Assembling(ctx, req.GetSessionId())
 	made, err := s.timed(ctx, func() (made *assemble.Context, err error) {
 		made, summarizing, err = s.compaction.compactor.Assemble(ctx, assemble.Request{

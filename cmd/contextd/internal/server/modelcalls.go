@@ -19,6 +19,9 @@ func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 	if err != nil {
 		return nil, err
 	}
+	if err := s.quotas.grow(ctx, 0); err != nil {
+		return nil, err
+	}
 	learnt, err := s.engine.RecordCall(ctx, call)
 	if err != nil {
 		return nil, err

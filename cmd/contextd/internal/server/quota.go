@@ -40,8 +40,15 @@ type leaver struct {
 // Sessions is how many there are, and Bytes what their logs hold.
 func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
 
-// Bytes is the content of all logs; what forks share counts for each of them.
-func (q *Quota) Bytes() int64 { return max(q.bytes.used.Load(), 0) }
+// Bytes is the content of all logs and of what was derived from them, the latter as of a minute
+// ago at most; what forks share counts for each of them.
+func (q *Quota) Bytes() int64 {
+	if q.enter(context.Background()) == nil {
+		_ = q.recount(context.Background()) // fails when the store does, or is closed: then what was known stands
+		q.leave()
+	}
+	return max(q.bytes.used.Load(), 0)
+}
 
 // start counts what there is.
 func (q *Quota) start(ctx context.Context) error {
@@ -63,7 +70,7 @@ func (q *Quota) count(ctx context.Context) (sessions int64, err error) {
 		}
 		sessions += int64(len(some))
 		for _, s := range some {
-			bytes += int64(s.LogBytes)
+			bytes += int64(stored(s))
 		}
 		if len(some) < page {
 			q.bytes.used.Store(bytes)
@@ -109,21 +116,33 @@ func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) 
 	return err
 }
 
-// recount is how often bytes are counted again where they are bounded. What was taken for an
-// append is not given back where that fails or its client does not wait for the outcome.
-const recount = time.Minute
+// countEvery is how often bytes are counted again. What is derived from logs is counted only then,
+// and what was taken for an append is not given back before where that fails or its client does
+// not wait for the outcome.
+const countEvery = time.Minute
 
-// grow takes bytes for an append or a fork.
+// recount counts the bytes again if it is time. The caller has the turn.
+func (q *Quota) recount(ctx context.Context) error {
+	if q.clock().Sub(q.counted) < countEvery {
+		return nil
+	}
+	_, err := q.count(ctx)
+	return err
+}
+
+// stored is what a session takes of a limit on bytes.
+func stored(s eventlog.Session) uint64 { return s.LogBytes + s.ArtifactBytes }
+
+// grow takes bytes for an append or a fork. Without any it refuses what would add to what is
+// too much already.
 func (q *Quota) grow(ctx context.Context, bytes uint64) error {
 	if q.bytes.limit > 0 {
 		if err := q.enter(ctx); err != nil {
 			return err
 		}
 		defer q.leave()
-		if q.clock().Sub(q.counted) >= recount {
-			if _, err := q.count(ctx); err != nil {
-				return err
-			}
+		if err := q.recount(ctx); err != nil {
+			return err
 		}
 	}
 	return q.bytes.take(int64(bytes))

@@ -181,7 +181,7 @@ func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, 
 	q := &Quota{
 		store: store, clock: s.clock,
 		sessions: bound{setting: setting, unit: "sessions", limit: sessions},
-		bytes:    bound{setting: byteSetting, unit: "bytes of logs", limit: bytes},
+		bytes:    bound{setting: byteSetting, unit: "bytes", limit: bytes},
 	}
 	return quotas{q}, q.start(ctx)
 }

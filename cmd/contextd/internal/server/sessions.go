@@ -132,7 +132,7 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 		return nil, err
 	}
 	at := cmp.Or(eventlog.Seq(req.GetAtSeq()), parent.Head)
-	if err := s.quotas.grow(ctx, parent.LogBytes); err != nil {
+	if err := s.quotas.grow(ctx, stored(parent)); err != nil {
 		return nil, err
 	}
 	var fork eventlog.Session
@@ -142,7 +142,7 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 		})
 		return err
 	})
-	s.quotas.shrink(parent.LogBytes - min(fork.LogBytes, parent.LogBytes)) // what it does not share
+	s.quotas.shrink(stored(parent) - min(stored(fork), stored(parent))) // what it does not share
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 		return nil, err
 	}
 	of := session.Incarnation // 0 of one that is damaged
-	left := leaver{session.LogBytes, func() bool { return gone(ctx, s.store, id, of) }}
+	left := leaver{stored(session), func() bool { return gone(ctx, s.store, id, of) }}
 	err = s.quotas.deleteSession(ctx, of, left, func() error { return s.store.DeleteSession(ctx, id, of) })
 	// The session may be gone although the call failed after that.
 	if err == nil || left.gone() {

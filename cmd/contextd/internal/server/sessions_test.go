@@ -268,6 +268,45 @@ func TestByteQuota(t *testing.T) {
 	checkRefusal(t, try("old", user("12345"))(t, a), refused)
 }
 
+// TestByteQuotaCountsArtifacts refuses what adds to a store that projections have filled.
+func TestByteQuotaCountsArtifacts(t *testing.T) {
+	store := stores["memory"](t)
+	const limit = 2000
+	a := serve(t, store, func(o *server.Options) { o.Limits.MaxTenantBytes = limit })
+	assembled := func(preview bool) error {
+		_, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Preview: preview})
+		return err
+	}
+	a.append(t, "s", user("x"))
+	for range 10 {
+		if err := assembled(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.clock.seconds.Add(60)
+	s, err := store.Session(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := a.server.Quotas()[0].Bytes(); used <= limit || used != int64(s.LogBytes+s.ArtifactBytes) {
+		t.Errorf("%d bytes are counted, of %d in the log and %d beside it", used, s.LogBytes, s.ArtifactBytes)
+	}
+	refused := badInput{code: codes.ResourceExhausted, reason: apierr.ReasonLimit, field: "session_id"}
+	checkRefusal(t, try("s", user("y"))(t, a), refused)
+	checkRefusal(t, assembled(false), refused)
+	_, err = a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m"})
+	checkRefusal(t, err, refused)
+	if err := assembled(true); err != nil {
+		t.Errorf("a preview stores nothing: %v", err)
+	}
+	if _, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := try("s", user("y"))(t, a); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
 // unclosed leaves a store open for the next server.
 type unclosed struct{ eventlog.Store }
 

@@ -176,7 +176,7 @@ func (t *Telemetry) ObserveSessions(sessions, bytes func() int64) error {
 		now                     func() int64
 	}{
 		{"contextd.sessions", "{session}", "Sessions that there are.", sessions},
-		{"contextd.sessions.size", "By", "Content of their logs; what forks share counts for each of them.", bytes},
+		{"contextd.sessions.size", "By", "Content of their logs and of what is derived from them; what forks share counts for each of them.", bytes},
 	} {
 		_, err := t.meter().Int64ObservableGauge(g.name, metric.WithUnit(g.unit), metric.WithDescription(g.description),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {

@@ -485,7 +485,10 @@ type Puts struct {
 	// How many were put.
 	Last uint64 `protobuf:"varint,1,opt,name=last,proto3" json:"last,omitempty"`
 	// Puts up to this number may be shared by a fork.
-	Frozen        uint64 `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	Frozen uint64 `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	// Bytes of those that are still there, and of those that were shared when the segment was
+	// begun. Absent: none are known of, as in stores of before they were counted.
+	Bytes         uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +533,13 @@ func (x *Puts) GetLast() uint64 {
 func (x *Puts) GetFrozen() uint64 {
 	if x != nil {
 		return x.Frozen
+	}
+	return 0
+}
+
+func (x *Puts) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
 	}
 	return 0
 }
@@ -677,10 +687,11 @@ const file_contextd_storage_v1_session_proto_rawDesc = "" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\" \n" +
 	"\bArtifact\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\fR\x05value\"2\n" +
+	"\x05value\x18\x01 \x01(\fR\x05value\"H\n" +
 	"\x04Puts\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x04R\x04last\x12\x16\n" +
-	"\x06frozen\x18\x02 \x01(\x04R\x06frozen\"Q\n" +
+	"\x06frozen\x18\x02 \x01(\x04R\x06frozen\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"Q\n" +
 	"\tReference\x12\x18\n" +
 	"\x05up_to\x18\x01 \x01(\x04H\x00R\x04upTo\x88\x01\x01\x12\x17\n" +
 	"\x04puts\x18\x02 \x01(\x04H\x01R\x04puts\x88\x01\x01B\b\n" +
