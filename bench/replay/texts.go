@@ -78,7 +78,7 @@ func texts(m *contextdv1.Message) []string {
 }
 
 // cutNote is what is between head and tail of a clipped text.
-var cutNote = regexp.MustCompile(`\n\[contextd: (\d+) chars, (\d+) lines cut here; ResolvePointer (\S+)\]\n`)
+var cutNote = regexp.MustCompile(`\n\[contextd: (\d+) chars, (\d+) lines cut here; (?:\S+\(pointer: ")?(ctx:[\d.]+)(?:"\))?\]\n`)
 
 // checkClip checks that short is head and tail of text with a note that counts what is
 // missing, and that the record names it all.

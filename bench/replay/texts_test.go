@@ -26,7 +26,7 @@ func TestCheckTextsOfTheAnchor(t *testing.T) {
 	text := strings.Repeat("You are careful.\n", 20) + "Größe zählt.\n" + strings.Repeat("Use the tools.\n", 20)
 	sum := sha256.Sum256([]byte(text))
 	note := func(cut, pointer string) string {
-		return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n", utf8.RuneCountInString(cut), strings.Count(cut, "\n"), pointer)
+		return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; %s]\n", utf8.RuneCountInString(cut), strings.Count(cut, "\n"), pointer)
 	}
 	head, tail := text[:40], text[len(text)-50:]
 	cut := text[40 : len(text)-50]

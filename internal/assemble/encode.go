@@ -33,7 +33,8 @@ type encoding struct {
 // unchanged.
 func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	v := p.Result.View
-	before, _ := s.encoded.get(f.Name)
+	key := f.Name + "\n" + string(v.Recall())
+	before, _ := s.encoded.get(key)
 	next := make(map[*reduce.Group]encodedGroup, v.Len())
 	digest, at := v.Digest()
 	out := make([]render.Fragment, 0, v.Len()+len(p.Reminders)+1)
@@ -63,7 +64,7 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	}
 	for i := range s.convs.entries {
 		if p.Conversation == s.convs.entries[i].value {
-			s.encoded.put(f.Name, next, fragmentsBytes(out))
+			s.encoded.put(key, next, fragmentsBytes(out))
 		}
 	}
 	return encoding{f, out, f.Join(out)}

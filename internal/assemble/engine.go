@@ -165,7 +165,7 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 	}
 	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
 	var err error
-	if in.Policy, err = s.projector(in.Projection.WithLive(conv)); err != nil {
+	if in.Policy, err = s.projector(in.Projection.WithLive(conv), in.Reduction.Recall); err != nil {
 		return in, err
 	}
 	last, err := records.DecisionsAt(ctx, e.store, req.SessionID, in.Fingerprint, conv)

@@ -37,7 +37,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	s.reset()
 	in := decide.Inputs{Ctx: ctx, Conversation: conv, Reduction: e.reduction(req.Policy, b), Budget: b, Projection: req.Policy.Projection}
 	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
-	if in.Policy, err = s.projector(in.Projection.WithLive(conv)); err != nil {
+	if in.Policy, err = s.projector(in.Projection.WithLive(conv), in.Reduction.Recall); err != nil {
 		return nil, err
 	}
 	p, err := in.Run()

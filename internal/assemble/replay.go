@@ -26,7 +26,7 @@ func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (d
 		Ctx: ctx, Conversation: conv, Reduction: r.Reduction, Budget: r.Budget, Before: r.Before, Ask: r.Ask,
 		Projection: r.Projection, ShownBefore: r.ShownBefore,
 	}
-	if in.Policy, err = s.projector(r.Projection.WithLive(conv)); err != nil {
+	if in.Policy, err = s.projector(r.Projection.WithLive(conv), r.Reduction.Recall); err != nil {
 		return decide.Projected{}, err
 	}
 	if in.Summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {

@@ -59,14 +59,15 @@ type session struct {
 	indexed bool
 
 	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
-	encoded recent[map[*reduce.Group]encodedGroup] // by format
+	encoded recent[map[*reduce.Group]encodedGroup] // by format and recall tool
 	last    recent[lastProjection]                 // by stream
 	report  *lastReport
 	// described are the blocks of the pointers of the last answer.
 	described pointers.Described
 	// summaries are all there are, oldest first; nil if they were not read.
 	summaries []summarize.Summary
-	// projectors are the projection policies in use, by the JSON of their options.
+	// projectors are the projection policies in use, by recall tool and the JSON of their
+	// options.
 	projectors recent[projection.Policy]
 	// known is what the session's watchers know of its reminders; nil if it was not read.
 	known *decide.Known
@@ -203,13 +204,14 @@ func (s *session) handOver(ctx context.Context, out *Context) {
 }
 
 // projector is the policy of the options: compiled, and with what it gathered from
-// the session so far.
-func (s *session) projector(o projection.Options) (projection.Policy, error) {
-	key, err := json.Marshal(o.Lasting())
+// the session so far, the texts included that name a recall tool.
+func (s *session) projector(o projection.Options, by reduce.Recall) (projection.Policy, error) {
+	options, err := json.Marshal(o.Lasting())
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := s.projectors.get(string(key)); ok {
+	key := string(by) + string(options)
+	if p, ok := s.projectors.get(key); ok {
 		if r, ok := p.(projection.Rooted); ok {
 			return r.WithRoots(o), nil
 		}
@@ -219,7 +221,7 @@ func (s *session) projector(o projection.Options) (projection.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.projectors.put(string(key), p, projectorBytes)
+	s.projectors.put(key, p, projectorBytes)
 	return p, nil
 }
 

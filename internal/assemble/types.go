@@ -61,7 +61,7 @@ func (p Policy) reduction(model budget.Model) reduce.Policy {
 	case projection.HarnessView:
 		r.Collapse.StartAt = 0
 	case projection.Full:
-		r = reduce.Policy{Whole: true, ToolResults: r.ToolResults, Collapse: r.Collapse}
+		r = reduce.Policy{Whole: true, ToolResults: r.ToolResults, Collapse: r.Collapse, Recall: r.Recall}
 	}
 	return r
 }

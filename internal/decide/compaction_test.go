@@ -133,19 +133,19 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	}{
 		"the turns that are kept": {
 			large, "", reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
-			"turn 123: 2310, record of earlier calls: 260, summary: 224, system prompt 1: 9, first user message 2: 8",
+			"turn 123: 2310, record of earlier calls: 263, summary: 224, system prompt 1: 9, first user message 2: 8",
 		},
 		"a summary of the caller's": {
 			turns(60), strings.Repeat("abc ", 2_000), reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
-			"summary: 2015, turn 121: 456, record of earlier calls: 260, system prompt 1: 9, first user message 2: 8",
+			"summary: 2015, turn 121: 456, record of earlier calls: 263, system prompt 1: 9, first user message 2: 8",
 		},
 		"a long task": {
 			append([]string{"system: You are an agent.", "user: @200 task"}, turns(40)[2:]...), "", reduce.Ask{Goal: 1_000, KeepLastTurns: 1},
-			"first user message 2: 1077, turn 81: 456, record of earlier calls: 245, summary: 223, system prompt 1: 9",
+			"first user message 2: 1077, turn 81: 456, record of earlier calls: 247, summary: 223, system prompt 1: 9",
 		},
 		"a target with hardly any room for a record": {
 			turns(60), "", reduce.Ask{Goal: 520, KeepLastTurns: 1},
-			"turn 121: 456, record of earlier calls: 69, system prompt 1: 9, first user message 2: 8",
+			"turn 121: 456, record of earlier calls: 72, system prompt 1: 9, first user message 2: 8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

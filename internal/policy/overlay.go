@@ -27,6 +27,8 @@ type Overlay struct {
 	Summaries   *decide.SummaryPolicy
 	Cache       *reduce.Cache
 	Projection  *projection.Options
+	// Recall is that of reduce.Policy.
+	Recall *reduce.Recall
 	// Reason is the caller's own, for the Projection.
 	Reason string
 }
@@ -41,6 +43,7 @@ func (s Set) lay(base assemble.Policy, o Overlay, at string) (assemble.Policy, e
 	setIf(&r.Window, o.Window)
 	setIf(&r.Collapse, o.Collapse)
 	setIf(&r.Cache, o.Cache)
+	setIf(&r.Recall, o.Recall)
 	if o.Summaries != nil {
 		base.Summaries = *o.Summaries
 		if by := &base.Summaries.Summarizer; *by == "" {

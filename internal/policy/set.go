@@ -58,7 +58,8 @@ func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) 
 }
 
 // Resolve lays what a request says over what its session says and over the daemon's
-// policy. The result is checked and compiled. Errors name the field from "policy" on.
+// policy. The result is checked and compiled. Errors name the field from "policy" on. A tool
+// that the session names is its runtime's, whichever policy a request names.
 func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
 	base, err := s.lookup(s.fallback)
 	if err != nil {
@@ -68,6 +69,9 @@ func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
 		if base, err = s.over(base, session); err != nil {
 			return assemble.Policy{}, fmt.Errorf("the session's own policy: %w", err)
 		}
+	}
+	if request.Recall == nil {
+		request.Recall = session.Recall
 	}
 	return s.over(base, request)
 }

@@ -33,7 +33,7 @@ func (c *groupCalls) drop(v reduce.View, i int, policy, reason string) *reduce.D
 func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, reason string) *reduce.Prepared {
 	p, ok := c.pointers[call]
 	if !ok {
-		p = v.Prepare(i, call, reduce.Redacted, pointerText(call), policy, reason)
+		p = v.Prepare(i, call, reduce.Redacted, pointerText(v.Recall(), call), policy, reason)
 		c.pointers[call] = p
 	}
 	return p

@@ -160,7 +160,7 @@ func checkStep(t fataler, o projection.Options, r request) {
 func checkRedacted(t fataler, v reduce.View, i int) {
 	for _, e := range v.Edits(i) {
 		b := v.Group(i).Messages[e.Message].Blocks[e.Block]
-		if e.Kind == reduce.Redacted && !strings.Contains(e.Text, "ResolvePointer "+reduce.Pointer(b.Seq, b.Index)+"]") {
+		if e.Kind == reduce.Redacted && !strings.Contains(e.Text, v.Recall().Pointer(b.Seq, b.Index)+"]") {
 			t.Fatalf("no pointer to event %d, block %d, in %q", b.Seq, b.Index, e.Text)
 		}
 	}

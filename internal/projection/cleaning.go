@@ -89,9 +89,9 @@ func (c *cleaning) stays(i int) {
 
 // pointerText replaces a failed result that was repaired. It is shorter
 // than what a reducer writes there.
-func pointerText(call *reduce.Call) string {
+func pointerText(by reduce.Recall, call *reduce.Call) string {
 	const longestName = 40 // bytes
-	return fmt.Sprintf("[contextd: failed %s, repaired later; ResolvePointer %s]", ledger.Cut(call.Name, longestName), reduce.Pointer(call.Seq, call.Block))
+	return fmt.Sprintf("[contextd: failed %s, repaired later; %s]", ledger.Cut(call.Name, longestName), by.Pointer(call.Seq, call.Block))
 }
 
 // applied says what was done, and what was not and why.

@@ -84,8 +84,8 @@ func (c *customFacts) succeededIn(g *reduce.Group) []string {
 func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	t := c.texts(v.Group(i), call)
 	if t.pointer == nil {
-		text := fmt.Sprintf("[contextd: %s result, %d chars; ResolvePointer %s]",
-			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), reduce.Pointer(call.Seq, call.Block))
+		text := fmt.Sprintf("[contextd: %s result, %d chars; %s]",
+			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), v.Recall().Result(call))
 		t.pointer = v.Prepare(i, call, reduce.Redacted, text, CustomExpression, stubReason)
 	}
 	return t.pointer

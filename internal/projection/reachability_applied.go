@@ -14,11 +14,11 @@ import (
 
 // auditPointer replaces a redacted result: the tool, how much it said,
 // the hash of its text, and how to get it back.
-func auditPointer(call *reduce.Call, chars int) string {
+func auditPointer(by reduce.Recall, call *reduce.Call, chars int) string {
 	const longestTool = 40 // bytes
 	sum := sha256.Sum256([]byte(call.Body))
-	return fmt.Sprintf("[contextd: %s result redacted, %s: %d chars, sha256 %s; ResolvePointer %s]",
-		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), reduce.Pointer(call.Seq, call.Block))
+	return fmt.Sprintf("[contextd: %s result redacted, %s: %d chars, sha256 %s; %s]",
+		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), by.Result(call))
 }
 
 // credit notes a root that kept a result.

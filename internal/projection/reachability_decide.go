@@ -148,7 +148,7 @@ func (c *collection) redact(i int, h *heldResult) {
 // pointer is what replaces a result of group i.
 func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
 	if h.pointer == nil {
-		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(h.call, h.chars), ReachabilityGC, unreachable)
+		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(c.view.Recall(), h.call, h.chars), ReachabilityGC, unreachable)
 	}
 	return h.pointer
 }

@@ -318,6 +318,6 @@ func after(a, b eventlog.Place) bool {
 }
 
 func pointerLike(h *held) string {
-	return fmt.Sprintf("[contextd: %s result redacted, nothing recent refers to it: %d chars, sha256 0123456789ab; ResolvePointer %s]",
+	return fmt.Sprintf("[contextd: %s result redacted, nothing recent refers to it: %d chars, sha256 0123456789ab; read again if needed: %s]",
 		h.call.Name, len(h.body), reduce.Pointer(h.place.Seq, h.place.Block))
 }

@@ -81,6 +81,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 		"a shortest prefix": {"raw", func(p *reduce.Policy) {
 			p.Cache.Prices = reduce.Prices{CacheRead: 100, CacheWrite: 1000, MinCachedTokens: 1}
 		}, same},
+		"a recall tool":       {"raw", func(p *reduce.Policy) { p.Recall = "recall" }, same},
 		"time to live":        {"raw", func(p *reduce.Policy) { p.Cache.TTL++ }, same},
 		"depth that is none":  {"raw", func(p *reduce.Policy) { p.Collapse.To = math.NaN() }, same},
 		"both":                {"raw", func(p *reduce.Policy) { p.Collapse.To = math.NaN(); p.Duplicates = false }, same},

@@ -56,6 +56,9 @@ func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget)
 		Reduction: storeReduction(reduction), Projection: storeOptions(o, storeTexts(o).hash),
 		MaxTokens: b.MaxTokens, Tokenizer: b.Tokenizer,
 	}
+	if m.Reduction.GetRecallTool() == "" {
+		m.Reduction.RecallTool = nil
+	}
 	for _, tier := range budget.Tiers() {
 		if reduction.Whole {
 			break // what is not reduced has no caps

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -80,6 +82,9 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 		EvictEveryTurns: p.Cache.EvictEveryTurns, ClearAtLeastTokens: p.Cache.ClearAtLeastTokens,
 		CacheTtlNanos: int64(p.Cache.TTL), PaybackTurns: p.Cache.PaybackTurns,
 	}
+	if p.Recall != reduce.RecallUnknown {
+		out.RecallTool = proto.String(string(p.Recall))
+	}
 	if c := p.Cache.Prices; c != (reduce.Prices{}) {
 		out.CachePrices = &storagev1.CachePrices{CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, MinCachedTokens: c.MinCachedTokens}
 	}
@@ -104,11 +109,15 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 			To: m.GetCollapseTo(), CutFrom: m.GetCutFrom(), CutPaybackTurns: m.GetCutPaybackTurns(), KeepLastTurns: m.GetKeepLastTurns(),
 			LedgerShare: m.GetLedgerShare(), IndexShare: m.GetIndexShare(), SummaryShare: m.GetSummaryShare(), StartAt: m.GetSummaryStartAt(),
 		},
+		Recall: reduce.RecallUnknown,
 		Cache: reduce.Cache{
 			EvictEveryTurns: m.GetEvictEveryTurns(), ClearAtLeastTokens: m.GetClearAtLeastTokens(),
 			TTL: time.Duration(m.GetCacheTtlNanos()), PaybackTurns: m.GetPaybackTurns(),
 			Prices: reduce.Prices{CacheRead: m.GetCachePrices().GetCacheRead(), CacheWrite: m.GetCachePrices().GetCacheWrite(), MinCachedTokens: m.GetCachePrices().GetMinCachedTokens()},
 		},
+	}
+	if m.RecallTool != nil {
+		out.Recall = reduce.Recall(m.GetRecallTool())
 	}
 	for _, t := range m.GetRetentionByTool() {
 		if out.ToolResults.ByTool == nil {

@@ -3,6 +3,7 @@ package reduce_test
 import (
 	"maps"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -219,14 +220,16 @@ func checkEdit(t fataler, g *reduce.Group, e reduce.Edit) {
 	}
 	// The note of a cut is between lines of the body, which may hold pointers
 	// of its own: one of those in the text must be the right one.
-	for _, found := range strings.Split(e.Text, "ResolvePointer ")[1:] {
-		name, _, _ := strings.Cut(found, "]")
-		if seq, block, err := reduce.ParsePointer(name); err == nil && seq == b.Seq && block == b.Index {
+	for _, found := range pointed.FindAllStringSubmatch(e.Text, -1) {
+		if seq, block, err := reduce.ParsePointer(found[1]); err == nil && seq == b.Seq && block == b.Index {
 			return
 		}
 	}
 	t.Fatalf("no pointer to event %d, block %d, in %q", b.Seq, b.Index, e.Text)
 }
+
+// pointed is the pointer at the end of what replaces something, alone or in a call.
+var pointed = regexp.MustCompile(`(ctx:\d+\.\d+)(?:"\))?\]`)
 
 // checkSealed checks that signed reasoning goes out whole or not at all.
 func checkSealed(t fataler, r *record, v reduce.View, i int) {

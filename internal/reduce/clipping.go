@@ -13,7 +13,7 @@ import (
 // limits come from the state.
 type clipping struct {
 	policy Clipping
-	texts  *texts
+	texts  writer
 }
 
 func (clipping) Name() string { return "clipping" }

@@ -34,7 +34,7 @@ func checkCut(t fataler, text string, limit, head, tail uint64) {
 		t.Fatalf("cut within a rune: %q", short)
 	}
 	for start, end := range gaps(text, short) {
-		want := fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n",
+		want := fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; %s]\n",
 			utf8.RuneCountInString(text[start:end]), strings.Count(text[start:end], "\n"), cutPointer)
 		if short == text[:start]+want+text[end:] {
 			checkShares(t, text, start, len(text)-end, limit, head, tail)

@@ -15,6 +15,7 @@ type digestKey struct {
 	target  uint64
 	summary string
 	policy  Collapse
+	recall  Recall
 	// prose is the limit on the text of a caller's summary.
 	prose uint64
 	// decided is what callers decided. Each is made once and never changed.

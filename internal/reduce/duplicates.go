@@ -14,7 +14,7 @@ const duplicateMinTokens = 40
 // of the last batch: the older copy says nothing that the newer does not.
 type duplicates struct {
 	enabled bool
-	texts   *texts
+	texts   writer
 	results *results
 }
 

@@ -58,7 +58,7 @@ func TestEditorRefuses(t *testing.T) {
 	full := reduce.NewView(gauge, conv.Groups())
 	call := func(group, n int) *reduce.Call { return &full.Group(group).Calls[n] }
 	long := strings.Repeat("longer than what it replaces ", 100)
-	short := "[ResolvePointer ctx:4.0]"
+	short := "[contextd: ctx:4.0]"
 	stubbed := func(e *reduce.Editor) { e.Replace(read, call(read, 0), reduce.Stubbed, short, "test", "why") }
 	leave := func(e *reduce.Editor) { e.Drop(read, "test", "why") }
 	for name, c := range map[string]struct {
@@ -288,10 +288,10 @@ func draw(t *rapid.T, e *reduce.Editor) bool {
 		return e.Drop(i, "test", "why")
 	case verb == 5 && len(g.Calls) > 0:
 		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
-		return e.Replace(i, call, reduce.Redacted, fmt.Sprintf("[ResolvePointer %s]", reduce.Pointer(call.Seq, call.Block)), "test", "why")
+		return e.Replace(i, call, reduce.Redacted, fmt.Sprintf("[contextd: %s]", reduce.Pointer(call.Seq, call.Block)), "test", "why")
 	case verb == 0 && len(g.Calls) > 0:
 		call := &g.Calls[rapid.IntRange(0, len(g.Calls)-1).Draw(t, "call")]
-		text := fmt.Sprintf("%s [ResolvePointer %s]", prose(400).Draw(t, "text"), reduce.Pointer(call.Seq, call.Block))
+		text := fmt.Sprintf("%s [contextd: %s]", prose(400).Draw(t, "text"), reduce.Pointer(call.Seq, call.Block))
 		if rapid.Bool().Draw(t, "clip") {
 			return e.Replace(i, call, reduce.Clipped, text, "test", "why")
 		}
@@ -300,7 +300,7 @@ func draw(t *rapid.T, e *reduce.Editor) bool {
 		m := rapid.IntRange(0, len(g.Messages)-1).Draw(t, "message")
 		b := rapid.IntRange(0, len(g.Messages[m].Blocks)-1).Draw(t, "block")
 		block := g.Messages[m].Blocks[b]
-		return e.ClipAnchor(i, m, b, "[ResolvePointer "+reduce.Pointer(block.Seq, block.Index)+"]", "test", "why")
+		return e.ClipAnchor(i, m, b, "[contextd: "+reduce.Pointer(block.Seq, block.Index)+"]", "test", "why")
 	case verb == 2 && !g.Sealed:
 		return e.OmitThinking(i, "test", "why")
 	default:

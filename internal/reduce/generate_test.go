@@ -209,7 +209,9 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 				ClearAtLeastTokens: rapid.SampledFrom([]uint64{0, 1, 300}).Draw(t, "clear"),
 				TTL:                rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "ttl"),
 				PaybackTurns:       rapid.SampledFrom([]uint32{0, 1, 4}).Draw(t, "payback"),
+				Prices:             rapid.SampledFrom([]reduce.Prices{{}, {CacheRead: 500, CacheWrite: 1000}, {CacheRead: 100, CacheWrite: 1250, MinCachedTokens: 400}}).Draw(t, "prices"),
 			},
+			Recall: reduce.Recall(rapid.SampledFrom([]string{"", "recall", strings.Repeat("mcp__contextd__", 4) + "look"}).Draw(t, "recall")),
 		}
 		for _, tool := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"read", "read*", "r*", "*", "b[", "bas?"}), 0, 3, rapid.ID[string]).Draw(t, "tools") {
 			p.ToolResults.ByTool[tool] = genRetention(t)

@@ -45,14 +45,15 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	p.digests = &digests{
-		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse,
+		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
 	}
+	texts := writer{conv.texts, policy.Recall}
 	p.retention = retention{
-		policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), texts: conv.texts, head: conv.head, turns: conv.turns,
+		policy: policy.ToolResults, rules: conv.rulesOf(policy.ToolResults), texts: texts, head: conv.head, turns: conv.turns,
 		digests: p.digests, ended: p.ended,
 	}
-	p.clipping = clipping{policy.Clipping, conv.texts}
+	p.clipping = clipping{policy.Clipping, texts}
 	p.digests.protection = p.retention.protection
 	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests, retention: p.retention}
 	return p
@@ -120,7 +121,7 @@ const (
 // group is in full.
 func (p *Pipeline) Resume(s State) View {
 	v := p.digests.resume(s)
-	v.ended, v.protection = p.err, p.retention.protection(s)
+	v.ended, v.protection, v.recall = p.err, p.retention.protection(s), p.policy.Recall
 	return v
 }
 

@@ -18,6 +18,8 @@ type Policy struct {
 	Window     Window
 	Collapse   Collapse
 	Cache      Cache
+	// Recall is the tool by which the model gets back what is not shown.
+	Recall Recall
 }
 
 // ToolResults says how long results stay in full.

@@ -12,7 +12,7 @@ import (
 type retention struct {
 	policy ToolResults
 	rules  *rules
-	texts  *texts
+	texts  writer
 	// head and turns are those of the log.
 	head  eventlog.Seq
 	turns uint32

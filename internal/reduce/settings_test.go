@@ -80,7 +80,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		fields := strings.Fields(line)
 		part, fields := fields[0], fields[1:]
 		tool := ""
-		if part == "tool" {
+		if part == "tool" || part == "recall" {
 			tool, fields = fields[0], fields[1:]
 		}
 		s := parseSettings(fields)
@@ -113,6 +113,8 @@ func parsePolicy(input string) (reduce.Policy, error) {
 				To: s.fraction("to"), KeepLastTurns: uint32(s.number("keep")), LedgerShare: s.fraction("ledger"), IndexShare: s.fraction("index"),
 				SummaryShare: s.fraction("summary"), StartAt: s.fraction("start"),
 			}
+		case "recall":
+			p.Recall = reduce.Recall(tool)
 		case "cache":
 			p.Cache = reduce.Cache{
 				EvictEveryTurns: uint32(s.number("every")), ClearAtLeastTokens: s.number("clear"),

@@ -23,7 +23,7 @@ type stage struct {
 // which a forced cut asks them.
 func (p *Pipeline) stages() []stage {
 	return []stage{
-		{Reducer: duplicates{p.policy.Duplicates, p.conv.texts, &p.conv.results}},
+		{Reducer: duplicates{p.policy.Duplicates, p.retention.texts, &p.conv.results}},
 		{Reducer: p.retention, freer: p.retention, tier: budget.TierToolResults, strategies: []Strategy{Mask}},
 		{Reducer: p.clipping},
 		{Reducer: thinking{p.policy.Thinking}},

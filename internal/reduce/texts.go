@@ -10,9 +10,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// texts writes what replaces a reduced block. Each text is a function of the block and the
-// limit alone, whatever the policy and the budget; they are kept with their sizes, so that an
-// assembly does not write and count them again.
+// writer writes what replaces a reduced block, for a model that has a tool to recall with.
+type writer struct {
+	*texts
+	recall Recall
+}
+
+// texts are what replaces reduced blocks. Each is a function of the block, the limit and the
+// recall tool alone, whatever else the policy says, and the budget; they are kept with their
+// sizes, so that an assembly does not write and count them again.
 type texts struct {
 	gauge budget.Accountant
 	// stubs are good under any budget; clips are many where each has limits of its own.
@@ -35,6 +41,7 @@ type textKey struct {
 	limit uint64
 	// head and tail are those of the Clipping.
 	head, tail uint64
+	recall     Recall
 }
 
 func newTexts(gauge budget.Accountant) *texts {
@@ -104,13 +111,13 @@ const namesPart = 2
 
 // stub returns the pointer line of an evicted result, an outline of at most
 // outlineTokens, and the names that the outline does not hold.
-func (t *texts) stub(call *Call, outlineTokens uint64) budget.Piece {
-	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens}
+func (t writer) stub(call *Call, outlineTokens uint64) budget.Piece {
+	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens, recall: t.recall}
 	if s, ok := t.stubs.made[key]; ok {
 		return s
 	}
-	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; ResolvePointer %s]",
-		call.Name, utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), Pointer(call.Seq, call.Block))
+	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; %s]",
+		call.Name, utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), t.recall.Result(call))
 	if outlineTokens > 0 {
 		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge); outline != "" {
 			s += "\n" + outline
@@ -123,14 +130,14 @@ func (t *texts) stub(call *Call, outlineTokens uint64) budget.Piece {
 }
 
 // duplicate returns the pointer line of a result that a later call returned again.
-func (t *texts) duplicate(call, later *Call) budget.Piece {
-	return t.gauge.Piece(fmt.Sprintf("[contextd: the same result stands again below, at %s; ResolvePointer %s]",
-		Pointer(later.Seq, later.Block), Pointer(call.Seq, call.Block)))
+func (t writer) duplicate(call, later *Call) budget.Piece {
+	return t.gauge.Piece(fmt.Sprintf("[contextd: the same result stands again below, at %s; %s]",
+		Pointer(later.Seq, later.Block), t.recall.Pointer(call.Seq, call.Block)))
 }
 
 // clip returns a result's head and tail within limit, or false if it fits.
-func (t *texts) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {
-	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens}
+func (t writer) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {
+	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens, t.recall}
 	if p, ok := t.clips.made[key]; ok {
 		return p, p.Text != ""
 	}
@@ -140,18 +147,19 @@ func (t *texts) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece
 		t.lines[call.Place()] = lines
 		t.lineBytes += extentBytes * len(lines)
 	}
-	return t.cut(key, call.Body, tokens, lines)
+	return t.cut(key, call.Body, tokens, lines, t.recall.Result(call))
 }
 
 // clipText does the same for a text block.
-func (t *texts) clipText(b Block, text string, limit uint64) (budget.Piece, bool) {
-	return t.cut(textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit}, text, b.Tokens, nil)
+func (t writer) clipText(b Block, text string, limit uint64) (budget.Piece, bool) {
+	key := textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit, recall: t.recall}
+	return t.cut(key, text, b.Tokens, nil, t.recall.Pointer(b.Seq, b.Index))
 }
 
-func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines) (budget.Piece, bool) {
+func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines, back string) (budget.Piece, bool) {
 	p, ok := t.clips.made[key]
 	if !ok {
-		p, _ = cutter{t.gauge, key.head, key.tail, lines}.cut(text, tokens, key.limit, Pointer(key.seq, key.block))
+		p, _ = cutter{t.gauge, key.head, key.tail, lines}.cut(text, tokens, key.limit, back)
 		t.clips.keep(key, p)
 	}
 	return p, p.Text != ""
@@ -168,10 +176,10 @@ type cutter struct {
 }
 
 // cut returns text shortened to at most limit tokens, with a note in the gap
-// that names the pointer. It cuts between lines where a line end is near, and
+// that says the way back. It cuts between lines where a line end is near, and
 // between runes always. ok is false if text fits already, or if limit is too
 // small to say anything.
-func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short budget.Piece, ok bool) {
+func (c cutter) cut(text string, tokens, limit uint64, back string) (short budget.Piece, ok bool) {
 	if tokens <= limit || len(text) == 0 {
 		return short, false
 	}
@@ -190,7 +198,7 @@ func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short bu
 			room = room * 4 / 5
 			continue
 		}
-		if short = c.without(text, headEnd, tailStart, pointer, limit); short.Text != "" {
+		if short = c.without(text, headEnd, tailStart, back, limit); short.Text != "" {
 			return short, true
 		}
 		room = room * 4 / 5
@@ -199,26 +207,26 @@ func (c cutter) cut(text string, tokens, limit uint64, pointer string) (short bu
 }
 
 // without is the text with a note in place of a part of it; empty where that is over limit.
-func (c cutter) without(text string, from, to int, pointer string, limit uint64) (short budget.Piece) {
+func (c cutter) without(text string, from, to int, back string, limit uint64) (short budget.Piece) {
 	head, ok := c.lines.UpTo(from + 1) // the note begins with the break that ends the line
 	tail, whole := c.lines.UpTo(to)
 	if ok && whole && text[from] == '\n' {
-		note := c.gauge.Piece(cutNote(1+tail.Chars-head.Chars, 1+tail.Breaks-head.Breaks, pointer)[1:])
+		note := c.gauge.Piece(cutNote(1+tail.Chars-head.Chars, 1+tail.Breaks-head.Breaks, back)[1:])
 		if short.Cost = head.Cost + note.Cost + c.lines.Whole().Cost - tail.Cost; c.gauge.Tokens(short.Cost) <= limit {
 			short.Text = text[:from+1] + note.Text + text[to:]
 		}
 		return short
 	}
 	gap := text[from:to]
-	short = c.gauge.Piece(text[:from] + cutNote(utf8.RuneCountInString(gap), strings.Count(gap, "\n"), pointer) + text[to:])
+	short = c.gauge.Piece(text[:from] + cutNote(utf8.RuneCountInString(gap), strings.Count(gap, "\n"), back) + text[to:])
 	if c.gauge.Tokens(short.Cost) > limit {
 		return budget.Piece{}
 	}
 	return short
 }
 
-func cutNote(chars, lines int, pointer string) string {
-	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; ResolvePointer %s]\n", chars, lines, pointer)
+func cutNote(chars, lines int, back string) string {
+	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; %s]\n", chars, lines, back)
 }
 
 // lineEnd moves at back to the last line end in the half before it, or else to a

@@ -25,6 +25,8 @@ type View struct {
 	tokens uint64
 	// protection is what no verb takes; nil protects nothing but what is pinned.
 	protection *protection
+	// recall is the tool by which the model gets back what is not shown.
+	recall Recall
 	// ended says why whoever asked for the view needs it no more; nil if nobody says.
 	ended func() error
 }
@@ -34,6 +36,9 @@ func (v View) Until(ctx context.Context) View {
 	v.ended = ctx.Err
 	return v
 }
+
+// Recall is the tool by which the model gets back what the view does not show.
+func (v View) Recall() Recall { return v.recall }
 
 // Ended returns why what is computed from the view should end, if it should. What was
 // computed then is to be thrown away.
@@ -324,11 +329,11 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 }
 
 // Excerpt returns head and tail of the body of a call's result, with a note in the gap
-// that names its pointer, in at most limit tokens. It is cut between lines where it can
+// that says the way back to it, in at most limit tokens. It is cut between lines where it can
 // be. ok is false where the result fits already, and where limit is too small to say
 // anything.
 func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
-	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, Pointer(call.Seq, call.Block))
+	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.recall.Result(call))
 	return short.Text, ok
 }

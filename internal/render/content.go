@@ -53,7 +53,7 @@ func (c *content) converted(i int, kind ConversionKind, what string) {
 // describe notes that a text replaces block i, or for a part of it, and returns the text.
 func (c *content) describe(i int, what string) string {
 	c.converted(i, Described, what)
-	return description(what, c.message.place(i))
+	return description(what, c.message.place(i), c.message.Recall)
 }
 
 // shown reports whether text can be said. What is empty is left out without a word.

@@ -82,9 +82,9 @@ func besides(told, now []Conversion) []Conversion {
 
 // description is the text that replaces a block that a format does not carry. It is
 // short: it replaces what may itself be a few words.
-func description(what string, at eventlog.Place) string {
+func description(what string, at eventlog.Place, by reduce.Recall) string {
 	if at.Seq == 0 {
 		return "[" + what + "]"
 	}
-	return fmt.Sprintf("[%s; ResolvePointer %s]", what, reduce.Pointer(at.Seq, at.Block))
+	return fmt.Sprintf("[%s; %s]", what, by.Pointer(at.Seq, at.Block))
 }

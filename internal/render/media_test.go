@@ -65,12 +65,12 @@ func TestMediaThatIsNone(t *testing.T) {
 					t.Errorf("%s, %s: %s is in\n%s", format.Name, name, carried, json)
 				}
 			}
-			if !strings.Contains(json, "ResolvePointer ctx:1.0") || !strings.Contains(json, "ResolvePointer ctx:3.0") || len(conversions) < 2 {
+			if !strings.Contains(json, "; ctx:1.0]") || !strings.Contains(json, "; ctx:3.0]") || len(conversions) < 2 {
 				t.Errorf("%s, %s: no pointers, or not told: %v\n%s", format.Name, name, conversions, json)
 			}
 		}
 		own := map[string]string{"anthropic": "anthropic", "openai_chat": "openai", "openai_responses": "openai", "gemini": "google"}[format.Name]
-		if json, _ := of(sound[own]); strings.Contains(json[:strings.IndexByte(json, '\n')], "ResolvePointer") {
+		if json, _ := of(sound[own]); strings.Contains(json[:strings.IndexByte(json, '\n')], "; ctx:") {
 			t.Errorf("%s: what is sound is not carried:\n%s", format.Name, json)
 		}
 	}

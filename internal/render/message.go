@@ -1,6 +1,9 @@
 package render
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
 
 // Origin says where a rendered message comes from.
 type Origin uint8
@@ -36,6 +39,8 @@ type Message struct {
 	Digest bool
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
+	// Recall is the tool by which the model gets back what the format cannot carry.
+	Recall reduce.Recall
 }
 
 // place is where block i is in the log.

@@ -130,7 +130,7 @@ func (p *openAIParts) show(i int, b eventlog.Media) {
 // describe appends a text that says what block i was.
 func (p *openAIParts) describe(i int, what string) {
 	p.note(i, Described, what)
-	p.say(i, description(what, p.message.place(i)))
+	p.say(i, description(what, p.message.place(i), p.message.Recall))
 }
 
 // next is where the next part is appended to.

@@ -68,7 +68,7 @@ func (t *responsesTurn) emit(json []byte) {
 func (t *responsesTurn) emitNamed(i int, id string, json []byte, kind string) {
 	t.emit(json)
 	last := &t.out[len(t.out)-1]
-	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i)))
+	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i), t.message.Recall))
 }
 
 // outputItem is an item's JSON and the block of the message that it was made of.
@@ -96,7 +96,7 @@ func saidItem(text string) []byte {
 
 func (t *responsesTurn) describe(i int, what string) {
 	t.note(i, Described, what)
-	t.text(i, description(what, t.message.place(i)))
+	t.text(i, description(what, t.message.place(i), t.message.Recall))
 }
 
 // reasoning keeps an item of reasoning that OpenAI sealed for what follows it.

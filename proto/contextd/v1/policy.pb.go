@@ -46,7 +46,13 @@ type Policy struct {
 	// What of the reduced context is shown.
 	Projection *ProjectionPolicy `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
 	// When the cached prefix may be rewritten.
-	Cache         *CacheDiscipline `protobuf:"bytes,9,opt,name=cache,proto3" json:"cache,omitempty"`
+	Cache *CacheDiscipline `protobuf:"bytes,9,opt,name=cache,proto3" json:"cache,omitempty"`
+	// The tool by which the model gets back what a pointer stands for, at most 64 characters:
+	// letters, digits and _ . : -, the first a letter, a digit or _. Texts that take the place of
+	// something name it and how to call it: with one argument, pointer. The runtime answers its
+	// calls with ResolvePointer. Empty: the model has no such tool. Absent: that of the session,
+	// also where name is set, or else of the named policy.
+	RecallTool    *string `protobuf:"bytes,10,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -142,6 +148,13 @@ func (x *Policy) GetCache() *CacheDiscipline {
 		return x.Cache
 	}
 	return nil
+}
+
+func (x *Policy) GetRecallTool() string {
+	if x != nil && x.RecallTool != nil {
+		return *x.RecallTool
+	}
+	return ""
 }
 
 // Which tool results stay whole. The others are replaced by a one-line pointer.
@@ -1105,7 +1118,7 @@ var File_contextd_v1_policy_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/policy.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\x89\x04\n" +
+	"\x18contextd/v1/policy.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xeb\x04\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\x04name\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12C\n" +
 	"\ftool_results\x18\x02 \x01(\v2 .contextd.v1.ToolResultRetentionR\vtoolResults\x12=\n" +
@@ -1119,7 +1132,11 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"projection\x18\b \x01(\v2\x1d.contextd.v1.ProjectionPolicyR\n" +
 	"projection\x122\n" +
-	"\x05cache\x18\t \x01(\v2\x1c.contextd.v1.CacheDisciplineR\x05cache\"\xe2\x02\n" +
+	"\x05cache\x18\t \x01(\v2\x1c.contextd.v1.CacheDisciplineR\x05cache\x12P\n" +
+	"\vrecall_tool\x18\n" +
+	" \x01(\tB*\xbaH'r%\x18@2!^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?$H\x00R\n" +
+	"recallTool\x88\x01\x01B\x0e\n" +
+	"\f_recall_tool\"\xe2\x02\n" +
 	"\x13ToolResultRetention\x120\n" +
 	"\adefault\x18\x01 \x01(\v2\x16.contextd.v1.RetentionR\adefault\x12Y\n" +
 	"\aby_tool\x18\x02 \x03(\v2,.contextd.v1.ToolResultRetention.ByToolEntryB\x12\xbaH\x0f\x9a\x01\f\x10\x80\x02\"\ar\x05\x10\x01\x18\x80\x04R\x06byTool\x12!\n" +
@@ -1275,6 +1292,7 @@ func file_contextd_v1_policy_proto_init() {
 	if File_contextd_v1_policy_proto != nil {
 		return
 	}
+	file_contextd_v1_policy_proto_msgTypes[0].OneofWrappers = []any{}
 	file_contextd_v1_policy_proto_msgTypes[2].OneofWrappers = []any{
 		(*Retention_Turns)(nil),
 		(*Retention_Last)(nil),

@@ -17,11 +17,13 @@ type requestSettings struct {
 	budget, policy   string
 	model, tokenizer string
 	maxTokens        string
+	recallTool       string
 }
 
 func (r *requestSettings) bind(f *pflag.FlagSet) {
 	r.bindBudget(f)
 	f.StringVar(&r.policy, "policy", "", "name of a policy of the daemon, or a `YAML` map of contextd.v1.Policy's fields")
+	f.StringVar(&r.recallTool, "recall-tool", "", "`name` of the tool by which the model gets back what is not shown")
 }
 
 func (r *requestSettings) bindBudget(f *pflag.FlagSet) {
@@ -58,6 +60,12 @@ func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, err
 		b = nil
 	}
 	p, err := parsePolicy(r.policy)
+	if r.recallTool != "" {
+		if p == nil {
+			p = &contextdv1.Policy{}
+		}
+		p.RecallTool = &r.recallTool
+	}
 	return b, p, err
 }
 

@@ -74,6 +74,10 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 		}
 		out.Cache = &converted
 	}
+	if m != nil && m.RecallTool != nil {
+		recall := reduce.Recall(m.GetRecallTool())
+		out.Recall = &recall
+	}
 	if pp := m.GetProjection(); pp != nil {
 		options, err := projectionPolicy(pp)
 		if err != nil {

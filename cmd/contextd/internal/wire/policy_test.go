@@ -135,6 +135,10 @@ func TestOverlay(t *testing.T) {
 				p.Reduction.Cache.Prices = reduce.Prices{CacheRead: 25, CacheWrite: 1000, MinCachedTokens: 512}
 			},
 		},
+		"a recall tool": {
+			&contextdv1.Policy{RecallTool: proto.String("mcp__contextd__recall")},
+			func(p *assemble.Policy) { p.Reduction.Recall = "mcp__contextd__recall" },
+		},
 		"no payback at all": {
 			&contextdv1.Policy{Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0)}},
 			func(p *assemble.Policy) {
@@ -215,7 +219,7 @@ func checkField(t *testing.T, err error, field string) {
 
 func TestNamedPolicies(t *testing.T) {
 	set, err := policies(map[string]*contextdv1.Policy{
-		"lean": {ToolResults: &contextdv1.ToolResultRetention{Default: turns(1)}},
+		"lean": {ToolResults: &contextdv1.ToolResultRetention{Default: turns(1)}, RecallTool: proto.String("look")},
 		"none": {Duplicates: &contextdv1.DuplicateResults{}, Thinking: &contextdv1.ThinkingRetention{}},
 	}, "lean")
 	if err != nil {
@@ -227,21 +231,28 @@ func TestNamedPolicies(t *testing.T) {
 	type facts struct {
 		turns      uint32
 		duplicates bool
+		recall     reduce.Recall
 	}
 	tests := map[string]struct {
 		session, request *contextdv1.Policy
 		want             facts
 	}{
-		"the daemon's":                    {nil, nil, facts{2, true}},
-		"the built-in one by name":        {nil, &contextdv1.Policy{Name: "default"}, facts{4, true}},
-		"the session's":                   {&contextdv1.Policy{Name: "none"}, nil, facts{4, false}},
-		"the session's over the daemon's": {&contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}}, nil, facts{2, false}},
+		"the daemon's":                    {nil, nil, facts{2, true, "look"}},
+		"the built-in one by name":        {nil, &contextdv1.Policy{Name: "default"}, facts{4, true, ""}},
+		"the session's":                   {&contextdv1.Policy{Name: "none"}, nil, facts{4, false, ""}},
+		"the session's over the daemon's": {&contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}}, nil, facts{2, false, "look"}},
 		"the request's over the session's": {
 			&contextdv1.Policy{Name: "none"},
 			&contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{Default: turns(8)}},
-			facts{9, false},
+			facts{9, false, ""},
 		},
-		"a request that names one leaves the session's": {&contextdv1.Policy{Name: "none"}, &contextdv1.Policy{Name: "lean"}, facts{2, true}},
+		"a request that names one leaves the session's": {&contextdv1.Policy{Name: "none"}, &contextdv1.Policy{Name: "lean"}, facts{2, true, "look"}},
+		"the recall tool is the session's whatever a request names": {
+			&contextdv1.Policy{Name: "none", RecallTool: proto.String("recall")}, &contextdv1.Policy{Name: "lean"}, facts{2, true, "recall"},
+		},
+		"unless the request has another": {
+			&contextdv1.Policy{RecallTool: proto.String("recall")}, &contextdv1.Policy{RecallTool: proto.String("")}, facts{2, true, ""},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +260,7 @@ func TestNamedPolicies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := (facts{got.Reduction.ToolResults.Default.Turns, got.Reduction.Duplicates}); got != test.want {
+			if got := (facts{got.Reduction.ToolResults.Default.Turns, got.Reduction.Duplicates, got.Reduction.Recall}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

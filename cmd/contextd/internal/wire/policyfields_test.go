@@ -157,6 +157,10 @@ func fieldEffects() map[string]fieldEffect {
 			in: `{"cache":{"prices":{"cache_write":1,"min_cached_tokens":%s}}}`, one: "0", other: "1024",
 			refused: []string{`{"cache":{"prices":{"cache_write":1,"min_cached_tokens":1000000001}}}`},
 		},
+		"recall_tool": {
+			in: `{"tool_results":{"outline_tokens":1,"strict":true},"recall_tool":%s}`, one: `""`, other: `"mcp__contextd__recall"`,
+			refused: []string{`{"recall_tool":"a tool"}`, `{"recall_tool":".recall"}`, `{"recall_tool":"recall\n"}`, `{"recall_tool":"` + strings.Repeat("x", 65) + `"}`},
+		},
 		"cache.payback_turns": {in: `{"cache":{"payback_turns":%s}}`, one: "0", other: "9"},
 	}
 	for _, more := range []map[string]fieldEffect{

@@ -43,6 +43,9 @@ func PolicyFromDomain(r reduce.Policy, s decide.SummaryPolicy) *contextdv1.Polic
 		},
 		Cache: &contextdv1.CacheDiscipline{PaybackTurns: proto.Uint32(0)},
 	}
+	if r.Recall != "" {
+		out.RecallTool = proto.String(string(r.Recall))
+	}
 	for tool, rule := range r.ToolResults.ByTool {
 		if out.ToolResults.ByTool == nil {
 			out.ToolResults.ByTool = make(map[string]*contextdv1.Retention, len(r.ToolResults.ByTool))

@@ -329,7 +329,10 @@ type ReductionPolicy struct {
 	StrictRetention bool `protobuf:"varint,27,opt,name=strict_retention,json=strictRetention,proto3" json:"strict_retention,omitempty"`
 	// What tokens of the prompt cost. Absent: a tenth of a new one and 1.25 of it, and any
 	// prefix is cached.
-	CachePrices   *CachePrices `protobuf:"bytes,28,opt,name=cache_prices,json=cachePrices,proto3" json:"cache_prices,omitempty"`
+	CachePrices *CachePrices `protobuf:"bytes,28,opt,name=cache_prices,json=cachePrices,proto3" json:"cache_prices,omitempty"`
+	// The tool by which the model gets back what is not shown. Empty: it has none. Absent: it
+	// is not known, and texts name ResolvePointer.
+	RecallTool    *string `protobuf:"bytes,29,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,6 +561,13 @@ func (x *ReductionPolicy) GetCachePrices() *CachePrices {
 		return x.CachePrices
 	}
 	return nil
+}
+
+func (x *ReductionPolicy) GetRecallTool() string {
+	if x != nil && x.RecallTool != nil {
+		return *x.RecallTool
+	}
+	return ""
 }
 
 // What tokens of the prompt cost, in thousandths of a new one.
@@ -857,7 +867,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xd0\t\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\x86\n" +
+	"\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -892,8 +903,11 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"clip_exact\x18\x19 \x01(\bR\tclipExact\x12\x14\n" +
 	"\x05whole\x18\x1a \x01(\bR\x05whole\x12)\n" +
 	"\x10strict_retention\x18\x1b \x01(\bR\x0fstrictRetention\x12C\n" +
-	"\fcache_prices\x18\x1c \x01(\v2 .contextd.storage.v1.CachePricesR\vcachePricesB\x16\n" +
-	"\x14_thinking_keep_turns\"y\n" +
+	"\fcache_prices\x18\x1c \x01(\v2 .contextd.storage.v1.CachePricesR\vcachePrices\x12$\n" +
+	"\vrecall_tool\x18\x1d \x01(\tH\x01R\n" +
+	"recallTool\x88\x01\x01B\x16\n" +
+	"\x14_thinking_keep_turnsB\x0e\n" +
+	"\f_recall_tool\"y\n" +
 	"\vCachePrices\x12\x1d\n" +
 	"\n" +
 	"cache_read\x18\x01 \x01(\x04R\tcacheRead\x12\x1f\n" +
