@@ -50,7 +50,8 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	defer s.leave()
-	// What is deleted must not be copied. Most of the waiting is done before deletions have to wait.
+	// What is deleted must not be copied. Most of the waiting is done before deletions have to wait, which
+	// they do until what was deleted meanwhile is erased.
 	if err := s.untilErased(ctx); err != nil {
 		return nil, err
 	}
@@ -173,13 +174,16 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	return r.File.Read(p)
 }
 
-// untilErased waits until nothing is left of deleted sessions but next to damage.
+// untilErased waits until nothing is left of sessions that were deleted before, but next to damage.
 func (s *Store) untilErased(ctx context.Context) error {
-	err := s.WaitErased(ctx, 0)
-	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
-		return nil
+	deletions, _ := s.eraser.next()
+	for own := range deletions {
+		err := s.WaitErased(ctx, eventlog.Incarnation(own))
+		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && !corrupt {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // beginErasing holds erasing for a deletion, and ends the snapshot, which has what is to be deleted.

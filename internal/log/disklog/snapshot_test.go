@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
@@ -100,6 +102,37 @@ func TestSnapshot(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A snapshot waits for what was deleted before it, and not for what is deleted all the time.
+func TestSnapshotWaitsForEarlierDeletions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{eraser: newEraser(), disk: newHaltFS(vfs.NewMem()), closing: make(chan struct{})}
+		for own := range segmentID(3) {
+			s.eraser.add(own+1, nil)
+		}
+		waited := make(chan error, 1)
+		go func() { waited <- s.untilErased(t.Context()) }()
+		synctest.Wait()
+		s.eraser.add(4, nil)
+		s.eraser.done(map[segmentID][]segmentID{1: nil}, &eventlog.CorruptError{})
+		s.eraser.done(map[segmentID][]segmentID{2: nil}, nil)
+		synctest.Wait()
+		if len(waited) > 0 {
+			t.Error("it did not wait for a deletion before it")
+		}
+		s.eraser.done(map[segmentID][]segmentID{3: nil}, nil)
+		synctest.Wait()
+		select {
+		case err := <-waited:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("it waits for a later deletion")
+			s.eraser.done(map[segmentID][]segmentID{4: nil}, nil)
+		}
+	})
 }
 
 // A deletion ends a snapshot, and leaves nothing of it.
