@@ -15,27 +15,25 @@ const valuesFooter = 38
 // known to the manifest and to a file's index alone; here a value is known by its length and by
 // what the caller knows of it.
 type Values struct {
-	fs    vfs.FS
-	files []string
-	// places are where the values of a length are, in the order of files and blocks.
+	fs     vfs.FS
+	blocks []blockOfValues
+	// places are where the values of a length are, in the order of files and blocks. There may be
+	// millions.
 	places map[int][]place
 	// next is where the last value of a length was found: the next one follows it as a rule.
 	next map[int]int
 
-	// open is the block that was read last, with its values.
-	open   blockOfValues
+	// open is the block that was read last, plus 1, with its values.
+	open   uint32
 	values colblk.RawBytes
 }
 
 type blockOfValues struct {
-	file int // 0 is none
+	path string
 	at   Span
 }
 
-type place struct {
-	in  blockOfValues
-	row int
-}
+type place struct{ block, row uint32 }
 
 // NewValues returns an empty set.
 func NewValues(fs vfs.FS) *Values {
@@ -48,13 +46,15 @@ func (v *Values) Add(path string) (lost []Span, err error) {
 	if err != nil {
 		return nil, err
 	}
-	v.files = append(v.files, path)
 	known, whole := valuesIndex(content)
 	lost, err = eachBlock(content, valuesFooter, known, func(at Span, data []byte) error {
 		values, rows, err := valuesOf(data)
+		if rows > 0 {
+			v.blocks = append(v.blocks, blockOfValues{path, at})
+		}
 		for row := range rows {
 			length := len(values.At(row))
-			v.places[length] = append(v.places[length], place{blockOfValues{len(v.files), at}, row})
+			v.places[length] = append(v.places[length], place{uint32(len(v.blocks) - 1), uint32(row)})
 		}
 		return err
 	})
@@ -83,16 +83,16 @@ func (v *Values) Find(length int, fits func([]byte) bool) (found []byte, err err
 }
 
 func (v *Values) read(p place) ([]byte, error) {
-	if v.open != p.in {
-		path := v.files[p.in.file-1]
-		f, err := v.fs.Open(path)
+	if v.open != p.block+1 {
+		in := v.blocks[p.block]
+		f, err := v.fs.Open(in.path)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		stored := make([]byte, p.in.at.To-p.in.at.From)
-		if _, err := f.ReadAt(stored, int64(p.in.at.From)); err != nil {
-			return nil, fmt.Errorf("read %s again: %w", path, err)
+		stored := make([]byte, in.at.To-in.at.From)
+		if _, err := f.ReadAt(stored, int64(in.at.From)); err != nil {
+			return nil, fmt.Errorf("read %s again: %w", in.path, err)
 		}
 		data, err := decompress(stored)
 		if err != nil {
@@ -101,9 +101,9 @@ func (v *Values) read(p place) ([]byte, error) {
 		if v.values, _, err = valuesOf(data); err != nil {
 			return nil, err
 		}
-		v.open = p.in
+		v.open = p.block + 1
 	}
-	return v.values.At(p.row), nil
+	return v.values.At(int(p.row)), nil
 }
 
 // valuesOf returns the values of a block; one of the index has none.
