@@ -12,7 +12,7 @@ import (
 func (p Program) newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show the daemon's settings",
+		Short: "Show the settings that a daemon started here would have",
 		Args:  onlySubcommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
