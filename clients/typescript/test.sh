@@ -11,8 +11,8 @@ fi
 # install FOLDER: what its package-lock.json names.
 install() {
 	cmp -s "$1/package-lock.json" "$1/node_modules/.installed" && return
-	npm --prefix "$1" ci --no-audit --no-fund --loglevel=error
-	cp "$1/package-lock.json" "$1/node_modules/.installed"
+	npm --prefix "$1" ci --no-audit --no-fund --loglevel=error &&
+		cp "$1/package-lock.json" "$1/node_modules/.installed"
 }
 
 install .
