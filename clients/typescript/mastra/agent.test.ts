@@ -122,10 +122,11 @@ for (const { name, wrap, agents, tools } of versions) {
     }
   });
 
-  test(`${name}: a lost log is appended again, unless another is there`, { skip: noDaemon }, async () => {
+  test(`${name}: a lost log is appended again, unless another is there`, { skip: noDaemon }, async (t) => {
     for (const replaced of [false, true]) {
       const start = (listen: string) => startSidecar({ binary: binary(), args: ["--store", "memory", "--listen", listen] });
       let sidecar = await start("127.0.0.1:0");
+      t.after(() => sidecar.stop());
       const client = new Client(sidecar.address);
       const s = client.session("s");
       const builds = agent(wrap({ rounds: 1 }, { session: s }).model);
@@ -137,7 +138,6 @@ for (const { name, wrap, agents, tools } of versions) {
       if (replaced) await assert.rejects(next, LogLostError);
       else await next.then(async () => assert.equal((await s.get()).headSeq, 6n));
       client.close();
-      await sidecar.stop();
     }
   });
 }
