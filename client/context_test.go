@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -120,5 +121,34 @@ func TestLoop(t *testing.T) {
 	text, err := c.Recall(ctx, "s", pointers[0].GetPointer())
 	if err != nil || !strings.HasPrefix(text, "line of result") || uint64(len(text)) != pointers[0].GetContentChars() {
 		t.Errorf("recalled %.40q, %v", text, err)
+	}
+}
+
+// The texts in the place of what left the context name the tool of the session, with a pointer
+// that Recall takes.
+func TestRecallTool(t *testing.T) {
+	c, ctx := inMemory(t), t.Context()
+	tool := "recall"
+	if _, err := c.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "s", Policy: &contextdv1.Policy{RecallTool: &tool}}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, c, "s", 3)
+	strict := &contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{
+		Default: &contextdv1.Retention{Keep: &contextdv1.Retention_Turns{}}, Strict: true,
+	}}
+	got, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 100_000}, Policy: strict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []byte
+	for _, m := range got.Messages {
+		shown = append(shown, m.GetJson()...)
+	}
+	call := regexp.MustCompile(`recall\(pointer: \\"(ctx:\d+\.\d+)\\"\)`).FindSubmatch(shown)
+	if call == nil {
+		t.Fatalf("nothing says how to call the tool: %s", shown)
+	}
+	if text, err := c.Recall(ctx, "s", string(call[1])); err != nil || text == "" {
+		t.Errorf("%q, %v", text, err)
 	}
 }
