@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/eventcodec"
 )
 
 // Append admits a batch.
@@ -135,7 +136,7 @@ func encodeEvents(events []eventlog.Event) []encodedEvent {
 	for i, e := range events {
 		// Most of it is content; 128 bytes hold the rest of a plain message.
 		body := make([]byte, 0, eventlog.Size(e)+128)
-		encoded[i] = encodedEvent{body: appendEvent(body, e), idHash: eventIDHash(e.ID)}
+		encoded[i] = encodedEvent{body: eventcodec.Append(body, e), idHash: eventIDHash(e.ID)}
 	}
 	return encoded
 }
@@ -193,7 +194,7 @@ func (s *Store) putEvent(batch *pebble.Batch, own link, at state, f eventlog.Fre
 	}
 
 	var key [eventKeySize + eventIDHashSize]byte
-	index := appendBytes(appendInt(space[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
+	index := eventcodec.AppendBytes(eventcodec.AppendInt(space[:frameSize], 1, uint64(f.Event.Seq)), 2, f.Digest[:])
 	indexKey := append(appendKindPrefix(key[:0], own.segment, keyIndex), e.idHash[:]...)
 	putFrame(indexKey, keyIndex, index)
 	return at, s.set(batch, indexKey, own.segment, index)

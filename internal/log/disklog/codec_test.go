@@ -11,6 +11,7 @@ import (
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/eventcodec"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +24,7 @@ import (
 // turns are known.
 func storedEvent(key []byte, e eventlog.Event) []byte {
 	next := state{head: eventlog.Head{Seq: e.Seq, Turns: e.Turn}}
-	event, head := appendEvent(nil, e), appendHead(nil, &next, eventlog.HeadChange{}, true)
+	event, head := eventcodec.Append(nil, e), appendHead(nil, &next, eventlog.HeadChange{}, true)
 	record := make([]byte, recordSize(event, head))
 	putRecord(key, record, event, head, [32]byte{})
 	return record
@@ -97,7 +98,7 @@ func TestHeadsSurviveEncoding(t *testing.T) {
 			at.bytes += rapid.Uint64Range(0, 1<<40).Draw(rt, "bytes")
 			at.update = logtest.GenTime().Draw(rt, "time")
 			key := eventKey(1, at.head.Seq)
-			event := appendEvent(nil, logtest.Say(strings.Repeat("x", rapid.SampledFrom([]int{1, completeEvery / 4}).Draw(rt, "size"))))
+			event := eventcodec.Append(nil, logtest.Say(strings.Repeat("x", rapid.SampledFrom([]int{1, completeEvery / 4}).Draw(rt, "size"))))
 			complete := i == 0 || at.completeAfter(len(event))
 			head := appendHead(nil, &at, change, complete)
 			record := make([]byte, recordSize(event, head))
@@ -149,7 +150,7 @@ func TestHeadsAreSmall(t *testing.T) {
 			for i := range 20 * eventlog.MaxOpenCalls {
 				change := tell(i)
 				at.head.Apply(eventlog.Seq(i+1), change)
-				event := appendEvent(nil, logtest.Say("x"))
+				event := eventcodec.Append(nil, logtest.Say("x"))
 				complete := i == 0 || at.completeAfter(len(event))
 				alone := len(appendHead(nil, &at, change, false))
 				head := appendHead(nil, &at, change, complete)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/eventcodec"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -55,14 +56,14 @@ const openCallOverhead = 12
 // appendHead encodes next, the state after an event, as a storagev1.Head without the
 // chain: in full if it is to be complete, else with what the event changed alone.
 func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool) []byte {
-	b = appendInt(b, 1, uint64(next.head.Turns))
-	b = appendString(b, 2, next.head.LastGroup)
-	b = appendInt(b, 3, next.bytes)
-	b = appendInt(b, 4, uint64(next.update.Unix()))
-	b = appendInt(b, 5, uint64(next.update.Nanosecond()))
+	b = eventcodec.AppendInt(b, 1, uint64(next.head.Turns))
+	b = eventcodec.AppendString(b, 2, next.head.LastGroup)
+	b = eventcodec.AppendInt(b, 3, next.bytes)
+	b = eventcodec.AppendInt(b, 4, uint64(next.update.Unix()))
+	b = eventcodec.AppendInt(b, 5, uint64(next.update.Nanosecond()))
 
 	if complete {
-		b = appendBool(b, 6, true)
+		b = eventcodec.AppendBool(b, 6, true)
 		for _, c := range next.head.OpenCalls {
 			b = appendOpenCall(b, c, c.Seq)
 		}
@@ -72,14 +73,14 @@ func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool
 		b = appendOpenCall(b, c, 0)
 	}
 	for _, id := range change.Closed {
-		b = appendElement(b, 8, id)
+		b = eventcodec.AppendElement(b, 8, id)
 	}
 	return b
 }
 
 func appendOpenCall(b []byte, c eventlog.OpenCall, seq eventlog.Seq) []byte {
-	return appendMessage(b, 7, func(b []byte) []byte {
-		return appendString(appendInt(appendString(b, 1, c.CallID), 2, uint64(seq)), 3, c.GroupID)
+	return eventcodec.AppendMessage(b, 7, func(b []byte) []byte {
+		return eventcodec.AppendString(eventcodec.AppendInt(eventcodec.AppendString(b, 1, c.CallID), 2, uint64(seq)), 3, c.GroupID)
 	})
 }
 
@@ -89,7 +90,7 @@ func recordSize(event, head []byte) int {
 	return frameSize + len(event) + protowire.SizeTag(headField) + protowire.SizeVarint(uint64(size)) + size
 }
 
-// putRecord fills in an event's record of recordSize bytes, from what appendEvent
+// putRecord fills in an event's record of recordSize bytes, from what eventcodec.Append
 // and appendHead made, and returns the chain after it.
 func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha256.Size]byte {
 	b := record[:frameSize]

@@ -1,4 +1,4 @@
-package disklog
+package eventcodec
 
 import (
 	"slices"
@@ -9,46 +9,50 @@ import (
 // The functions below write fields of protobuf messages as proto3 has them: what
 // is zero or empty is left out. Strings and bytes look alike.
 
-func appendInt(b []byte, field protowire.Number, v uint64) []byte {
+// AppendInt writes a number.
+func AppendInt(b []byte, field protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return b
 	}
-	return appendPresent(b, field, v)
+	return AppendPresent(b, field, v)
 }
 
-// appendPresent writes an optional field that is there, even if it is zero.
-func appendPresent(b []byte, field protowire.Number, v uint64) []byte {
+// AppendPresent writes an optional field that is there, even if it is zero.
+func AppendPresent(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
 
-func appendBool(b []byte, field protowire.Number, v bool) []byte {
+// AppendBool writes a truth value.
+func AppendBool(b []byte, field protowire.Number, v bool) []byte {
 	if !v {
 		return b
 	}
-	return appendPresent(b, field, 1)
+	return AppendPresent(b, field, 1)
 }
 
-func appendString(b []byte, field protowire.Number, s string) []byte {
+// AppendString writes a string.
+func AppendString(b []byte, field protowire.Number, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return appendElement(b, field, s)
+	return AppendElement(b, field, s)
 }
 
-// appendElement writes one element of a repeated field, even if it is empty.
-func appendElement(b []byte, field protowire.Number, s string) []byte {
+// AppendElement writes one element of a repeated field, even if it is empty.
+func AppendElement(b []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
 }
 
-func appendBytes(b []byte, field protowire.Number, v []byte) []byte {
+// AppendBytes writes bytes.
+func AppendBytes(b []byte, field protowire.Number, v []byte) []byte {
 	if len(v) == 0 {
 		return b
 	}
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
 }
 
-// appendMessage writes a message whose fields are written by body.
-func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
+// AppendMessage writes a message whose fields are written by body.
+func AppendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
 	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
 	start := len(b)
 	b = body(b)

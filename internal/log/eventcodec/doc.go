@@ -1,0 +1,2 @@
+// Package eventcodec encodes events as storagev1.Event, for stores that keep bytes.
+package eventcodec
