@@ -1,0 +1,93 @@
+package pglog_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/pglog"
+	"github.com/contextd/contextd/internal/log/pglog/pgtest"
+)
+
+// server is nil where no PostgreSQL is installed.
+var server *pgtest.Server
+
+func TestMain(m *testing.M) {
+	code := func() int {
+		var err error
+		if server, err = pgtest.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, "PostgreSQL:", err)
+			return 1
+		}
+		if server != nil {
+			defer server.Stop()
+		}
+		return m.Run()
+	}()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func needServer(t *testing.T) {
+	t.Helper()
+	if server == nil {
+		t.Skip("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
+	}
+}
+
+func open(t testing.TB, dsn string, opts pglog.Options) *pglog.Store {
+	t.Helper()
+	opts.Migrate = true
+	s, err := pglog.Open(t.Context(), dsn, opts)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}
+
+// stores opens stores in schemas of their own and reopens each in the same.
+type stores struct {
+	opts pglog.Options
+	dsns map[eventlog.Store]string
+}
+
+func newStores(opts pglog.Options) *stores {
+	return &stores{opts: opts, dsns: map[eventlog.Store]string{}}
+}
+
+func (st *stores) open(t testing.TB) eventlog.Store { return st.in(t, server.Schema(t)) }
+
+func (st *stores) in(t testing.TB, dsn string) eventlog.Store {
+	s := open(t, dsn, st.opts)
+	st.dsns[s] = dsn
+	return s
+}
+
+func (st *stores) reopen(t testing.TB, s eventlog.Store) eventlog.Store {
+	t.Helper()
+	if err := s.Close(); err != nil && !errors.Is(err, eventlog.ErrClosed) {
+		t.Fatalf("close: %v", err)
+	}
+	return st.in(t, st.dsns[s])
+}
+
+// A store that makes each write once has its callers repeat those that lost, as the contract lets it.
+func TestConformance(t *testing.T) {
+	needServer(t)
+	st := newStores(pglog.Options{Attempts: 1})
+	logtest.Run(t, st.open, logtest.Durable(st.reopen))
+}
+
+func TestModel(t *testing.T) {
+	needServer(t)
+	st := newStores(pglog.Options{})
+	logtest.RunModel(t, st.open, logtest.Durable(st.reopen))
+}

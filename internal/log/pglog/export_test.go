@@ -1,0 +1,16 @@
+package pglog
+
+import "context"
+
+// Listening waits until the store hears of other processes' writes.
+func (s *Store) Listening(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.watch.mu.Lock()
+		listening := s.watch.listening
+		s.watch.mu.Unlock()
+		if listening {
+			return
+		}
+		pause(ctx, s.opts.Poll/1000)
+	}
+}

@@ -1,0 +1,135 @@
+package pglog
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Fork makes a session that shares its parent's segments.
+func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (made eventlog.Session, err error) {
+	if err := s.enter(ctx); err != nil {
+		return eventlog.Session{}, err
+	}
+	defer s.leave()
+	err = s.retried(ctx, r.ParentID, "its fork", func() error {
+		made, err = s.forkOnce(ctx, r)
+		return err
+	})
+	return made, err
+}
+
+func (s *Store) forkOnce(ctx context.Context, r eventlog.ForkRequest) (eventlog.Session, error) {
+	parent, err := s.load(ctx, r.ParentID)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	if err := r.Validate(parent.info.Head); err != nil {
+		return eventlog.Session{}, err
+	}
+	at, err := s.stateAt(ctx, parent, r.At)
+	if err != nil {
+		return eventlog.Session{}, err
+	}
+	shared := parent.share(r.At)
+	from := eventlog.Session{
+		ID: r.NewID, ParentID: r.ParentID, ForkSeq: r.At, CreateTime: r.Time.UTC().Round(0),
+		Labels: parent.info.Labels, Settings: parent.info.Settings,
+	}
+	if len(shared) > 0 {
+		from.ArtifactBytes = parent.info.ArtifactBytes
+	}
+	if r.Labels != nil {
+		from.Labels = r.Labels
+	}
+	return s.make(ctx, from, at, parent, shared)
+}
+
+// share returns the links of a fork at seq.
+func (s *session) share(at eventlog.Seq) (shared []link) {
+	if at == 0 {
+		return nil
+	}
+	for _, l := range s.links() {
+		if l.upTo = min(l.upTo, int64(at)); l.segment == s.incarnation() {
+			l.puts = s.puts
+		}
+		if l.upTo > l.base || l.puts > 0 {
+			shared = append(shared, l)
+		}
+	}
+	return shared
+}
+
+// DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks
+// rows while it works: those of the sessions that write the segments which it shows, so that none
+// puts an artifact meanwhile, and the shares in them, so that of two deletions the later one sees
+// what the earlier one left.
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.retried(ctx, id, "its deletion", func() error {
+		found, err := s.load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if of != 0 && of != found.info.Incarnation {
+			return noSession(id)
+		}
+		limited, cancel := s.writing(ctx)
+		defer cancel()
+		err = pgx.BeginTxFunc(limited, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			return remove(limited, tx, found)
+		})
+		if err := wrote(err); err != nil {
+			return err
+		}
+		s.watch.moved(found.info.Incarnation)
+		return nil
+	})
+}
+
+// remove returns pgx.ErrNoRows if the session is gone.
+func remove(ctx context.Context, tx pgx.Tx, found *session) error {
+	own, links := found.incarnation(), found.links()
+	segments := make([]int64, len(links))
+	for i, l := range links {
+		segments[i] = l.segment
+	}
+	if _, err := tx.Exec(ctx, `SELECT 1 FROM contextd_sessions WHERE incarnation = ANY($1) ORDER BY incarnation FOR UPDATE`, segments); err != nil {
+		return err
+	}
+	tag, err := tx.Exec(ctx, `DELETE FROM contextd_sessions WHERE incarnation = $1`, own)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = pgx.ErrNoRows
+	}
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`SELECT 1 FROM contextd_shares WHERE segment = ANY($1) ORDER BY segment, incarnation FOR UPDATE`, segments)
+	b.Queue(`DELETE FROM contextd_shares WHERE incarnation = $1`, own)
+	b.Queue(`UPDATE contextd_sessions SET version = version + 1 WHERE incarnation = ANY($1)`, segments)
+	for _, segment := range segments {
+		b.Queue(`DELETE FROM contextd_events WHERE segment = $1
+			AND seq > (SELECT COALESCE(MAX(up_to), 0) FROM contextd_shares WHERE segment = $1)`, segment)
+		b.Queue(`DELETE FROM contextd_artifacts a WHERE segment = $1 AND NOT EXISTS (
+			SELECT 1 FROM contextd_shares h WHERE h.segment = a.segment AND h.up_to >= a.seq AND h.puts >= a.put AND NOT EXISTS (
+				SELECT 1 FROM contextd_artifacts n WHERE n.segment = a.segment AND n.kind = a.kind AND n.seq = a.seq AND n.id = a.id
+				AND n.put > a.put AND n.put <= h.puts))`, segment)
+	}
+	return tx.SendBatch(ctx, b).Close()
+}
+
+// WaitErased returns at once: what is left of deleted rows goes when the database vacuums.
+func (s *Store) WaitErased(ctx context.Context, _ eventlog.Incarnation) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.leave()
+	return nil
+}

@@ -1,0 +1,183 @@
+package pglog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+	"google.golang.org/protobuf/proto"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/eventcodec"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
+)
+
+func corruptEvent(of *session, seq eventlog.Seq, reason string) error {
+	return &eventlog.CorruptError{Session: of.info.ID, What: fmt.Sprintf("event %d", seq), Reason: reason}
+}
+
+// storedEvent is a row of events.
+type storedEvent struct {
+	Seq                 int64
+	Record, Head, Chain []byte
+}
+
+func (r storedEvent) decode(of *session) (eventlog.Event, *storagev1.Head, error) {
+	seq := eventlog.Seq(r.Seq)
+	var m storagev1.Event
+	if err := proto.Unmarshal(r.Record, &m); err != nil {
+		return eventlog.Event{}, nil, corruptEvent(of, seq, err.Error())
+	}
+	head := &storagev1.Head{}
+	if err := proto.Unmarshal(r.Head, head); err != nil {
+		return eventlog.Event{}, nil, corruptEvent(of, seq, err.Error())
+	}
+	e, ok := eventcodec.Decode(&m)
+	if !ok {
+		return eventlog.Event{}, nil, corruptEvent(of, seq, "its content is of no known kind")
+	}
+	e.Seq, e.Turn = seq, head.GetTurns()
+	return e, head, nil
+}
+
+// Read yields events, page by page: it holds no connection while the caller works.
+func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		of, err := s.find(ctx, id)
+		if err == nil {
+			err = s.eachEvent(ctx, of, from, to, func(r storedEvent) (bool, error) {
+				e, _, err := r.decode(of)
+				return err == nil && yield(e, nil), err
+			})
+		}
+		if err != nil {
+			yield(eventlog.Event{}, err)
+		}
+	}
+}
+
+// find is load for callers that have not entered.
+func (s *Store) find(ctx context.Context, id string) (*session, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	return s.load(ctx, id)
+}
+
+// eachEvent calls f for from..to until it returns false. to is 0, or after the session's head, for
+// the head.
+func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Seq, f func(storedEvent) (bool, error)) error {
+	next, last := max(int64(min(from, of.info.Head+1)), 1), int64(of.info.Head)
+	if to != 0 {
+		last = min(last, number(to))
+	}
+	for limit := firstPage; next <= last; {
+		page, err := s.eventPage(ctx, of, next, min(last, next+int64(limit)-1))
+		if err != nil {
+			return err
+		}
+		size := 0
+		for _, r := range page {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r.Seq != next {
+				return corruptEvent(of, eventlog.Seq(next), "it is missing")
+			}
+			size += len(r.Record)
+			next++
+			if more, err := f(r); err != nil || !more {
+				return err
+			}
+		}
+		limit = nextPage(limit, size)
+	}
+	return nil
+}
+
+// eventPage returns the events from..to of a session that is still there.
+func (s *Store) eventPage(ctx context.Context, of *session, from, to int64) ([]storedEvent, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	limited, cancel := s.reading(ctx)
+	defer cancel()
+	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
+		WHERE h.incarnation = $1 AND e.seq >= $2 AND e.seq <= $3 ORDER BY e.seq`
+	rows, _ := s.pool.Query(limited, sql, of.incarnation(), from, to) // the error is the rows' as well
+	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedEvent])
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	if len(page) == 0 {
+		now, err := s.load(ctx, of.info.ID)
+		if err == nil && now.info.Incarnation == of.info.Incarnation {
+			err = corruptEvent(of, eventlog.Seq(from), "it is missing")
+		} else if err == nil {
+			err = noSession(of.info.ID)
+		}
+		return nil, err
+	}
+	return page, nil
+}
+
+// ChainHead returns the chain after an event.
+func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
+	of, err := s.find(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case seq > of.info.Head:
+		return nil, eventlog.NoEvent(seq)
+	case seq == of.info.Head:
+		return of.info.ChainHead, nil
+	case seq == 0:
+		return nil, nil
+	}
+	page, err := s.eventPage(ctx, of, int64(seq), int64(seq))
+	if err != nil {
+		return nil, err
+	}
+	return page[0].Chain, nil
+}
+
+// Verify reads a session's whole log and checks what is derivable: seqs are dense, the chain holds,
+// the events pass the rules of admission again, and each head follows from them. It returns nil or
+// a *eventlog.CorruptError that names the first event at fault.
+func (s *Store) Verify(ctx context.Context, id string) error {
+	of, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	var at state
+	err = s.eachEvent(ctx, of, 1, 0, func(r storedEvent) (bool, error) {
+		e, stored, err := r.decode(of)
+		if err != nil {
+			return false, err
+		}
+		head, _, err := at.head.Admit([]eventlog.Event{e})
+		if err != nil {
+			return false, corruptEvent(of, e.Seq, "it breaks the rules of admission: "+err.Error())
+		}
+		size := at.bytes + eventlog.Size(e)
+		chain := chainOver(at.chain, r.Record, r.Head)
+		if string(chain[:]) != string(r.Chain) {
+			return false, corruptEvent(of, e.Seq, "the hash chain breaks: it, or an event before it, is not what was written")
+		}
+		at.apply(e.Seq, stored, r.Chain)
+		if !sameHead(at.head, head) || at.bytes != size {
+			return false, corruptEvent(of, e.Seq, "its head does not follow from the events")
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if !sameHead(at.head, of.at.head) || at.bytes != of.at.bytes || at.chain != of.at.chain {
+		return &eventlog.CorruptError{Session: id, What: fmt.Sprintf("session %q", id), Reason: "its head does not follow from its events"}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package pglog
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations are the steps from an empty schema to that of this program: the first has number 1.
+var migrations = func() (all []migration) {
+	paths, _ := fs.Glob(migrationFiles, "migrations/*.sql")
+	for _, path := range paths { // in the order of their names
+		text, _ := migrationFiles.ReadFile(path)
+		all = append(all, migration{name: strings.TrimSuffix(strings.TrimPrefix(path, "migrations/"), ".sql"), sql: string(text)})
+	}
+	return all
+}()
+
+type migration struct{ name, sql string }
+
+// SchemaError says that the database's schema is not the one that this program needs.
+type SchemaError struct {
+	// Version is the schema's, Known the newest that this program has.
+	Version, Known int
+}
+
+func (e *SchemaError) Error() string {
+	if e.Version > e.Known {
+		return fmt.Sprintf("the database's schema has version %d and this contextd knows versions up to %d: run the newer contextd that migrated it", e.Version, e.Known)
+	}
+	return fmt.Sprintf("the database's schema has version %d and this contextd needs %d: it must be migrated first", e.Version, e.Known)
+}
+
+// ForeignSchemaError says that tables with the store's names are not the store's.
+type ForeignSchemaError struct{ Cause error }
+
+func (e *ForeignSchemaError) Error() string {
+	return fmt.Sprintf("the database's schema holds something other than a contextd store: %v", e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *ForeignSchemaError) Unwrap() error { return e.Cause }
+
+// querier is a connection, a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// schemaVersion returns the number of the newest migration that was applied; 0 if there is none.
+func schemaVersion(ctx context.Context, q querier) (version int, err error) {
+	err = q.QueryRow(ctx, `SELECT COALESCE(MAX(version), 0) FROM contextd_schema`).Scan(&version)
+	switch sqlState(err) {
+	case undefinedTable:
+		return 0, nil
+	case undefinedColumn:
+		return 0, &ForeignSchemaError{err}
+	}
+	return version, err
+}
+
+// checkSchema returns a *SchemaError unless the schema is the one that this program needs.
+func checkSchema(ctx context.Context, q querier) error {
+	version, err := schemaVersion(ctx, q)
+	if err == nil && version != len(migrations) {
+		err = &SchemaError{Version: version, Known: len(migrations)}
+	}
+	return err
+}
+
+// migrateAttempts is how often a step is tried that other processes try as well.
+const migrateAttempts = 100
+
+// migrate applies the migrations that are missing, each in a transaction of its own. Of several
+// processes that do it at once, each step is done by one.
+func migrate(ctx context.Context, conn *pgx.Conn) error {
+	var lost error
+	for range migrateAttempts {
+		version, err := schemaVersion(ctx, conn)
+		switch {
+		case err != nil:
+			return err
+		case version > len(migrations):
+			return &SchemaError{Version: version, Known: len(migrations)}
+		case version == len(migrations):
+			return nil
+		}
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return migrateOnce(ctx, tx) })
+		switch state := sqlState(err); {
+		case err == nil:
+		case mayRetry(state), state == uniqueViolation, state == duplicateObject, state == duplicateTable && present(ctx, conn):
+			lost = err // another process was there first
+		case state == duplicateTable, state == undefinedColumn:
+			return &ForeignSchemaError{err}
+		default:
+			return err
+		}
+	}
+	return &ForeignSchemaError{lost}
+}
+
+// present reports whether the table of migrations is there.
+func present(ctx context.Context, q querier) bool {
+	version, err := schemaVersion(ctx, q)
+	return err == nil && version > 0
+}
+
+// migrateOnce applies the next migration, if there is one. The row of version 0 is what those who
+// migrate at once queue for.
+func migrateOnce(ctx context.Context, tx pgx.Tx) error {
+	const table = `CREATE TABLE IF NOT EXISTS contextd_schema (version bigint PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`
+	const queue = `INSERT INTO contextd_schema (version, name) VALUES (0, 'empty') ON CONFLICT (version) DO UPDATE SET name = 'empty'`
+	for _, sql := range []string{table, queue} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	version, err := schemaVersion(ctx, tx)
+	if err != nil || version >= len(migrations) {
+		return err
+	}
+	next := migrations[version]
+	if _, err := tx.Exec(ctx, next.sql); err != nil {
+		return fmt.Errorf("migration %s: %w", next.name, err)
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO contextd_schema (version, name) VALUES ($1, $2)`, version+1, next.name)
+	return err
+}
+
+// What a server says of a statement that failed.
+const (
+	undefinedTable       = "42P01"
+	undefinedColumn      = "42703"
+	duplicateTable       = "42P07"
+	duplicateObject      = "42710"
+	uniqueViolation      = "23505"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	diskFull             = "53100"
+)
+
+// sqlState is the server's code of an error; empty if the error is not the server's.
+func sqlState(err error) string {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refused.Code
+	}
+	return ""
+}
+
+// mayRetry reports whether a transaction was undone only because of another one.
+func mayRetry(state string) bool {
+	return state == serializationFailure || state == deadlockDetected
+}

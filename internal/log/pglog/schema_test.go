@@ -1,0 +1,71 @@
+package pglog_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/pglog"
+)
+
+// TestMigrateAtOnce: of ten processes that start on an empty schema each finds it complete.
+func TestMigrateAtOnce(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			s, err := pglog.Open(t.Context(), dsn, pglog.Options{Migrate: true, MaxConnections: 1})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer closeStore(t, s)
+			if _, err := appendTo(t, s, "s", logtest.Say("a")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := count(t, dsn, "schema"); n != 2 {
+		t.Errorf("the table of migrations has %d rows, want that of the empty schema and one", n)
+	}
+}
+
+// TestOpenFails: what cannot be opened is refused in a sentence without the password.
+func TestOpenFails(t *testing.T) {
+	needServer(t)
+	const secret = "hunter2"
+	for _, c := range []struct {
+		name, sql string
+		dsn       string // of a schema of its own if empty
+		migrate   bool
+		says      string
+	}{
+		{name: "empty schema", says: "has version 0 and this contextd needs 1: it must be migrated first"},
+		{name: "newer schema", sql: `CREATE TABLE contextd_schema AS SELECT 7 AS version`, says: "has version 7 and this contextd knows versions up to 1"},
+		{name: "newer schema to migrate", sql: `CREATE TABLE contextd_schema AS SELECT 7 AS version`, migrate: true, says: "has version 7"},
+		{name: "another program's table of versions", sql: `CREATE TABLE contextd_schema (v int)`, migrate: true, says: "something other than a contextd store"},
+		{name: "another program's tables", sql: `CREATE TABLE contextd_events (v int)`, migrate: true, says: "something other than a contextd store"},
+		{name: "no address", dsn: "host=/nowhere port=never password=" + secret, says: "the database's address"},
+		{name: "no server", dsn: "host=/nowhere password=" + secret, says: "connect to the database"},
+		{name: "no server at a URL", dsn: "postgres://me:" + secret + "@127.0.0.1:1/db", says: "connect to the database"},
+	} {
+		dsn := c.dsn
+		if dsn == "" {
+			dsn = server.Schema(t)
+		}
+		if c.sql != "" {
+			server.Exec(t, dsn, c.sql)
+		}
+		_, err := pglog.Open(t.Context(), dsn, pglog.Options{Migrate: c.migrate})
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if newer := new(*pglog.SchemaError); strings.HasPrefix(c.name, "newer") && !errors.As(err, newer) {
+			t.Errorf("%s: %T", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Options are how a store is opened. The zero value is complete.
+type Options struct {
+	Logger *slog.Logger
+	// MaxConnections bounds the pool; 0 is what the address says, or else the pool's own default.
+	// One more connection listens.
+	MaxConnections int32
+	// Timeout bounds each statement; 0 is 30 seconds.
+	Timeout time.Duration
+	// Migrate brings the schema up to date. Without it the schema must be.
+	Migrate bool
+	// Attempts is how often a write that lost against another writer is made; 0 is 16.
+	Attempts int
+	// Poll is after how long a waiter asks for the head although nobody told it of a change; 0 is
+	// half a second.
+	Poll time.Duration
+}
+
+// Store is an eventlog.Store in PostgreSQL.
+type Store struct {
+	opts   Options
+	pool   *pgxpool.Pool
+	logger *slog.Logger
+
+	// open is held, shared, by every call while it uses the database.
+	open    sync.RWMutex
+	closed  bool          // guarded by open
+	closing chan struct{} // closed when Close begins
+
+	watch watch
+}
+
+var _ eventlog.Store = (*Store)(nil)
+
+// Open connects to a database by its address, in any form that libpq takes. Errors do not show the
+// address's password.
+func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = 30 * time.Second
+	}
+	if opts.Attempts == 0 {
+		opts.Attempts = 16
+	}
+	if opts.Poll == 0 {
+		opts.Poll = 500 * time.Millisecond
+	}
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("the database's address: %w", err)
+	}
+	if opts.MaxConnections > 0 {
+		config.MaxConns = opts.MaxConnections
+	}
+	s := &Store{opts: opts, logger: opts.Logger, closing: make(chan struct{})}
+	if err := s.prepare(ctx, config.ConnConfig); err != nil {
+		return nil, err
+	}
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	s.watch.start(s, config.ConnConfig)
+	return s, nil
+}
+
+// prepare checks the schema, or brings it up to date.
+func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if s.opts.Migrate {
+		return migrate(ctx, conn)
+	}
+	return checkSchema(ctx, conn)
+}
+
+// Capabilities are a hash chain. Deleted rows stay in the database's files until vacuum.
+func (s *Store) Capabilities() eventlog.Capabilities { return eventlog.Capabilities{Chain: true} }
+
+// enter begins a call that uses the database; leave ends it.
+func (s *Store) enter(ctx context.Context) error {
+	s.open.RLock()
+	err := ctx.Err()
+	if s.closed {
+		err = eventlog.ErrClosed
+	}
+	if err != nil {
+		s.open.RUnlock()
+	}
+	return err
+}
+
+func (s *Store) leave() { s.open.RUnlock() }
+
+// reading bounds a statement that changes nothing.
+func (s *Store) reading(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.opts.Timeout)
+}
+
+// writing bounds a statement that must not end half-way because its caller has gone.
+func (s *Store) writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
+}
+
+// failure turns an error of the database into one of eventlog. ctx is the caller's.
+func failure(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case sqlState(err) == diskFull:
+		return &eventlog.FullError{}
+	}
+	if _, ok := errors.AsType[*eventlog.CorruptError](err); ok {
+		return err
+	}
+	return &eventlog.UnavailableError{Cause: err, Passing: true}
+}
+
+// errLost says that another writer came first.
+var errLost = errors.New("another writer came first")
+
+// retried makes a write until no other writer comes before it, at most as often as the options say.
+// what names it in the *eventlog.ConflictError.
+func (s *Store) retried(ctx context.Context, id, what string, write func() error) error {
+	for range s.opts.Attempts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := write(); !errors.Is(err, errLost) {
+			return err
+		}
+	}
+	return &eventlog.ConflictError{Session: id, What: what}
+}
+
+// uncertainError says that a write may have happened: the server's answer is lost.
+type uncertainError struct{ error }
+
+func (e uncertainError) Unwrap() error { return e.error }
+
+// wrote sorts out how a write's statement ended: nil, errLost if it stored nothing because of another
+// writer, an uncertainError, or another failure.
+func wrote(err error) error {
+	state := sqlState(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgx.ErrNoRows), mayRetry(state), state == uniqueViolation:
+		return errLost
+	case state != "":
+		return failure(context.Background(), err)
+	}
+	return uncertainError{failure(context.Background(), err)}
+}
+
+// Healthy returns nil while the store is open and the database can be reached.
+func (s *Store) Healthy() error {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	return s.watch.healthy()
+}
+
+// Close waits for the calls under way and disconnects.
+func (s *Store) Close() error {
+	s.open.Lock()
+	if s.closed {
+		s.open.Unlock()
+		return eventlog.ErrClosed
+	}
+	s.closed = true
+	close(s.closing)
+	s.open.Unlock()
+	s.watch.stop()
+	s.pool.Close()
+	return nil
+}

@@ -1,0 +1,251 @@
+package pglog
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// channel is what processes tell each other on which sessions have moved.
+const channel = "contextd"
+
+// told bounds how many sessions one notification names: a server takes less than 8000 bytes.
+const told = 256
+
+// watch wakes those who wait for sessions to move. What other processes write it learns of by
+// notifications, which are sent after the write and may be lost; so waiters ask again now and then.
+type watch struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	changes chan struct{} // has one entry if pending is not empty
+
+	mu      sync.Mutex
+	waiting map[eventlog.Incarnation]*signal
+	pending map[eventlog.Incarnation]bool // of which others are to be told
+	down    error                         // why the database cannot be reached
+	// listening is set while notifications come.
+	listening bool
+}
+
+// signal is what those wait for who wait for one session.
+type signal struct {
+	moved   chan struct{} // closed when the session moves
+	waiters int
+}
+
+func (w *watch) start(s *Store, config *pgx.ConnConfig) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel, w.changes = cancel, make(chan struct{}, 1)
+	w.waiting, w.pending = map[eventlog.Incarnation]*signal{}, map[eventlog.Incarnation]bool{}
+	w.running.Go(func() { w.tell(ctx, s) })
+	w.running.Go(func() { w.listen(ctx, s, config) })
+}
+
+func (w *watch) stop() {
+	w.cancel()
+	w.running.Wait()
+}
+
+// listen keeps a connection on which other processes' notifications come.
+func (w *watch) listen(ctx context.Context, s *Store, config *pgx.ConnConfig) {
+	for ctx.Err() == nil {
+		err := w.listenOnce(ctx, s, config)
+		if ctx.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		if w.down == nil {
+			s.logger.Warn("the database's notifications have ended; trying again", "error", err)
+		}
+		w.down, w.listening = err, false
+		w.mu.Unlock()
+		pause(ctx, s.opts.Poll)
+	}
+}
+
+func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig) error {
+	limited, cancel := s.reading(ctx)
+	conn, err := pgx.ConnectConfig(limited, config)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	// A server that cannot listen leaves it to waiters to ask.
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
+		return err
+	}
+	w.mu.Lock()
+	w.down, w.listening = nil, true
+	w.mu.Unlock()
+	for {
+		// A connection that is cut without a word would never end.
+		quiet, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+		n, err := conn.WaitForNotification(quiet)
+		cancel()
+		if pgconn.Timeout(err) && ctx.Err() == nil {
+			limited, cancel := s.reading(ctx)
+			err = conn.Ping(limited)
+			cancel()
+		}
+		switch {
+		case err != nil:
+			return err
+		case n != nil:
+			w.hear(n.Payload)
+		}
+	}
+}
+
+// pause waits, but not longer than ctx.
+func pause(ctx context.Context, d time.Duration) {
+	limited, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-limited.Done()
+}
+
+// tell tells other processes what moved here, many sessions at once: a notification in each write
+// would have all writers of the database queue for their commits.
+func (w *watch) tell(ctx context.Context, s *Store) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changes:
+		}
+		w.mu.Lock()
+		var payload []byte
+		n := 0
+		for of := range w.pending {
+			if n++; n > told {
+				w.changes <- struct{}{} // it is empty: moved fills it under the lock
+				break
+			}
+			payload = append(strconv.AppendUint(payload, uint64(of), 10), ' ')
+			delete(w.pending, of)
+		}
+		w.mu.Unlock()
+		limited, cancel := s.reading(ctx)
+		_, err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			s.logger.Debug("other processes were not told of new events; they will ask", "error", err)
+		}
+	}
+}
+
+// hear takes what tell sent.
+func (w *watch) hear(payload string) {
+	for name := range strings.FieldsSeq(payload) {
+		if of, err := strconv.ParseUint(name, 10, 64); err == nil {
+			w.wake(eventlog.Incarnation(of))
+		}
+	}
+}
+
+// moved says that a session has a new head, or is gone.
+func (w *watch) moved(of eventlog.Incarnation) {
+	w.wake(of)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending[of] = true
+	select {
+	case w.changes <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) wake(of eventlog.Incarnation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at, ok := w.waiting[of]; ok {
+		close(at.moved)
+		delete(w.waiting, of)
+	}
+}
+
+// join returns the signal of a session's next move; leave gives it back.
+func (w *watch) join(of eventlog.Incarnation) *signal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.waiting[of]
+	if !ok {
+		at = &signal{moved: make(chan struct{})}
+		w.waiting[of] = at
+	}
+	at.waiters++
+	return at
+}
+
+func (w *watch) leave(of eventlog.Incarnation, at *signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at.waiters--; at.waiters == 0 && w.waiting[of] == at {
+		delete(w.waiting, of)
+	}
+}
+
+func (w *watch) healthy() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down == nil {
+		return nil
+	}
+	return &eventlog.UnavailableError{Cause: w.down, Passing: true}
+}
+
+// WaitPast waits until the head is greater than seq.
+func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	of := found.info.Incarnation
+	for {
+		head, err := s.waitOnce(ctx, id, of, seq)
+		if err != nil || head > seq {
+			return head, err
+		}
+	}
+}
+
+// waitOnce returns the head, after a move of the session, or a while, if it is not past seq.
+func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation, seq eventlog.Seq) (eventlog.Seq, error) {
+	next := s.watch.join(of) // before looking
+	defer s.watch.leave(of, next)
+	head, err := s.headOf(ctx, id, of)
+	if err != nil || head > seq {
+		return head, err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.Poll)
+	defer cancel()
+	select {
+	case <-next.moved:
+	case <-s.closing:
+	case <-limited.Done():
+	}
+	return head, ctx.Err()
+}
+
+// headOf is the head of a session that is still the incarnation.
+func (s *Store) headOf(ctx context.Context, id string, of eventlog.Incarnation) (eventlog.Seq, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	limited, cancel := s.reading(ctx)
+	defer cancel()
+	var head int64
+	err := s.pool.QueryRow(limited, `SELECT head FROM contextd_sessions WHERE incarnation = $1`, int64(of)).Scan(&head)
+	if err == pgx.ErrNoRows { //nolint:errorlint // It is returned as it is.
+		return 0, noSession(id)
+	}
+	return eventlog.Seq(head), failure(ctx, err)
+}
