@@ -36,6 +36,8 @@ type Options struct {
 	CacheSessions int
 	// CacheBytes is how much they may hold together; 0 is DefaultCacheBytes.
 	CacheBytes uint64
+	// SessionWait is how long a call waits for others of its session; 0 is as long as they take.
+	SessionWait time.Duration
 	// Work is what reading logs takes memory from; nil is as much as it needs.
 	Work *memory.Budget
 	// Processor is what assembling takes turns of; nil is as many as are asked for.
@@ -72,7 +74,7 @@ func New(store Store, opts Options) *Engine {
 	if opts.Scrub == nil {
 		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
 	}
-	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor)}
+	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor, opts.SessionWait)}
 }
 
 // Over returns an engine for another store, with a namespace of its own. The two share the

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -32,6 +33,18 @@ type InjectionError struct {
 
 func (e *InjectionError) Error() string {
 	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it", e.Name, e.Tokens, e.Reserve)
+}
+
+// SessionBusyError says that other calls use a session, which calls use one after the other.
+// Nothing was done.
+type SessionBusyError struct {
+	SessionID string
+	// Waited is how long this call waited for them, and RetryAfter when to try again.
+	Waited, RetryAfter time.Duration
+}
+
+func (e *SessionBusyError) Error() string {
+	return fmt.Sprintf("other calls used session %q for %s, and calls of one session run one after the other", e.SessionID, e.Waited)
 }
 
 // NothingShownError says that a log has messages, and that its harness goes on with none of

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"time"
 
 	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
@@ -22,28 +23,37 @@ type pool struct {
 	room   int // for the bytes of those that nobody uses
 	work   *memory.Budget
 	turns  *fair.Turns
-	recent *list.List // newest first
-	bytes  int        // of all of them
+	wait   time.Duration // for the turn of a session; 0 is as long as it takes
+	recent *list.List    // newest first
+	bytes  int           // of all of them
 }
 
-func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns) *sessions {
-	p := &pool{limit: max(limit, 1), room: room, work: work, turns: turns, recent: list.New()}
+func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns, wait time.Duration) *sessions {
+	p := &pool{limit: max(limit, 1), room: room, work: work, turns: turns, wait: wait, recent: list.New()}
 	return p.sessions()
 }
 
 // sessions are those of another engine.
 func (all *pool) sessions() *sessions { return &sessions{all, map[string]*session{}} }
 
-// acquire waits until nobody else uses the session. The caller must release it.
+// acquire waits until nobody else uses the session. The caller must release it. The error is a
+// *SessionBusyError, or that of ctx.
 func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
 	s := all.join(id)
+	var late <-chan time.Time
+	if all.wait > 0 {
+		late = time.After(all.wait)
+	}
 	select {
 	case <-s.turn:
+		return s, all.take(s), nil
 	case <-ctx.Done():
 		all.leave(s)
 		return nil, nil, ctx.Err()
+	case <-late:
+		all.leave(s)
+		return nil, nil, &SessionBusyError{SessionID: id, Waited: all.wait, RetryAfter: fair.RetryAfter}
 	}
-	return s, all.take(s), nil
 }
 
 // tryAcquire acquires the session if it is in memory and nobody else uses it. The caller

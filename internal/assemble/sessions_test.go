@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -43,7 +46,7 @@ func waits(t *testing.T, all *sessions, id string) bool {
 // TestASessionInUseStays: however many others are asked for meanwhile, there is one
 // of each, so nobody works on it beside its user.
 func TestASessionInUseStays(t *testing.T) {
-	all := newSessions(1, room, nil, nil)
+	all := newSessions(1, room, nil, nil, 0)
 	a, releaseA := mustAcquire(t, all, "a")
 	for i := range 5 {
 		_, release := mustAcquire(t, all, fmt.Sprint("other-", i))
@@ -65,10 +68,37 @@ func TestASessionInUseStays(t *testing.T) {
 	}
 }
 
+// TestASessionIsNotWaitedForLong has a call use its session for long: those that wait for it are
+// refused in time, all of them at once, and the session is there once it ends.
+func TestASessionIsNotWaitedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newSessions(1, room, nil, nil, 10*time.Second)
+		_, release := mustAcquire(t, all, "a")
+		began := time.Now()
+		var waiting sync.WaitGroup
+		for range 100 {
+			waiting.Go(func() {
+				_, _, err := all.acquire(t.Context(), "a")
+				var busy *SessionBusyError
+				if !errors.As(err, &busy) || busy.SessionID != "a" || busy.RetryAfter <= 0 || time.Since(began) != 10*time.Second {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+			})
+		}
+		waiting.Wait()
+		time.AfterFunc(9*time.Second, release)
+		s, release := mustAcquire(t, all, "a")
+		if s.users != 1 || time.Since(began) != 19*time.Second {
+			t.Errorf("%d use it after %s", s.users, time.Since(began))
+		}
+		release()
+	})
+}
+
 // TestForgetting: what is forgotten while it is used is empty for the next user,
 // and whoever waits for it gets it.
 func TestForgetting(t *testing.T) {
-	all := newSessions(4, room, nil, nil)
+	all := newSessions(4, room, nil, nil, 0)
 	s, release := mustAcquire(t, all, "a")
 	s.report = &lastReport{}
 	all.forget("a")
@@ -111,7 +141,7 @@ const room = 64 << 20
 // TestTextIsBounded: too much text in memory makes the sessions that were not used
 // for longest give way, but for the one in use.
 func TestTextIsBounded(t *testing.T) {
-	all := newSessions(100, room, nil, nil)
+	all := newSessions(100, room, nil, nil, 0)
 	text := strings.Repeat("x", room/3/conversationFactor-1024)
 	use := func(id string, times int) {
 		s, release := mustAcquire(t, all, id)
@@ -162,7 +192,7 @@ func TestASessionIsBounded(t *testing.T) {
 		"large": {room, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newSessions(100, room, nil, nil)
+			all := newSessions(100, room, nil, nil, 0)
 			text := strings.Repeat("x", test.text)
 			for i := range 50 {
 				s, release := mustAcquire(t, all, "s")
@@ -201,7 +231,7 @@ func TestASessionIsBounded(t *testing.T) {
 // wait for one it cannot be dropped, so what it holds is.
 func TestSessionsThatAreWaitedFor(t *testing.T) {
 	const room, each = 1000, 800
-	all := newSessions(10, room, nil, nil)
+	all := newSessions(10, room, nil, nil, 0)
 	for _, id := range []string{"a", "b", "c"} {
 		s, release := mustAcquire(t, all, id)
 		all.join(id) // who waits for it
@@ -222,7 +252,7 @@ func TestSessionsThatAreWaitedFor(t *testing.T) {
 // TestEnginesShareMemory: sessions of the same id in two engines are two, and one bound holds
 // for both.
 func TestEnginesShareMemory(t *testing.T) {
-	all := newSessions(1, room, nil, nil)
+	all := newSessions(1, room, nil, nil, 0)
 	others := all.sessions()
 	mine, release := mustAcquire(t, all, "a")
 	theirs, releaseTheirs := mustAcquire(t, others, "a")

@@ -191,6 +191,12 @@ func capacity(err error) *answer {
 		a.retryAfter = busy.RetryAfter
 		return a.with("setting", busy.Setting).number("limit", busy.Limit)
 	}
+	var used *assemble.SessionBusyError
+	if errors.As(err, &used) {
+		a := newAnswer(codes.ResourceExhausted, ReasonBusy, err)
+		a.retryAfter = used.RetryAfter
+		return a.with("session_id", used.SessionID)
+	}
 	var full *eventlog.FullError
 	if errors.As(err, &full) {
 		a := newAnswer(codes.ResourceExhausted, ReasonDiskFull, err)

@@ -121,6 +121,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&fair.BusyError{Setting: "request_memory", Limit: 5, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
 			[]string{"setting=request_memory", "limit=5", "retry after 1s"},
 		},
+		"a session that others use": {
+			&assemble.SessionBusyError{SessionID: "s", Waited: time.Minute, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
+			[]string{"session_id=s", "retry after 1s"},
+		},
 		"slow": {
 			&apierr.SlowError{Setting: "send_timeout", After: time.Second, What: "nothing"}, codes.DeadlineExceeded, "CLIENT_TOO_SLOW", false,
 			[]string{"setting=send_timeout"},

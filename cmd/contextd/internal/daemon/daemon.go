@@ -141,8 +141,8 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, err
 }
 
-// busyWait is how long a call waits for others to give memory back before it is
-// refused.
+// busyWait is how long a call waits for others, to give memory back or to end their use of its
+// session, before it is refused.
 const busyWait = 10 * time.Second
 
 // smallRequestMemory is for requests of up to 64 KiB: for as many as there may be calls.
@@ -217,6 +217,7 @@ func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 		Clock:         o.Clock,
 		CacheSessions: int(o.Config.CacheSessions),
 		CacheBytes:    o.Config.CacheMemory,
+		SessionWait:   busyWait,
 		Work:          d.work,
 		Scrub:         scrubber,
 		Processor:     d.processor,
