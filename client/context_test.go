@@ -124,7 +124,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// The texts in the place of what left the context name the tool of the session, with a pointer
+// The texts in the place of what was dropped name the tool of the session, with a pointer
 // that Recall takes.
 func TestRecallTool(t *testing.T) {
 	c, ctx := inMemory(t), t.Context()

@@ -3,7 +3,7 @@ package reduce
 import "github.com/contextd/contextd/internal/budget"
 
 // Prices are what tokens of the prompt cost, in thousandths of a new one that no cache
-// takes. The zero value stands for those of budget.DefaultPrices.
+// takes. The zero value is those of budget.DefaultPrices.
 type Prices struct {
 	// CacheRead is for a token that the provider reads from its cache, CacheWrite for one
 	// that is written to it.
@@ -33,7 +33,7 @@ func (p Prices) orDefault() Prices {
 // rewrite is a change of the prefix, in tokens.
 type rewrite struct {
 	// sent is the size of the prompt before it, freed what leaves it, and again what follows
-	// the first change: the provider reads that anew.
+	// the first change: the provider reads that as new.
 	sent, freed, again uint64
 }
 

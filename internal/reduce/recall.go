@@ -6,7 +6,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Recall is the tool by which a model gets back what a pointer stands for; empty where it
+// Recall is the tool by which a model gets back what a pointer replaces; empty where it
 // has none.
 type Recall string
 

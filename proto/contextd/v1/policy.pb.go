@@ -47,7 +47,7 @@ type Policy struct {
 	Projection *ProjectionPolicy `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
 	// When the cached prefix may be rewritten.
 	Cache *CacheDiscipline `protobuf:"bytes,9,opt,name=cache,proto3" json:"cache,omitempty"`
-	// The tool by which the model gets back what a pointer stands for, at most 64 characters:
+	// The tool by which the model gets back what a pointer replaces, at most 64 characters:
 	// letters, digits and _ . : -, the first a letter, a digit or _. Texts that take the place of
 	// something name it and how to call it: with one argument, pointer. The runtime answers its
 	// calls with ResolvePointer. Empty: the model has no such tool. Absent: that of the session,

@@ -44,7 +44,7 @@ func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
 // ago at most; what forks share counts for each of them.
 func (q *Quota) Bytes() int64 {
 	if q.enter(context.Background()) == nil {
-		_ = q.recount(context.Background()) // fails when the store does, or is closed: then what was known stands
+		_ = q.recount(context.Background()) // fails when the store does, or is closed: then what was known is kept
 		q.leave()
 	}
 	return max(q.bytes.used.Load(), 0)

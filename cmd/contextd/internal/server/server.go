@@ -222,6 +222,6 @@ func (s *shared) untilDrained(parent context.Context) (context.Context, context.
 type noMeter struct{}
 
 func (noMeter) Appended(context.Context, time.Duration, int, uint64)               {}
-func (noMeter) Assembling(context.Context, string) {}
+func (noMeter) Assembling(context.Context, string)                                 {}
 func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}
 func (noMeter) Recorded(context.Context, records.Call)                             {}
