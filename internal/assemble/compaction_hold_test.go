@@ -100,9 +100,11 @@ func (h *history) assemble(b *branch, req assemble.Request) *assemble.Context {
 		return nil
 	}
 	h.check(b, got)
-	now := answer{req, got.AsOf, lines(got.Messages)}
+	now := answer{req, got.AsOf, got.Projection.Fingerprint, lines(got.Messages)}
 	h.again(b, now)
 	if !req.Preview {
+		// What it decided holds for those before it, in whatever format they were.
+		b.answers = slices.DeleteFunc(b.answers, func(a answer) bool { return a.asOf == now.asOf && a.fingerprint == now.fingerprint })
 		b.answers = append(b.answers, now)
 	}
 	return got

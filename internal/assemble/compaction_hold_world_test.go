@@ -53,9 +53,10 @@ type decided struct {
 }
 
 type answer struct {
-	req   assemble.Request
-	asOf  eventlog.Seq
-	lines string
+	req         assemble.Request
+	asOf        eventlog.Seq
+	fingerprint string
+	lines       string
 }
 
 func newHistory(t *rapid.T, seen map[string]int) *history {

@@ -140,3 +140,31 @@ func TestHarnessViewUnderDecisions(t *testing.T) {
 		})
 	}
 }
+
+// A budget may hold a session in one format and not in another, whose messages take more. What is
+// reduced for the other is then reduced in both, as of the same event too, since the fingerprint
+// of decisions has no format. What was shown before is in its record.
+func TestFormatsShareDecisions(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
+		w := started(t, store, nil)
+		push(t, store, "s", opening()...)
+		req := request()
+		req.Budget.MaxTokens = 3_000
+		reduced := func(format string, preview bool) int {
+			req.Budget.Format, req.Preview = format, preview
+			p := w.assemble(req).Projection
+			return len(p.Dropped.Seqs()) + len(p.Redacted.Seqs())
+		}
+		for i := 0; i == 0 || reduced("anthropic", true) == 0; i++ {
+			push(t, store, "s", turn(i+1)...)
+			if n := reduced("", false); n > 0 {
+				t.Fatalf("%d events were reduced, and none in the format that takes more", n)
+			}
+		}
+		other, after := reduced("anthropic", false), reduced("", false)
+		if other == 0 || after != other {
+			t.Errorf("%d events were reduced in the other format, then %d", other, after)
+		}
+		mustReplay(t, w, "s")
+	})
+}
