@@ -279,6 +279,12 @@ prometheus: ## Fetch Debian's Prometheus into ./bin, for the tests of alerts and
 	if ! command -v apt-get >/dev/null; then echo "SKIPPED: there is no apt-get to fetch Prometheus with" >&2; exit 0; fi; \
 	mkdir -p bin/prometheus && cd bin/prometheus && apt-get download -q prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
 
+.PHONY: postgres
+postgres: ## Install Debian's PostgreSQL where there is none, for the tests of the postgres store
+	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: PostgreSQL is not installed, and only root can do that, with apt-get" >&2; exit 0; fi; \
+	apt-get install -qq -y --no-install-recommends postgresql >/dev/null
+
 .PHONY: clean
 clean: ## Remove what the targets made
 	rm -rf bin .build

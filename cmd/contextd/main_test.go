@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
+	"github.com/contextd/contextd/internal/log/pglog/pgtest"
 	"github.com/contextd/contextd/internal/records"
 )
 
@@ -37,10 +38,14 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
-			if name != "race" {
+			switch name {
+			case "race":
+				return raced, nil
+			case "postgres":
+				return pgtest.Installed(), nil
+			default:
 				return false, fmt.Errorf("no condition %q", name)
 			}
-			return raced, nil
 		},
 		Cmds:  testCommands,
 		Setup: setup,
@@ -69,6 +74,15 @@ var testCommands = map[string]func(ts *testscript.TestScript, neg bool, args []s
 	"count":  count,
 
 	"certificates": certificates,
+	"postgres":     postgres,
+}
+
+// postgres starts a database for the script and has the daemon's variable name it.
+func postgres(ts *testscript.TestScript, _ bool, _ []string) {
+	server, err := pgtest.Start()
+	ts.Check(err)
+	ts.Defer(server.Stop)
+	ts.Setenv("CONTEXTD_POSTGRES_DSN", server.DSN(""))
 }
 
 // exits CODE PROGRAM ARGS... runs a program and expects its exit code.

@@ -31,24 +31,22 @@ type migration struct{ name, sql string }
 type SchemaError struct {
 	// Version is the schema's, Known the newest that this program has.
 	Version, Known int
+	// Foreign is set where tables with the store's names are not the store's: it says which.
+	Foreign error
 }
 
+// Unwrap returns what is foreign.
+func (e *SchemaError) Unwrap() error { return e.Foreign }
+
 func (e *SchemaError) Error() string {
+	if e.Foreign != nil {
+		return fmt.Sprintf("the database's schema holds something other than a contextd store: %v", e.Foreign)
+	}
 	if e.Version > e.Known {
 		return fmt.Sprintf("the database's schema has version %d and this contextd knows versions up to %d: run the newer contextd that migrated it", e.Version, e.Known)
 	}
 	return fmt.Sprintf("the database's schema has version %d and this contextd needs %d: it must be migrated first", e.Version, e.Known)
 }
-
-// ForeignSchemaError says that tables with the store's names are not the store's.
-type ForeignSchemaError struct{ Cause error }
-
-func (e *ForeignSchemaError) Error() string {
-	return fmt.Sprintf("the database's schema holds something other than a contextd store: %v", e.Cause)
-}
-
-// Unwrap returns the cause.
-func (e *ForeignSchemaError) Unwrap() error { return e.Cause }
 
 // querier is a connection, a pool or a transaction.
 type querier interface {
@@ -62,7 +60,7 @@ func schemaVersion(ctx context.Context, q querier) (version int, err error) {
 	case undefinedTable:
 		return 0, nil
 	case undefinedColumn:
-		return 0, &ForeignSchemaError{err}
+		return 0, &SchemaError{Foreign: err}
 	}
 	return version, err
 }
@@ -99,12 +97,12 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 		case mayRetry(state), state == uniqueViolation, state == duplicateObject, state == duplicateTable && present(ctx, conn):
 			lost = err // another process was there first
 		case state == duplicateTable, state == undefinedColumn:
-			return &ForeignSchemaError{err}
+			return &SchemaError{Foreign: err}
 		default:
 			return err
 		}
 	}
-	return &ForeignSchemaError{lost}
+	return &SchemaError{Foreign: lost}
 }
 
 // present reports whether the table of migrations is there.
@@ -158,4 +156,45 @@ func sqlState(err error) string {
 // mayRetry reports whether a transaction was undone only because of another one.
 func mayRetry(state string) bool {
 	return state == serializationFailure || state == deadlockDetected
+}
+
+// Migration is a step of the schema.
+type Migration struct {
+	Version int
+	Name    string
+	Applied bool
+}
+
+// Migrations lists the steps that this program knows, and whether the database at an address has them.
+func Migrations(ctx context.Context, dsn string) (all []Migration, err error) {
+	err = connected(ctx, dsn, func(conn *pgx.Conn) error {
+		version, err := schemaVersion(ctx, conn)
+		if err == nil && version > len(migrations) {
+			err = &SchemaError{Version: version, Known: len(migrations)}
+		}
+		for i, m := range migrations {
+			all = append(all, Migration{i + 1, m.name, i < version})
+		}
+		return err
+	})
+	return all, err
+}
+
+// Migrate applies the steps that are missing in the database at an address.
+func Migrate(ctx context.Context, dsn string) error {
+	return connected(ctx, dsn, func(conn *pgx.Conn) error { return migrate(ctx, conn) })
+}
+
+// connected calls f with a connection of its own.
+func connected(ctx context.Context, dsn string, f func(*pgx.Conn) error) error {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return &AddressError{err}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return &ConnectError{err}
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return f(conn)
 }

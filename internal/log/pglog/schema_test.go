@@ -2,10 +2,12 @@ package pglog_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/pglog"
 )
@@ -50,6 +52,7 @@ func TestOpenFails(t *testing.T) {
 		{name: "another program's table of versions", sql: `CREATE TABLE contextd_schema (v int)`, migrate: true, says: "something other than a contextd store"},
 		{name: "another program's tables", sql: `CREATE TABLE contextd_events (v int)`, migrate: true, says: "something other than a contextd store"},
 		{name: "no address", dsn: "host=/nowhere port=never password=" + secret, says: "the database's address"},
+		{name: "no such role", dsn: server.DSN("") + " user=nobody password=" + secret, says: `role "nobody" does not exist`},
 		{name: "no server", dsn: "host=/nowhere password=" + secret, says: "connect to the database"},
 		{name: "no server at a URL", dsn: "postgres://me:" + secret + "@127.0.0.1:1/db", says: "connect to the database"},
 	} {
@@ -66,6 +69,47 @@ func TestOpenFails(t *testing.T) {
 		}
 		if newer := new(*pglog.SchemaError); strings.HasPrefix(c.name, "newer") && !errors.As(err, newer) {
 			t.Errorf("%s: %T", c.name, err)
+		}
+	}
+}
+
+// TestGrants: the daemon's role needs no more than docs/shared-store.md grants it.
+func TestGrants(t *testing.T) {
+	needServer(t)
+	page, err := os.ReadFile("../../../docs/shared-store.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```sql\n")
+	grants, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("the page has no grants")
+	}
+	dsn := server.Schema(t)
+	if err := pglog.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	schema := dsn[strings.LastIndex(dsn, "=")+1:]
+	server.Exec(t, dsn, "CREATE ROLE contextd LOGIN; "+strings.ReplaceAll(grants, "SCHEMA public", "SCHEMA "+schema))
+	s, err := pglog.Open(t.Context(), strings.Replace(dsn, "user=tester", "user=contextd", 1), pglog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	if _, err := appendTo(t, s, "s", logtest.Say("a")); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := s.PutArtifacts(t.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 1, ID: "i"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: 1, NewID: "t"}); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{"s", "t"} {
+		if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+			t.Error(err)
 		}
 	}
 }

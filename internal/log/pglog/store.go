@@ -3,8 +3,8 @@ package pglog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +64,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("the database's address: %w", err)
+		return nil, &AddressError{err}
 	}
 	if opts.MaxConnections > 0 {
 		config.MaxConns = opts.MaxConnections
@@ -74,11 +74,30 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, &ConnectError{err}
 	}
 	s.watch.start(s, config.ConnConfig)
 	return s, nil
 }
+
+// AddressError says that an address of a database does not parse.
+type AddressError struct{ Cause error }
+
+func (e *AddressError) Error() string { return "the database's address: " + sentence(e.Cause) }
+
+// Unwrap returns the cause.
+func (e *AddressError) Unwrap() error { return e.Cause }
+
+// ConnectError says that a database cannot be reached, or does not let the store in.
+type ConnectError struct{ Cause error }
+
+func (e *ConnectError) Error() string { return "connect to the database: " + sentence(e.Cause) }
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Cause }
+
+// sentence is an error on one line: that of a connection has a line for each host.
+func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // prepare checks the schema, or brings it up to date.
 func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
@@ -86,7 +105,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return &ConnectError{err}
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if s.opts.Migrate {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/pglog"
 )
 
 // The exit codes.
@@ -43,6 +44,15 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[*disklog.LockedError](err); ok {
 		return ExitUnavailable
+	}
+	if _, ok := errors.AsType[*pglog.AddressError](err); ok {
+		return ExitUsage
+	}
+	if _, ok := errors.AsType[*pglog.ConnectError](err); ok {
+		return ExitUnavailable
+	}
+	if _, ok := errors.AsType[*pglog.SchemaError](err); ok {
+		return ExitPrecondition
 	}
 	st, ok := statusOf(err)
 	if !ok {

@@ -46,7 +46,7 @@ func (p Program) newVersion() *cobra.Command {
 				Version: p.Version, Commit: cmp.Or(p.Commit, buildSetting("vcs.revision")), Date: cmp.Or(p.Date, buildSetting("vcs.time")),
 				Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 				Features: features{
-					[]string{config.StoreMemory, config.StoreDisk}, formatNames(), budget.Tokenizers(), harness.Names(), harness.Writers(),
+					[]string{config.StoreMemory, config.StoreDisk, config.StorePostgres}, formatNames(), budget.Tokenizers(), harness.Names(), harness.Writers(),
 				},
 			}
 			if output.structured() {

@@ -37,13 +37,14 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of /metrics for Prometheus and of the probes /livez and /readyz, over HTTP; empty for none")
 	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve profiles, which hold content, at metrics_listen, which must be a loopback address")
 
-	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory or disk")
+	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory, disk or postgres")
 	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`directory` of the disk store")
 	f.StringVar(&c.EncryptionKeyFile, "encryption-key-file", c.EncryptionKeyFile, "`file` with the key that the disk store is encrypted with, and earlier keys after it; see contextd keygen")
 	f.Var(yamlValue[[]string]{to: &c.EncryptionKeyCommand}, "encryption-key-command", "command that writes such keys, as a YAML list of its words; those of the file come before them")
 	f.StringVar(&c.EncryptionKeysDir, "encryption-keys-dir", c.EncryptionKeysDir, "`directory` of the keys of sessions; empty for keys in data_dir")
 	f.Var(sizeValue(&c.DiskCacheBytes), "disk-cache-bytes", "memory for what the disk store caches, such as 16MiB")
 	c.Disk.bind(f)
+	c.Postgres.bind(f)
 
 	f.Var(levelValue{&c.LogLevel}, "log-level", "least `level` that is logged: debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")

@@ -20,8 +20,9 @@ import (
 
 // The kinds of store.
 const (
-	StoreMemory = "memory"
-	StoreDisk   = "disk"
+	StoreMemory   = "memory"
+	StoreDisk     = "disk"
+	StorePostgres = "postgres"
 )
 
 // The formats of the log.
@@ -49,7 +50,7 @@ type Config struct {
 	// Pprof adds profiles to them. They hold content.
 	Pprof bool
 
-	// Store is StoreMemory or StoreDisk.
+	// Store is StoreMemory, StoreDisk or StorePostgres.
 	Store string
 	// DataDir is where StoreDisk keeps everything.
 	DataDir string
@@ -62,6 +63,7 @@ type Config struct {
 	// DiskCacheBytes bounds what StoreDisk caches of its files.
 	DiskCacheBytes uint64
 	Disk           Disk
+	Postgres       Postgres
 
 	LogLevel  slog.Level
 	LogFormat string
@@ -133,6 +135,7 @@ func Default() Config {
 		DataDir:         "contextd-data",
 		DiskCacheBytes:  16 << 20,
 		Disk:            defaultDisk(),
+		Postgres:        defaultPostgres(),
 		LogLevel:        slog.LevelInfo,
 		LogFormat:       LogText,
 		ShutdownTimeout: 20 * time.Second,

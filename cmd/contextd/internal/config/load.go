@@ -49,6 +49,9 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
+	if f.Lookup(dsnFlag).Changed && holdsPassword(c.Postgres.DSN) {
+		return fmt.Errorf("--%s must hold no password, which other processes could see: set %s, postgres_dsn_file or PGPASSFILE", dsnFlag, EnvName(dsnFlag))
+	}
 	if c.UnixSocket != "" && !listenSet {
 		// Whoever asks for a socket does not expect a port, which others may reach.
 		c.Listen = ""

@@ -29,6 +29,13 @@ var other = map[string]string{
 	"disk-reserve":     "5MiB",
 	"disk-low":         "7MiB",
 	"slow-sync":        "3s",
+
+	"postgres-dsn":               "host=/nowhere",
+	"postgres-dsn-file":          "/tmp/dsn",
+	"postgres-max-connections":   "3",
+	"postgres-statement-timeout": "3s",
+	"postgres-migrate":           "false",
+
 	"log-level":        "debug",
 	"log-format":       "json",
 	"shutdown-timeout": "3s",

@@ -10,10 +10,13 @@ import (
 const hidden = "(hidden)"
 
 // Redacted returns the configuration without what may be secret in it: values of headers, words
-// of commands after the first, passwords in addresses.
+// of commands after the first, passwords in addresses, the database's address.
 func (c Config) Redacted() Config {
 	if len(c.EncryptionKeyCommand) > 1 {
 		c.EncryptionKeyCommand = []string{c.EncryptionKeyCommand[0], hidden}
+	}
+	if c.Postgres.DSN != "" {
+		c.Postgres.DSN = hidden
 	}
 	c.Auth.JWT.Keys = redactedURL(c.Auth.JWT.Keys)
 	c.Summarizers = maps.Clone(c.Summarizers)

@@ -18,8 +18,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.Listen == "" && c.UnixSocket == "":
 		return fmt.Errorf("listen and unix_socket must not both be empty: nobody could reach the daemon")
-	case c.Store != StoreMemory && c.Store != StoreDisk:
-		return fmt.Errorf("store must be %s or %s, not %q", StoreMemory, StoreDisk, c.Store)
+	case c.Store != StoreMemory && c.Store != StoreDisk && c.Store != StorePostgres:
+		return fmt.Errorf("store must be %s, %s or %s, not %q", StoreMemory, StoreDisk, StorePostgres, c.Store)
 	case c.Store == StoreDisk && c.DataDir == "":
 		return fmt.Errorf("data_dir must be set for the disk store")
 	case c.EncryptionKeysDir != "" && !c.Encrypted():
@@ -70,6 +70,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	if err := c.Disk.validate(); err != nil {
+		return err
+	}
+	if err := c.validatePostgres(); err != nil {
 		return err
 	}
 	if err := c.validateListening(); err != nil {

@@ -18,7 +18,7 @@ import (
 // admin serves the operator.
 type admin struct {
 	adminv1.UnimplementedAdminServiceServer
-	store  *disklog.Store // nil if the store is in memory
+	store  *disklog.Store // nil if the store is not on disk
 	clock  func() time.Time
 	logger *slog.Logger
 }
@@ -33,7 +33,7 @@ func (a *admin) Backup(req *adminv1.BackupRequest, stream grpc.ServerStreamingSe
 		return &auth.DeniedError{Reason: "a backup has the sessions of all tenants"}
 	}
 	if a.store == nil {
-		return &apierr.NotConfiguredError{Setting: "store", Reason: "the store is in memory: there is nothing to back up"}
+		return &apierr.NotConfiguredError{Setting: "store", Reason: "the store is not on disk: there is nothing that this could back up"}
 	}
 	begun := a.clock()
 	snapshot, err := a.store.Snapshot(ctx)

@@ -2,12 +2,14 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -43,7 +45,8 @@ func (d *Daemon) storeTakes() bool {
 }
 
 // watch reports to be ready once the tokenizer is there, and for as long as the
-// store is well. A store that failed stays failed. Summarizers and hooks are reported each
+// store is well. A store that failed stays failed; one that only cannot be reached may come back.
+// Summarizers and hooks are reported each
 // by itself: without them the daemon takes work, too.
 func (d *Daemon) watch(ctx context.Context) {
 	if !d.lazy {
@@ -59,7 +62,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	}
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()
-	for ready := false; ; {
+	for ready, away := false, false; ; {
 		for i, p := range parts {
 			healthy := p.Healthy()
 			d.health.SetServingStatus(p.Name, statusOf(healthy))
@@ -71,12 +74,18 @@ func (d *Daemon) watch(ctx context.Context) {
 		if d.syncs != nil {
 			d.syncs.report(ctx)
 		}
-		if err := d.store.Healthy(); err != nil {
+		err := d.store.Healthy()
+		if failed, ok := errors.AsType[*eventlog.UnavailableError](err); ok && failed.Passing {
+			if ready || !away {
+				d.setServing(notServing)
+				d.logger.ErrorContext(ctx, "the store cannot be reached; the daemon takes no work until it can", "error", err)
+			}
+			ready, away = false, true
+		} else if err != nil {
 			d.setServing(notServing)
 			d.logger.ErrorContext(ctx, "the store has failed; the daemon takes no more work", "error", err)
 			return
-		}
-		if !ready {
+		} else if !ready {
 			d.setServing(serving)
 			d.logger.InfoContext(ctx, "ready")
 			ready = true

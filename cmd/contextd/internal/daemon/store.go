@@ -8,6 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/log/pglog"
 )
 
 // openStore opens the store that the configuration names.
@@ -19,6 +20,18 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 		return memlog.New(), nil
 	case config.StoreDisk:
 		return d.openDisk(ctx, o)
+	case config.StorePostgres:
+		dsn, err := c.Postgres.Address()
+		if err != nil {
+			return nil, err
+		}
+		store, err := pglog.Open(ctx, dsn, pglog.Options{
+			Logger: logger, MaxConnections: int32(c.Postgres.MaxConnections), Timeout: c.Postgres.StatementTimeout, Migrate: c.Postgres.Migrate,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("open the store: %w", err)
+		}
+		return store, nil
 	default:
 		return nil, fmt.Errorf("there is no store %q", c.Store)
 	}

@@ -22,7 +22,9 @@ import (
 
 // Server is a server that runs until the tests end.
 type Server struct {
+	bin     string
 	dir     string
+	as      *syscall.Credential
 	process *exec.Cmd
 	schemas atomic.Int64
 }
@@ -39,6 +41,9 @@ func binaries() string {
 	return filepath.Dir(slices.Max(found))
 }
 
+// Installed reports whether there is a PostgreSQL to start.
+func Installed() bool { return binaries() != "" }
+
 // Start returns nil where no PostgreSQL is installed.
 func Start() (*Server, error) {
 	bin := binaries()
@@ -49,35 +54,43 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir}
-	as, err := s.account()
-	if err != nil {
+	s := &Server{bin: bin, dir: dir}
+	if s.as, err = s.account(); err != nil {
 		return nil, err
 	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: as}, dir
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: s.as}, dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	s.process = exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=",
+	if err := s.Launch(); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// Launch starts the server, or again after Crash, and waits until it answers.
+func (s *Server) Launch() error {
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=",
 		"-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "autovacuum=off", "-c", "log_min_messages=fatal")
-	s.process.SysProcAttr, s.process.Dir = &syscall.SysProcAttr{Credential: as}, dir
+	s.process.SysProcAttr, s.process.Dir = &syscall.SysProcAttr{Credential: s.as}, s.dir
 	var log bytes.Buffer
 	s.process.Stderr = &log
 	if err := s.process.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		conn, err := pgx.Connect(ctx, s.DSN(""))
 		if err == nil {
-			return s, conn.Close(ctx)
+			return conn.Close(ctx)
 		}
 		if ctx.Err() != nil {
-			s.Stop()
-			return nil, fmt.Errorf("the server does not start: %w: %s", err, log.String())
+			return fmt.Errorf("the server does not start: %w: %s", err, log.String())
 		}
 	}
 }
@@ -133,9 +146,14 @@ func (s *Server) Exec(t testing.TB, dsn, sql string) {
 	}
 }
 
-// Stop ends the server at once and removes its directory.
-func (s *Server) Stop() {
+// Crash ends the server at once, in the middle of whatever it does.
+func (s *Server) Crash() {
 	_ = s.process.Process.Signal(syscall.SIGQUIT)
 	_ = s.process.Wait()
+}
+
+// Stop ends the server and removes its directory.
+func (s *Server) Stop() {
+	s.Crash()
 	_ = os.RemoveAll(s.dir)
 }
