@@ -26,7 +26,7 @@ type Options struct {
 	Migrate bool
 	// Attempts is how often a write that lost against another writer is made; 0 is 16.
 	Attempts int
-	// Poll is after how long a waiter asks for the head although nobody told it of a change; 0 is
+	// Poll is after how long a waiter asks for the head although it was notified of no change; 0 is
 	// half a second.
 	Poll time.Duration
 }

@@ -13,11 +13,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// channel is what processes tell each other on which sessions have moved.
+// channel is where processes notify each other which sessions have moved.
 const channel = "contextd"
 
-// told bounds how many sessions one notification names: a server takes less than 8000 bytes.
-const told = 256
+// notifiedAtOnce bounds how many sessions one notification names: a server takes less than 8000 bytes.
+const notifiedAtOnce = 256
 
 // watch wakes those who wait for sessions to move. What other processes write it learns of by
 // notifications, which are sent after the write and may be lost; so waiters ask again now and then.
@@ -28,7 +28,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	waiting map[eventlog.Incarnation]*signal
-	pending map[eventlog.Incarnation]bool // of which others are to be told
+	pending map[eventlog.Incarnation]bool // of which others are to be notified
 	down    error                         // why the database cannot be reached
 	// listening is set while notifications come.
 	listening bool
@@ -44,7 +44,7 @@ func (w *watch) start(s *Store, config *pgx.ConnConfig) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.changes = cancel, make(chan struct{}, 1)
 	w.waiting, w.pending = map[eventlog.Incarnation]*signal{}, map[eventlog.Incarnation]bool{}
-	w.running.Go(func() { w.tell(ctx, s) })
+	w.running.Go(func() { w.notify(ctx, s) })
 	w.running.Go(func() { w.listen(ctx, s, config) })
 }
 
@@ -111,9 +111,9 @@ func pause(ctx context.Context, d time.Duration) {
 	<-limited.Done()
 }
 
-// tell tells other processes what moved here, many sessions at once: a notification in each write
+// notify sends other processes what moved here, many sessions at once: a notification in each write
 // would have all writers of the database queue for their commits.
-func (w *watch) tell(ctx context.Context, s *Store) {
+func (w *watch) notify(ctx context.Context, s *Store) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -124,7 +124,7 @@ func (w *watch) tell(ctx context.Context, s *Store) {
 		var payload []byte
 		n := 0
 		for of := range w.pending {
-			if n++; n > told {
+			if n++; n > notifiedAtOnce {
 				w.changes <- struct{}{} // it is empty: moved fills it under the lock
 				break
 			}
@@ -136,12 +136,12 @@ func (w *watch) tell(ctx context.Context, s *Store) {
 		_, err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			s.logger.Debug("other processes were not told of new events; they will ask", "error", err)
+			s.logger.Debug("other processes were not notified of new events; they will ask", "error", err)
 		}
 	}
 }
 
-// hear takes what tell sent.
+// hear takes what notify sent.
 func (w *watch) hear(payload string) {
 	for name := range strings.FieldsSeq(payload) {
 		if of, err := strconv.ParseUint(name, 10, 64); err == nil {
