@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
@@ -82,6 +83,9 @@ func parseFlags() (settings, error) {
 	}
 	if s.hashes != "" && (s.direct || s.trace || len(s.backends) > 0) {
 		return s, errors.New("-hashes: goes with a replay through the daemon, under one model")
+	}
+	if s.direct && !proto.Equal(s.policy, &contextdv1.Policy{Name: s.policy.GetName()}) && s.policy != nil {
+		return s, errors.New("-policy: with -direct only the name of a built-in one: {\"name\":\"frugal\"}")
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contextd/contextd/internal/budget"
+	builtin "github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -89,6 +90,10 @@ func (r *report) row(name string, of map[*session]figures, format string) row {
 
 // direct prints the tables with the reducers run in this process.
 func (r *report) direct(windows []uint64) error {
+	named, err := builtin.Set{}.Resolve(builtin.Overlay{}, builtin.Overlay{Name: r.policy.GetName()})
+	if err != nil {
+		return err
+	}
 	if err := r.measureEverything(); err != nil {
 		return err
 	}
@@ -97,7 +102,7 @@ func (r *report) direct(windows []uint64) error {
 		if err != nil {
 			return err
 		}
-		of, err := r.local(b, func() policy { return &contextd{policy: reduce.DefaultPolicy(), budget: b} })
+		of, err := r.local(b, func() policy { return &contextd{policy: named.Reduction, budget: b} })
 		if err != nil {
 			return err
 		}

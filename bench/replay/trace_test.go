@@ -30,13 +30,13 @@ func traceFigures(tb testing.TB, tokens uint64) (f figures, cost float64) {
 		tb.Fatal(err)
 	}
 	all := measureLocal(s, gauge, &results{}, 1<<60)
-	f = measureLocal(s, gauge, &contextd{policy: reduce.DefaultPolicy(), budget: b}, b.Target)
+	f = measureLocal(s, gauge, &contextd{policy: reduce.FrugalPolicy(), budget: b}, b.Target)
 	return f, f.cost / all.cost
 }
 
 // The best of the policies of other projects that were measured on this trace
 // cost 0.64 of sending everything.
-func TestDefaultPolicyBeatsPeersOnTheSyntheticTrace(t *testing.T) {
+func TestFrugalPolicyBeatsPeersOnTheSyntheticTrace(t *testing.T) {
 	for name, tokens := range traceWindows {
 		t.Run(name, func(t *testing.T) {
 			f, cost := traceFigures(t, tokens)

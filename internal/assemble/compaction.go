@@ -117,7 +117,7 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	case c.Summary != "":
 		in.Caller.Strategy = reduce.Summarize
 	case in.Caller.Goal == 0 && c.Strategy == "":
-		in.Caller.Goal = b.Share(in.Reduction.Collapse.To)
+		in.Caller.Goal = b.Share(in.Reduction.Collapse.Depth())
 	}
 	if in.Caller.KeepLastTurns == 0 {
 		in.Caller.KeepLastTurns = max(in.Reduction.Collapse.KeepLastTurns, 1)

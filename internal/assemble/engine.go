@@ -150,7 +150,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 	if b = b.Calibrated(learnt); rejected > 0 {
 		// The next prompt is smaller whatever the target says: the window may be less
 		// than the caller thinks.
-		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.To)
+		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.Depth())
 	}
 	if in, err = e.inputs(ctx, s, conv, b, req); err != nil {
 		return in, nil, err

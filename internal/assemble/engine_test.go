@@ -16,7 +16,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -162,7 +162,7 @@ func opening() []eventlog.Event {
 var tight = budget.Spec{MaxTokens: 6_000, Tokenizer: budget.TokenizerO200K}
 
 func request() assemble.Request {
-	return assemble.Request{SessionID: "s", Budget: tight, Policy: assemble.Policy{Reduction: reduce.DefaultPolicy()}}
+	return assemble.Request{SessionID: "s", Budget: tight, Policy: assemble.Policy{Reduction: reducetest.Policy()}}
 }
 
 func mustAssemble(tb rapid.TB, engine *assemble.Engine, req assemble.Request) *assemble.Context {

@@ -21,7 +21,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
-	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // replicas are three daemons that get the same requests: one keeps its store and its
@@ -122,7 +122,7 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 	req := assemble.Request{
 		SessionID: id,
 		Budget:    budget.Spec{MaxTokens: rapid.SampledFrom([]uint64{4000, 4000, 9000}).Draw(t, "max_tokens"), Tokenizer: budget.TokenizerO200K},
-		Policy:    assemble.Policy{Reduction: reduce.DefaultPolicy()},
+		Policy:    assemble.Policy{Reduction: reducetest.Policy()},
 		Preview:   rapid.IntRange(0, 3).Draw(t, "preview") == 0,
 	}
 	if rapid.IntRange(0, 3).Draw(t, "past") == 0 {

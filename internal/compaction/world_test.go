@@ -20,6 +20,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
@@ -162,7 +163,7 @@ func turnOf(i int) []eventlog.Event {
 // settings is what contexts of the test sessions are asked for with. Nothing leaves
 // them by age.
 func settings() assemble.Request {
-	policy := reduce.DefaultPolicy()
+	policy := reducetest.Policy()
 	// Compactions are asked for here; none happens of its own accord before that.
 	policy.Collapse.To, policy.Collapse.CutFrom, policy.Collapse.StartAt = 0.35, 0, 0.8
 	policy.ToolResults = reduce.ToolResults{OutlineTokens: 20}

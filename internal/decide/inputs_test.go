@@ -54,7 +54,7 @@ func inputs(t testing.TB, target uint64, log []eventlog.Event) decide.Inputs {
 	}
 	return decide.Inputs{
 		Ctx: context.Background(), SessionID: "s", Conversation: conv, Policy: policy,
-		Reduction: reduce.DefaultPolicy(), Budget: budget.Budget{Target: target},
+		Reduction: reducetest.Policy(), Budget: budget.Budget{Target: target},
 		Summarizing: decide.SummaryPolicy{Summarizer: "model"},
 	}
 }

@@ -59,6 +59,7 @@ const (
 
 	ShownSummary  Shown = "summary"
 	ShownLedger   Shown = "ledger"
+	ShownFiles    Shown = "files"
 	ShownIndex    Shown = "index"
 	ShownQuote    Shown = "quote"
 	ShownReminder Shown = "reminder"

@@ -13,7 +13,7 @@ import (
 // writtenAs says which sections of a digest are sightings; what a digest says of itself is
 // none.
 var writtenAs = map[reduce.SectionKind]Shown{
-	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionIndex: ShownIndex,
+	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionFiles: ShownFiles, reduce.SectionIndex: ShownIndex,
 }
 
 // written looks through what contextd wrote about the dropped groups: what was sent

@@ -28,6 +28,7 @@ type entry struct {
 	name budget.Piece // after a space; its cost is 0 until it is asked for
 	uses int          // how many texts held it; arguments count more
 	last int          // the newest of those texts
+	own  int          // the newest that the agent wrote; 0 is none
 	// around is the text in which the name last was outside of arguments, and quoted the
 	// same as it is quoted; nil until it is asked for.
 	around string
@@ -53,8 +54,37 @@ const argumentWeight = 4
 // It is kept as long as the index.
 func (x *Index) AddText(text string) { x.add(text, 1) }
 
+// AddOwn takes in a text that the agent wrote.
+func (x *Index) AddOwn(text string) {
+	x.add(text, 1)
+	x.wrote(text)
+}
+
 // AddArguments takes in the arguments of a call.
-func (x *Index) AddArguments(arguments string) { x.add(arguments, argumentWeight) }
+func (x *Index) AddArguments(arguments string) {
+	x.add(arguments, argumentWeight)
+	x.wrote(arguments)
+}
+
+// wrote takes note of the names in the newest text, which is the agent's.
+func (x *Index) wrote(text string) {
+	Identifiers(text, func(start, end int) bool {
+		x.entries[text[start:end]].own = x.clock
+		return true
+	})
+}
+
+// Age is how many texts ago the agent last wrote a name that is in a text; -1 is never.
+func (x *Index) Age(text string) int {
+	age := -1
+	Identifiers(text, func(start, end int) bool {
+		if e := x.entries[text[start:end]]; e != nil && e.own > 0 && (age < 0 || x.clock-e.own < age) {
+			age = x.clock - e.own
+		}
+		return true
+	})
+	return age
+}
 
 func (x *Index) add(text string, weight int) {
 	x.clock++

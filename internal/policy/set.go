@@ -13,11 +13,22 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// DefaultName is the policy that always exists. Configuration may give the name another
-// meaning.
-const DefaultName = "default"
+// The policies that always exist. Configuration may give their names another meaning.
+const (
+	// DefaultName is the policy where nobody names any: BalancedName.
+	DefaultName  = "default"
+	FrugalName   = "frugal"
+	BalancedName = "balanced"
+	FaithfulName = "faithful"
+)
 
-// Set is the named policies of a daemon. The zero value knows the built-in one only.
+// presets are the built-in policies.
+var presets = map[string]func() reduce.Policy{
+	DefaultName: reduce.DefaultPolicy, BalancedName: reduce.DefaultPolicy,
+	FrugalName: reduce.FrugalPolicy, FaithfulName: reduce.FaithfulPolicy,
+}
+
+// Set is the named policies of a daemon. The zero value knows the built-in ones only.
 type Set struct {
 	named       map[string]assemble.Policy
 	fallback    string
@@ -32,7 +43,7 @@ type Summarizers struct {
 }
 
 // NewSet takes the named policies of the configuration, each of them laid over the
-// built-in one, and the name of the one that applies where nobody names any; empty is
+// built-in default, and the name of the one that applies where nobody names any; empty is
 // DefaultName. Errors are *eventlog.InvalidError and name the field from "policies[name]"
 // or "default_policy" on.
 func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) (Set, error) {
@@ -45,7 +56,7 @@ func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) 
 		if named[name].Name != "" {
 			return Set{}, invalid(field+".name", "must be empty: a named policy always lies over the built-in one")
 		}
-		p, err := out.lay(out.builtin(), named[name], field)
+		p, err := out.lay(out.preset(DefaultName), named[name], field)
 		if err != nil {
 			return Set{}, err
 		}
@@ -95,8 +106,8 @@ func (s Set) lookup(name string) (assemble.Policy, error) {
 	if found, ok := s.named[name]; ok {
 		return found, nil
 	}
-	if name == DefaultName {
-		return s.builtin(), nil
+	if presets[name] != nil {
+		return s.preset(name), nil
 	}
 	return assemble.Policy{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
 }
@@ -115,17 +126,16 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Names lists the policies that a request may name.
 func (s Set) Names() []string {
-	names := slices.Collect(maps.Keys(s.named))
-	if _, ok := s.named[DefaultName]; !ok {
-		names = append(names, DefaultName)
+	all := maps.Clone(presets)
+	for name := range s.named {
+		all[name] = nil
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(all))
 }
 
-func (s Set) builtin() assemble.Policy {
+func (s Set) preset(name string) assemble.Policy {
 	return assemble.Policy{
-		Reduction: reduce.DefaultPolicy(),
+		Reduction: presets[name](),
 		Summaries: decide.SummaryPolicy{Summarizer: s.summarizers.Default},
 	}
 }

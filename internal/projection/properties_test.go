@@ -11,6 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // grow shows a conversation of an agent of any shape as it grows. What must hold of
@@ -205,7 +206,7 @@ func checkStaysAway(t fataler, before *request, now request) {
 // TestPoliciesSpareWhatIsProtected holds every policy to what a rule protects: only the last
 // resort of reduction takes it.
 func TestPoliciesSpareWhatIsProtected(t *testing.T) {
-	reduction := reduce.DefaultPolicy()
+	reduction := reducetest.Policy()
 	reduction.ToolResults.ByTool = map[string]reduce.Retention{"read": {Never: true}}
 	rapid.Check(t, func(t *rapid.T) {
 		o := rapid.SampledFrom([]projection.Options{

@@ -52,7 +52,7 @@ func (s *session) request(t fataler, o projection.Options, policy projection.Pol
 	view := reduce.NewView(gauge, s.conv.Groups())
 	reduced := s.reduced
 	if b.Target > 0 {
-		pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv)
+		pipeline := reduce.NewPipeline(reducetest.Policy(), s.conv)
 		if p, ok := policy.(projection.Rooted); ok {
 			pipeline.Protect(p.Named)
 		}

@@ -77,6 +77,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 		"thinking for ever": {"raw", func(p *reduce.Policy) { p.Thinking.KeepTurns = nil }, same},
 		"thinking for less": {"raw", func(p *reduce.Policy) { *p.Thinking.KeepTurns = 7 }, same},
 		"depth":             {"raw", func(p *reduce.Policy) { p.Collapse.To = 0.36 }, same},
+		"working set":       {"raw", func(p *reduce.Policy) { p.Collapse.WorkingSetShare = 0.08 }, same},
 		"a model's prices":  {"raw", func(p *reduce.Policy) { p.Cache.Prices = reduce.Prices{CacheRead: 100, CacheWrite: 1000} }, same},
 		"a shortest prefix": {"raw", func(p *reduce.Policy) {
 			p.Cache.Prices = reduce.Prices{CacheRead: 100, CacheWrite: 1000, MinCachedTokens: 1}

@@ -18,7 +18,7 @@ import (
 func TestASummaryThatArrivesRewritesNothingByItself(t *testing.T) {
 	for _, payback := range []uint32{4, 10, 20} {
 		t.Run(fmt.Sprint(payback), func(t *testing.T) {
-			policy := reduce.DefaultPolicy()
+			policy := reducetest.Policy()
 			policy.Collapse.CutFrom, policy.Collapse.CutPaybackTurns = 0.6, payback
 			policy.Collapse.To, policy.Collapse.LedgerShare, policy.Collapse.IndexShare = 0.5, 0.02, 0.02 // room for a summary to matter
 			b := budget.Budget{Target: 20_000}

@@ -33,7 +33,7 @@ func (s *session) decide(t *testing.T, d *eventlog.Decision) {
 // decided nothing.
 func (s *session) shows(t *testing.T, first eventlog.Seq) bool {
 	t.Helper()
-	got, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: 100_000}, reduce.State{}, reduce.Ask{})
+	got, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Run(budget.Budget{Target: 100_000}, reduce.State{}, reduce.Ask{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ const twoTurns = "assistant: @80 work\nassistant: @80 more work"
 func TestWhatStandsOutlivesACompaction(t *testing.T) {
 	s := newSession()
 	s.say(t, "user (standing=AGENTS.md): Use tabs.\n"+twoTurns)
-	if s.compact(t, reduce.DefaultPolicy(), budget.Budget{Target: 100_000}, reduce.Ask{Strategy: reduce.Drop, KeepLastTurns: 1}, "") == nil {
+	if s.compact(t, reducetest.Policy(), budget.Budget{Target: 100_000}, reduce.Ask{Strategy: reduce.Drop, KeepLastTurns: 1}, "") == nil {
 		t.Fatal("nothing was compacted")
 	}
 	s.say(t, "user: Fix the parser.")

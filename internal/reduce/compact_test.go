@@ -191,7 +191,7 @@ func TestATargetIsReached(t *testing.T) {
 			if err := s.append(longSession(200)...); err != nil {
 				t.Fatal(err)
 			}
-			policy, b := reduce.DefaultPolicy(), budget.Budget{Target: 200_000}
+			policy, b := reducetest.Policy(), budget.Budget{Target: 200_000}
 			ask := reduce.Ask{Strategy: strategy, Goal: goal}
 			if c := s.compact(t, policy, b, ask, strings.Repeat("word ", 30)); c == nil {
 				t.Fatalf("%s to %d: nothing to do of %d tokens", strategy, goal, s.conv.Tokens())
@@ -227,7 +227,7 @@ func TestADecisionOfAnotherHand(t *testing.T) {
 				if err := s.append(eventlog.Event{ID: fmt.Sprint("decision ", s.conv.Head()), Body: &eventlog.Compaction{Decision: decision}}); err != nil {
 					t.Fatal(err)
 				}
-				got, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: 10_000}, reduce.State{}, reduce.Ask{})
+				got, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Run(budget.Budget{Target: 10_000}, reduce.State{}, reduce.Ask{})
 				if err != nil {
 					t.Fatal(err)
 				}

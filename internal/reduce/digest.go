@@ -191,8 +191,8 @@ func (d *digests) proseLimit(b budget.Budget) uint64 {
 // without the summary.
 func (d *digests) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
-	return digestFrame + d.gauge.Text(string(d.recall)) + b.Share(d.policy.LedgerShare) + b.Share(d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
-		b.Share(fileShare) + b.Share(reminderShare)
+	return digestFrame + d.gauge.Text(string(d.recall)) + b.Share(d.policy.LedgerShare) + d.policy.list(b, d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
+		b.Share(fileShare) + b.Share(reminderShare) + min(d.policy.list(b, d.policy.WorkingSetShare), d.memos.mostOfFiles(d.groups))
 }
 
 func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {
@@ -218,7 +218,13 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 	if d.ended() != nil {
 		return out
 	}
-	share, shown := b.Share(d.policy.IndexShare), m.index.Shown()
+	if most := d.policy.list(b, d.policy.WorkingSetShare); most > 0 {
+		section(fmt.Sprintf(titleWork+"%d:\n", key.through), m.views.Write(most, d.gauge, m.index.Age))
+	}
+	if d.ended() != nil {
+		return out
+	}
+	share, shown := d.policy.list(b, d.policy.IndexShare), m.index.Shown()
 	shown.Grow(out.String())
 	excerpts := m.index.Excerpts(share/excerptPart, shown, quoteLines)
 	section(titleLines, excerpts)

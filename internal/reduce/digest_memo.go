@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fileview"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -32,6 +33,7 @@ type digestMemo struct {
 	index *ledger.Index
 	files *ledger.Files
 	calls *ledger.Calls
+	views *fileview.Views
 	// quotes are those of what users said.
 	quotes Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
@@ -61,6 +63,21 @@ type digestMemos struct {
 	gauge budget.Accountant
 	memos [2]digestMemo
 	clock uint64
+	// fileWork is the size in tokens of the first groups that worked on files, and seen how
+	// many groups were looked at for it.
+	fileWork uint64
+	seen     int
+}
+
+// mostOfFiles is the most that the views of the files in some groups can take, in tokens.
+func (all *digestMemos) mostOfFiles(groups []*Group) uint64 {
+	for ; all.seen < len(groups); all.seen++ {
+		g := groups[all.seen]
+		if slices.ContainsFunc(g.Calls, func(c Call) bool { return len(fileview.Operations(c.Name, c.Arguments)) > 0 }) {
+			all.fileWork += g.Tokens
+		}
+	}
+	return all.fileWork
 }
 
 func newDigestMemos(gauge budget.Accountant) digestMemos {
@@ -68,7 +85,7 @@ func newDigestMemos(gauge budget.Accountant) digestMemos {
 }
 
 func newDigestMemo(gauge budget.Accountant) digestMemo {
-	return digestMemo{index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge)}
+	return digestMemo{index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), views: fileview.NewViews()}
 }
 
 // quote keeps what quoteUser returns.
@@ -122,6 +139,9 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 
 // forget drops what was gathered from group i.
 func (all *digestMemos) forget(i int) {
+	if i < all.seen {
+		all.seen, all.fileWork = 0, 0
+	}
 	for n := range all.memos {
 		if i < all.memos[n].next {
 			all.memos[n] = newDigestMemo(all.gauge)
@@ -158,9 +178,13 @@ func (m *digestMemo) gather(g *Group) {
 		for _, b := range g.Messages[i].Blocks {
 			switch b := b.Block.(type) {
 			case eventlog.Text:
-				m.index.AddText(b.Text)
+				if g.Kind == KindTurn {
+					m.index.AddOwn(b.Text)
+				} else {
+					m.index.AddText(b.Text)
+				}
 			case eventlog.Thinking:
-				m.index.AddText(b.Text)
+				m.index.AddOwn(b.Text)
 			}
 		}
 	}
@@ -169,6 +193,7 @@ func (m *digestMemo) gather(g *Group) {
 		m.index.AddArguments(c.Arguments)
 		m.index.AddText(c.Body)
 		m.files.Add(c.Name, c.Arguments)
+		m.views.Add(fileview.Call{Tool: c.Name, Arguments: c.Arguments, Body: c.Body, Failed: c.Interrupted || c.IsError, Pointer: Pointer(c.Seq, c.Block)})
 	}
 	g.list(m.calls)
 }

@@ -17,6 +17,7 @@ const (
 	SectionSummary SectionKind = "summary" // the text of a summary, quoted
 	SectionQuotes  SectionKind = "quotes"  // what the user, the runtime and reminders said
 	SectionLedger  SectionKind = "ledger"  // files and calls
+	SectionFiles   SectionKind = "files"   // parts of the files in work
 	SectionIndex   SectionKind = "index"   // names, and the lines of some
 )
 
@@ -36,6 +37,7 @@ const (
 	titleChanged   = "\nFiles changed: "
 	titleRead      = "\nFiles read: "
 	titleCalls     = "\nEarlier tool calls ("
+	titleWork      = "\nFiles in work, as of event "
 	titleLines     = "\nLines in which names last stood:\n"
 	titleNames     = "\nNames that stood there:\n"
 )
@@ -52,6 +54,7 @@ var sectionTitles = []struct {
 	{titleChanged, SectionLedger},
 	{titleRead, SectionLedger}, // a heading where no file was changed
 	{titleCalls, SectionLedger},
+	{titleWork, SectionFiles},
 	{titleLines, SectionIndex},
 	{titleNames, SectionIndex},
 }
@@ -117,6 +120,7 @@ func (d PrefixDigest) Write(v View) string {
 	section(SectionSummary, d.Summary.quote())
 	section(SectionQuotes, d.quotes(v))
 	section(SectionLedger, d.calls(v))
+	section(SectionFiles, "")
 	section(SectionIndex, "")
 	return out.String()
 }

@@ -178,7 +178,7 @@ func genRetention(t *rapid.T) reduce.Retention {
 func genPolicy() *rapid.Generator[reduce.Policy] {
 	return rapid.Custom(func(t *rapid.T) reduce.Policy {
 		if rapid.IntRange(0, 3).Draw(t, "default") == 0 {
-			return reduce.DefaultPolicy()
+			return reducetest.Policy()
 		}
 		share := rapid.SampledFrom([]float64{0, 0.03, 0.1, 0.3})
 		p := reduce.Policy{
@@ -201,7 +201,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 			},
 			Collapse: reduce.Collapse{
 				To: rapid.SampledFrom([]float64{0, 0.4, 0.9, 1}).Draw(t, "to"), KeepLastTurns: rapid.Uint32Range(0, 4).Draw(t, "keep"),
-				LedgerShare: share.Draw(t, "ledger"), IndexShare: share.Draw(t, "index"),
+				LedgerShare: share.Draw(t, "ledger"), WorkingSetShare: share.Draw(t, "work"), IndexShare: share.Draw(t, "index"),
 				SummaryShare: share.Draw(t, "summary"), StartAt: rapid.SampledFrom([]float64{0, 0.1, 0.8}).Draw(t, "start"),
 			},
 			Cache: reduce.Cache{

@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // TestGlobsArePathMatch: whatever is found out of globs before they are matched, the rule
@@ -75,7 +76,7 @@ func TestToolsAreDecidedOnOnce(t *testing.T) {
 	for _, e := range longSession(400) {
 		conv.Append(e)
 	}
-	policy := reduce.DefaultPolicy()
+	policy := reducetest.Policy()
 	for _, globs := range []map[string]reduce.Retention{manyGlobs(), {"read_*": {Never: true}}} {
 		policy.ToolResults.ByTool = globs
 		for range 3 {
@@ -120,7 +121,7 @@ func BenchmarkGlobs(b *testing.B) {
 		globs map[string]reduce.Retention
 	}{"one tool/none": {log, nil}, "one tool/512": {log, manyGlobs()}, "10,000 tools/none": {others, nil}, "10,000 tools/512": {others, near}} {
 		b.Run(name, func(b *testing.B) {
-			policy := reduce.DefaultPolicy()
+			policy := reducetest.Policy()
 			policy.ToolResults.ByTool = c.globs
 			b.ReportAllocs()
 			for b.Loop() {

@@ -150,7 +150,7 @@ func viewOf(t *testing.T, p reduce.Policy, conv *reduce.Conversation, b budget.B
 
 // TestTextsLeave: what was written for dropped results does not stay in memory.
 func TestTextsLeave(t *testing.T) {
-	policy := reduce.DefaultPolicy()
+	policy := reducetest.Policy()
 	policy.Cache.PaybackTurns = 0
 	policy.Collapse.CutFrom = 0 // so that results gather, and are evicted, up to the target
 	s := newSession()
@@ -181,7 +181,7 @@ func TestTextsOfManyBudgetsAreBounded(t *testing.T) {
 	}
 	empty, most := s.conv.Bytes(), 0
 	for target := uint64(20_000); target > 2000; target -= 30 {
-		if _, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(budget.Budget{Target: target}, reduce.State{}, reduce.Ask{}); err != nil {
+		if _, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Run(budget.Budget{Target: target}, reduce.State{}, reduce.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, s.conv.Bytes())

@@ -4,10 +4,6 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// resultShare is the largest part of the target that a single result may take when it
-// first appears, where the policy does not say otherwise.
-const resultShare = 0.125
-
 // firstLimits fixes, when a session is first assembled, the size above which
 // results are clipped, and clips what is at the very front where it would crowd out the
 // rest: a first user message that takes more than half of the target, and a system prompt
@@ -43,7 +39,11 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 
 // limit is the size above which a result is clipped when it first appears; 0 is none.
 func (c Clipping) limit(b budget.Budget) uint64 {
-	share := b.Share(resultShare)
+	const eighth, least = 0.125, 1_000 // tokens that a result may take, if they are no more than an eighth
+	share := b.Share(eighth)
+	if c.Share > 0 {
+		share = max(b.Share(c.Share), min(least, share))
+	}
 	switch {
 	case c.Exact:
 		return c.MaxTokens

@@ -57,7 +57,7 @@ const digestPart = 3
 func (r *run) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
-	if now.State.AskedAsOf >= r.conv.head || !r.policy.cutsEarly() || used > r.budget.Target || used <= r.budget.Share(c.CutFrom) || used <= goal {
+	if now.State.AskedAsOf >= r.conv.head || !r.policy.cutsEarly() || used > r.budget.Target || used <= max(r.budget.Share(c.CutFrom), c.CutFromTokens) || used <= goal {
 		return false
 	}
 	d := r.demand(used - goal)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // cutsOf replays a long session and returns the sizes, before each cut that took the
@@ -34,7 +35,7 @@ func cutsOf(t *testing.T, policy reduce.Policy, target uint64) (sizes []uint64) 
 
 func TestACutThatPaysDoesNotWaitForTheBudget(t *testing.T) {
 	const target = 20_000
-	policy := reduce.DefaultPolicy()
+	policy := reducetest.Policy()
 	policy.Cache.TTL = 0
 	policy.Collapse.CutFrom, policy.Collapse.CutPaybackTurns = 0.5, 40
 	early := cutsOf(t, policy, target)

@@ -148,7 +148,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		return now, r.whole(now)
 	}
 	now = r.batch(now)
-	if share := r.budget.Share(p.policy.Collapse.To); ask.Goal == 0 && r.cutPays(now, share) {
+	if share := r.budget.Share(p.policy.Collapse.Depth()); ask.Goal == 0 && r.cutPays(now, share) {
 		now = r.cut(now, share, "", "a cut pays")
 	} else {
 		now = r.cut(now, ask.Goal, ask.Strategy, "the budget forced it")

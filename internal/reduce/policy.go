@@ -1,6 +1,11 @@
 package reduce
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+)
 
 // Policy says how a conversation is reduced. It is a value without defaults of
 // its own: DefaultPolicy gives those, and a zero field switches its reducer off
@@ -52,10 +57,14 @@ type Retention struct {
 
 // Clipping limits single results, in tokens.
 type Clipping struct {
-	// MaxTokens is the largest result that stays whole. With Exact 0 is any; else an
-	// eighth of the target is the limit where MaxTokens is 0 or more.
+	// MaxTokens is the largest result that stays whole. With Exact 0 is any; else the
+	// fraction Share of the target is the limit where MaxTokens is 0 or more.
 	MaxTokens uint64
 	Exact     bool
+	// Share is the largest part of the target that a result may take when it first
+	// appears, or a thousand tokens where those are no more than an eighth of it; 0 is an
+	// eighth.
+	Share float64
 	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
 	// limit two to one.
 	HeadTokens, TailTokens uint64
@@ -81,11 +90,21 @@ type Collapse struct {
 	// forces it, if that pays within CutPaybackTurns turns; 0 of either is never.
 	CutFrom         float64
 	CutPaybackTurns uint32
+	// CutFromTokens is the size from which that is considered, whatever the target: what is
+	// smaller is cheap to read again. CutTo is the fraction that then remains, and
+	// after a compaction that names no target; 0 is To.
+	CutFromTokens uint64
+	CutTo         float64
 	// KeepLastTurns stay verbatim where the target has room for them.
 	KeepLastTurns uint32
-	// LedgerShare and IndexShare are fractions of the target for the ledger of
-	// collapsed calls and for the index of identifiers.
-	LedgerShare, IndexShare float64
+	// LedgerShare, WorkingSetShare and IndexShare are fractions of the target for the
+	// ledger of collapsed calls, for the parts of the files in work that stay verbatim,
+	// and for the index of identifiers.
+	LedgerShare, WorkingSetShare, IndexShare float64
+	// ListTokens is the most that the working set and the index take each, in tokens,
+	// whatever their shares: with more of them, hardly anything is found that is not found
+	// without. 0 is no limit.
+	ListTokens uint64
 	// SummaryShare is the fraction of the target that the text of a summary may take,
 	// and StartAt the fraction at which one is worth making; 0 asks for none.
 	SummaryShare float64
@@ -111,38 +130,20 @@ type Cache struct {
 	Prices Prices
 }
 
+// Depth is the fraction of the target that remains after a cut that the target does not
+// force.
+func (c Collapse) Depth() float64 { return cmp.Or(c.CutTo, c.To) }
+
+// list is what a list of the digest may take that has a share of the target.
+func (c Collapse) list(b budget.Budget, share float64) uint64 {
+	most := b.Share(share)
+	if c.ListTokens > 0 {
+		most = min(most, c.ListTokens)
+	}
+	return most
+}
+
 // cutsEarly reports whether groups may be dropped although nothing forces it.
 func (p Policy) cutsEarly() bool {
 	return p.Cache != Cache{} && p.Collapse.CutFrom > 0 && p.Collapse.CutPaybackTurns > 0
-}
-
-// DefaultPolicy is what a session gets that asks for nothing. docs/policies.md
-// gives the reasons and the measurements.
-func DefaultPolicy() Policy {
-	keepThinking := uint32(8)
-	return Policy{
-		ToolResults: ToolResults{
-			Default:       Retention{Turns: 4, MinTokens: 600},
-			OutlineTokens: 400,
-		},
-		Duplicates: true,
-		Clipping:   Clipping{MaxTokens: 12_000},
-		Thinking:   Thinking{KeepTurns: &keepThinking},
-		Collapse: Collapse{
-			To:              0.2,
-			CutFrom:         0.6,
-			CutPaybackTurns: 10,
-			KeepLastTurns:   2,
-			LedgerShare:     0.08,
-			IndexShare:      0.12,
-			SummaryShare:    0.04,
-			StartAt:         0.5,
-		},
-		Cache: Cache{
-			EvictEveryTurns:    10,
-			ClearAtLeastTokens: 24_000,
-			TTL:                5 * time.Minute,
-			PaybackTurns:       4,
-		},
-	}
 }

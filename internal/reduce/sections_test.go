@@ -8,6 +8,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // mark is a word that is in one kind of section only.
@@ -48,7 +49,7 @@ func TestSectionsOfADigest(t *testing.T) {
 	s := marked(t)
 	through := s.conv.Groups()[60].First
 	summary := reduce.Summary{ID: "s", Through: through, By: "a model", Text: mark("prose") + "\n\nEarlier the user said:\n- nothing"}
-	pipeline := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv, summary)
+	pipeline := reduce.NewPipeline(reducetest.Policy(), s.conv, summary)
 	v := pipeline.Resume(reduce.State{CollapsedThrough: through, CollapsedFor: 16_000, Summary: "s"})
 	digest, _ := v.Digest()
 
@@ -100,7 +101,7 @@ func TestSectionsOfASmallDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	through := s.conv.Groups()[9].First
-	v := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Resume(reduce.State{CollapsedThrough: through, CollapsedFor: 4000})
+	v := reduce.NewPipeline(reducetest.Policy(), s.conv).Resume(reduce.State{CollapsedThrough: through, CollapsedFor: 4000})
 	digest, _ := v.Digest()
 	var kinds []reduce.SectionKind
 	for _, section := range digest.Sections() {

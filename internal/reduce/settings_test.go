@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // settings are the words of one line of a policy: flags, and numbers by name.
@@ -86,7 +87,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		s := parseSettings(fields)
 		switch part {
 		case "default":
-			p = reduce.DefaultPolicy()
+			p = reducetest.Policy()
 		case "whole":
 			p.Whole = true
 		case "results":
@@ -110,7 +111,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 			p.Window = reduce.Window{MaxTurns: uint32(s.number("turns")), MaxTokens: s.number("tokens"), StrictAnchor: s.flag("strict")}
 		case "collapse":
 			p.Collapse = reduce.Collapse{
-				To: s.fraction("to"), KeepLastTurns: uint32(s.number("keep")), LedgerShare: s.fraction("ledger"), IndexShare: s.fraction("index"),
+				To: s.fraction("to"), KeepLastTurns: uint32(s.number("keep")), LedgerShare: s.fraction("ledger"), WorkingSetShare: s.fraction("work"), IndexShare: s.fraction("index"),
 				SummaryShare: s.fraction("summary"), StartAt: s.fraction("start"),
 			}
 		case "recall":

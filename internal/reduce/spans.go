@@ -196,5 +196,5 @@ func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	calls = budget.Join(m.calls.Write(b.Share(d.policy.LedgerShare)))
 	shown := m.index.Shown()
 	shown.Grow(calls)
-	return calls, budget.Join(m.index.Write(b.Share(d.policy.IndexShare), shown))
+	return calls, budget.Join(m.index.Write(d.policy.list(b, d.policy.IndexShare), shown))
 }

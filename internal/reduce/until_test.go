@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // patience is a context that ends at a look at it.
@@ -34,7 +35,7 @@ func TestRunsEndWithTheirContext(t *testing.T) {
 		}
 		return conv
 	}
-	policy, target := reduce.DefaultPolicy(), budget.Budget{Target: 8_000}
+	policy, target := reducetest.Policy(), budget.Budget{Target: 8_000}
 	whole := &patience{Context: t.Context()}
 	want, err := reduce.NewPipeline(policy, fresh()).Until(whole).Run(target, reduce.State{}, reduce.Ask{})
 	if err != nil {

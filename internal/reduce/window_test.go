@@ -10,13 +10,14 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // TestWindowsAreKeptNear lets sessions grow under a limit of turns or tokens of dialogue
 // that is far below the target: it holds, and a cut leaves at least half of it.
 func TestWindowsAreKeptNear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := reduce.DefaultPolicy()
+		p := reducetest.Policy()
 		p.Cache = reduce.Cache{}
 		if rapid.Bool().Draw(t, "turns") {
 			p.Window.MaxTurns = rapid.Uint32Range(p.Collapse.KeepLastTurns, 20).Draw(t, "max_turns")

@@ -624,8 +624,11 @@ type Summarization struct {
 	// extend: instructions follow the daemon's own prompt. replace: they replace it.
 	// Empty: extend.
 	InstructionsMode string `protobuf:"bytes,12,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Fraction for the parts of the files in work that stay verbatim beside the ledger, as the
+	// calls that were dropped showed, wrote and changed them. 0: the default.
+	WorkingSetShare float64 `protobuf:"fixed64,13,opt,name=working_set_share,json=workingSetShare,proto3" json:"working_set_share,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Summarization) Reset() {
@@ -740,6 +743,13 @@ func (x *Summarization) GetInstructionsMode() string {
 		return x.InstructionsMode
 	}
 	return ""
+}
+
+func (x *Summarization) GetWorkingSetShare() float64 {
+	if x != nil {
+		return x.WorkingSetShare
+	}
+	return 0
 }
 
 // What of the reduced context is shown to the model.
@@ -1172,7 +1182,7 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	"\tmax_turns\x18\x01 \x01(\rR\bmaxTurns\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x02 \x01(\rR\tmaxTokens\x12#\n" +
-	"\rstrict_anchor\x18\x03 \x01(\bR\fstrictAnchor\"\xbb\x06\n" +
+	"\rstrict_anchor\x18\x03 \x01(\bR\fstrictAnchor\"\x80\a\n" +
 	"\rSummarization\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12(\n" +
 	"\n" +
@@ -1191,7 +1201,8 @@ const file_contextd_v1_policy_proto_rawDesc = "" +
 	" \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\n" +
 	"indexShare\x12<\n" +
 	"\rsummary_share\x18\v \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\fsummaryShare\x12F\n" +
-	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
+	"\x11instructions_mode\x18\f \x01(\tB\x19\xbaH\x16\xd8\x01\x01r\x11R\x06extendR\areplaceR\x10instructionsMode\x12C\n" +
+	"\x11working_set_share\x18\r \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00R\x0fworkingSetShare:\xaf\x01\xbaH\xab\x01\x1a\xa8\x01\n" +
 	"\x1acollapse_to.below_start_at\x125collapse_to must be below start_at where both are set\x1aSthis.start_at == 0.0 || this.collapse_to == 0.0 || this.collapse_to < this.start_at\"\xe1\a\n" +
 	"\x10ProjectionPolicy\x12\x8a\x01\n" +
 	"\x06policy\x18\x01 \x01(\tBr\xbaHo\xd8\x01\x01rjR\x03rawR\x04fullR\x11clean_tool_repairR\x13squash_failed_callsR\x0esummary_prefixR\x0freachability_gcR\fharness_viewR\x06customR\x06policy\x12<\n" +

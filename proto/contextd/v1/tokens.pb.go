@@ -511,7 +511,7 @@ type Sighting struct {
 	// The block of the event's message, from 0.
 	Block uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
 	// What was shown of this place: verbatim, stubbed, clipped, omitted,
-	// collapsed, later (appended after the call), summary, ledger, index, quote
+	// collapsed, later (appended after the call), summary, ledger, files, index, quote
 	// or reminder.
 	Shown string `protobuf:"bytes,3,opt,name=shown,proto3" json:"shown,omitempty"`
 	// Whether the text itself was readable there.

@@ -122,7 +122,7 @@ func (c *client) completeModel(*cobra.Command, []string, string) ([]string, cobr
 func (c *client) completePolicy(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	settings, err := c.settings()
 	if err != nil {
-		return []string{policy.DefaultName}, cobra.ShellCompDirectiveNoFileComp
+		return policy.Set{}.Names(), cobra.ShellCompDirectiveNoFileComp
 	}
 	set, err := settings.PolicySet()
 	if err != nil {

@@ -59,7 +59,8 @@ The configuration is that of CONTEXTD_CONFIG or --config, not of a daemon elsewh
 		t := newTable(cmd, "FIELD", "VALUE", "FROM")
 		writeFields(t, "", says.ProtoReflect(), effective.ProtoReflect())
 		if effective.Clipping == nil {
-			t.row("clipping.max_tokens", fmt.Sprintf("%d, or an eighth of the target if that is less", reduce.DefaultPolicy().Clipping.MaxTokens), fromBuiltIn)
+			clipping := reduce.DefaultPolicy().Clipping
+			t.row("clipping.max_tokens", fmt.Sprintf("%d, or %g of the target if that is less", clipping.MaxTokens, clipping.Share), fromBuiltIn)
 		}
 		return t.flush()
 	}

@@ -170,7 +170,7 @@ models:
 	if r := p.Reduction; r.ToolResults.ByTool["read_*"].Last != 5 || r.ToolResults.Default.MinTokens != 100 || r.Cache.TTL.Hours() != 1 {
 		t.Errorf("policy is %+v", r)
 	}
-	if got := strings.Join(set.Names(), " "); got != "coder default empty plain" {
+	if got := strings.Join(set.Names(), " "); got != "balanced coder default empty faithful frugal plain" {
 		t.Errorf("policies are %s", got)
 	}
 	models, err := c.Registry()

@@ -36,7 +36,7 @@ func TestReducedContext(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		a := serve(t, open(t))
 		a.append(t, "s", longSession(40, 100)...)
-		got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: tight()})
+		got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: tight(), Policy: &contextdv1.Policy{Name: "frugal"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,9 +148,12 @@ func withOwn(turns uint32) uint32 {
 
 func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 	out := d
-	setIf(&out.To, s.GetCollapseTo())
+	if to := s.GetCollapseTo(); to > 0 && to != d.To {
+		out.To, out.CutTo = to, 0
+	}
 	setIf(&out.KeepLastTurns, s.GetKeepLastTurns())
 	setIf(&out.LedgerShare, s.GetLedgerShare())
+	setIf(&out.WorkingSetShare, s.GetWorkingSetShare())
 	setIf(&out.IndexShare, s.GetIndexShare())
 	setIf(&out.SummaryShare, s.GetSummaryShare())
 	setIf(&out.StartAt, s.GetStartAt())

@@ -106,7 +106,7 @@ func TestOverlay(t *testing.T) {
 			&contextdv1.Policy{Summarization: &contextdv1.Summarization{CollapseTo: 0.25, LedgerShare: 0.05}},
 			func(p *assemble.Policy) {
 				c := &p.Reduction.Collapse
-				c.To, c.LedgerShare, c.StartAt = 0.25, 0.05, 0 // not enabled
+				c.To, c.CutTo, c.LedgerShare, c.StartAt = 0.25, 0, 0.05, 0 // not enabled
 			},
 		},
 		"summaries": {
@@ -225,7 +225,7 @@ func TestNamedPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(set.Names(), " "); got != "default lean none" {
+	if got := strings.Join(set.Names(), " "); got != "balanced default faithful frugal lean none" {
 		t.Errorf("names are %s", got)
 	}
 	type facts struct {
@@ -238,8 +238,9 @@ func TestNamedPolicies(t *testing.T) {
 		want             facts
 	}{
 		"the daemon's":                    {nil, nil, facts{2, true, "look"}},
-		"the built-in one by name":        {nil, &contextdv1.Policy{Name: "default"}, facts{4, true, ""}},
-		"the session's":                   {&contextdv1.Policy{Name: "none"}, nil, facts{4, false, ""}},
+		"the built-in one by name":        {nil, &contextdv1.Policy{Name: "default"}, facts{30, true, ""}},
+		"a preset by name":                {nil, &contextdv1.Policy{Name: "frugal"}, facts{4, true, ""}},
+		"the session's":                   {&contextdv1.Policy{Name: "none"}, nil, facts{30, false, ""}},
 		"the session's over the daemon's": {&contextdv1.Policy{Duplicates: &contextdv1.DuplicateResults{}}, nil, facts{2, false, "look"}},
 		"the request's over the session's": {
 			&contextdv1.Policy{Name: "none"},

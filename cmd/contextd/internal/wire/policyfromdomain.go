@@ -37,6 +37,7 @@ func PolicyFromDomain(r reduce.Policy, s decide.SummaryPolicy) *contextdv1.Polic
 			MaxInputTokens:   uint32(s.MaxInputTokens),
 			Instructions:     s.Instructions.Text,
 			LedgerShare:      r.Collapse.LedgerShare,
+			WorkingSetShare:  r.Collapse.WorkingSetShare,
 			IndexShare:       r.Collapse.IndexShare,
 			SummaryShare:     r.Collapse.SummaryShare,
 			InstructionsMode: string(s.Instructions.Mode),

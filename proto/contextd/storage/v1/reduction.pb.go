@@ -332,7 +332,18 @@ type ReductionPolicy struct {
 	CachePrices *CachePrices `protobuf:"bytes,28,opt,name=cache_prices,json=cachePrices,proto3" json:"cache_prices,omitempty"`
 	// The tool by which the model gets back what is not shown. Empty: it has none. Absent: it
 	// is not known, and texts name ResolvePointer.
-	RecallTool    *string `protobuf:"bytes,29,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
+	RecallTool *string `protobuf:"bytes,29,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
+	// The fraction of the target for the parts of the files in work.
+	WorkingSetShare float64 `protobuf:"fixed64,30,opt,name=working_set_share,json=workingSetShare,proto3" json:"working_set_share,omitempty"`
+	// The most that the index and the files in work take each, in tokens. 0: no more than
+	// their shares.
+	ListTokens uint64 `protobuf:"varint,31,opt,name=list_tokens,json=listTokens,proto3" json:"list_tokens,omitempty"`
+	// The fraction of the target at which results are clipped. 0: an eighth.
+	ClipShare float64 `protobuf:"fixed64,32,opt,name=clip_share,json=clipShare,proto3" json:"clip_share,omitempty"`
+	// The size from which a cut may pay, in tokens, whatever the target.
+	CutFromTokens uint64 `protobuf:"varint,33,opt,name=cut_from_tokens,json=cutFromTokens,proto3" json:"cut_from_tokens,omitempty"`
+	// The fraction of the target to which a cut that pays reduces. 0: collapse_to.
+	CutTo         float64 `protobuf:"fixed64,34,opt,name=cut_to,json=cutTo,proto3" json:"cut_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -568,6 +579,41 @@ func (x *ReductionPolicy) GetRecallTool() string {
 		return *x.RecallTool
 	}
 	return ""
+}
+
+func (x *ReductionPolicy) GetWorkingSetShare() float64 {
+	if x != nil {
+		return x.WorkingSetShare
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetListTokens() uint64 {
+	if x != nil {
+		return x.ListTokens
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetClipShare() float64 {
+	if x != nil {
+		return x.ClipShare
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetCutFromTokens() uint64 {
+	if x != nil {
+		return x.CutFromTokens
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetCutTo() float64 {
+	if x != nil {
+		return x.CutTo
+	}
+	return 0
 }
 
 // What tokens of the prompt cost, in thousandths of a new one.
@@ -867,8 +913,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\x86\n" +
-	"\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xb1\v\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -905,7 +950,14 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x10strict_retention\x18\x1b \x01(\bR\x0fstrictRetention\x12C\n" +
 	"\fcache_prices\x18\x1c \x01(\v2 .contextd.storage.v1.CachePricesR\vcachePrices\x12$\n" +
 	"\vrecall_tool\x18\x1d \x01(\tH\x01R\n" +
-	"recallTool\x88\x01\x01B\x16\n" +
+	"recallTool\x88\x01\x01\x12*\n" +
+	"\x11working_set_share\x18\x1e \x01(\x01R\x0fworkingSetShare\x12\x1f\n" +
+	"\vlist_tokens\x18\x1f \x01(\x04R\n" +
+	"listTokens\x12\x1d\n" +
+	"\n" +
+	"clip_share\x18  \x01(\x01R\tclipShare\x12&\n" +
+	"\x0fcut_from_tokens\x18! \x01(\x04R\rcutFromTokens\x12\x15\n" +
+	"\x06cut_to\x18\" \x01(\x01R\x05cutToB\x16\n" +
 	"\x14_thinking_keep_turnsB\x0e\n" +
 	"\f_recall_tool\"y\n" +
 	"\vCachePrices\x12\x1d\n" +

@@ -1,0 +1,180 @@
+package fileview
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Kind says what an operation does to a file.
+type Kind uint8
+
+// The kinds of operation.
+const (
+	Read    Kind = iota + 1
+	Write        // New is the whole file
+	Replace      // Old becomes New
+	Insert       // New comes after line From
+	Change       // in a way that is not known
+	Search       // the result shows lines that were found, of Path or of any file
+)
+
+// Operation is what a call does to a file, by its arguments.
+type Operation struct {
+	Kind Kind
+	Path string
+	// From is the first line of what is read, counted from 1, or the line after which
+	// something is inserted; 0 is not known.
+	From int
+	// Old is what must be in the file to the letter, and New what is there after.
+	Old, New string
+	// All is set where every place of Old is replaced, or the whole file is read.
+	All bool
+}
+
+// Operations are what a call does to files, in order; none where it does nothing that can be
+// read off its arguments. Tools are known by the names of their arguments, which harnesses
+// choose alike, and patches and shell commands by their form.
+func Operations(tool, arguments string) []Operation {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &members) != nil {
+		return patches(arguments)
+	}
+	a := newArguments(members)
+	if searches(tool) && a.has("pattern", "query", "regex") {
+		return []Operation{{Kind: Search, Path: a.searched()}}
+	}
+	path := a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+	if path != "" {
+		if found := a.onFile(tool, path); len(found) > 0 {
+			return found
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		text := a.text(name)
+		if name == "command" || name == "cmd" || name == "script" {
+			return commands(text)
+		}
+		if found := patches(text); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// arguments are a call's, by their names in small letters without separators.
+type arguments map[string]json.RawMessage
+
+func newArguments(members map[string]json.RawMessage) arguments {
+	out := arguments{}
+	for name, value := range members {
+		out[strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))] = value
+	}
+	return out
+}
+
+// text is the first of these arguments that is a text, or texts, which are joined by spaces.
+func (a arguments) text(names ...string) string {
+	for _, name := range names {
+		var one string
+		if json.Unmarshal(a[name], &one) == nil && one != "" {
+			return one
+		}
+		var words []string
+		if json.Unmarshal(a[name], &words) == nil && len(words) > 0 {
+			return words[len(words)-1] // of a shell's arguments, the script is the last
+		}
+	}
+	return ""
+}
+
+func (a arguments) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })
+}
+
+// number is the first of these arguments that is a number, or 0.
+func (a arguments) number(names ...string) int {
+	for _, name := range names {
+		var n float64
+		if json.Unmarshal(a[name], &n) == nil && n > 0 && n < 1<<31 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// The names of the arguments of tools that edit.
+var (
+	oldNames = []string{"oldstring", "oldstr", "oldtext", "search", "old"}
+	newNames = []string{"newstring", "newstr", "newtext", "replace", "new"}
+)
+
+// onFile are the operations of a call that names one file.
+func (a arguments) onFile(tool, path string) []Operation {
+	command := a.text("command")
+	switch {
+	case command == "insert" || a.has("insertline"):
+		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.text(slices.Concat(newNames, []string{"inserttext"})...)}}
+	case command == "create" || a.has("filetext"):
+		return []Operation{{Kind: Write, Path: path, New: a.text("filetext", "content")}}
+	case command == "view" || command == "str_replace" && a.text(oldNames...) == "":
+		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.has("viewrange")}}
+	case a.has(oldNames...):
+		return []Operation{a.replace(path)}
+	case a.has("edits"):
+		var all []map[string]json.RawMessage
+		_ = json.Unmarshal(a["edits"], &all) // what is in another form is no edit that is known
+		var out []Operation
+		for _, members := range all {
+			if edit := newArguments(members); edit.has(oldNames...) {
+				out = append(out, edit.replace(path))
+			}
+		}
+		return out
+	case a.has("content", "contents", "newsource") && !a.has("pattern"):
+		return []Operation{{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}}
+	case reads(tool):
+		from := a.number("offset", "startline", "start", "linestart")
+		return []Operation{{Kind: Read, Path: path, From: max(from, 1), All: from <= 1 && !a.has("limit", "endline", "end", "lineend")}}
+	}
+	return nil
+}
+
+func (a arguments) firstOf(name string) int {
+	var numbers []int
+	if json.Unmarshal(a[name], &numbers) == nil && len(numbers) > 0 {
+		return max(numbers[0], 1)
+	}
+	return 1
+}
+
+func (a arguments) replace(path string) Operation {
+	var all bool
+	_ = json.Unmarshal(a["replaceall"], &all)
+	return Operation{Kind: Replace, Path: path, Old: a.text(oldNames...), New: a.text(newNames...), All: all}
+}
+
+// reads reports whether a tool's name says that its result is the text of a file.
+func reads(tool string) bool {
+	name := strings.ToLower(tool)
+	if at := strings.LastIndex(name, "__"); at >= 0 {
+		name = name[at+2:]
+	}
+	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
+}
+
+// searches reports whether a tool's name says that its result is lines that were found.
+func searches(tool string) bool {
+	name := strings.ToLower(tool)
+	return strings.Contains(name, "grep") || strings.Contains(name, "search_file_content")
+}
+
+// searched is the one file that is searched; empty where it may be a folder.
+func (a arguments) searched() string {
+	path := a.text("path")
+	if strings.Contains(path[strings.LastIndexByte(path, '/')+1:], ".") {
+		return path
+	}
+	return ""
+}

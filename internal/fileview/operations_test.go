@@ -1,0 +1,64 @@
+package fileview
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestOperations runs the scripts of testdata/operations: a tool's name and the arguments of
+// a call, and what it does to files.
+func TestOperations(t *testing.T) {
+	datadriven.Walk(t, filepath.Join("testdata", "operations"), func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string {
+			return describe(Operations(d.CmdArgs[0].Key, d.Input))
+		})
+	})
+}
+
+func describe(ops []Operation) string {
+	var out strings.Builder
+	for _, op := range ops {
+		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search"}[op.Kind]
+		fmt.Fprintf(&out, "%s %s from=%d all=%t\n", kind, op.Path, op.From, op.All)
+		if op.Old != "" {
+			fmt.Fprintf(&out, "  old %q\n", op.Old)
+		}
+		if op.New != "" {
+			fmt.Fprintf(&out, "  new %q\n", op.New)
+		}
+	}
+	if out.Len() == 0 {
+		return "nothing\n"
+	}
+	return out.String()
+}
+
+func FuzzOperations(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "operations", "*"))
+	if err != nil || len(files) == 0 {
+		f.Fatal("no scripts:", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for part := range strings.SplitSeq(string(data), "\n----\n") {
+			_, arguments, _ := strings.Cut(part, "\n")
+			f.Add("edit", arguments)
+			f.Add("Read", arguments)
+		}
+	}
+	f.Fuzz(func(t *testing.T, tool, arguments string) {
+		for _, op := range Operations(tool, arguments) {
+			if op.Path == "" && op.Kind != Search || op.Kind == 0 || op.From < 0 {
+				t.Errorf("%q %q: %+v", tool, arguments, op)
+			}
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package fileview
+
+import "strings"
+
+// patches are the operations of all patches in a text: those that begin *** Begin Patch,
+// those of diff -u and git diff, and SEARCH and REPLACE blocks.
+func patches(text string) []Operation {
+	switch {
+	case strings.Contains(text, "*** Begin Patch"):
+		return parsePatch(text)
+	case strings.Contains(text, "\n@@ -") && strings.Contains(text, "+++ "):
+		return parseDiff(text)
+	default:
+		return nil
+	}
+}
+
+// hunk gathers the lines of one place that a patch changes.
+type hunk struct{ old, new strings.Builder }
+
+// add takes in a line of the patch and reports whether it belongs to a hunk.
+func (h *hunk) add(line string) bool {
+	if line == "" { // an empty line of context whose blank was lost
+		line = " "
+	}
+	switch line[0] {
+	case ' ':
+		h.old.WriteString(line[1:] + "\n")
+		h.new.WriteString(line[1:] + "\n")
+	case '-':
+		h.old.WriteString(line[1:] + "\n")
+	case '+':
+		h.new.WriteString(line[1:] + "\n")
+	default:
+		return false
+	}
+	return true
+}
+
+// end appends the operation of the hunk, if it has any lines, and empties it.
+func (h *hunk) end(all []Operation, kind Kind, path string) []Operation {
+	op := Operation{Kind: kind, Path: path, Old: h.old.String(), New: h.new.String()}
+	*h = hunk{}
+	if path == "" || op.Old == "" && op.New == "" {
+		return all
+	}
+	return append(all, op)
+}
+
+func parsePatch(text string) []Operation {
+	var out []Operation
+	var h hunk
+	path, kind, inside := "", Replace, false
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		header, rest, _ := strings.Cut(line, ": ")
+		switch {
+		case header == "*** Update File", header == "*** Add File", header == "*** Delete File":
+			out = h.end(out, kind, path)
+			path, kind, inside = strings.TrimSpace(rest), Replace, true
+			if header == "*** Add File" {
+				kind = Write
+			}
+		case header == "*** Move to":
+			path = strings.TrimSpace(rest)
+		case line == "*** End Patch":
+			out = h.end(out, kind, path)
+			path, inside = "", false
+		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "*** "):
+			out = h.end(out, kind, path)
+		case inside:
+			h.add(line)
+		}
+	}
+	return h.end(out, kind, path)
+}
+
+func parseDiff(text string) []Operation {
+	var out []Operation
+	var h hunk
+	path, inside := "", false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "diff "):
+			out = h.end(out, Replace, path)
+			inside = false
+		case strings.HasPrefix(line, "+++ "):
+			path, _, _ = strings.Cut(line[len("+++ "):], "\t")
+			path = strings.TrimPrefix(strings.TrimSpace(path), "b/")
+		case strings.HasPrefix(line, "@@ "):
+			out = h.end(out, Replace, path)
+			inside = true
+		case inside && !h.add(line):
+			inside = false
+		}
+	}
+	return h.end(out, Replace, path)
+}

@@ -1,0 +1,108 @@
+package fileview
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// wrappers are what tools put around the output of a command or the text of a file: where it
+// begins, and where it ends, if anything says so.
+var wrappers = []struct{ begin, end string }{
+	{"\nOutput:\n", ""}, // Codex, after the exit code and the time
+	{"<output>\n", "\n</output>"},
+	{"<content>\n", "\n</content>"},
+	{"<file>\n", "\n</file>"},
+}
+
+// wrapperBytes is how far into a result its wrapper begins at the most.
+const wrapperBytes = 400
+
+// unwrap is the text that a tool shows, without what it says about it.
+func unwrap(body string) string {
+	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
+	head := body[:min(len(body), wrapperBytes)]
+	for _, w := range wrappers {
+		at := strings.Index("\n"+head, w.begin)
+		if at < 0 {
+			continue
+		}
+		if body = body[at+len(w.begin)-1:]; w.end != "" {
+			body, _, _ = strings.Cut(body, w.end)
+		}
+		break
+	}
+	return body
+}
+
+// shown are lines of a file from one on.
+type shown struct {
+	from  int // 0 is not known
+	lines []string
+}
+
+// numbered is what a tool wrote before a line of a file: its number.
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→|\| ?|: ?|\t)`)
+
+// parseShown are the lines of a file that a text shows. Numbers before its lines count more
+// than from does, and what has none beside such lines is the tool's own.
+func parseShown(text string, from int) shown {
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	out := shown{}
+	filled := 0
+	for _, line := range all {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
+			filled++
+		}
+		m := numbered.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		n, _ := strconv.Atoi(m[1])
+		if out.from == 0 {
+			out.from = max(n, 1)
+		}
+		if n == out.from+len(out.lines) { // else a line of the file that looks like one, or after a gap
+			out.lines = append(out.lines, line[len(m[0]):])
+		}
+	}
+	own := max(filled/5, 3) // lines may be the tool's
+	if 2*len(out.lines) > filled && len(out.lines)+own >= filled {
+		return out
+	}
+	return shown{from, all}
+}
+
+// match is a line that a search found: its file, unless one was searched, and its number.
+var match = regexp.MustCompile(`^(?:([^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
+
+// found takes in the lines that a search shows, of a file if it searched one.
+func (v *Views) found(path, body string) {
+	var run region
+	name := ""
+	end := func() {
+		if len(run.lines) > 0 {
+			v.show(v.touch(name), run)
+		}
+		run = region{}
+	}
+	lines := strings.Split(unwrap(body), "\n")
+	for _, text := range lines[:min(len(lines), mostShown)] {
+		m := match.FindStringSubmatch(text)
+		if len(m) == 0 || m[1] == "" && path == "" || strings.ContainsAny(m[1], "{}()<>\"'") {
+			continue
+		}
+		n, _ := strconv.Atoi(m[2])
+		file := cmp.Or(m[1], path)
+		if n == 0 {
+			continue
+		}
+		if file != name || n != run.end() || len(run.lines) == 0 {
+			end()
+			name, run.from = file, n
+		}
+		run.lines = append(run.lines, v.fresh([]string{m[3]}, false)...)
+	}
+	end()
+}

@@ -1,0 +1,100 @@
+package fileview
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/budget"
+)
+
+// TestViews runs the scripts of testdata/views: calls with their arguments and, after a line
+// of dashes, their results; and what is shown of the files after them.
+func TestViews(t *testing.T) {
+	gauge := budget.NewAccountant(budget.Heuristic{})
+	datadriven.Walk(t, filepath.Join("testdata", "views"), func(t *testing.T, path string) {
+		views := NewViews()
+		var ages Ages = func(string) int { return -1 }
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "call":
+				arguments, body, _ := strings.Cut(d.Input, "\n--\n")
+				views.Add(Call{
+					Tool: d.CmdArgs[0].Key, Arguments: arguments, Body: body, Failed: d.HasArg("failed"),
+					Pointer: fmt.Sprintf("ctx:%d.0", views.now()+1),
+				})
+				return ""
+			case "show":
+				limit := uint64(1000)
+				d.MaybeScanArgs(t, "limit", &limit)
+				pieces := views.Write(limit, gauge, ages)
+				if got := gauge.Sum(pieces...).Tokens(); got > limit {
+					t.Errorf("%s: %d tokens of %d", d.Pos, got, limit)
+				}
+				return budget.Join(pieces)
+			}
+			d.Fatalf(t, "no such command: %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// TestViewsFollowFiles: what is known of a file of which an agent saw what it changed is the
+// file's own text, at its own place.
+func TestViewsFollowFiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		file := []string{"first"}
+		for i := range rapid.IntRange(0, 60).Draw(t, "lines") {
+			file = append(file, fmt.Sprintf("line %d of the file", i))
+		}
+		v := NewViews()
+		read := func(from, to int) {
+			var body strings.Builder
+			for i, l := range file[from:to] {
+				fmt.Fprintf(&body, "%6d\t%s\n", from+i+1, l)
+			}
+			v.Add(Call{Tool: "Read", Arguments: fmt.Sprintf(`{"file_path":"/r/a.go","offset":%d,"limit":%d}`, from+1, to-from), Body: body.String()})
+		}
+		read(0, len(file))
+		for i := range rapid.IntRange(0, 20).Draw(t, "calls") {
+			from := rapid.IntRange(0, len(file)-1).Draw(t, "from")
+			to := rapid.IntRange(from+1, len(file)).Draw(t, "to")
+			put := make([]string, rapid.IntRange(1, 5).Draw(t, "put"))
+			for n := range put {
+				put[n] = fmt.Sprintf("put %d %d", i, n)
+			}
+			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			case 0:
+				read(from, to)
+			case 1:
+				v.Add(Call{Tool: "edit", Arguments: fmt.Sprintf(`{"path":"a.go","old_str":%q,"new_str":%q}`,
+					strings.Join(file[from:to], "\n"), strings.Join(put, "\n"))})
+				file = slices.Concat(file[:from:from], put, file[to:])
+			case 2:
+				v.Add(Call{Tool: "edit", Arguments: fmt.Sprintf(`{"command":"insert","path":"./a.go","insert_line":%d,"new_str":%q}`,
+					from+1, strings.Join(put, "\n"))})
+				file = slices.Concat(file[:from+1:from+1], put, file[from+1:])
+			}
+		}
+		var known []string
+		for _, r := range v.files["/r/a.go"].regions {
+			if r.from != len(known)+1 {
+				t.Fatalf("a region begins at line %d after %d lines", r.from, len(known))
+			}
+			for _, l := range r.lines {
+				known = append(known, l.text)
+			}
+		}
+		if !slices.Equal(known, file) {
+			t.Fatalf("known:\n%q\nthe file:\n%q", known, file)
+		}
+		if v.lines != len(file) {
+			t.Fatalf("counted %d lines of %d", v.lines, len(file))
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package fileview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+)
+
+const (
+	// mostFiles are looked at, the newest.
+	mostFiles = 12
+	// blockLines are shown or left out together: an edit needs the lines around it.
+	blockLines = 8
+	// nearEdit is how many lines from an edit a line is near it.
+	nearEdit = 12
+	// narrowSpan is below how many lines a call showed what it was after, not a whole file.
+	narrowSpan = 150
+	// leastLine is the length in bytes below which a line says nothing by itself.
+	leastLine = 12
+	// longestLine is that above which a line is none that is edited as one.
+	longestLine = 1000
+)
+
+// What makes a line more likely to be needed again, measured on recorded sessions: the calls
+// since it was shown at which it is half as likely, the files touched since at which it is, and
+// the texts since the agent wrote a name that is in it at which that counts half.
+const (
+	ageHalf  = 25
+	fileHalf = 4
+	nameHalf = 60
+)
+
+// block are lines of a region that are shown or left out together.
+type block struct {
+	file, region, from, to int
+	worth, cost            uint64
+}
+
+// Ages knows how many texts ago the agent last wrote a name that is in a text; -1 is never.
+type Ages func(text string) int
+
+// Write shows the lines that are most likely to be needed again, in at most limit tokens: by
+// file, the file touched last at the end, each with the pointers to the calls that showed
+// them. Lines are set off by a blank.
+func (v *Views) Write(limit uint64, gauge budget.Accountant, ages Ages) []budget.Piece {
+	files := v.newest()
+	files = files[:min(len(files), mostFiles)]
+	var blocks []block
+	for i, f := range files {
+		for n := range f.regions {
+			blocks = v.blocks(blocks, files, i, n, gauge, ages)
+		}
+	}
+	slices.SortStableFunc(blocks, func(a, b block) int {
+		return cmp.Or(cmp.Compare(b.worth*a.cost, a.worth*b.cost), cmp.Compare(a.file, b.file), cmp.Compare(a.region, b.region), cmp.Compare(a.from, b.from))
+	})
+	picked := pick(blocks, limit, gauge)
+	for {
+		out := v.pieces(files, picked, gauge)
+		if gauge.Sum(out...).Tokens() <= limit {
+			return out
+		}
+		picked = picked[:len(picked)-1]
+	}
+}
+
+// pick takes the blocks that fit, with about what their headings take.
+func pick(blocks []block, limit uint64, gauge budget.Accountant) []block {
+	const fileHeading, placeHeading = 25, 5 // tokens
+	var picked []block
+	var cost uint64
+	named := map[int]bool{}
+	for _, b := range blocks {
+		heading := uint64(placeHeading)
+		if !named[b.file] {
+			heading += fileHeading
+		}
+		if gauge.Tokens(cost+b.cost)+heading <= limit {
+			limit -= heading
+			cost += b.cost
+			named[b.file] = true
+			picked = append(picked, b)
+		}
+	}
+	return picked
+}
+
+// blocks appends those of a region that may be shown.
+func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Accountant, ages Ages) []block {
+	f := files[i]
+	lines := f.regions[n].lines
+	near := nearEdits(lines)
+	for from := 0; from < len(lines); from += blockLines {
+		b := block{file: i, region: n, from: from, to: min(from+blockLines, len(lines))}
+		for at := b.from; at < b.to; at++ {
+			l := &lines[at]
+			if len(l.text) > longestLine || strings.ContainsAny(l.text, "\r\v\f\u0085\u2028\u2029") {
+				b.worth = 0
+				break
+			}
+			if l.cost == 0 {
+				l.cost = gauge.Piece(" " + l.text + "\n").Cost
+			}
+			b.cost += l.cost
+			if len(strings.TrimSpace(l.text)) >= leastLine {
+				b.worth += v.worth(l, near[at], ages)
+			}
+		}
+		b.worth = b.worth * fileHalf / uint64(fileHalf+i)
+		if f.edited > 0 {
+			b.worth *= 2
+		}
+		if b.worth > 0 {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// worth is how likely a line is to be needed again, relative to others.
+func (v *Views) worth(l *line, near bool, ages Ages) uint64 {
+	const scale = 1 << 16
+	w := uint64(scale * ageHalf / (ageHalf + v.now() - l.touched))
+	if near {
+		w *= 2
+	}
+	if l.span < narrowSpan {
+		w *= 2
+	}
+	if l.again {
+		w += w / 2
+	}
+	if age := ages(l.text); age >= 0 {
+		w += 3 * w * nameHalf / uint64(nameHalf+age)
+	}
+	return w
+}
+
+// nearEdits says which lines an edit wrote, or wrote near.
+func nearEdits(lines []line) []bool {
+	near := make([]bool, len(lines))
+	until := -1
+	for i := range lines {
+		if lines[i].edited > 0 {
+			for n := max(0, i-nearEdit, until+1); n < i; n++ {
+				near[n] = true
+			}
+			until = i + nearEdit
+		}
+		near[i] = near[i] || i <= until
+	}
+	return near
+}
+
+// pieces shows blocks, whatever their order.
+func (v *Views) pieces(files []*file, picked []block, gauge budget.Accountant) []budget.Piece {
+	picked = slices.Clone(picked)
+	slices.SortFunc(picked, func(a, b block) int {
+		return cmp.Or(cmp.Compare(b.file, a.file), cmp.Compare(a.region, b.region), cmp.Compare(a.from, b.from))
+	})
+	var out []budget.Piece
+	for len(picked) > 0 {
+		n := 1
+		for n < len(picked) && picked[n].file == picked[0].file {
+			n++
+		}
+		out = append(out, gauge.Piece(v.heading(files[picked[0].file], picked[:n])))
+		last := block{region: -1}
+		for _, b := range picked[:n] {
+			r := &files[b.file].regions[b.region]
+			var text strings.Builder
+			if b.region != last.region || b.from != last.to {
+				text.WriteString(place(r, b.from))
+			}
+			for _, l := range r.lines[b.from:b.to] {
+				text.WriteString(" " + l.text + "\n")
+			}
+			out = append(out, gauge.Piece(text.String()))
+			last = b
+		}
+		picked = picked[n:]
+	}
+	return out
+}
+
+func place(r *region, from int) string {
+	if r.from == 0 {
+		return "@\n"
+	}
+	return fmt.Sprintf("@%d\n", r.from+from)
+}
+
+// heading names a file, the newest calls that showed or wrote what is shown of it, and those
+// that changed it since in ways that are not known.
+func (v *Views) heading(f *file, shown []block) string {
+	const most = 3 // calls
+	var calls []int
+	oldest := v.now()
+	for _, b := range shown {
+		for _, l := range f.regions[b.region].lines[b.from:b.to] {
+			calls = append(calls, l.touched)
+			oldest = min(oldest, l.touched)
+		}
+	}
+	missed := slices.DeleteFunc(slices.Clone(f.missed), func(call int) bool { return call <= oldest || slices.Contains(calls, call) })
+	text := oneLine(f.name) + " (" + v.named(calls, most)
+	if len(missed) > 0 {
+		text += "; changed since by " + v.named(missed, most) + ", not shown here"
+	}
+	return text + ")\n"
+}
+
+// named are the pointers of the newest of some calls.
+func (v *Views) named(calls []int, most int) string {
+	slices.Sort(calls)
+	calls = slices.Compact(calls)
+	var out []string
+	for _, call := range calls[max(0, len(calls)-most):] {
+		if at := v.pointers[call-1]; at != "" {
+			out = append(out, at)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// oneLine is a name that can pose as nothing else.
+func oneLine(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\u0085' || r == '\u2028' || r == '\u2029' }) {
+		return fmt.Sprintf("%q", name)
+	}
+	return name
+}

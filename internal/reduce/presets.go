@@ -1,0 +1,59 @@
+package reduce
+
+import "time"
+
+// The built-in policies are points on the measured front of cost against what the agent can
+// still do. docs/policies.md gives the reasons and the measurements.
+
+// DefaultPolicy is what a session gets that asks for nothing.
+func DefaultPolicy() Policy {
+	keepThinking := uint32(8)
+	return Policy{
+		ToolResults: ToolResults{
+			Default:       Retention{Turns: 30, MinTokens: 600},
+			OutlineTokens: 200,
+		},
+		Duplicates: true,
+		Clipping:   Clipping{MaxTokens: 12_000, Share: 0.085},
+		Thinking:   Thinking{KeepTurns: &keepThinking},
+		Collapse: Collapse{
+			To:              0.55,
+			CutFrom:         0.75,
+			CutFromTokens:   48_000,
+			CutTo:           0.2,
+			CutPaybackTurns: 10,
+			KeepLastTurns:   3,
+			LedgerShare:     0.04,
+			WorkingSetShare: 0.08,
+			IndexShare:      0.13,
+			ListTokens:      6_000,
+			SummaryShare:    0.04,
+			StartAt:         0.5,
+		},
+		Cache: Cache{
+			EvictEveryTurns:    10,
+			ClearAtLeastTokens: 24_000,
+			TTL:                5 * time.Minute,
+			PaybackTurns:       4,
+		},
+	}
+}
+
+// FrugalPolicy cuts as soon as that pays, and deep.
+func FrugalPolicy() Policy {
+	p := DefaultPolicy()
+	p.ToolResults.Default.Turns, p.ToolResults.OutlineTokens, p.Clipping.Share = 4, 100, 0.07
+	c := &p.Collapse
+	c.To, c.CutFrom, c.CutFromTokens, c.CutTo, c.KeepLastTurns = 0.2, 0.6, 0, 0.2, 2
+	c.LedgerShare, c.WorkingSetShare, c.IndexShare = 0.03, 0.06, 0.10
+	return p
+}
+
+// FaithfulPolicy cuts only where the budget forces it, and no deeper than it must.
+func FaithfulPolicy() Policy {
+	p := DefaultPolicy()
+	p.Clipping.Share = 0.125
+	c := &p.Collapse
+	c.To, c.CutFrom, c.KeepLastTurns, c.WorkingSetShare = 0.75, 0, 4, 0.10
+	return p
+}
