@@ -42,7 +42,7 @@ The configuration is that of CONTEXTD_CONFIG or --config, not of a daemon elsewh
 		if err != nil {
 			return err
 		}
-		says, effective, err := effectivePolicy(settings, args[0])
+		says, effective, clipping, err := effectivePolicy(settings, args[0])
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,6 @@ The configuration is that of CONTEXTD_CONFIG or --config, not of a daemon elsewh
 		t := newTable(cmd, "FIELD", "VALUE", "FROM")
 		writeFields(t, "", says.ProtoReflect(), effective.ProtoReflect())
 		if effective.Clipping == nil {
-			clipping := reduce.DefaultPolicy().Clipping
 			t.row("clipping.max_tokens", fmt.Sprintf("%d, or %g of the target if that is less", clipping.MaxTokens, clipping.Share), fromBuiltIn)
 		}
 		return t.flush()
@@ -70,17 +69,17 @@ The configuration is that of CONTEXTD_CONFIG or --config, not of a daemon elsewh
 }
 
 // effectivePolicy returns what a policy of the configuration says, and with that what holds.
-func effectivePolicy(settings config.Config, name string) (says, effective *contextdv1.Policy, err error) {
+func effectivePolicy(settings config.Config, name string) (says, effective *contextdv1.Policy, clipping reduce.Clipping, err error) {
 	set, err := settings.PolicySet()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, clipping, err
 	}
 	if !slices.Contains(set.Names(), name) {
-		return nil, nil, mistyped(status.Errorf(codes.NotFound, "there is no policy %q in the configuration", name), name, set.Names())
+		return nil, nil, clipping, mistyped(status.Errorf(codes.NotFound, "there is no policy %q in the configuration", name), name, set.Names())
 	}
 	resolved, err := set.Resolve(policy.Overlay{}, policy.Overlay{Name: name})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, clipping, err
 	}
 	effective = wire.PolicyFromDomain(resolved.Reduction, resolved.Summaries)
 	says = settings.Policies[name]
@@ -90,7 +89,7 @@ func effectivePolicy(settings config.Config, name string) (says, effective *cont
 	if effective.Projection = says.Projection; effective.Projection == nil {
 		effective.Projection = &contextdv1.ProjectionPolicy{Policy: "raw"}
 	}
-	return says, effective, nil
+	return says, effective, resolved.Reduction.Clipping, nil
 }
 
 const (
