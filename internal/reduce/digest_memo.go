@@ -31,9 +31,11 @@ type digestMemo struct {
 	next  int    // index of the first group not taken in
 	turn  uint32 // of the last group taken in
 	index *ledger.Index
-	files *ledger.Files
-	calls *ledger.Calls
-	views *fileview.Views
+	// decoded is set where names are taken from decoded arguments and results.
+	decoded bool
+	files   *ledger.Files
+	calls   *ledger.Calls
+	views   *fileview.Views
 	// quotes are those of what users said.
 	quotes Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
@@ -101,6 +103,9 @@ func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
 // the run where it ended before.
 func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
+	if m.next == 0 {
+		m.decoded = key.policy.decodesNames()
+	}
 	all.clock++
 	m.used = all.clock
 	if m.key != key {
@@ -121,8 +126,8 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 		switch {
 		case m.key == key:
 			return m
-		case m.next > 0 && groups[m.next-1].First > key.through:
-			continue // it has gathered too much
+		case m.next > 0 && (groups[m.next-1].First > key.through || m.decoded != key.policy.decodesNames()):
+			continue // it has gathered too much, or otherwise
 		case best == nil || m.next > best.next:
 			best = m
 		}
@@ -190,8 +195,12 @@ func (m *digestMemo) gather(g *Group) {
 	}
 	for i := range g.Calls {
 		c := &g.Calls[i]
-		m.index.AddArguments(c.Arguments)
-		m.index.AddText(c.Body)
+		arguments, body := c.Arguments, c.Body
+		if m.decoded {
+			arguments, body = ledger.Decode(arguments), ledger.Decode(body)
+		}
+		m.index.AddArguments(arguments)
+		m.index.AddText(body)
 		m.files.Add(c.Name, c.Arguments)
 		m.views.Add(fileview.Call{Tool: c.Name, Arguments: c.Arguments, Body: c.Body, Failed: c.Interrupted || c.IsError, Pointer: Pointer(c.Seq, c.Block)})
 	}

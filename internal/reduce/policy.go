@@ -134,6 +134,11 @@ type Cache struct {
 // force.
 func (c Collapse) Depth() float64 { return cmp.Or(c.CutTo, c.To) }
 
+// decodesNames reports whether names of the index are taken from decoded arguments and
+// results, so that no escape is a part of one. Policies in records of earlier builds, which
+// are computed again with the same bytes, have no ListTokens and do not.
+func (c Collapse) decodesNames() bool { return c.ListTokens > 0 }
+
 // list is what a list of the digest may take that has a share of the target.
 func (c Collapse) list(b budget.Budget, share float64) uint64 {
 	most := b.Share(share)
