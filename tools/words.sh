@@ -19,9 +19,13 @@ FILENAME == words {
 	else { pattern[++patterns] = "[^a-z0-9_`.](" $1 ")[^a-z0-9_]"; instead[patterns] = $2 }
 	next
 }
-FNR == 1 { fenced = 0; pages = FILENAME ~ /\.md$/ }
-pages && /^[ \t]*```/ { fenced = !fenced }
-pages && (fenced || /^    /) { next }
+FNR == 1 { fenced = ""; pages = FILENAME ~ /\.md$/ }
+pages && /^[ \t]*(```|~~~~)/ {
+	mark = /^[ \t]*`/ ? "`" : "~"
+	if (fenced == "") fenced = mark
+	else if (fenced == mark) fenced = ""
+}
+pages && (fenced != "" || /^    /) { next }
 {
 	text = $0
 	if (!pages) {
