@@ -79,8 +79,9 @@ var match = regexp.MustCompile(`^(?:([^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
 
 // found takes in the lines that a search shows, of a file if it searched one.
 func (v *Views) found(path, body string) {
+	const mostFound = 64 // files; what is spread wider is no work on files
 	var run region
-	name := ""
+	name, files := "", 0
 	end := func() {
 		if len(run.lines) > 0 {
 			v.show(v.touch(name), run)
@@ -100,6 +101,12 @@ func (v *Views) found(path, body string) {
 		}
 		if file != name || n != run.end() || len(run.lines) == 0 {
 			end()
+			if file != name {
+				files++
+			}
+			if files > mostFound {
+				return
+			}
 			name, run.from = file, n
 		}
 		run.lines = append(run.lines, v.fresh([]string{m[3]}, false)...)

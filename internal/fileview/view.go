@@ -6,6 +6,7 @@ package fileview
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -60,8 +61,12 @@ type line struct {
 func NewViews() *Views { return &Views{files: map[string]*file{}} }
 
 const (
-	// mostLines are kept of all files; those touched longest ago are forgotten first.
+	// mostLines are kept of all files, and mostNames of them are known by name; those touched
+	// longest ago are forgotten first.
 	mostLines = 50_000
+	mostNames = 1_024
+	// mostBytes is above what a text that is read or written is no source that one works on.
+	mostBytes = 1 << 20
 	// wholeBytes is below what no tool cuts a file that is read whole.
 	wholeBytes = 16 << 10
 	// mostShown are taken of one call.
@@ -71,7 +76,7 @@ const (
 // Add takes in the next call.
 func (v *Views) Add(c Call) {
 	v.pointers = append(v.pointers, c.Pointer)
-	if c.Failed {
+	if c.Failed || len(c.Body) > mostBytes || len(c.Arguments) > mostBytes {
 		return
 	}
 	for _, op := range Operations(c.Tool, c.Arguments) {
@@ -232,14 +237,16 @@ func (v *Views) newest() []*file {
 	return all
 }
 
-// forget drops what was touched longest ago while there is too much.
+// forget drops the files that were touched longest ago while there is too much.
 func (v *Views) forget() {
-	if v.lines <= mostLines {
+	if v.lines <= mostLines && len(v.files) <= mostNames {
 		return
 	}
 	all := v.newest()
-	for i := len(all) - 1; i > 0 && v.lines > mostLines/2; i-- {
+	for i := len(all) - 1; i > 0 && (v.lines > mostLines/2 || i >= mostNames/2); i-- {
 		v.lines -= all[i].size()
 		all[i].regions = nil
 	}
+	now := v.now()
+	maps.DeleteFunc(v.files, func(_ string, f *file) bool { return len(f.regions) == 0 && f.touched < now })
 }

@@ -44,6 +44,29 @@ func TestViews(t *testing.T) {
 	})
 }
 
+// TestViewsAreBounded: however many files calls name, and whatever they show of them.
+func TestViewsAreBounded(t *testing.T) {
+	v := NewViews()
+	for i := range 40 {
+		var found strings.Builder
+		for n := range 2000 {
+			fmt.Fprintf(&found, "dir%d/%d/name.go:%d:a line that was found\n", i, n, n+1)
+		}
+		v.Add(Call{Tool: "Grep", Arguments: `{"pattern":"found"}`, Body: found.String()})
+		v.Add(Call{Tool: "Read", Arguments: fmt.Sprintf(`{"file_path":"/r/%d.go"}`, i), Body: strings.Repeat("a line of a file\n", 9000)})
+		if len(v.files) > mostNames+100 || v.lines > mostLines+mostShown {
+			t.Fatalf("after %d rounds %d names and %d lines", i, len(v.files), v.lines)
+		}
+	}
+	sum := 0
+	for _, f := range v.newest() {
+		sum += f.size()
+	}
+	if sum != v.lines {
+		t.Errorf("counted %d lines of %d", v.lines, sum)
+	}
+}
+
 // TestViewsFollowFiles: what is known of a file of which an agent saw what it changed is the
 // file's own text, at its own place.
 func TestViewsFollowFiles(t *testing.T) {
