@@ -6,7 +6,8 @@ from contextd_client import Budget, Event, Policy, events
 from contextd_client.v1.policy_pb2 import Summarization
 
 BUDGET = Budget(max_tokens=3000, safety_margin=0, tokenizer="o200k_base")
-POLICY = Policy(summarization=Summarization(enabled=False))
+# Deep cuts, so that what is held is long.
+POLICY = Policy(summarization=Summarization(enabled=False, collapse_to=0.2, keep_last_turns=2))
 MODEL = "claude-sonnet-4-5"
 
 
