@@ -180,9 +180,9 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 			}
 		}
 	}
-	// The daemon is well.
+	// The daemon is well; the disk of the machine that runs the test may not be.
 	for _, a := range alerts(t) {
-		if found := ask(ctx, t, web, a.Expr); len(found) > 0 {
+		if found := ask(ctx, t, web, a.Expr); len(found) > 0 && a.Alert != "ContextdDiskLow" {
 			t.Errorf("%s fires: %s", a.Alert, found)
 		}
 	}
