@@ -9,7 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
-	"github.com/contextd/contextd/internal/reduce/reducetest"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
 // BenchmarkAssemble measures an assembly in a session of so many events under a
@@ -29,7 +29,7 @@ func BenchmarkAssemble(b *testing.B) {
 	req := assemble.Request{
 		SessionID: "s",
 		Budget:    budget.Spec{MaxTokens: 32_768, Tokenizer: budget.TokenizerO200K},
-		Policy:    assemble.Policy{Reduction: reducetest.Policy()},
+		Policy:    assemble.Policy{Reduction: reduce.DefaultPolicy()},
 	}
 	for _, kind := range []string{"memory", "disk"} {
 		for _, events := range []int{1_000, 10_000, 100_000} {

@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
-	"github.com/contextd/contextd/internal/reduce/reducetest"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
 // BenchmarkPolicies measures what a projection policy adds to an assembly after one
@@ -29,7 +29,7 @@ func BenchmarkPolicies(b *testing.B) {
 			req := assemble.Request{
 				SessionID: "s",
 				Budget:    budget.Spec{MaxTokens: 100_000_000, Tokenizer: budget.TokenizerO200K},
-				Policy:    assemble.Policy{Reduction: reducetest.Policy(), Projection: options},
+				Policy:    assemble.Policy{Reduction: reduce.DefaultPolicy(), Projection: options},
 			}
 			if _, err := engine.Assemble(b.Context(), req); err != nil {
 				b.Fatal(err)

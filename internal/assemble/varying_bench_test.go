@@ -8,7 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/log/disklog"
-	"github.com/contextd/contextd/internal/reduce/reducetest"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
 // BenchmarkVaryingBudget compares 600 assemblies of a session of 600 events whose budget
@@ -24,7 +24,7 @@ func BenchmarkVaryingBudget(b *testing.B) {
 		defer store.Close()
 		fill(b, store, assemblies)
 		engine := newEngine(b, store)
-		req := assemble.Request{SessionID: "s", Policy: assemble.Policy{Reduction: reducetest.Policy()}}
+		req := assemble.Request{SessionID: "s", Policy: assemble.Policy{Reduction: reduce.DefaultPolicy()}}
 		heap := func() float64 {
 			var m runtime.MemStats
 			runtime.GC()

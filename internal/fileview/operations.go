@@ -66,15 +66,19 @@ func Operations(tool, arguments string) []Operation {
 // arguments are a call's, by their names in small letters without separators.
 type arguments map[string]json.RawMessage
 
+// separators are what names of arguments have between their words.
+var separators = strings.NewReplacer("_", "", "-", "")
+
+// newArguments has, of names that are alike, the last in the order of bytes.
 func newArguments(members map[string]json.RawMessage) arguments {
-	out := arguments{}
-	for name, value := range members {
-		out[strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))] = value
+	out := make(arguments, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		out[strings.ToLower(separators.Replace(name))] = members[name]
 	}
 	return out
 }
 
-// text is the first of these arguments that is a text, or texts, which are joined by spaces.
+// text is the first of these arguments that is a text, or the last of texts.
 func (a arguments) text(names ...string) string {
 	for _, name := range names {
 		var one string

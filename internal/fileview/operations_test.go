@@ -38,6 +38,17 @@ func describe(ops []Operation) string {
 	return out.String()
 }
 
+// TestOperationsOfNamesThatAreAlike: what a call does is the same each time it is asked.
+func TestOperationsOfNamesThatAreAlike(t *testing.T) {
+	const arguments = `{"path":"a.go","old_string":"one","oldString":"two","OLD-STRING":"three","new_string":"x"}`
+	want := describe(Operations("edit", arguments))
+	for range 100 {
+		if got := describe(Operations("edit", arguments)); got != want {
+			t.Fatalf("%s, then %s", want, got)
+		}
+	}
+}
+
 func FuzzOperations(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "operations", "*"))
 	if err != nil || len(files) == 0 {

@@ -6,7 +6,7 @@ package fileview
 
 import (
 	"cmp"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -23,6 +23,8 @@ type Call struct {
 // Views are the files that calls worked on, as the newest of them left these.
 type Views struct {
 	files map[string]*file // by every name that a call gave it
+	// ends are the files by what names end with after a slash; nil where several do.
+	ends map[string]*file
 	// pointers are those of the calls, by their number from 1 on.
 	pointers []string
 	lines    int
@@ -58,7 +60,7 @@ type line struct {
 }
 
 // NewViews returns those of no calls.
-func NewViews() *Views { return &Views{files: map[string]*file{}} }
+func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
 	// mostLines are kept of all files, and mostNames of them are known by name; those touched
@@ -121,19 +123,53 @@ func (v *Views) touch(name string) *file {
 	name = strings.TrimPrefix(name, "./")
 	f := v.files[name]
 	if f == nil {
-		var like []*file
-		for other, f := range v.files {
-			if (strings.HasSuffix(other, "/"+name) || strings.HasSuffix(name, "/"+other)) && !slices.Contains(like, f) {
-				like = append(like, f)
-			}
+		if f = v.same(name); f == nil {
+			f = &file{name: name}
 		}
-		if f = (&file{name: name}); len(like) == 1 {
-			f = like[0]
-		}
-		v.files[name] = f
+		v.know(name, f)
 	}
 	f.touched = v.now()
 	return f
+}
+
+// same is the only file that a name may be another name of; nil where there is none, or
+// several.
+func (v *Views) same(name string) *file {
+	found, known := v.ends[name]
+	for end := range ends(name) {
+		if f := v.files[end]; f != nil {
+			if known && f != found {
+				return nil
+			}
+			found, known = f, true
+		}
+	}
+	return found
+}
+
+// know takes note of a name of a file.
+func (v *Views) know(name string, f *file) {
+	v.files[name] = f
+	for end := range ends(name) {
+		if other, ok := v.ends[end]; ok && other != f {
+			v.ends[end] = nil
+		} else {
+			v.ends[end] = f
+		}
+	}
+}
+
+// ends yields what a name ends with after its last slashes, the shortest first.
+func ends(name string) iter.Seq[string] {
+	const most = 16 // elements of a path
+	return func(yield func(string) bool) {
+		at := len(name)
+		for range most {
+			if at = strings.LastIndexByte(name[:at], '/'); at < 0 || !yield(name[at+1:]) {
+				return
+			}
+		}
+	}
 }
 
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
@@ -247,6 +283,11 @@ func (v *Views) forget() {
 		v.lines -= all[i].size()
 		all[i].regions = nil
 	}
-	now := v.now()
-	maps.DeleteFunc(v.files, func(_ string, f *file) bool { return len(f.regions) == 0 && f.touched < now })
+	known := v.files
+	v.files, v.ends = map[string]*file{}, map[string]*file{}
+	for name, f := range known {
+		if len(f.regions) > 0 || f.touched == v.now() {
+			v.know(name, f)
+		}
+	}
 }

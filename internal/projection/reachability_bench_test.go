@@ -9,7 +9,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
-	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // module is a session of an agent that reads modules of about 3 KiB one after the
@@ -93,7 +92,7 @@ func viewOf(s *session, limit budget.Budget) (reduce.View, error) {
 	if limit.Target == 0 {
 		return reduce.NewView(gauge, s.conv.Groups()), nil
 	}
-	r, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Run(limit, s.reduced, reduce.Ask{})
+	r, err := reduce.NewPipeline(reduce.DefaultPolicy(), s.conv).Run(limit, s.reduced, reduce.Ask{})
 	s.reduced = r.State
 	return r.View, err
 }

@@ -47,7 +47,7 @@ func longSession(events int) []eventlog.Event {
 // tokens: cold, with its groups gathered from the log, and warm, after each further
 // turn, from the state of the turn before.
 func BenchmarkPipeline(b *testing.B) {
-	policy, target := reducetest.Policy(), budget.Budget{Target: 32_000}
+	policy, target := reduce.DefaultPolicy(), budget.Budget{Target: 32_000}
 	for _, events := range []int{1_000, 10_000, 100_000} {
 		log := longSession(events)
 		b.Run(fmt.Sprintf("%d/cold", events), func(b *testing.B) {

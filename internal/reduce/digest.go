@@ -192,7 +192,17 @@ func (d *digests) proseLimit(b budget.Budget) uint64 {
 func (d *digests) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
 	return digestFrame + d.gauge.Text(string(d.recall)) + b.Share(d.policy.LedgerShare) + d.policy.list(b, d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
-		b.Share(fileShare) + b.Share(reminderShare) + min(d.policy.list(b, d.policy.WorkingSetShare), d.memos.mostOfFiles(d.groups))
+		b.Share(fileShare) + b.Share(reminderShare) + d.mostWork(b)
+}
+
+// mostWork is the most that the files in work take: their share, or less where little was
+// done to files.
+func (d *digests) mostWork(b budget.Budget) uint64 {
+	share := d.policy.list(b, d.policy.WorkingSetShare)
+	if share == 0 {
+		return 0
+	}
+	return min(share, d.memos.mostOfFiles(d.groups))
 }
 
 func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {
