@@ -104,26 +104,27 @@ func (b *Budget) quit(w *waiter) bool {
 		return false
 	}
 	b.waiting = slices.Delete(b.waiting, i, i+1)
+	b.next() // those after it may have waited for it alone
 	return true
 }
 
-// next gives to those that wait what there is for them.
+// next gives to those that wait what there is for them. Once one of them waits for the part
+// that is for anybody, nothing of it goes to those after it: else small pieces would always take it
+// from who waits for a larger one.
 func (b *Budget) next() {
 	slices.SortStableFunc(b.waiting, func(x, y *waiter) int { return cmp.Compare(b.held[x.client]+x.n, b.held[y.client]+y.n) })
+	common := b.portion(commonParts)
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
-		if !b.fits(w) {
+		after := b.used + w.n
+		if after > common && (after > b.total || b.held[w.client]+w.n > b.portion(clientParts)) {
+			common = 0
 			return false
 		}
-		b.used += w.n
+		b.used = after
 		b.held[w.client] += w.n
 		close(w.let)
 		return true
 	})
-}
-
-func (b *Budget) fits(w *waiter) bool {
-	after := b.used + w.n
-	return after <= b.portion(commonParts) || after <= b.total && b.held[w.client]+w.n <= b.portion(clientParts)
 }
 
 func (b *Budget) portion(n uint64) uint64 { return b.total * n / parts }

@@ -121,6 +121,54 @@ func TestSomethingIsLeft(t *testing.T) {
 	})
 }
 
+// TestSmallPiecesWaitTheirTurn has a client wait for a large piece while another, which holds
+// more, asks for small ones again and again: they do not pass the large one, unless that gives up.
+func TestSmallPiecesWaitTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memory.NewBudget("x", 1024, time.Minute)
+		greedy, patient := fair.WithClient(t.Context(), "greedy"), fair.WithClient(t.Context(), "patient")
+		var pieces []*memory.Grant
+		for range 24 {
+			g, err := b.Take(greedy, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pieces = append(pieces, g)
+		}
+		got := func(ctx context.Context, n uint64) chan error {
+			done := make(chan error, 1)
+			go func() {
+				_, err := b.Take(ctx, n)
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		large, small := got(patient, 96), got(greedy, 32)
+		for i := range 3 {
+			if len(large)+len(small) > 0 {
+				t.Fatalf("after %d pieces were given back: %d large, %d small granted", i, len(large), len(small))
+			}
+			pieces[i].Release()
+			synctest.Wait()
+		}
+		if len(large) != 1 || len(small) != 0 {
+			t.Fatalf("where there is room for the large one: %d large, %d small granted", len(large), len(small))
+		}
+		ctx, leave := context.WithCancel(patient)
+		left := got(ctx, 96)
+		pieces[3].Release()
+		synctest.Wait()
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up: %v", err)
+		}
+		if err := <-small; err != nil {
+			t.Errorf("after the other gave up: %v", err)
+		}
+	})
+}
+
 // TestBudgetHolds has many take and give back at once, and never more than there is.
 func TestBudgetHolds(t *testing.T) {
 	const total = 1000
