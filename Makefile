@@ -137,7 +137,7 @@ faults: ## Break the program's files, disk, clients and process as SEED=1 decide
 nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image and of a release compared, adapters with the oldest versions of their frameworks
 	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
-	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -rapid.checks=1000 -timeout 60m ./internal/log/disklog ./internal/log/memlog
+	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog ./internal/log/memlog -rapid.checks=1000
 	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
 	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
 	$(MAKE) release-twice
@@ -277,13 +277,13 @@ tools: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/golangci-lint ## Ins
 prometheus: ## Fetch Debian's Prometheus into ./bin, for the tests of alerts and dashboard
 	@if [ -x bin/prometheus/usr/bin/promtool ] || command -v promtool >/dev/null; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then echo "SKIPPED: there is no apt-get to fetch Prometheus with" >&2; exit 0; fi; \
-	mkdir -p bin/prometheus && cd bin/prometheus && apt-get download -q prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
+	mkdir -p bin/prometheus && cd bin/prometheus && { apt-get download -q prometheus || { apt-get update -qq && apt-get download -q prometheus; }; } && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
 
 .PHONY: postgres
 postgres: ## Install Debian's PostgreSQL where there is none, for the tests of the postgres store
 	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: PostgreSQL is not installed, and only root can do that, with apt-get" >&2; exit 0; fi; \
-	apt-get install -qq -y --no-install-recommends postgresql >/dev/null
+	install="apt-get install -qq -y --no-install-recommends postgresql"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
 
 .PHONY: clean
 clean: ## Remove what the targets made
