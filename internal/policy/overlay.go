@@ -18,14 +18,14 @@ import (
 type Overlay struct {
 	// Name is that of the policy which takes the place of everything below; empty is none.
 	Name        string
-	ToolResults *reduce.ToolResults
+	ToolResults Part[reduce.ToolResults]
 	Duplicates  *bool
 	Clipping    *reduce.Clipping
 	Thinking    *reduce.Thinking
 	Window      *reduce.Window
-	Collapse    *reduce.Collapse
+	Collapse    Part[reduce.Collapse]
 	Summaries   *decide.SummaryPolicy
-	Cache       *reduce.Cache
+	Cache       Part[reduce.Cache]
 	Projection  *projection.Options
 	// Recall is that of reduce.Policy.
 	Recall *reduce.Recall
@@ -33,16 +33,32 @@ type Overlay struct {
 	Reason string
 }
 
+// Part is what an overlay says of a part of a policy, given that part of the built-in policy
+// at the bottom, which has what is left out. Nil says nothing.
+type Part[T any] func(builtIn T) T
+
+func (p Part[T]) lay(to *T, builtIn T) {
+	if p != nil {
+		*to = p(builtIn)
+	}
+}
+
+// layers are a policy and the built-in one at its bottom.
+type layers struct {
+	assemble.Policy
+	builtIn reduce.Policy
+}
+
 // lay lays an overlay over a policy. Errors name the field, which is under at.
-func (s Set) lay(base assemble.Policy, o Overlay, at string) (assemble.Policy, error) {
+func (s Set) lay(base layers, o Overlay, at string) (layers, error) {
 	r := &base.Reduction
-	setIf(&r.ToolResults, o.ToolResults)
+	o.ToolResults.lay(&r.ToolResults, base.builtIn.ToolResults)
 	setIf(&r.Duplicates, o.Duplicates)
 	setIf(&r.Clipping, o.Clipping)
 	setIf(&r.Thinking, o.Thinking)
 	setIf(&r.Window, o.Window)
-	setIf(&r.Collapse, o.Collapse)
-	setIf(&r.Cache, o.Cache)
+	o.Collapse.lay(&r.Collapse, base.builtIn.Collapse)
+	o.Cache.lay(&r.Cache, base.builtIn.Cache)
 	setIf(&r.Recall, o.Recall)
 	if o.Summaries != nil {
 		base.Summaries = *o.Summaries

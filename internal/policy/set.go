@@ -30,7 +30,7 @@ var presets = map[string]func() reduce.Policy{
 
 // Set is the named policies of a daemon. The zero value knows the built-in ones only.
 type Set struct {
-	named       map[string]assemble.Policy
+	named       map[string]layers
 	fallback    string
 	summarizers Summarizers
 }
@@ -47,7 +47,7 @@ type Summarizers struct {
 // DefaultName. Errors are *eventlog.InvalidError and name the field from "policies[name]"
 // or "default_policy" on.
 func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) (Set, error) {
-	out := Set{named: make(map[string]assemble.Policy, len(named)), fallback: fallback, summarizers: summarizers}
+	out := Set{named: make(map[string]layers, len(named)), fallback: fallback, summarizers: summarizers}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		field := fmt.Sprintf("policies[%q]", name)
 		if name == "" {
@@ -84,22 +84,23 @@ func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
 	if request.Recall == nil {
 		request.Recall = session.Recall
 	}
-	return s.over(base, request)
+	base, err = s.over(base, request)
+	return base.Policy, err
 }
 
 // over lays an overlay over the base, or over the policy that it names.
-func (s Set) over(base assemble.Policy, o Overlay) (assemble.Policy, error) {
+func (s Set) over(base layers, o Overlay) (layers, error) {
 	if o.Name != "" {
 		named, err := s.lookup(o.Name)
 		if err != nil {
-			return assemble.Policy{}, &UnknownError{invalid("policy.name", "%v", err), o.Name, s.Names()}
+			return layers{}, &UnknownError{invalid("policy.name", "%v", err), o.Name, s.Names()}
 		}
 		base = named
 	}
 	return s.lay(base, o, "policy")
 }
 
-func (s Set) lookup(name string) (assemble.Policy, error) {
+func (s Set) lookup(name string) (layers, error) {
 	if name == "" {
 		name = DefaultName
 	}
@@ -109,7 +110,7 @@ func (s Set) lookup(name string) (assemble.Policy, error) {
 	if presets[name] != nil {
 		return s.preset(name), nil
 	}
-	return assemble.Policy{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
+	return layers{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
 }
 
 // UnknownError is a request's name that no policy of the configuration has.
@@ -133,9 +134,9 @@ func (s Set) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (s Set) preset(name string) assemble.Policy {
-	return assemble.Policy{
-		Reduction: presets[name](),
-		Summaries: decide.SummaryPolicy{Summarizer: s.summarizers.Default},
+func (s Set) preset(name string) layers {
+	return layers{
+		assemble.Policy{Reduction: presets[name](), Summaries: decide.SummaryPolicy{Summarizer: s.summarizers.Default}},
+		presets[name](),
 	}
 }

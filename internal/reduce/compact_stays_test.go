@@ -88,3 +88,34 @@ func TestMasksAddUp(t *testing.T) {
 		}
 	}
 }
+
+// A caller's summary stays in the record of a later cut, beside one made in the background
+// that covers as much: else the next run would quote the caller's again, and write the prefix
+// again for it.
+func TestACallersSummaryStays(t *testing.T) {
+	s := newSession()
+	s.say(t, "user: Fix the parser.\n"+strings.Repeat(twoTurns+"\n", 3))
+	policy, b := reducetest.Policy(), budget.Budget{Target: 4_000}
+	policy.Collapse.KeepLastTurns = 1
+	c := s.compact(t, policy, b, reduce.Ask{Strategy: reduce.Summarize, KeepLastTurns: 1}, "The parser is half done")
+	if c == nil {
+		t.Fatal("nothing was compacted")
+	}
+	through := c.Decision.SummaryThrough
+	s.summaries = append(s.summaries, reduce.Summary{ID: "made", Through: through, By: "a model", Text: "Work."})
+	for range 40 {
+		s.say(t, "assistant: @120 more work")
+		before := s.state.CollapsedThrough
+		got, err := s.reduce(t, policy, b, reduce.Ask{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, _ := got.View.Digest()
+		if !strings.Contains(digest.Text, "The parser is half done") {
+			t.Fatalf("the record through event %d, after one through %d, does not quote the caller's summary:\n%s", got.State.CollapsedThrough, before, digest.Text)
+		}
+	}
+	if s.state.CollapsedThrough <= c.Decision.Through {
+		t.Fatal("no cut was made after the compaction")
+	}
+}

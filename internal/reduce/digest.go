@@ -159,6 +159,17 @@ func (d *digests) known(id string) Summary {
 	return d.summaries.byID(id)
 }
 
+// succeeds reports whether a summary that was made may take the place of the one with an id:
+// it covers as much, or more than one that a caller decided for, which every run quotes until
+// then.
+func (d *digests) succeeds(made Summary, id string) bool {
+	quoted := d.known(id)
+	if by := d.decided.summary(); by.ID != "" && by.ID == quoted.ID {
+		return made.Through > quoted.Through
+	}
+	return made.Through >= quoted.Through
+}
+
 // inOrder merges two lists of groups that are in the order of the log.
 func inOrder(a, b []*Group) []*Group {
 	all := slices.Concat(a, b)

@@ -52,7 +52,7 @@ func (w window) Free(v View, s State, d Demand) State {
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
 	s.TextClips = slices.Concat(s.TextClips, w.clipStanding(v, b, through, s.TextClips))
-	if summary.Through <= through && summary.ID != "" && summary.Through >= w.digests.known(s.Summary).Through {
+	if summary.Through <= through && summary.ID != "" && w.digests.succeeds(summary, s.Summary) {
 		s.Summary, s.SummaryTokens = summary.ID, 0
 	}
 	return s

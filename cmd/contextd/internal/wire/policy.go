@@ -28,11 +28,9 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 	d := reduce.DefaultPolicy()
 	out.Name = m.GetName()
 	if t := m.GetToolResults(); t != nil {
-		converted, err := toolResults(t, d.ToolResults)
-		if err != nil {
+		if out.ToolResults, err = part(t, toolResults, d.ToolResults); err != nil {
 			return out, Under("tool_results", err)
 		}
-		out.ToolResults = &converted
 	}
 	if m.GetDuplicates() != nil {
 		enabled := m.GetDuplicates().GetEnabled()
@@ -61,18 +59,16 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 		}
 	}
 	if s := m.GetSummarization(); s != nil {
-		converted := collapse(s, d.Collapse)
-		out.Collapse, out.Summaries = &converted, summaries(s)
+		out.Collapse = func(builtIn reduce.Collapse) reduce.Collapse { return collapse(s, builtIn) }
+		out.Summaries = summaries(s)
 		if err := checkSummarization(s); err != nil {
 			return out, Under("summarization", err)
 		}
 	}
 	if c := m.GetCache(); c != nil {
-		converted, err := cache(c, d.Cache)
-		if err != nil {
+		if out.Cache, err = part(c, cache, d.Cache); err != nil {
 			return out, Under("cache", err)
 		}
-		out.Cache = &converted
 	}
 	if m != nil && m.RecallTool != nil {
 		recall := reduce.Recall(m.GetRecallTool())
@@ -86,6 +82,21 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 		out.Projection, out.Reason = &options, pp.GetReason()
 	}
 	return out, nil
+}
+
+// part is what a message says of a part of a policy. Whether it is wrong does not depend on
+// the built-in policy below.
+func part[M, T any](m M, convert func(M, T) (T, error), builtIn T) (policy.Part[T], error) {
+	if _, err := convert(m, builtIn); err != nil {
+		return nil, err
+	}
+	return func(builtIn T) T {
+		converted, err := convert(m, builtIn)
+		if err != nil {
+			return builtIn
+		}
+		return converted
+	}, nil
 }
 
 func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (out reduce.ToolResults, err error) {

@@ -268,6 +268,55 @@ func TestNamedPolicies(t *testing.T) {
 	}
 }
 
+// What a part leaves out is that of the built-in policy below, whoever names it.
+func TestPartsOverPresets(t *testing.T) {
+	set, err := policies(map[string]*contextdv1.Policy{"frugal-like": {Summarization: &contextdv1.Summarization{KeepLastTurns: 9}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frugal, err := policies(nil, "frugal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := &contextdv1.Policy{
+		Summarization: &contextdv1.Summarization{Enabled: true, IndexShare: 0.2},
+		ToolResults:   &contextdv1.ToolResultRetention{EvictErrors: true},
+		Cache:         &contextdv1.CacheDiscipline{EvictEveryTurns: 3},
+	}
+	named := func(name string) *contextdv1.Policy {
+		m := proto.CloneOf(parts)
+		m.Name = name
+		return m
+	}
+	tests := map[string]struct {
+		set              policy.Set
+		session, request *contextdv1.Policy
+		below            reduce.Policy
+	}{
+		"a request":                        {set, nil, parts, reduce.DefaultPolicy()},
+		"a request that names one":         {set, nil, named("frugal"), reduce.FrugalPolicy()},
+		"a session that names one":         {set, named("faithful"), nil, reduce.FaithfulPolicy()},
+		"a request over its session":       {set, &contextdv1.Policy{Name: "faithful"}, parts, reduce.FaithfulPolicy()},
+		"the daemon's":                     {frugal, nil, parts, reduce.FrugalPolicy()},
+		"one of the configuration":         {set, nil, named("frugal-like"), reduce.DefaultPolicy()},
+		"a request that names one of both": {set, named("faithful"), named("frugal"), reduce.FrugalPolicy()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := resolve(test.set, test.session, test.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := test.below
+			want.Collapse.IndexShare, want.Cache.EvictEveryTurns = 0.2, 3
+			want.ToolResults = reduce.ToolResults{Default: want.ToolResults.Default, EvictErrors: true}
+			if diff := cmp.Diff(want, got.Reduction); diff != "" {
+				t.Errorf("policy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestRefusedConfiguration(t *testing.T) {
 	tests := map[string]struct {
 		named    map[string]*contextdv1.Policy
