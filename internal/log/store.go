@@ -73,6 +73,8 @@ type Artifacts interface {
 	// put while the iteration runs, some may be seen. Where ctx ends, its error comes
 	// next.
 	Artifacts(ctx context.Context, id string, q ArtifactQuery) iter.Seq2[Artifact, error]
+	// ArtifactKinds returns the kinds of the artifacts that the session shows, in byte order.
+	ArtifactKinds(ctx context.Context, id string) ([]string, error)
 }
 
 // Store keeps logs and their artifacts. All methods may be called from any goroutine.

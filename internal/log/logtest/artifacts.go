@@ -65,6 +65,27 @@ var artifactCases = []testCase{
 			h.same("replaced again", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=fourth"})
 		}
 	}},
+	{name: "the kinds of artifacts are those that the session shows", run: func(h *harness) {
+		kinds := func(session string, want ...string) {
+			h.Helper()
+			got, err := h.s.ArtifactKinds(h.Context(), session)
+			h.ok(err)
+			h.same("kinds of "+session, got, want)
+		}
+		h.append("s", Say("a"), Say("b"))
+		kinds("s")
+		h.put("s", artifact("k\x00", 2, "i", "v"), artifact("late", 9, "i", "v"), artifact("k", 1, "i", "v"), artifact("k", 2, "i", "v"))
+		kinds("s", "k", "k\x00", "late")
+		h.fork("s", 1, "t") // shows nothing of later events, nor of what is put later
+		h.put("s", artifact("new", 1, "i", "v"))
+		h.put("t", artifact("own", 1, "i", "v"))
+		kinds("s", "k", "k\x00", "late", "new")
+		kinds("t", "k", "own")
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		kinds("t", "k", "own")
+		_, err := h.s.ArtifactKinds(h.Context(), "s")
+		h.fails(err, noSession("s"))
+	}},
 	{name: "an artifact moves neither head nor time", run: func(h *harness) {
 		h.append("s", Say("a"))
 		before := h.session("s")

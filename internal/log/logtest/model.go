@@ -31,22 +31,25 @@ func RunModel(t *testing.T, open Opener, opts ...Option) {
 				t.Errorf("close: %v", err)
 			}
 		}()
-		rt.Repeat(map[string]func(*rapid.T){
-			"append":    m.append,
-			"append2":   m.append,
-			"repeat":    m.repeat,
-			"create":    m.create,
-			"fork":      m.fork,
-			"delete":    m.delete,
-			"put":       m.put,
-			"put2":      m.put,
-			"read":      m.read,
-			"artifacts": m.artifacts,
-			"list":      m.list,
-			"reopen":    m.reopen,
-		})
+		actions := m.writes()
+		actions["read"], actions["artifacts"], actions["list"], actions["reopen"] = m.read, m.artifacts, m.list, m.reopen
+		rt.Repeat(actions)
 		m.compareAll()
 	})
+}
+
+// Fill does random writes to a store, deletions among them.
+func Fill(rt *rapid.T, s eventlog.Store) {
+	m := &machine{T: rt, ctx: context.Background(), model: memlog.New(), real: calm(s), heads: map[string]eventlog.Head{}}
+	rt.Repeat(m.writes())
+}
+
+func (m *machine) writes() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"append": m.append, "append2": m.append, "repeat": m.repeat,
+		"create": m.create, "fork": m.fork, "delete": m.delete,
+		"put": m.put, "put2": m.put,
+	}
 }
 
 // machine drives both stores.
@@ -228,7 +231,11 @@ func (m *machine) compareAll() {
 		m.Fatalf("list: %v", err)
 	}
 	for _, session := range sessions {
-		_, err := both(m, "read "+session.ID, func(s eventlog.Store) ([]eventlog.Event, error) { return Collect(s.Read(m.ctx, session.ID, 1, 0)) })
+		_, err := both(m, "kinds of "+session.ID, func(s eventlog.Store) ([]string, error) { return s.ArtifactKinds(m.ctx, session.ID) })
+		if err != nil {
+			m.Fatalf("%s: %v", session.ID, err)
+		}
+		_, err = both(m, "read "+session.ID, func(s eventlog.Store) ([]eventlog.Event, error) { return Collect(s.Read(m.ctx, session.ID, 1, 0)) })
 		for _, kind := range []string{"k", "l"} {
 			_, artifactErr := both(m, "artifacts of "+session.ID, func(s eventlog.Store) ([]eventlog.Artifact, error) {
 				return Collect(s.Artifacts(m.ctx, session.ID, eventlog.ArtifactQuery{Kind: kind}))

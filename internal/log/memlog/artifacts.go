@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -131,4 +132,23 @@ func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eve
 		}
 	}
 	return best, value, nil
+}
+
+// ArtifactKinds returns the kinds of the session's artifacts.
+func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]bool{}
+	for _, l := range found.chain {
+		for kind := range l.segment.order {
+			if key, _ := l.nextArtifact(eventlog.ArtifactQuery{Kind: kind}, nil); key != nil {
+				kinds[kind] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds)), nil
 }

@@ -235,6 +235,16 @@ func (v view) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery
 	return within(v, id, func(name string) iter.Seq2[eventlog.Artifact, error] { return v.store.Artifacts(ctx, name, q) })
 }
 
+// ArtifactKinds implements eventlog.Store.
+func (v view) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
+	name, err := v.inward(id)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := v.store.ArtifactKinds(ctx, name)
+	return kinds, v.failure(err)
+}
+
 // within iterates over something of a session of the view.
 func within[T any](v view, id string, all func(name string) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	name, err := v.inward(id)

@@ -1,0 +1,146 @@
+package logcopy
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Options are how a copy is made. The zero value is complete.
+type Options struct {
+	// Workers is how many sessions are copied at once; 0 is 8.
+	Workers int
+	// Found, if set, is called once it is known how many sessions there are, and Done after each of
+	// them, one call at a time.
+	Found func(sessions int)
+	Done  func(sessionID string)
+}
+
+// Report counts what the target has of the source: all of it was compared.
+type Report struct {
+	// Sessions are those of the source, Forks how many of them share events with their parent. An
+	// event or artifact counts for each session that shows it.
+	Sessions, Forks, Events, Artifacts uint64
+	// The target did not have these before; an event that forks share counts once.
+	NewSessions, NewEvents, NewArtifacts uint64
+}
+
+// page is how many sessions are listed at once.
+const page = 256
+
+// Copy copies all sessions. The report is of what was done also where there is an error. Nobody else
+// may write to the source's sessions or to those of the target with the same ids. The error is a
+// *DifferentError where the target has another session under the id of one.
+func Copy(ctx context.Context, from, to eventlog.Store, opts Options) (Report, error) {
+	if opts.Workers == 0 {
+		opts.Workers = 8
+	}
+	c := &copier{from: from, to: to, opts: opts}
+	err := c.run(ctx)
+	return c.report, err
+}
+
+type copier struct {
+	from, to eventlog.Store
+	opts     Options
+
+	mu     sync.Mutex
+	report Report // guarded by mu
+}
+
+func (c *copier) run(ctx context.Context) error {
+	if err := c.removeTemporary(ctx); err != nil {
+		return err
+	}
+	plan, err := c.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if c.opts.Found != nil {
+		c.opts.Found(plan.sessions)
+	}
+	for _, group := range plan.orphans {
+		if err := c.adopt(ctx, group); err != nil {
+			return err
+		}
+	}
+	err = c.eachSession(ctx, func(ctx context.Context, s eventlog.Session) error {
+		if s.ParentID != "" {
+			return nil
+		}
+		if err := c.root(ctx, s); err != nil || plan.parents[s.ID] {
+			return err
+		}
+		return c.artifacts(ctx, s)
+	})
+	if err != nil {
+		return err
+	}
+	for _, level := range plan.levels {
+		if err := c.together(ctx, level, c.fork); err != nil {
+			return err
+		}
+	}
+	// A fork would share what its parent has of artifacts by the time it is made, which the source's
+	// need not: artifacts come after the last fork.
+	family := plan.family()
+	return c.together(ctx, family, c.artifacts)
+}
+
+// together copies sessions at once, as they are now.
+func (c *copier) together(ctx context.Context, ids []string, each func(context.Context, eventlog.Session) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.opts.Workers)
+	for _, id := range ids {
+		group.Go(func() error {
+			s, err := c.from.Session(ctx, id)
+			if err != nil {
+				return err
+			}
+			return each(ctx, s)
+		})
+	}
+	return group.Wait()
+}
+
+// eachSession calls each for the source's sessions, several at once.
+func (c *copier) eachSession(ctx context.Context, each func(context.Context, eventlog.Session) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.opts.Workers)
+	err := list(ctx, c.from, eventlog.SessionQuery{}, func(s eventlog.Session) error {
+		group.Go(func() error { return each(ctx, s) })
+		return ctx.Err()
+	})
+	if failed := group.Wait(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// list calls each for the sessions of a query, one after the other.
+func list(ctx context.Context, store eventlog.Store, q eventlog.SessionQuery, each func(eventlog.Session) error) error {
+	for q.Limit = page; ; {
+		sessions, err := store.ListSessions(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range sessions {
+			if err := each(s); err != nil {
+				return err
+			}
+		}
+		if len(sessions) < page {
+			return nil
+		}
+		q.After = sessions[len(sessions)-1].ID
+	}
+}
+
+func (c *copier) count(add func(*Report)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	add(&c.report)
+}

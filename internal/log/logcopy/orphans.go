@@ -1,0 +1,123 @@
+package logcopy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// LabelTemporary is that of a session that a copy makes in the target to fork others from it, and
+// then removes.
+const LabelTemporary = "contextd.copy.temporary"
+
+// removeTemporary removes what a copy that was ended left of these.
+func (c *copier) removeTemporary(ctx context.Context) error {
+	return list(ctx, c.to, eventlog.SessionQuery{Labels: map[string]string{LabelTemporary: "true"}}, func(s eventlog.Session) error {
+		return c.to.DeleteSession(ctx, s.ID, s.Incarnation)
+	})
+}
+
+// adopt copies forks whose parent is gone, without their artifacts. Those that share events of it do
+// so in the target as well.
+func (c *copier) adopt(ctx context.Context, group []lineage) error {
+	var missing []eventlog.Session
+	for _, f := range group {
+		s, err := c.from.Session(ctx, f.id)
+		if err != nil {
+			return err
+		}
+		switch _, err := c.to.Session(ctx, f.id); {
+		case err == nil:
+			// It was made before, and may be so in part: all of it is compared.
+			if err := c.session(ctx, s, noneShared, nil); err != nil {
+				return err
+			}
+		case errors.As(err, new(*eventlog.NotFoundError)):
+			missing = append(missing, s)
+		default:
+			return err
+		}
+	}
+	// Several sessions may have had the parent's id, one after the other.
+	for len(missing) > 0 {
+		longest := slices.MaxFunc(missing, func(a, b eventlog.Session) int { return cmp.Compare(a.ForkSeq, b.ForkSeq) })
+		var rest []eventlog.Session
+		var siblings []eventlog.Session
+		for _, s := range missing {
+			same, err := c.sameParent(ctx, s, longest)
+			switch {
+			case err != nil:
+				return err
+			case same:
+				siblings = append(siblings, s)
+			default:
+				rest = append(rest, s)
+			}
+		}
+		if err := c.adoptSiblings(ctx, longest, siblings); err != nil {
+			return err
+		}
+		missing = rest
+	}
+	return nil
+}
+
+// sameParent reports whether a fork's parent may be that of another, which has at least as much of it.
+func (c *copier) sameParent(ctx context.Context, s, longest eventlog.Session) (bool, error) {
+	if s.ID == longest.ID {
+		return true, nil
+	}
+	if !bytes.Equal(s.Settings, longest.Settings) {
+		return false, nil
+	}
+	if c.from.Capabilities().Chain {
+		return sameChain(ctx, c.from, s.ID, longest.ID, s.ForkSeq)
+	}
+	first, err := sumOf(ctx, c.from, s.ID, 1, s.ForkSeq)
+	if err != nil || s.ForkSeq == 0 {
+		return err == nil, err
+	}
+	second, err := sumOf(ctx, c.from, longest.ID, 1, s.ForkSeq)
+	return first == second, err
+}
+
+// adoptSiblings makes the parent of forks, which all have its first events in common with one of
+// them, the forks, and removes the parent.
+func (c *copier) adoptSiblings(ctx context.Context, longest eventlog.Session, siblings []eventlog.Session) error {
+	parent, err := c.to.CreateSession(ctx, eventlog.Session{
+		ID: longest.ParentID, CreateTime: longest.CreateTime, Settings: longest.Settings,
+		Labels: map[string]string{LabelTemporary: "true"},
+	})
+	if errors.As(err, new(*eventlog.ExistsError)) {
+		return &DifferentError{longest.ParentID, fmt.Sprintf("the source deleted it after it forked %q from it", longest.ID)}
+	}
+	if err != nil {
+		return err
+	}
+	a := newAdder(c.to, parent, longest.UpdateTime)
+	if longest.ForkSeq > 0 {
+		for e, err := range c.from.Read(ctx, longest.ID, 1, longest.ForkSeq) {
+			if err != nil {
+				return err
+			}
+			if err := a.add(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.flush(ctx); err != nil {
+		return err
+	}
+	c.count(func(r *Report) { r.NewEvents += uint64(longest.ForkSeq) })
+	for _, s := range siblings {
+		if err := c.session(ctx, s, noneShared, func() (eventlog.Session, error) { return c.forkFrom(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	return c.to.DeleteSession(ctx, parent.ID, parent.Incarnation)
+}

@@ -1,0 +1,123 @@
+package logcopy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// plan is in which order sessions are copied. It names forks and their parents alone: of a source
+// with many sessions these are few.
+type plan struct {
+	sessions int
+	// orphans are forks whose parents are gone, those of one parent's id together: no other session
+	// may have the id in the target until they are there.
+	orphans [][]lineage
+	// levels are the other forks: the parents of each level are in those before it.
+	levels [][]string
+	// parents are the ids of sessions that forks were made from.
+	parents map[string]bool
+}
+
+// lineage is where a fork comes from.
+type lineage struct {
+	id, parent string
+	at         eventlog.Seq
+	made       eventlog.Incarnation
+}
+
+// family are all sessions that share artifacts with others, or may.
+func (p *plan) family() (ids []string) {
+	seen := map[string]bool{}
+	add := func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for id := range p.parents {
+		add(id)
+	}
+	for _, group := range p.orphans {
+		for _, f := range group {
+			add(f.id)
+		}
+	}
+	for _, level := range p.levels {
+		for _, id := range level {
+			add(id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (c *copier) plan(ctx context.Context) (*plan, error) {
+	p := &plan{parents: map[string]bool{}}
+	forks := map[string]lineage{}
+	err := list(ctx, c.from, eventlog.SessionQuery{}, func(s eventlog.Session) error {
+		p.sessions++
+		if s.Damaged {
+			return &eventlog.CorruptError{Session: s.ID, What: "its log", Reason: "not all of it can be read: repair the store before it is copied"}
+		}
+		if _, temporary := s.Labels[LabelTemporary]; temporary {
+			return &UnfinishedError{s.ID}
+		}
+		if s.ParentID != "" {
+			forks[s.ID] = lineage{s.ID, s.ParentID, s.ForkSeq, s.Incarnation}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	orphans := map[string][]lineage{}
+	depths := map[string]int{}
+	// In the order in which they were made: a parent is before its forks.
+	for _, f := range inOrder(forks) {
+		alive, err := c.hasParent(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if !alive {
+			orphans[f.parent] = append(orphans[f.parent], f)
+			continue
+		}
+		p.parents[f.parent] = true
+		depth := depths[f.parent] // 0 where the parent is no fork, or is an orphan
+		depths[f.id] = depth + 1
+		if depth == len(p.levels) {
+			p.levels = append(p.levels, nil)
+		}
+		p.levels[depth] = append(p.levels[depth], f.id)
+	}
+	for _, group := range orphans {
+		p.orphans = append(p.orphans, group)
+	}
+	// A session was made after those that another with its id had as forks, so where it is an orphan
+	// itself, its group comes after theirs.
+	slices.SortFunc(p.orphans, func(a, b []lineage) int { return cmp.Compare(a[len(a)-1].made, b[len(b)-1].made) })
+	return p, nil
+}
+
+func inOrder(forks map[string]lineage) []lineage {
+	all := make([]lineage, 0, len(forks))
+	for _, f := range forks {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b lineage) int { return cmp.Compare(a.made, b.made) })
+	return all
+}
+
+// hasParent reports whether the session from which a fork was made is there still: another may have
+// its id, which is younger than the fork.
+func (c *copier) hasParent(ctx context.Context, f lineage) (bool, error) {
+	parent, err := c.from.Session(ctx, f.parent)
+	if errors.As(err, new(*eventlog.NotFoundError)) {
+		return false, nil
+	}
+	return err == nil && parent.Incarnation < f.made && parent.Head >= f.at, err
+}
