@@ -103,7 +103,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		c.completions(cmd)
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(p.newConvert(), p.newMigrate(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())
+	root.AddCommand(p.newConvert(), p.newMigrate(), p.newCopy(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())
 	return root
 }
 

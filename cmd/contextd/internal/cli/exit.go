@@ -7,7 +7,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logcopy"
 	"github.com/contextd/contextd/internal/log/pglog"
 )
 
@@ -53,6 +55,15 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[*pglog.SchemaError](err); ok {
 		return ExitPrecondition
+	}
+	if _, ok := errors.AsType[*logcopy.DifferentError](err); ok {
+		return ExitPrecondition
+	}
+	if _, ok := errors.AsType[*logcopy.UnfinishedError](err); ok {
+		return ExitPrecondition
+	}
+	if _, ok := errors.AsType[*eventlog.UnavailableError](err); ok {
+		return ExitUnavailable
 	}
 	st, ok := statusOf(err)
 	if !ok {

@@ -49,7 +49,7 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if f.Lookup(dsnFlag).Changed && holdsPassword(c.Postgres.DSN) {
+	if f.Lookup(dsnFlag).Changed && HoldsPassword(c.Postgres.DSN) {
 		return fmt.Errorf("--%s must hold no password, which other processes could see: set %s, postgres_dsn_file or PGPASSFILE", dsnFlag, EnvName(dsnFlag))
 	}
 	if c.UnixSocket != "" && !listenSet {

@@ -65,8 +65,8 @@ func (c *Config) validatePostgres() error {
 	return nil
 }
 
-// holdsPassword reports whether an address may hold one.
-func holdsPassword(dsn string) bool {
+// HoldsPassword reports whether an address may hold one.
+func HoldsPassword(dsn string) bool {
 	if u, err := url.Parse(dsn); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {
 			return true
