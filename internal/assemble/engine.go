@@ -175,6 +175,9 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 		return in, err
 	}
 	in.Before, in.ShownBefore = last.Reduction, last.Shown
+	if in.Written, err = s.digest(ctx, e.store, in.Fingerprint, conv); err != nil {
+		return in, err
+	}
 	in.Summaries, err = e.offered(ctx, s, in)
 	return in, err
 }
@@ -267,11 +270,25 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if err != nil {
 		return err
 	}
+	digest, err := e.newDigest(ctx, s, p, r.Fingerprint)
+	if err != nil {
+		return err
+	}
+	if digest != nil {
+		a, err := records.DigestArtifact(r.Fingerprint, *digest)
+		if err != nil {
+			return err
+		}
+		all = append(all, a)
+	}
 	s.computing.End() // the disk computes nothing
 	if err := e.opts.Journal.Put(ctx, lifecycle.Entry{SessionID: s.id, Of: s.of, Events: out.news(reminders), Artifacts: all}); err != nil {
 		return err
 	}
 	s.known = &known
+	if digest != nil && r.AsOf == s.head {
+		s.digests.put(r.Fingerprint, *digest, len(digest.Text))
+	}
 	s.remember(*r, messages, p.Conversation)
 	return nil
 }

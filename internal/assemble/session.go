@@ -61,6 +61,8 @@ type session struct {
 	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
 	encoded recent[map[*reduce.Group]encodedGroup] // by format and recall tool
 	last    recent[lastProjection]                 // by stream
+	// digests are those that are stored next to the log, zero where none is, by fingerprint.
+	digests recent[reduce.Written]
 	report  *lastReport
 	// described are the blocks of the pointers of the last answer.
 	described pointers.Described
@@ -110,7 +112,7 @@ const (
 
 // held is how many bytes the session keeps between requests.
 func (s *session) held() int {
-	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes()
+	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes() + s.digests.bytes()
 	for i := range s.convs.entries {
 		n += conversationFactor * s.convs.entries[i].value.Bytes()
 	}
@@ -133,6 +135,7 @@ func (s *session) shrink() {
 		s.encoded.keep(1)
 		s.last.keep(1)
 		s.projectors.keep(1)
+		s.digests.keep(1)
 	}
 }
 
@@ -151,6 +154,7 @@ func (s *session) reset() {
 	s.encoded = recent[map[*reduce.Group]encodedGroup]{limit: maxFormats}
 	s.last = recent[lastProjection]{limit: maxStreams}
 	s.projectors = recent[projection.Policy]{limit: maxProjectors}
+	s.digests = recent[reduce.Written]{limit: maxStreams}
 	s.report = nil
 	s.described = nil
 	s.summaries = nil

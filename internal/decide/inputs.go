@@ -43,6 +43,8 @@ type Inputs struct {
 	ShownBefore projection.State
 	// Fingerprint is that of the policy and budget under which the decisions stick.
 	Fingerprint string
+	// Written is the digest that was kept last under the fingerprint; zero if none was.
+	Written reduce.Written
 }
 
 // Projected is a reduced conversation laid out as messages.
@@ -95,6 +97,7 @@ func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 		quoted[i] = in.quotable(s)
 	}
 	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx)
+	pipeline.Offer(in.Written)
 	if p, ok := in.Policy.(projection.Rooted); ok {
 		pipeline.Protect(p.Named)
 	}

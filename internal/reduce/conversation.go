@@ -12,8 +12,10 @@ import (
 // has one owner: no method may be called while another runs, and what Groups
 // returned is valid until the next Append.
 type Conversation struct {
-	gauge       budget.Accountant
-	groups      []*Group
+	gauge  budget.Accountant
+	groups []*Group
+	// lent is how many groups were given out: who has one keeps it as it is.
+	lent        int
 	reminders   []Reminder
 	texts       *texts
 	digests     digestMemos
@@ -83,7 +85,13 @@ func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
 }
 
 // Groups returns the groups in the order of their first events.
-func (c *Conversation) Groups() []*Group { return c.groups }
+func (c *Conversation) Groups() []*Group { return c.lend() }
+
+// lend returns the groups for others to hold.
+func (c *Conversation) lend() []*Group {
+	c.lent = len(c.groups)
+	return c.groups
+}
 
 // Reminders returns all reminders of the log, oldest first.
 func (c *Conversation) Reminders() []Reminder { return c.reminders }
@@ -293,22 +301,27 @@ func (c *Conversation) add(g *Group, groupID string) int {
 	return i
 }
 
-// replace changes a copy of group i, so that whoever holds the old one keeps it.
+// replace changes group i, or a copy of it where others may hold it.
 func (c *Conversation) replace(i int, change func(*Group)) {
-	old := c.groups[i]
-	g := *old
-	g.Messages = slices.Clone(old.Messages)
-	g.Calls = slices.Clone(old.Calls)
-	change(&g)
+	g := c.groups[i]
+	c.tokens -= g.Tokens
+	c.chars -= g.Chars
+	if i < c.lent {
+		own := *g
+		own.Messages, own.Calls = slices.Clone(g.Messages), slices.Clone(g.Calls)
+		g = &own
+		c.groups[i] = g
+	}
+	change(g)
+	g.changed = c.head
 	g.Tokens, g.Chars = 0, 0
 	for i := range g.Messages {
 		g.Tokens += g.Messages[i].Tokens
 		g.Chars += g.Messages[i].Chars
 	}
-	c.groups[i] = &g
 	c.digests.forget(i)
-	c.tokens += g.Tokens - old.Tokens
-	c.chars += g.Chars - old.Chars
+	c.tokens += g.Tokens
+	c.chars += g.Chars
 }
 
 func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.Seq, model string) Message {

@@ -41,6 +41,10 @@ type digests struct {
 	summaries summaries
 	decided   *Decided
 	full      View // the last of inFull
+	// written is a digest that was stored; zero if none was. boundary is the event in whose
+	// place a harness's boundary is shown; 0 if none is.
+	written  Written
+	boundary eventlog.Seq
 	// protection is that under a state.
 	protection func(State) *protection
 	// ended says why what is written should not be finished, if it should not.
@@ -108,7 +112,14 @@ func (d *digests) memo(s State) *digestMemo {
 	standing, _ := d.decided.split(m.keepStanding(b), nil)
 	m.stay = slices.Concat(standing, notes, humans)
 	m.stay = slices.Concat(m.stay, d.keepProtected(m, protected))
-	summary := d.gauge.Piece(d.prose(key, b, d.known(s.Summary)))
+	known := d.known(s.Summary)
+	m.sum = key.sum(known, d.boundary)
+	if w := d.written; w.holds(m) && d.ended() == nil {
+		m.text, m.tokens, m.summary, m.key = w.Text, w.Tokens, w.SummaryTokens, key
+		return m
+	}
+	m.readTexts(d.groups, d.ended)
+	summary := d.gauge.Piece(d.prose(key, b, known))
 	m.summary = d.gauge.Tokens(summary.Cost)
 	text := d.compose(m, key, b, said, put, summary)
 	m.text, m.tokens = text.String(), budget.MessageOverhead+text.Tokens()
@@ -209,11 +220,7 @@ func (d *digests) most(target uint64) uint64 {
 // mostWork is the most that the files in work take: their share, or less where little was
 // done to files.
 func (d *digests) mostWork(b budget.Budget) uint64 {
-	share := d.policy.list(b, d.policy.WorkingSetShare)
-	if share == 0 {
-		return 0
-	}
-	return min(share, d.memos.mostOfFiles(d.groups))
+	return d.memos.mostOfFiles(d.groups, d.policy.list(b, d.policy.WorkingSetShare))
 }
 
 func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {

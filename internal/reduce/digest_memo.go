@@ -28,8 +28,11 @@ type digestKey struct {
 // digestMemo keeps what was gathered from the front of the conversation, so that
 // a longer run reads only what is new.
 type digestMemo struct {
-	next  int    // index of the first group not taken in
-	turn  uint32 // of the last group taken in
+	next int    // index of the first group not taken in
+	turn uint32 // of the last group taken in
+	// read is the index of the first group whose texts were not read. Only who writes a digest
+	// needs them.
+	read  int
 	index *ledger.Index
 	// decoded is set where names are taken from decoded arguments and results.
 	decoded bool
@@ -49,9 +52,13 @@ type digestMemo struct {
 	dropped  Digest
 	opens    eventlog.Seq // see View
 
+	// changed is the newest event that changed a group of the run.
+	changed eventlog.Seq
+
 	// text is the digest for key, tokens its size, summary that of the summary in it, and
 	// stay the groups that stay beside it but for the front; key is zero before the first.
 	key     digestKey
+	sum     [32]byte // see digestKey.sum
 	text    string
 	tokens  uint64
 	summary uint64
@@ -71,15 +78,16 @@ type digestMemos struct {
 	seen     int
 }
 
-// mostOfFiles is the most that the views of the files in some groups can take, in tokens.
-func (all *digestMemos) mostOfFiles(groups []*Group) uint64 {
-	for ; all.seen < len(groups); all.seen++ {
+// mostOfFiles is the most that the views of the files in some groups can take, in tokens, and
+// up to limit: it looks at no more groups than it takes to reach that.
+func (all *digestMemos) mostOfFiles(groups []*Group, limit uint64) uint64 {
+	for ; all.seen < len(groups) && all.fileWork < limit; all.seen++ {
 		g := groups[all.seen]
 		if slices.ContainsFunc(g.Calls, func(c Call) bool { return len(fileview.Operations(c.Name, c.Arguments)) > 0 }) {
 			all.fileWork += g.Tokens
 		}
 	}
-	return all.fileWork
+	return min(all.fileWork, limit)
 }
 
 func newDigestMemos(gauge budget.Accountant) digestMemos {
@@ -154,9 +162,10 @@ func (all *digestMemos) forget(i int) {
 	}
 }
 
-// gather takes in one group of the run.
+// gather takes in one group of the run, but for its texts.
 func (m *digestMemo) gather(g *Group) {
 	m.turn = g.Turn
+	m.changed = max(m.changed, g.changed)
 	if g.Opens {
 		m.opens = g.First
 	}
@@ -179,6 +188,18 @@ func (m *digestMemo) gather(g *Group) {
 		m.notes = append(m.notes, g)
 	}
 	m.dropped.add(g)
+}
+
+// readTexts reads the texts of the groups that were taken in.
+func (m *digestMemo) readTexts(groups []*Group, ended func() error) {
+	for ; m.read < m.next && ended() == nil; m.read++ {
+		if g := groups[m.read]; !g.Anchor && !g.Pinned {
+			m.readGroup(g)
+		}
+	}
+}
+
+func (m *digestMemo) readGroup(g *Group) {
 	for i := range g.Messages {
 		for _, b := range g.Messages[i].Blocks {
 			switch b := b.Block.(type) {

@@ -97,7 +97,7 @@ func (c *Conversation) Shared(seq eventlog.Seq) []*Group {
 	at := c.sources.shared[seq]
 	groups := make([]*Group, len(at))
 	for i := range at {
-		groups[i] = c.groups[at[i]]
+		groups[i] = c.lend()[at[i]]
 	}
 	return groups
 }

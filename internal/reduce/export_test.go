@@ -36,3 +36,9 @@ func (c *Conversation) InForce() []eventlog.Seq { return c.compactions.InForce()
 
 // ToolsDecided is of how many tools the retention was looked for in the policy.
 func (c *Conversation) ToolsDecided() int { return len(c.rules.decided) }
+
+// TextsRead is of how many groups the texts were read for a digest.
+func TextsRead(c *Conversation) int { return c.digests.memos[0].read + c.digests.memos[1].read }
+
+// DigestRules is the version of the rules of a digest.
+const DigestRules = digestRules

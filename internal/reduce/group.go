@@ -23,8 +23,8 @@ const (
 	KindTurn // an assistant message with all results that answer it
 )
 
-// Group is an atomic unit of the conversation: nothing ever splits it. Groups
-// are immutable; a late result makes a new Group in the old one's place.
+// Group is an atomic unit of the conversation: nothing ever splits it. Groups that
+// were given out are immutable; a late result makes a new Group in the old one's place.
 type Group struct {
 	Kind Kind
 	// Turn is how many model calls had begun at the group's first event.
@@ -55,6 +55,8 @@ type Group struct {
 	// Labels are those of its events; where they differ, the latest counts. The map must
 	// not be changed.
 	Labels map[string]string
+	// changed is the event that changed the group last; 0 if none did after its first.
+	changed eventlog.Seq
 }
 
 // label adds the labels of an event.

@@ -45,8 +45,9 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	p.digests = &digests{
-		groups: conv.groups, reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
+		groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
+		boundary: conv.boundary.seq,
 	}
 	texts := writer{conv.texts, policy.Recall}
 	p.retention = retention{

@@ -27,6 +27,9 @@ type session struct {
 	summaries []reduce.Summary
 	// roots are words that protect the results which hold one.
 	roots []string
+	// written is the digest of the last run that showed one, and of its policy.
+	written   reduce.Written
+	writtenBy reduce.Policy
 }
 
 // step is an assembly and the groups it was made from.
@@ -92,6 +95,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
 		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v\n%s\n%s", errAgain, got.State, again.State, linesOf(reducetest.Show(got.View)), linesOf(reducetest.Show(again.View)))
 	}
+	s.checkWritten(t, p, b, ask, got)
 	if got.View.Tokens()+ask.Reserved > b.Target {
 		t.Fatalf("%d tokens and %d reserved exceed the target of %d", got.View.Tokens(), ask.Reserved, b.Target)
 	}
@@ -117,6 +121,21 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	}
 	s.state, s.last = got.State, &now
 	return got, nil
+}
+
+// checkWritten checks that who has a digest that was written before sees what others see.
+func (s *session) checkWritten(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask, want reduce.Result) {
+	if s.written.AsOf > 0 && reflect.DeepEqual(s.writtenBy, p) {
+		pipeline := s.pipeline(p, s.fresh())
+		pipeline.Offer(s.written)
+		got, err := pipeline.Run(b, s.state, ask)
+		if err != nil || !sameView(got.View, want.View) || !reflect.DeepEqual(got.State, want.State) || !reflect.DeepEqual(got.Steps, want.Steps) {
+			t.Fatalf("with the digest that was written at event %d the view is another (%v):\n%s\n%s", s.written.AsOf, err, linesOf(reducetest.Show(got.View)), linesOf(reducetest.Show(want.View)))
+		}
+	}
+	if w, ok := s.conv.Written(want.View); ok {
+		s.written, s.writtenBy = w, p
+	}
 }
 
 // under is the part of a budget that is the view's.

@@ -170,7 +170,7 @@ func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
 // takes along. The groups may be kept; the slice is the caller's.
 func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
 	var out []*Group
-	for _, g := range c.groups {
+	for _, g := range c.lend() {
 		if g.First > to {
 			break
 		}
@@ -189,7 +189,7 @@ func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 		if p.ended() != nil {
 			return "", ""
 		}
-		m.gather(g)
+		m.readGroup(g)
 	}
 	d := p.digests
 	b := budget.Budget{Target: target}

@@ -1352,6 +1352,89 @@ func (x *ProjectionState) GetBatchTurn() uint32 {
 	return 0
 }
 
+// The digest that projections under a fingerprint show. The fingerprint and the event that the
+// log was read up to are in the key.
+type Digest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// SHA-256 of what it depends on besides the log and the fingerprint.
+	DependsOn []byte `protobuf:"bytes,2,opt,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	// The digest.
+	Text []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// Its size in tokens.
+	Tokens uint64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The size of the summary in it, in tokens.
+	SummaryTokens uint64 `protobuf:"varint,5,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Digest) Reset() {
+	*x = Digest{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Digest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Digest) ProtoMessage() {}
+
+func (x *Digest) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Digest.ProtoReflect.Descriptor instead.
+func (*Digest) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Digest) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Digest) GetDependsOn() []byte {
+	if x != nil {
+		return x.DependsOn
+	}
+	return nil
+}
+
+func (x *Digest) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *Digest) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Digest) GetSummaryTokens() uint64 {
+	if x != nil {
+		return x.SummaryTokens
+	}
+	return 0
+}
+
 var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
@@ -1493,7 +1576,14 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\aclipped\x18\x03 \x03(\x04R\aclipped\x12\x18\n" +
 	"\adropped\x18\x04 \x03(\x04R\adropped\x12\x1d\n" +
 	"\n" +
-	"batch_turn\x18\x05 \x01(\rR\tbatchTurnBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"batch_turn\x18\x05 \x01(\rR\tbatchTurn\"\x94\x01\n" +
+	"\x06Digest\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18\x02 \x01(\fR\tdependsOn\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x04R\x06tokens\x12%\n" +
+	"\x0esummary_tokens\x18\x05 \x01(\x04R\rsummaryTokensBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_projection_proto_rawDescOnce sync.Once
@@ -1507,7 +1597,7 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
-var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
 	(*Decisions)(nil),         // 1: contextd.storage.v1.Decisions
@@ -1521,24 +1611,25 @@ var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*ProjectionOptions)(nil), // 9: contextd.storage.v1.ProjectionOptions
 	(*CallerTexts)(nil),       // 10: contextd.storage.v1.CallerTexts
 	(*ProjectionState)(nil),   // 11: contextd.storage.v1.ProjectionState
-	(*ReductionState)(nil),    // 12: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 13: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 14: contextd.storage.v1.Ask
+	(*Digest)(nil),            // 12: contextd.storage.v1.Digest
+	(*ReductionState)(nil),    // 13: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 14: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 15: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
 	5,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
 	6,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	12, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	12, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	13, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	13, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	13, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	14, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	7,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	14, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	15, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
 	9,  // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	11, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
 	11, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
-	12, // 10: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	13, // 10: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
 	11, // 11: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
-	13, // 12: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	14, // 12: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	9,  // 13: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	4,  // 14: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
 	8,  // 15: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
@@ -1562,7 +1653,7 @@ func file_contextd_storage_v1_projection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
