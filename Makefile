@@ -21,9 +21,9 @@ COMMIT_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ 
 PROGRAM     ?= bin/contextd
 
 # Packages that are built and tested at once, and how long one package's tests
-# may take: sized for two cores under the race detector.
+# may take: sized for two cores under the race detector, with others at work on them.
 TEST_P       ?= 2
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 20m
 PKG          ?= ./...
 
 .PHONY: help
