@@ -74,7 +74,9 @@ func New(store Store, opts Options) *Engine {
 	if opts.Scrub == nil {
 		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
 	}
-	return &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor, opts.SessionWait)}
+	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor, opts.SessionWait)}
+	e.sessions.shared = !store.Capabilities().OneWriter
+	return e
 }
 
 // Over returns an engine for another store, with a namespace of its own. The two share the
@@ -88,14 +90,25 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
-	out, due, err := e.assemble(ctx, req)
-	if due != nil {
-		req.Wait(ctx, *due)
-		req.Wait = nil
-		out, _, err = e.assemble(ctx, req)
+	for range recordAttempts {
+		var due *summarize.Proposal
+		out, due, err = e.assemble(ctx, req)
+		if due != nil {
+			req.Wait(ctx, *due)
+			req.Wait = nil
+			out, _, err = e.assemble(ctx, req)
+		}
+		// Where another process recorded a context meanwhile, this one follows from what it decided.
+		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
+			break
+		}
 	}
 	return out, err
 }
+
+// recordAttempts is how often a context is made that could not be recorded because another process
+// recorded one of the same event.
+const recordAttempts = 8
 
 // assemble takes the session's turn and assembles its context; due is set instead where
 // a summary should be waited for first.
@@ -329,7 +342,7 @@ func (e *Engine) previous(ctx context.Context, s *session, r records.Projection)
 	if r.ID != "" || r.AsOf == 0 { // nothing was shown at 0
 		return r.Previous, nil
 	}
-	if last, ok := s.last.get(r.Stream()); ok && last.record.AsOf <= r.AsOf {
+	if last, ok := s.last.get(r.Stream()); ok && last.record.AsOf <= r.AsOf && !e.sessions.shared {
 		return last.record.ID, nil
 	}
 	return records.InStream(ctx, e.store, s.id, r.Stream(), r.AsOf)

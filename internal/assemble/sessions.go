@@ -26,6 +26,9 @@ type pool struct {
 	wait   time.Duration // for the turn of a session; 0 is as long as it takes
 	recent *list.List    // newest first
 	bytes  int           // of all of them
+	// shared says that other processes write to the store, too: what they may have put next to a
+	// log is read again by each request.
+	shared bool
 }
 
 func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns, wait time.Duration) *sessions {
@@ -81,8 +84,11 @@ func (all *pool) take(s *session) (release func()) {
 	if stale {
 		s.reset()
 	}
-	if summarized {
+	if summarized || all.shared {
 		s.summaries = nil
+	}
+	if all.shared {
+		s.known = nil
 	}
 	s.pinned = 0
 	s.answers = false

@@ -30,6 +30,7 @@ const (
 type Store interface {
 	eventlog.Log
 	eventlog.Artifacts
+	Capabilities() eventlog.Capabilities
 }
 
 // Journal numbers the events of sessions, keeps them with the sessions and announces what is
@@ -105,11 +106,8 @@ func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, 
 	}
 	ctx = context.WithoutCancel(ctx)
 	defer j.enter(e.SessionID)()
-	events, all, err := j.number(ctx, e)
-	if err != nil {
-		return err
-	}
-	if stored, err := put(ctx, all); !stored || err != nil {
+	events, stored, err := j.storeNumbered(ctx, e, put)
+	if !stored || err != nil {
 		return err
 	}
 	if e.Durable != nil {
@@ -119,6 +117,22 @@ func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, 
 		j.bus.Publish(event)
 	}
 	return nil
+}
+
+// storeNumbered numbers the events of an entry and has put store them, again for as long as another
+// process takes their numbers first.
+func (j *Journal) storeNumbered(ctx context.Context, e Entry, put func(context.Context, []eventlog.Artifact) (stored bool, err error)) (events []Event, stored bool, err error) {
+	for tried := uint64(0); ; {
+		events, all, err := j.number(ctx, e)
+		if err != nil {
+			return nil, false, err
+		}
+		stored, err := put(ctx, all)
+		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost || len(events) == 0 || events[0].Number == tried {
+			return events, stored, err
+		}
+		tried = events[0].Number // where it is free still, something else is in the way
+	}
 }
 
 // number gives the events of an entry their numbers, and returns them with all that is to be

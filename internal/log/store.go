@@ -3,6 +3,7 @@ package log
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // Reader reads sessions and their events.
@@ -77,6 +78,19 @@ type Artifacts interface {
 	ArtifactKinds(ctx context.Context, id string) ([]string, error)
 }
 
+// Leases divide work on sessions among the processes that write to one store, by the clock of the
+// store. They spare work and guard nothing: a process that is paused for longer than its lease
+// may go on while another has begun the same.
+type Leases interface {
+	// Lease reports whether this process, which is the opened store, has a piece of work of a
+	// session until d from now. It has not while another process has it; where it has it
+	// already, it has it until d from now. *NotFoundError if the session does not exist, or of, if
+	// not 0, is the incarnation of another. It ends with the session, and no fork takes it over.
+	Lease(ctx context.Context, id string, of Incarnation, work string, d time.Duration) (bool, error)
+	// Release gives up a piece of work that this process has, if it has it.
+	Release(ctx context.Context, id string, of Incarnation, work string) error
+}
+
 // Store keeps logs and their artifacts. All methods may be called from any goroutine.
 // Errors are the types of this package; a context's error is returned as it is. Slices and
 // events that a store returns are shared and must not be changed.
@@ -95,6 +109,7 @@ type Artifacts interface {
 type Store interface {
 	Log
 	Artifacts
+	Leases
 	// Capabilities are the same for the store's whole life.
 	Capabilities() Capabilities
 	// Healthy returns nil, or the *UnavailableError that made the store refuse
@@ -114,6 +129,6 @@ type Capabilities struct {
 	// last of them is done.
 	Erases bool
 	// OneWriter: only the process that opened the store writes to it, so that no method
-	// returns a *ConflictError but for an artifact's New.
+	// returns a *ConflictError but for an artifact's New, and it has every lease that it asks for.
 	OneWriter bool
 }

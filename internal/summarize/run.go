@@ -13,17 +13,22 @@ import (
 // reasonBytes bounds what is kept of an error.
 const reasonBytes = 400
 
-// run carries out one proposal: it ends with the summary stored, or with the reason
-// why not in the journal.
+// propose carries out one proposal: it ends with the summary stored, or with the reason
+// why not in the journal, or with errElsewhere.
+func (s *Scheduler) propose(ctx context.Context, p Proposal) (_ Summary, err error) {
+	if p.Of, err = s.session(p); err != nil {
+		return Summary{}, err
+	}
+	return s.leased(ctx, p)
+}
+
+// run carries out a proposal that is this process's.
 func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	n, err := s.o.Registry.lookup(p.Summarizer)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer n.breaker.report(s.o.Observer.BreakerChanged)
-	if p.Of, err = s.session(p); err != nil {
-		return Summary{}, err
-	}
 	t, stored, err := s.begin(ctx, p)
 	var failed *FailedError
 	if errors.As(err, &failed) {
@@ -71,19 +76,26 @@ func (s *Scheduler) session(p Proposal) (eventlog.Incarnation, error) {
 	return session.Incarnation, err
 }
 
-// begin returns what is known of the proposal: the stored summary, the error that
-// says why it is not tried again, or its task.
-func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error) {
+// known returns a proposal's task, and its summary if there is one.
+func (s *Scheduler) known(ctx context.Context, p Proposal) (task, Summary, error) {
 	stored, ok, err := get(ctx, s.o.Store, p.SessionID, p.To, p.SummaryID())
 	if err != nil {
 		return task{}, Summary{}, err
 	}
-	t, err := getTask(ctx, s.o.Store, p)
-	if err != nil {
-		return task{}, Summary{}, err
+	if ok && !s.o.Store.Capabilities().OneWriter {
+		// Another process may have made it, and the session not know.
+		s.o.Sessions.Summarized(ctx, p.SessionID, stored)
 	}
-	if ok {
-		return t, stored, nil
+	t, err := getTask(ctx, s.o.Store, p)
+	return t, stored, err
+}
+
+// begin returns what is known of the proposal: the stored summary, the error that
+// says why it is not tried again, or its task.
+func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error) {
+	t, stored, err := s.known(ctx, p)
+	if stored.ID != "" || err != nil {
+		return t, stored, err
 	}
 	if t.Status == pending && t.Attempts >= s.o.MaxAttempts {
 		// The last attempt was cut off.
@@ -96,7 +108,7 @@ func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error
 		}
 	}
 	if t.Status == failed {
-		return task{}, Summary{}, &FailedError{p.From, p.To, p.Summarizer, t.Attempts, t.Reason}
+		return task{}, Summary{}, t.failure(p)
 	}
 	return t, Summary{}, nil
 }
@@ -106,6 +118,9 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 	var open *BreakerOpenError
 	var rejected *RejectedError
 	switch {
+	case errors.Is(context.Cause(ctx), errElsewhere):
+		s.o.Observer.SummaryFailed(p, reason(errElsewhere)) // the task is the other process's
+		return errElsewhere
 	case ctx.Err() != nil:
 		t.Attempts--
 		err = context.Cause(ctx)

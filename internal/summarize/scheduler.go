@@ -160,8 +160,10 @@ func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
 		}
 		return theirs
 	})
-	if j := s.busy[sessionID]; j != nil && j.key.of == of {
-		j.cancel(gone)
+	for key, j := range s.jobs { // those that run, or were set aside
+		if key.sessionID == sessionID && key.of == of {
+			j.cancel(gone)
+		}
 	}
 }
 
@@ -229,11 +231,16 @@ func (s *Scheduler) enqueue(p Proposal) *job {
 	j.ctx, j.cancel = context.WithCancelCause(s.ctx)
 	s.jobs[key] = j
 	s.queue = append(s.queue, j)
+	s.hire()
+	return j
+}
+
+// hire starts a worker if there is room for one. The caller holds mu.
+func (s *Scheduler) hire() {
 	if s.workers < s.o.Workers {
 		s.workers++
 		s.work.Go(s.drain)
 	}
-	return j
 }
 
 // drain runs jobs until none is left that may run now. One that has to wait for
@@ -257,6 +264,10 @@ func (s *Scheduler) drain() {
 		}
 		s.mu.Lock()
 		delete(s.busy, j.key.sessionID)
+		if errors.Is(err, errElsewhere) {
+			s.setAside(j)
+			continue
+		}
 		s.finish(j, summary, err)
 	}
 }
@@ -265,7 +276,7 @@ func (s *Scheduler) drain() {
 func (s *Scheduler) survive(ctx context.Context, p Proposal) (summary Summary, err error) {
 	ended := false
 	err = guard.Run(s.o.Logger.With("session_id", p.SessionID), "summary", func() (err error) {
-		summary, err = s.run(ctx, p)
+		summary, err = s.propose(ctx, p)
 		ended = true
 		return err
 	})

@@ -24,6 +24,11 @@ type task struct {
 	Proposal Proposal
 }
 
+// failure says why a proposal is not tried again.
+func (t task) failure(p Proposal) error {
+	return &FailedError{p.From, p.To, p.Summarizer, t.Attempts, t.Reason}
+}
+
 // status is the state of the work. A task is pending from before its first attempt until it
 // ends.
 type status = storagev1.SummaryTaskStatus

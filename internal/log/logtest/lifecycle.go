@@ -34,6 +34,8 @@ var lifecycleCases = []testCase{
 		h.fails(err, eventlog.ErrClosed)
 		_, err = Collect(artifacts)
 		h.fails(err, eventlog.ErrClosed)
+		_, err = h.s.Lease(ctx, "s", 0, "w", 0)
+		h.fails(err, eventlog.ErrClosed)
 		h.fails(h.s.Healthy(), eventlog.ErrClosed)
 		h.fails(h.s.Close(), eventlog.ErrClosed)
 	}},

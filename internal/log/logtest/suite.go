@@ -61,6 +61,7 @@ func Run(t *testing.T, open Opener, opts ...Option) {
 		{"chain", chainCases},
 		{"delete", deleteCases},
 		{"artifacts", artifactCases},
+		{"leases", leaseCases},
 		{"wait", waitCases},
 		{"concurrency", concurrencyCases},
 		{"lifecycle", lifecycleCases},

@@ -2,6 +2,9 @@ package pglog
 
 import "context"
 
+// Newest is the number of the newest migration.
+var Newest = len(migrations)
+
 // Listening waits until the store hears of other processes' writes.
 func (s *Store) Listening(ctx context.Context) {
 	for ctx.Err() == nil {

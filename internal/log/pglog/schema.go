@@ -140,6 +140,7 @@ const (
 	duplicateTable       = "42P07"
 	duplicateObject      = "42710"
 	uniqueViolation      = "23505"
+	foreignKeyViolation  = "23503"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"

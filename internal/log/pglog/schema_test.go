@@ -2,10 +2,12 @@ package pglog_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
@@ -31,8 +33,8 @@ func TestMigrateAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := count(t, dsn, "schema"); n != 2 {
-		t.Errorf("the table of migrations has %d rows, want that of the empty schema and one", n)
+	if n := count(t, dsn, "schema"); n != 1+pglog.Newest {
+		t.Errorf("the table of migrations has %d rows, want that of the empty schema and %d", n, pglog.Newest)
 	}
 }
 
@@ -46,8 +48,8 @@ func TestOpenFails(t *testing.T) {
 		migrate   bool
 		says      string
 	}{
-		{name: "empty schema", says: "has version 0 and this contextd needs 1: it must be migrated first"},
-		{name: "newer schema", sql: `CREATE TABLE contextd_schema AS SELECT 7 AS version`, says: "has version 7 and this contextd knows versions up to 1"},
+		{name: "empty schema", says: fmt.Sprintf("has version 0 and this contextd needs %d: it must be migrated first", pglog.Newest)},
+		{name: "newer schema", sql: `CREATE TABLE contextd_schema AS SELECT 7 AS version`, says: fmt.Sprintf("has version 7 and this contextd knows versions up to %d", pglog.Newest)},
 		{name: "newer schema to migrate", sql: `CREATE TABLE contextd_schema AS SELECT 7 AS version`, migrate: true, says: "has version 7"},
 		{name: "another program's table of versions", sql: `CREATE TABLE contextd_schema (v int)`, migrate: true, says: "something other than a contextd store"},
 		{name: "another program's tables", sql: `CREATE TABLE contextd_events (v int)`, migrate: true, says: "something other than a contextd store"},
@@ -103,6 +105,14 @@ func TestGrants(t *testing.T) {
 		if err := s.PutArtifacts(t.Context(), "s", eventlog.Artifact{Kind: "k", Seq: 1, ID: "i"}); err != nil {
 			t.Error(err)
 		}
+	}
+	for range 2 {
+		if has, err := s.Lease(t.Context(), "s", 0, "w", time.Minute); err != nil || !has {
+			t.Error(err)
+		}
+	}
+	if err := s.Release(t.Context(), "s", 0, "w"); err != nil {
+		t.Error(err)
 	}
 	if _, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: 1, NewID: "t"}); err != nil {
 		t.Error(err)

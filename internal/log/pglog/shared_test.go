@@ -121,6 +121,61 @@ func TestWaitAcrossStores(t *testing.T) {
 	}
 }
 
+// TestLeases: of several processes one has a piece of work, until it gives it up or the database's
+// clock says that its time is over.
+func TestLeases(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	one, other := open(t, dsn, pglog.Options{}), open(t, dsn, pglog.Options{})
+	defer closeStore(t, one)
+	defer closeStore(t, other)
+	if _, err := one.CreateSession(t.Context(), eventlog.Session{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	lease := func(s *pglog.Store, work string, d time.Duration) bool {
+		t.Helper()
+		has, err := s.Lease(t.Context(), "s", 0, work, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return has
+	}
+	if !lease(one, "w", time.Hour) || lease(other, "w", time.Hour) || !lease(other, "v", time.Hour) || !lease(one, "w", time.Hour) {
+		t.Error("the first to ask does not have it alone")
+	}
+	if err := other.Release(t.Context(), "s", 0, "w"); err != nil || lease(other, "w", time.Hour) {
+		t.Errorf("it was released by another: %v", err)
+	}
+	if err := one.Release(t.Context(), "s", 0, "w"); err != nil || !lease(other, "w", 0) {
+		t.Errorf("it was released, and not granted: %v", err)
+	}
+	if !lease(one, "w", time.Hour) {
+		t.Error("what is over is not granted")
+	}
+	won := make(chan bool, 20)
+	var wg sync.WaitGroup
+	for i := range cap(won) {
+		wg.Go(func() { won <- lease([]*pglog.Store{one, other}[i%2], "x", time.Hour) })
+	}
+	wg.Wait()
+	close(won)
+	granted := 0
+	for has := range won {
+		if has {
+			granted++
+		}
+	}
+	if granted != cap(won)/2 {
+		t.Errorf("granted %d times, want those of one process", granted)
+	}
+	if err := one.DeleteSession(t.Context(), "s", 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, dsn, "leases"); n != 0 {
+		t.Errorf("%d rows outlive the session", n)
+	}
+}
+
 // TestDeletionLeavesNoRow, whatever the order in which a family goes, and where several go at once.
 func TestDeletionLeavesNoRow(t *testing.T) {
 	needServer(t)

@@ -36,6 +36,8 @@ type Store struct {
 	opts   Options
 	pool   *pgxpool.Pool
 	logger *slog.Logger
+	// holder is who this process is in leases.
+	holder int64
 
 	// open is held, shared, by every call while it uses the database.
 	open    sync.RWMutex
@@ -109,9 +111,14 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if s.opts.Migrate {
-		return migrate(ctx, conn)
+		err = migrate(ctx, conn)
+	} else {
+		err = checkSchema(ctx, conn)
 	}
-	return checkSchema(ctx, conn)
+	if err == nil {
+		err = conn.QueryRow(ctx, `SELECT nextval('contextd_incarnations')`).Scan(&s.holder)
+	}
+	return err
 }
 
 // Capabilities are a hash chain. Deleted rows stay in the database's files until vacuum.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -243,6 +244,25 @@ func (v view) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
 	}
 	kinds, err := v.store.ArtifactKinds(ctx, name)
 	return kinds, v.failure(err)
+}
+
+// Lease implements eventlog.Store.
+func (v view) Lease(ctx context.Context, id string, of eventlog.Incarnation, work string, d time.Duration) (bool, error) {
+	name, err := v.inward(id)
+	if err != nil {
+		return false, err
+	}
+	has, err := v.store.Lease(ctx, name, of, work, d)
+	return has, v.failure(err)
+}
+
+// Release implements eventlog.Store.
+func (v view) Release(ctx context.Context, id string, of eventlog.Incarnation, work string) error {
+	name, err := v.inward(id)
+	if err != nil {
+		return err
+	}
+	return v.failure(v.store.Release(ctx, name, of, work))
 }
 
 // within iterates over something of a session of the view.

@@ -32,14 +32,21 @@ type agent struct {
 // startAgent runs a daemon with a memory store and a summarizer named "house".
 func startAgent(t *testing.T, house config.Summarizer) *agent {
 	t.Helper()
+	a := agentOf(t, house, func(c *config.Config) { c.Store = config.StoreMemory })
+	a.push(said(contextdv1.Role_ROLE_SYSTEM, text("You are a careful engineer.")), said(contextdv1.Role_ROLE_USER, text("Find the module that leaks.")))
+	return a
+}
+
+// agentOf is a runtime of a daemon with a summarizer named "house".
+func agentOf(t *testing.T, house config.Summarizer, change func(c *config.Config)) *agent {
+	t.Helper()
 	r := start(t, settings(t, func(c *config.Config) {
-		c.Store, c.Summarizers, c.DefaultSummarizer = config.StoreMemory, map[string]config.Summarizer{"house": house}, "house"
+		c.Summarizers, c.DefaultSummarizer = map[string]config.Summarizer{"house": house}, "house"
+		change(c)
 	}))
 	r.await(t, serving)
 	t.Cleanup(func() { r.end(t) })
-	a := &agent{r, t, r.api(), contextdv1.NewCompactionServiceClient(r.conn), 0}
-	a.push(said(contextdv1.Role_ROLE_SYSTEM, text("You are a careful engineer.")), said(contextdv1.Role_ROLE_USER, text("Find the module that leaks.")))
-	return a
+	return &agent{r, t, r.api(), contextdv1.NewCompactionServiceClient(r.conn), 0}
 }
 
 func said(role contextdv1.Role, blocks ...*contextdv1.Block) *contextdv1.Event {

@@ -1,0 +1,44 @@
+package logtest
+
+import (
+	"time"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// What a store grants to several processes its own tests show: the suite opens one.
+var leaseCases = []testCase{
+	{name: "a process keeps what it has", run: func(h *harness) {
+		session, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
+		h.ok(err)
+		for _, of := range []eventlog.Incarnation{0, session.Incarnation} {
+			for range 2 {
+				has, err := h.s.Lease(h.Context(), "s", of, "w", time.Hour)
+				h.ok(err)
+				h.same("granted", has, true)
+			}
+			h.ok(h.s.Release(h.Context(), "s", of, "w"))
+			h.ok(h.s.Release(h.Context(), "s", of, "w"))
+		}
+	}},
+	{name: "a lease is of a session that is there", run: func(h *harness) {
+		_, err := h.s.Lease(h.Context(), "s", 0, "w", time.Hour)
+		h.fails(err, noSession("s"))
+		session, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
+		h.ok(err)
+		_, err = h.s.Lease(h.Context(), "s", session.Incarnation+1, "w", time.Hour)
+		h.fails(err, noSession("s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		_, err = h.s.Lease(h.Context(), "s", session.Incarnation, "w", time.Hour)
+		h.fails(err, noSession("s"))
+	}},
+	{name: "a session with a lease can be deleted", run: func(h *harness) {
+		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
+		h.ok(err)
+		_, err = h.s.Lease(h.Context(), "s", 0, "w", time.Hour)
+		h.ok(err)
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		_, err = h.s.Session(h.Context(), "s")
+		h.fails(err, noSession("s"))
+	}},
+}
