@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-
 )
 
 // ArtifactKinds returns the kinds of the session's artifacts. Of each kind one row is looked for.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // metricsServer serves what operators ask for: metrics, probes and, if that is wanted,
@@ -36,8 +37,8 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	l := transport.Limited(tcp, transport.ConnectionLimits{Max: maxScrapers, MaxPerClient: maxScrapers}, logger)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
-	// Restarting cures a store that has failed, and nothing else.
-	mux.Handle("GET /livez", probe(func(context.Context) bool { return d.store.Healthy() == nil }))
+	// Restarting cures a store that has failed, and nothing else: not one that is away.
+	mux.Handle("GET /livez", probe(func(context.Context) bool { return !failed(d.store.Healthy()) }))
 	mux.Handle("GET /readyz", probe(func(ctx context.Context) bool {
 		answer, err := d.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 		return err == nil && answer.GetStatus() == serving
@@ -53,6 +54,12 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 	}}, nil
+}
+
+// failed reports whether a store that is not well stays so.
+func failed(err error) bool {
+	away, ok := errors.AsType[*eventlog.UnavailableError](err)
+	return err != nil && (!ok || !away.Passing)
 }
 
 // probe answers 200 or 503.

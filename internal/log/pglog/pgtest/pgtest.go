@@ -23,6 +23,7 @@ import (
 // Server is a server that runs until the tests end.
 type Server struct {
 	bin     string
+	set     []string
 	dir     string
 	as      *syscall.Credential
 	process *exec.Cmd
@@ -44,8 +45,9 @@ func binaries() string {
 // Installed reports whether there is a PostgreSQL to start.
 func Installed() bool { return binaries() != "" }
 
-// Start returns nil where no PostgreSQL is installed.
-func Start() (*Server, error) {
+// Start returns nil where no PostgreSQL is installed. Settings are the server's own, such as
+// "fsync=on"; without them it keeps nothing through a failure of the machine, and is small.
+func Start(settings ...string) (*Server, error) {
 	bin := binaries()
 	if bin == "" {
 		return nil, nil
@@ -54,7 +56,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, dir: dir}
+	s := &Server{bin: bin, dir: dir, set: settings}
 	if s.as, err = s.account(); err != nil {
 		return nil, err
 	}
@@ -74,8 +76,11 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // Launch starts the server, or again after Crash, and waits until it answers.
 func (s *Server) Launch() error {
-	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=",
-		"-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "autovacuum=off", "-c", "log_min_messages=fatal")
+	args := []string{"-D", s.data(), "-k", s.dir}
+	for _, setting := range append([]string{"listen_addresses=", "fsync=off", "shared_buffers=16MB", "autovacuum=off", "log_min_messages=fatal"}, s.set...) {
+		args = append(args, "-c", setting)
+	}
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), args...)
 	s.process.SysProcAttr, s.process.Dir = &syscall.SysProcAttr{Credential: s.as}, s.dir
 	var log bytes.Buffer
 	s.process.Stderr = &log
@@ -123,6 +128,11 @@ func (s *Server) DSN(schema string) string {
 		dsn += " search_path=" + schema
 	}
 	return dsn
+}
+
+// RoleDSN is the server's address for another role.
+func (s *Server) RoleDSN(role string) string {
+	return fmt.Sprintf("host=%s user=%s dbname=postgres", s.dir, role)
 }
 
 // Schema makes a schema and returns the server's address with it.
