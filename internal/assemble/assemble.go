@@ -1,0 +1,54 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/summarize"
+)
+
+// Assemble renders the context of a session and records the projection, unless
+// the request is a preview. The record is durable on return.
+func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
+	for range recordAttempts {
+		var due *summarize.Proposal
+		out, due, err = e.assemble(ctx, req)
+		if due != nil {
+			req.Wait(ctx, *due)
+			req.Wait = nil
+			out, _, err = e.assemble(ctx, req)
+		}
+		// Where another process recorded a context meanwhile, this one follows from what it decided.
+		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
+			break
+		}
+	}
+	return out, err
+}
+
+// recordAttempts is how often a context is made that could not be recorded because another process
+// recorded one of the same event.
+const recordAttempts = 8
+
+// assemble takes the session's turn and assembles its context; due is set instead where
+// a summary should be waited for first.
+func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *summarize.Proposal, err error) {
+	s, release, err := e.sessions.acquire(ctx, req.SessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	in, earlier, err := e.gather(ctx, s, req)
+	switch {
+	case err != nil:
+	case earlier != nil:
+		out, err = e.repeat(ctx, s, req, *earlier)
+	default:
+		out, due, err = e.attempt(ctx, s, in, req)
+	}
+	if out != nil && err == nil {
+		s.handOver(ctx, out)
+	}
+	return out, due, err
+}
