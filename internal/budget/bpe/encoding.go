@@ -29,7 +29,7 @@ var encodings = map[string]func() (*Encoding, error){
 func Names() []string { return []string{budget.TokenizerO200K, budget.TokenizerCL100K} }
 
 // Open returns the encoding of that name. The first call for a name builds its
-// tables, which takes some tenths of a second; callers that come meanwhile wait
+// tables, which takes some hundredths of a second; callers that come meanwhile wait
 // for it, later ones are given the same Encoding.
 func Open(name string) (*Encoding, error) {
 	open, ok := encodings[name]
