@@ -32,9 +32,11 @@ help: ## List the targets
 
 # ---------------------------------------------------------------- program
 
+# Without grpcnotrace gRPC links html/template, which looks methods up by name: the linker would
+# then keep every exported method of every type.
 .PHONY: build
 build: ## Build the daemon into PROGRAM=bin/contextd, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
+	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
 
 .PHONY: sbom
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json

@@ -81,7 +81,6 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		Args:          onlySubcommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddGroup(
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
