@@ -246,8 +246,9 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
 		All:      d.store,
-		Count:    d.telemetry.Enabled(),
-		Work:     d.work,
+		// Of a store that others write to, counting is reading all of it, again and again.
+		Count: d.telemetry.Enabled() && (d.store.Capabilities().OneWriter || o.Config.Limits.BoundStore()),
+		Work:  d.work,
 
 		PolicyWork: d.policies,
 		Processor:  d.processor,

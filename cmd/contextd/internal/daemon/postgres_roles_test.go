@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -11,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestPostgresRole: a role with the rights that docs/shared-store.md grants, and none to make tables,
-// serves all that writes and reads. While the database is away a restart of the daemon would help
+// TestPostgresRole: a role with the rights that docs/shared-store.md grants, on tables set as it says, and none to make tables,
+// serves all that writes and reads, and the metrics that dashboard and alerts ask for. While the database is away a restart of the daemon would help
 // nobody.
 func TestPostgresRole(t *testing.T) {
 	server, err := pgtest.Start()
@@ -30,11 +32,14 @@ func TestPostgresRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grants := regexp.MustCompile("(?s)```sql\n(GRANT .*?)```").FindSubmatch(page)
-	if grants == nil {
+	server.Exec(t, server.DSN(""), "CREATE ROLE contextd LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if !slices.ContainsFunc(blocks, func(b []string) bool { return strings.HasPrefix(b[1], "GRANT ") }) {
 		t.Fatal("the page has no grants")
 	}
-	server.Exec(t, server.DSN(""), "CREATE ROLE contextd LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC;"+string(grants[1]))
+	for _, block := range blocks {
+		server.Exec(t, server.DSN(""), block[1])
+	}
 	address := free(t)
 	r := start(t, settings(t, func(c *config.Config) {
 		c.Store, c.Postgres.DSN, c.Postgres.Migrate, c.MetricsListen = config.StorePostgres, server.RoleDSN("contextd"), false, address
@@ -53,6 +58,25 @@ func TestPostgresRole(t *testing.T) {
 		if _, err := r.api().DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: id}); err != nil {
 			t.Error(err)
 		}
+	}
+	body := scrape(t, "http://"+address+"/metrics")
+	for _, path := range []string{"prometheus/contextd.rules.yaml", "grafana/contextd.json"} {
+		text, err := os.ReadFile("../../../../deploy/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`contextd_database_[a-z_]+`).FindAllString(string(text), -1)
+		for _, name := range names {
+			if !strings.Contains(body, name+"{") {
+				t.Errorf("%s: the daemon has no metric %s", path, name)
+			}
+		}
+		if len(names) == 0 {
+			t.Errorf("%s has nothing of the database", path)
+		}
+	}
+	if strings.Contains(body, "contextd_sessions{") || strings.Contains(body, "contextd_sessions_size") {
+		t.Error("all sessions of the database are counted although nothing limits them")
 	}
 	probes := func(live, ready int) {
 		t.Helper()

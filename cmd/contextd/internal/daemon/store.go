@@ -31,7 +31,7 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 		if err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
-		return store, nil
+		return store, d.telemetry.ObserveDatabase(store, o.Clock)
 	default:
 		return nil, fmt.Errorf("there is no store %q", c.Store)
 	}

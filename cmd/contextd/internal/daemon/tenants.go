@@ -198,9 +198,8 @@ func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *te
 		return nil, err
 	}
 	service.Register(t.services)
-	if recorder.Enabled() {
-		own := service.Quotas()[0]
-		err = recorder.ObserveSessions(own.Sessions, own.Bytes)
+	if quotas := service.Quotas(); recorder.Enabled() && len(quotas) > 0 {
+		err = recorder.ObserveSessions(quotas[0].Sessions, quotas[0].Bytes)
 	}
 	return t, err
 }

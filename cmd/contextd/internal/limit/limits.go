@@ -142,3 +142,8 @@ func (l Limits) CheckRoom(s eventlog.Session, events int, bytes uint64) error {
 	}
 	return nil
 }
+
+// BoundStore reports whether anything bounds what is stored.
+func (l Limits) BoundStore() bool {
+	return l.MaxSessions > 0 || l.MaxStoreSessions > 0 || l.MaxTenantBytes > 0 || l.MaxStoreBytes > 0
+}
