@@ -17,11 +17,10 @@ type Index struct {
 	clock   int      // texts taken in
 	order   []ranked // nil where a text came in since
 	shown   int      // how many Shown were made
-}
-
-// NewIndex returns an empty index whose names are measured by a gauge.
-func NewIndex(gauge budget.Accountant) *Index {
-	return &Index{gauge: gauge, entries: map[string]*entry{}}
+	places  map[string]*place
+	// at is the place of what is added, nil if it is not known, and pointer that of the call.
+	at      *place
+	pointer string
 }
 
 type entry struct {
@@ -34,6 +33,11 @@ type entry struct {
 	around string
 	quoted *budget.Piece
 	shown  int // the newest Shown that is known to hold it
+	// of is where the name last was, and shownAt where it was in the text of around; nil is not
+	// known. start is where in that text.
+	of, shownAt *place
+	start       int
+	pointer     string // of the call whose result is that text
 }
 
 // entry is that of a name, which is made if there is none.
@@ -93,9 +97,9 @@ func (x *Index) add(text string, weight int) {
 		e := x.entry(text[start:end])
 		if e.last != x.clock {
 			e.uses += weight
-			e.last = x.clock
+			e.last, e.of = x.clock, x.at
 			if weight != argumentWeight {
-				e.around, e.quoted = around(text, start, end), nil
+				e.around, e.quoted, e.shownAt, e.start, e.pointer = around(text, start, end), nil, x.at, x.clock<<32+start, x.pointer
 			}
 		}
 		return true
@@ -217,10 +221,15 @@ func likelihood(name string) uint64 {
 	}
 }
 
-// Write lists the highest-ranked identifiers that are not shown, in at most limit tokens.
+// leastNames is how many names of a place are listed under its heading; fewer are not worth it.
+const leastNames = 6
+
+// Write lists the highest-ranked identifiers that are not shown, in at most limit tokens, by
+// the place where they last were.
 func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
-	var names []budget.Piece
+	var picked []ranked
 	var cost, bytes uint64
+	count := map[*place]int{}
 	for _, r := range x.ranking() {
 		if bytes/8 > limit { // few tokens are shorter than two bytes, so no more can fit
 			break
@@ -229,16 +238,64 @@ func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
 			continue
 		}
 		bytes += uint64(len(r.name)) + 1
-		piece := x.measured(r.entry)
-		if len(names) == 0 {
-			piece = x.gauge.Piece(r.name)
+		if cost += x.measured(r.entry).Cost; len(picked) == 0 {
+			cost = x.gauge.Piece(r.name).Cost // it may be listed without a blank before it
 		}
-		if cost += piece.Cost; x.gauge.Tokens(cost) > limit {
+		if count[r.of]++; r.of != nil && count[r.of] == leastNames {
+			cost += x.namesHeading(r.of, shown).Cost
+		}
+		if x.gauge.Tokens(cost) > limit {
 			break
 		}
-		names = append(names, piece)
+		picked = append(picked, r)
 	}
-	return names
+	for {
+		out := x.byPlace(picked, shown)
+		if len(picked) == 0 || x.gauge.Sum(out...).Tokens() <= limit {
+			return out
+		}
+		picked = picked[:len(picked)-1]
+	}
+}
+
+// byPlace lists names by place, those of few others last, each in the order of rank.
+func (x *Index) byPlace(picked []ranked, shown *Shown) []budget.Piece {
+	of := map[*place][]ranked{}
+	var places []*place
+	for _, r := range picked {
+		if of[r.of] = append(of[r.of], r); r.of != nil && len(of[r.of]) == leastNames {
+			places = append(places, r.of)
+		}
+	}
+	var out []budget.Piece
+	for _, p := range places {
+		if len(out) > 0 {
+			out = append(out, x.gauge.Piece("\n"))
+		}
+		heading := x.namesHeading(p, shown)
+		out = append(out, heading)
+		for _, r := range of[p] {
+			if r.name != p.name || !strings.Contains(heading.Text, p.name) {
+				out = append(out, x.measured(r.entry))
+			}
+		}
+	}
+	first := true
+	for _, r := range picked {
+		if r.of != nil && len(of[r.of]) >= leastNames {
+			continue
+		}
+		switch piece := x.measured(r.entry); {
+		case !first:
+			out = append(out, piece)
+		case len(out) == 0:
+			out = append(out, x.gauge.Piece(r.name))
+		default:
+			out = append(out, x.gauge.Piece("\nelsewhere:"), piece)
+		}
+		first = false
+	}
+	return out
 }
 
 // measured is the name of an entry after a space: names cost together what each does.

@@ -18,7 +18,10 @@ type Call struct {
 	Tool, Arguments string
 	// Detail is the arguments with more room, for as long as the call is among the
 	// newest; empty is the same as Arguments. See the function Detail.
-	Detail  string
+	Detail string
+	// Members take the place of both where they are not nil: those that most calls of a tool
+	// have alike are said once. See the function Members.
+	Members []Member
 	Outcome Outcome
 	// Pointer names the result, or is empty if there is none.
 	Pointer string
@@ -59,6 +62,7 @@ type Calls struct {
 	lines []line
 	at    map[callKey]int
 	tools map[string]int // tool → its number
+	uses  []use          // by the number of the tool
 	// odd is set where a line may cost less after another than by itself.
 	odd bool
 }
@@ -82,7 +86,7 @@ func (c *Calls) Len() int { return c.n }
 
 // Add takes in the next call.
 func (c *Calls) Add(call Call) {
-	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, pointer: call.Pointer, times: 1}
+	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
 	if i, ok := c.at[l.callKey]; ok {
 		l.times += c.lines[i].times
 		c.lines[i] = line{}
@@ -91,9 +95,11 @@ func (c *Calls) Add(call Call) {
 	if l.number, ok = c.tools[l.tool]; !ok {
 		l.number = len(c.tools)
 		c.tools[l.tool] = l.number
+		c.uses = append(c.uses, newUse())
 		c.odd = c.odd || l.tool == "" || !budget.Adds("\n", l.tool)
 	}
 	c.n++
+	c.uses[l.number].add(call.Members)
 	c.at[l.callKey] = len(c.lines)
 	c.lines = append(c.lines, l)
 }
@@ -115,7 +121,7 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	// finds how many fit. No line is less than a token.
 	most := min(len(lines), int(min(limit, uint64(len(lines)))))
 	if full := searchMost(most, fits); full > 0 || fits(0) {
-		return append(c.summaries(lines[:len(lines)-full]), c.inFull(lines[len(lines)-full:])...)
+		return slices.Concat(c.summaries(lines[:len(lines)-full]), c.usual(lines[len(lines)-full:]), c.inFull(lines[len(lines)-full:]))
 	}
 	all := tally{tool: "earlier calls"}
 	for i := range lines {
@@ -129,7 +135,7 @@ func (c *Calls) merged() []shownLine {
 	lines := make([]shownLine, 0, len(c.at))
 	for i := range c.lines {
 		if l := &c.lines[i]; l.times > 0 {
-			lines = append(lines, c.measure(l, &l.cost, l.arguments))
+			lines = append(lines, c.inShort(l))
 		}
 	}
 	return lines
@@ -149,10 +155,7 @@ func (c *Calls) measure(l *line, cost *uint64, arguments string) shownLine {
 func (c *Calls) detail(lines []shownLine, limit uint64) {
 	room := limit/100*detailShare + limit%100*detailShare/100
 	for i := len(lines) - 1; i >= 0; i-- {
-		l := lines[i]
-		if l.line.detail != "" {
-			l = c.measure(l.line, &l.line.detailCost, l.line.detail)
-		}
+		l := c.inDetail(lines[i])
 		tokens := c.gauge.Tokens(l.cost)
 		if tokens > room {
 			return
@@ -166,6 +169,9 @@ func (c *Calls) detail(lines []shownLine, limit uint64) {
 func (c *Calls) size(lines []shownLine, full int) uint64 {
 	sum := c.gauge.Sum(c.summaries(lines[:len(lines)-full])...)
 	whole := lines[len(lines)-full:]
+	for _, p := range c.usual(whole) {
+		sum.Add(p)
+	}
 	if c.odd {
 		for _, p := range c.inFull(whole) {
 			sum.Add(p)
@@ -206,9 +212,12 @@ type line struct {
 	callKey
 	number          int    // of the tool
 	detail, pointer string // of the newest
+	members         []Member
 	times           int
 	// cost and detailCost are those of the line in short and in detail; 0 if not measured.
 	cost, detailCost uint64
+	// beside is what was usual of the tool when members were written: in short and in detail.
+	beside, short, long string
 }
 
 // shownLine is a line with the arguments that it is written with.

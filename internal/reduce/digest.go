@@ -25,7 +25,11 @@ const (
 	excerptPart = 3
 	// fileShare and reminderShare are for the files that calls read and changed and
 	// for the reminders that were dropped with their turns.
-	fileShare     = 0.01
+	fileShare = 0.01
+	// planShare and failedShare are for the agent's plan and for what failed; what they take
+	// is taken off the ledger.
+	planShare     = 0.01
+	failedShare   = 0.01
 	reminderShare = 0.01
 )
 
@@ -240,9 +244,13 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 	if d.ended() != nil {
 		return out
 	}
+	plan, failed := m.plan.Write(b.Share(planShare)), m.failed.Write(b.Share(failedShare))
+	section(titlePlan, plan)
 	section("\n", m.files.Write(b.Share(fileShare)))
-	calls := d.callsBeside(m)
-	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", calls.Len()), calls.Write(b.Share(d.policy.LedgerShare)))
+	calls, room := d.callsBeside(m), b.Share(d.policy.LedgerShare)
+	room -= min(room/2, d.gauge.Sum(slices.Concat(plan, failed)...).Tokens())
+	section(fmt.Sprintf(titleCalls+"%d), oldest first:\n", calls.Len()), calls.Write(room))
+	section(titleFailed, failed)
 	if d.ended() != nil {
 		return out
 	}
@@ -275,7 +283,7 @@ func (d *digests) callsBeside(m *digestMemo) *ledger.Calls {
 	calls := ledger.NewCalls(d.gauge)
 	for _, g := range d.groups[:m.next] {
 		if !g.Anchor && !g.Pinned && !slices.Contains(m.stay, g) {
-			g.list(calls)
+			g.list(calls, m.sorted)
 		}
 	}
 	return calls

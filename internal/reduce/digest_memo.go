@@ -34,11 +34,13 @@ type digestMemo struct {
 	// needs them.
 	read  int
 	index *ledger.Index
-	// decoded is set where names are taken from decoded arguments and results.
-	decoded bool
-	files   *ledger.Files
-	calls   *ledger.Calls
-	views   *fileview.Views
+	// sorted is that of the policy.
+	sorted bool
+	files  *ledger.Files
+	calls  *ledger.Calls
+	plan   *ledger.Plan
+	failed *ledger.Failures
+	views  *fileview.Views
 	// quotes are those of what users said.
 	quotes Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
@@ -95,7 +97,10 @@ func newDigestMemos(gauge budget.Accountant) digestMemos {
 }
 
 func newDigestMemo(gauge budget.Accountant) digestMemo {
-	return digestMemo{index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), views: fileview.NewViews()}
+	return digestMemo{
+		index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), plan: ledger.NewPlan(gauge), failed: ledger.NewFailures(gauge),
+		views: fileview.NewViews(),
+	}
 }
 
 // quote keeps what quoteUser returns.
@@ -112,7 +117,7 @@ func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
 func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
 	if m.next == 0 {
-		m.decoded = key.policy.decodesNames()
+		m.sorted = key.policy.sorted()
 	}
 	all.clock++
 	m.used = all.clock
@@ -134,7 +139,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 		switch {
 		case m.key == key:
 			return m
-		case m.next > 0 && (groups[m.next-1].First > key.through || m.decoded != key.policy.decodesNames()):
+		case m.next > 0 && (groups[m.next-1].First > key.through || m.sorted != key.policy.sorted()):
 			continue // it has gathered too much, or otherwise
 		case best == nil || m.next > best.next:
 			best = m
@@ -200,6 +205,9 @@ func (m *digestMemo) readTexts(groups []*Group, ended func() error) {
 }
 
 func (m *digestMemo) readGroup(g *Group) {
+	if m.sorted {
+		m.index.From("messages", "")
+	}
 	for i := range g.Messages {
 		for _, b := range g.Messages[i].Blocks {
 			switch b := b.Block.(type) {
@@ -217,15 +225,28 @@ func (m *digestMemo) readGroup(g *Group) {
 	for i := range g.Calls {
 		c := &g.Calls[i]
 		arguments, body := c.Arguments, c.Body
-		if m.decoded {
+		if m.sorted {
 			arguments, body = ledger.Decode(arguments), ledger.Decode(body)
+			m.index.From(ledger.Place(c.Name, c.Arguments), c.pointer())
+			m.open(c)
 		}
 		m.index.AddArguments(arguments)
 		m.index.AddText(body)
 		m.files.Add(c.Name, c.Arguments)
 		m.views.Add(fileview.Call{Tool: c.Name, Arguments: c.Arguments, Body: c.Body, Failed: c.Interrupted || c.IsError, Pointer: Pointer(c.Seq, c.Block)})
 	}
-	g.list(m.calls)
+	g.list(m.calls, m.sorted)
+}
+
+// open takes in what a call says of what is open: a plan, a failure, a repair.
+func (m *digestMemo) open(c *Call) {
+	if c.Interrupted {
+		return
+	}
+	m.failed.Add(c.Name, c.Arguments, c.IsError, c.Body, c.pointer())
+	if !c.IsError {
+		m.plan.Add(c.Name, c.Arguments, c.Body, c.pointer())
+	}
 }
 
 // mostStanding is how many standing texts stay beside a run.

@@ -16,7 +16,7 @@ const (
 	SectionNotice  SectionKind = "notice"  // what the digest is
 	SectionSummary SectionKind = "summary" // the text of a summary, quoted
 	SectionQuotes  SectionKind = "quotes"  // what the user, the runtime and reminders said
-	SectionLedger  SectionKind = "ledger"  // files and calls
+	SectionLedger  SectionKind = "ledger"  // the agent's plan, files and calls
 	SectionFiles   SectionKind = "files"   // parts of the files in work
 	SectionIndex   SectionKind = "index"   // names, and the lines of some
 )
@@ -34,9 +34,11 @@ const (
 	titleUsers     = "\nEarlier the user said:\n"
 	titleNotes     = "\nEarlier the runtime put in:\n"
 	titleReminders = "\nEarlier reminders said:\n"
+	titlePlan      = "\nThe agent's plan: "
 	titleChanged   = "\nFiles changed: "
 	titleRead      = "\nFiles read: "
 	titleCalls     = "\nEarlier tool calls ("
+	titleFailed    = "\nFailed, and not repaired since:\n"
 	titleWork      = "\nFiles in work, as of event "
 	titleLines     = "\nLines in which names last stood:\n"
 	titleNames     = "\nNames that stood there:\n"
@@ -51,9 +53,11 @@ var sectionTitles = []struct {
 	{titleUsers, SectionQuotes},
 	{titleNotes, SectionQuotes},
 	{titleReminders, SectionQuotes},
+	{titlePlan, SectionLedger},
 	{titleChanged, SectionLedger},
 	{titleRead, SectionLedger}, // a heading where no file was changed
 	{titleCalls, SectionLedger},
+	{titleFailed, SectionLedger},
 	{titleWork, SectionFiles},
 	{titleLines, SectionIndex},
 	{titleNames, SectionIndex},

@@ -243,11 +243,15 @@ func (g *Group) textTokens() []uint64 {
 	return out
 }
 
-// list adds the calls of the group to a ledger.
-func (g *Group) list(calls *ledger.Calls) {
+// list adds the calls of the group to a ledger, where it is sorted with their arguments as
+// members.
+func (g *Group) list(calls *ledger.Calls, sorted bool) {
 	for i := range g.Calls {
 		entry := g.Calls[i].shortEntry()
 		entry.Detail = ledger.Detail(g.Calls[i].Arguments)
+		if sorted {
+			entry.Members = ledger.Members(g.Calls[i].Arguments)
+		}
 		calls.Add(entry)
 	}
 }
@@ -271,10 +275,16 @@ func (c *Call) shortEntry() ledger.Call {
 	case c.IsError:
 		entry.Outcome = ledger.Failed
 	}
-	if !c.Interrupted {
-		entry.Pointer = Pointer(c.Seq, c.Block)
-	}
+	entry.Pointer = c.pointer()
 	return entry
+}
+
+// pointer names the call's result; empty where there is none.
+func (c *Call) pointer() string {
+	if c.Interrupted {
+		return ""
+	}
+	return Pointer(c.Seq, c.Block)
 }
 
 // Memo keeps what was computed of groups, which never change, so that whoever does the same

@@ -134,10 +134,11 @@ type Cache struct {
 // force.
 func (c Collapse) Depth() float64 { return cmp.Or(c.CutTo, c.To) }
 
-// decodesNames reports whether names of the index are taken from decoded arguments and
-// results, so that no escape is a part of one. Policies in records of earlier builds, which
-// are computed again with the same bytes, have no ListTokens and do not.
-func (c Collapse) decodesNames() bool { return c.ListTokens > 0 }
+// sorted reports whether a digest is written as it is now: with names from decoded arguments
+// and results, grouped by where they are from, what calls have in common said once, the agent's
+// plan and what failed. Policies in records of earlier builds, which are computed again with the
+// same bytes, have no ListTokens, and their digests have none of that.
+func (c Collapse) sorted() bool { return c.ListTokens > 0 }
 
 // list is what a list of the digest may take that has a share of the target.
 func (c Collapse) list(b budget.Budget, share float64) uint64 {

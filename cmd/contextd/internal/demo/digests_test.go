@@ -39,15 +39,13 @@ func TestDigestsOfTheDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tokens := range []uint64{8_000, 16_000, 32_000} {
-		stream, err := api.AssembleContext(t.Context(), &contextdv1.AssembleContextRequest{
-			SessionId: "demo", Budget: &contextdv1.Budget{MaxTokens: tokens, Tokenizer: "o200k_base"}, Preview: true,
-			MessageForm: contextdv1.MessageForm_MESSAGE_FORM_VALUE,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want += fmt.Sprintf("\n## %d tokens\n\n~~~~text\n%s~~~~\n", tokens, digestOf(t, stream.Recv))
+		want += fmt.Sprintf("\n## %d tokens\n\n~~~~text\n%s~~~~\n", tokens, digestUnder(t, api, "demo", tokens))
 	}
+	if _, err := api.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "open", Events: openWork()}); err != nil {
+		t.Fatal(err)
+	}
+	want += "\n## What is open\n\nNothing was open when the session above ended. Of one with a plan and a test that fails, where all calls run\n" +
+		"in one folder, at 8,000 tokens:\n\n~~~~text\n" + digestUnder(t, api, "open", 8_000) + "~~~~\n"
 	if *Rewrite {
 		if err := os.WriteFile(digestsPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -55,6 +53,53 @@ func TestDigestsOfTheDemo(t *testing.T) {
 	} else if string(page) != want {
 		t.Errorf("%s shows something else; -rewrite makes it this:\n%s", digestsPage, want)
 	}
+}
+
+// openWork is a session that has a plan and something that failed.
+func openWork() []*contextdv1.Event {
+	var events []*contextdv1.Event
+	say := func(role contextdv1.Role, blocks ...*contextdv1.Block) {
+		events = append(events, &contextdv1.Event{EventId: fmt.Sprint("open-", len(events)), Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{Role: role, Blocks: blocks}}})
+	}
+	text := func(s string) *contextdv1.Block {
+		return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: s}}}
+	}
+	call := func(tool, arguments, body string, failed bool) {
+		id := fmt.Sprint("call-", len(events))
+		say(contextdv1.Role_ROLE_ASSISTANT, &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{CallId: id, Name: tool, ArgumentsJson: []byte(arguments)}}})
+		say(contextdv1.Role_ROLE_TOOL, &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{CallId: id, Content: []*contextdv1.Block{text(body)}, IsError: failed}}})
+	}
+	run := func(command, body string, failed bool) {
+		call("shell", fmt.Sprintf(`{"cmd":%q,"workdir":"/home/ann/parser","timeout_ms":10000}`, command), body, failed)
+	}
+	plan := func(first, second string) {
+		call("update_plan", fmt.Sprintf(`{"plan":[{"step":"Read a number with a sign","status":%q},{"step":"Refuse a number that is too large","status":%q},{"step":"Say in the README which numbers are read","status":"pending"}]}`, first, second), "Plan updated", false)
+	}
+	say(contextdv1.Role_ROLE_USER, text("Read signed numbers, and refuse those that are too large."))
+	plan("in_progress", "pending")
+	run("cat number.go", "package parser\n\n// Number reads a number.\nfunc Number(text string) (int, error) {\n\treturn strconv.Atoi(text)\n}\n", false)
+	run("go test ./number -run TestSigned", "--- FAIL: TestSigned (0.00s)\n    number_test.go:12: \"-1\" is refused\nFAIL", true)
+	call("edit", `{"path":"/home/ann/parser/number.go","old":"strconv.Atoi(text)","new":"parseSigned(text)"}`, "1 line changed", false)
+	run("go test ./number -run TestSigned", "ok  \tparser/number\t0.004s", false)
+	plan("completed", "in_progress")
+	run("go test ./limits", "--- FAIL: TestLargest (0.00s)\n    limits_test.go:31: 9223372036854775808 is read as -9223372036854775808\nFAIL", true)
+	run("git commit -am 'Read signed numbers'", "[main 1f0c2aa] Read signed numbers\n 1 file changed", false)
+	for i := range 16 {
+		run(fmt.Sprintf("go test ./part%d -bench .", i+1), strings.Repeat(fmt.Sprintf("reading part %d takes as long as it took before\n", i+1), 40), false)
+	}
+	return events
+}
+
+func digestUnder(t *testing.T, api contextdv1.ContextServiceClient, session string, tokens uint64) string {
+	t.Helper()
+	stream, err := api.AssembleContext(t.Context(), &contextdv1.AssembleContextRequest{
+		SessionId: session, Budget: &contextdv1.Budget{MaxTokens: tokens, Tokenizer: "o200k_base"}, Preview: true,
+		MessageForm: contextdv1.MessageForm_MESSAGE_FORM_VALUE,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digestOf(t, stream.Recv)
 }
 
 // digestOf is the text of a context's digest.

@@ -1,0 +1,159 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/budget"
+)
+
+// Plan gathers the agent's own plan from the calls of tools that keep one: those that give the
+// whole list each time, and those that add and change one step.
+type Plan struct {
+	gauge   budget.Accountant
+	steps   []planStep
+	pointer string // of the newest call that changed it
+}
+
+type planStep struct{ id, text, status string }
+
+// NewPlan returns one without steps.
+func NewPlan(gauge budget.Accountant) *Plan { return &Plan{gauge: gauge} }
+
+// Add takes in a call that did not fail.
+func (p *Plan) Add(tool, arguments, body, pointer string) {
+	name := strings.ToLower(tool)
+	if !strings.Contains(name, "plan") && !strings.Contains(name, "todo") && !strings.Contains(name, "task") {
+		return
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &members) != nil {
+		return
+	}
+	if steps := wholePlan(members); steps != nil {
+		p.steps, p.pointer = steps, pointer
+	} else if p.change(members, body) {
+		p.pointer = pointer
+	}
+}
+
+// wholePlan is the list that arguments hold: one of objects that all have a text and a status.
+func wholePlan(members map[string]json.RawMessage) []planStep {
+	for _, name := range sortedNames(members) {
+		var items []map[string]any
+		if json.Unmarshal(members[name], &items) != nil || len(items) == 0 {
+			continue
+		}
+		steps := make([]planStep, len(items))
+		for i, item := range items {
+			steps[i] = planStep{textIn(item, "id"), stepText(item), textIn(item, "status")}
+		}
+		if !slices.ContainsFunc(steps, func(s planStep) bool { return s.text == "" || s.status == "" }) {
+			return steps
+		}
+	}
+	return nil
+}
+
+// stepText is what is to be done by a step.
+func stepText(item map[string]any) string {
+	return textIn(item, "content", "step", "title", "subject", "task", "text", "description")
+}
+
+// textIn is the first of these members that is a text.
+func textIn(item map[string]any, names ...string) string {
+	for _, name := range names {
+		if text, ok := item[name].(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// taskNumber is how a tool that adds a step says which it is.
+var taskNumber = regexp.MustCompile(`^\W*[Tt]ask #?(\w+)`)
+
+// change adds a step or changes one, and reports whether it did.
+func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
+	item := make(map[string]any, len(members))
+	for name, raw := range members {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			item[name] = text
+		}
+	}
+	id := textIn(item, "taskId", "task_id")
+	if id == "" {
+		found := taskNumber.FindStringSubmatch(body)
+		if found == nil || textIn(item, "subject", "title") == "" {
+			return false
+		}
+		p.steps = append(slices.Clone(p.steps), planStep{found[1], stepText(item), "pending"})
+		return true
+	}
+	at := slices.IndexFunc(p.steps, func(s planStep) bool { return s.id == id })
+	if at < 0 {
+		return false
+	}
+	p.steps = slices.Clone(p.steps)
+	if text := textIn(item, "subject", "title"); text != "" {
+		p.steps[at].text = text
+	}
+	if status := textIn(item, "status"); status != "" {
+		p.steps[at].status = status
+	}
+	return true
+}
+
+// String is the status as it is shown; empty is open, and a step that was taken back is done.
+func (s planStep) shown() string {
+	switch status := strings.ToLower(s.status); status {
+	case "completed", "complete", "done", "cancelled", "canceled", "deleted":
+		return "done"
+	case "pending", "todo", "open", "not_started", "not-started":
+		return "open"
+	default:
+		return strings.ReplaceAll(Cut(oneLine(status), 20), "_", " ")
+	}
+}
+
+// Write says what of the plan is open and, where there is room, what is done, in at most limit
+// tokens; nothing where there is no plan.
+func (p *Plan) Write(limit uint64) []budget.Piece {
+	const stepBytes = 160
+	var open, done []string
+	for _, s := range p.steps {
+		text := Cut(oneLine(s.text), stepBytes)
+		if status := s.shown(); status == "done" {
+			done = append(done, "- done: "+text+"\n")
+		} else {
+			open = append(open, "- "+status+": "+text+"\n")
+		}
+	}
+	if len(p.steps) == 0 {
+		return nil
+	}
+	title := fmt.Sprintf("%d of %d steps done, %s:\n", len(done), len(p.steps), p.pointer)
+	if p.pointer == "" {
+		title = fmt.Sprintf("%d of %d steps done:\n", len(done), len(p.steps))
+	}
+	slices.Reverse(done) // the newest first
+	lines := []budget.Piece{p.gauge.Piece(title)}
+	sum := p.gauge.Sum(lines...)
+	for _, line := range append(open, done...) {
+		piece := p.gauge.Piece(line)
+		next := *sum
+		if next.Add(piece); next.Tokens() > limit {
+			break
+		}
+		*sum = next
+		lines = append(lines, piece)
+	}
+	if sum.Tokens() > limit {
+		return nil
+	}
+	return lines
+}
