@@ -119,3 +119,31 @@ func TestACallersSummaryStays(t *testing.T) {
 		t.Fatal("no cut was made after the compaction")
 	}
 }
+
+// How far a caller's summary was shortened to fit stays as it is, whatever that is: the next run
+// shows what this one showed.
+func TestAShortenedSummaryStays(t *testing.T) {
+	for lines := 1; lines < 60; lines += 4 {
+		for words := 1; words < 130; words += 5 {
+			by := strings.TrimSpace(strings.Repeat("line 42 ", words))
+			s := newSession()
+			s.say(t, "user: Fix the parser.\n"+strings.Repeat(twoTurns+"\n", 3)+"user: Go on.")
+			c := &eventlog.Compaction{Summary: strings.Repeat("line 42\n", lines), Decision: &eventlog.Decision{
+				Through: 6, DigestTokens: 54, SummaryID: "s", SummaryBy: by, SummaryThrough: 6,
+			}}
+			if err := s.append(eventlog.Event{ID: "decision", Body: c}); err != nil {
+				t.Fatal(err)
+			}
+			s.say(t, "assistant: more")
+			p, b := reduce.Policy{}, budget.Budget{Target: 300, Caps: map[budget.Tier]uint64{budget.TierSummary: 30}}
+			got, err := reduce.NewPipeline(p, s.conv).Run(b, reduce.State{}, reduce.Ask{})
+			if err != nil {
+				continue // it does not fit
+			}
+			now, err := reduce.NewPipeline(p, s.conv).Current(b, got.State, reduce.Ask{})
+			if err != nil || !sameView(now.View, got.View) {
+				t.Fatalf("%d lines, %d words: %d tokens were shown, and then %d, at %d and %d (%v)", lines, words, got.View.Tokens(), now.View.Tokens(), got.State.SummaryTokens, now.State.SummaryTokens, err)
+			}
+		}
+	}
+}

@@ -55,7 +55,8 @@ func (c Clipping) limit(b budget.Budget) uint64 {
 }
 
 // decidedLimits keeps what replaces the groups of callers' compactions within the shares
-// of a budget that is far smaller than the one it was decided under.
+// of a budget that is far smaller than the one it was decided under. A summary that was
+// shortened is as a run under this budget showed it, and stays so.
 func (r *run) decidedLimits(s State) State {
 	decided := r.digests.decided
 	if decided.through() == 0 {
@@ -66,7 +67,7 @@ func (r *run) decidedLimits(s State) State {
 		s.CollapsedFor = most
 	}
 	if summary := decided.Summary; summary.ID != "" && s.Summary == summary.ID {
-		if most := r.digests.proseLimit(r.budget); far(r.conv.gauge.Text(summary.quote()), most) && (s.SummaryTokens == 0 || far(s.SummaryTokens, most)) {
+		if most := r.digests.proseLimit(r.budget); s.SummaryTokens == 0 && far(r.conv.gauge.Text(summary.quote()), most) {
 			s.SummaryTokens = max(most, clipFloor)
 		}
 	}
