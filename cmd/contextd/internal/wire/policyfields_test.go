@@ -19,6 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/projection"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -254,7 +255,9 @@ func decidedBy(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	engine := assemble.New(nil, assemble.Options{Models: models, Gauges: gauges.Open, Clock: func() time.Time { return time.Time{} }})
+	store := memlog.New()
+	defer store.Close()
+	engine := assemble.New(store, assemble.Options{Models: models, Gauges: gauges.Open, Clock: func() time.Time { return time.Time{} }})
 	out, err := engine.Project(context.Background(), needles(), assemble.Request{
 		SessionID: "s", Policy: p, Budget: budget.Spec{MaxTokens: 100_000, Tokenizer: budget.TokenizerHeuristic},
 	})
