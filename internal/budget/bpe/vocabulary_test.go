@@ -276,14 +276,7 @@ func FuzzReadMerges(f *testing.F) {
 	f.Add(asMerges(table, 259))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		merges, err := readMerges(data)
-		if err != nil {
-			return
-		}
-		var parts shortParts
-		text := string(data[:min(len(data), 100)])
-		if n := merges.mergeShort(text, &parts); n < 1 || n > len(text) {
-			t.Errorf("%d tokens of %d bytes", n, len(text))
-		}
+		checkMerges(t, merges, err, data)
 	})
 }
 
@@ -292,15 +285,21 @@ func FuzzParseVocabulary(f *testing.F) {
 	f.Add([]byte("YQ== 0\nYg== 1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		merges, err := parseVocabulary(data)
-		if err != nil {
-			return
-		}
-		var parts shortParts
-		text := string(data[:min(len(data), 100)])
-		if n := merges.mergeShort(text, &parts); n < 1 || n > len(text) {
-			t.Errorf("%d tokens of %d bytes", n, len(text))
-		}
+		checkMerges(t, merges, err, data)
 	})
+}
+
+// checkMerges encodes what merges were read from, if they could be.
+func checkMerges(t *testing.T, merges *mergeTable, err error, data []byte) {
+	t.Helper()
+	if err != nil {
+		return
+	}
+	var parts shortParts
+	text := string(data[:min(len(data), 100)])
+	if n := merges.mergeShort(text, &parts); n < 1 || n > len(text) {
+		t.Errorf("%d tokens of %d bytes", n, len(text))
+	}
 }
 
 func TestParseClasses(t *testing.T) {
