@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/contextd/contextd/internal/evaluate"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -100,9 +101,9 @@ func writeLine(h hash.Hash, m *contextdv1.RenderedMessage) {
 }
 
 // rendered is the prompt as the measurements take it.
-func (a answer) rendered() rendered {
+func (a answer) rendered() evaluate.Prompt {
 	var json, text bytes.Buffer
-	out := rendered{tokens: a.header.GetBudget().GetProjectedTokens(), cause: a.header.GetCache().GetBrokenBy(), hash: a.header.GetPrefixHash()}
+	out := evaluate.Prompt{Tokens: a.header.GetBudget().GetProjectedTokens(), Cause: a.header.GetCache().GetBrokenBy(), Hash: a.header.GetPrefixHash()}
 	for _, m := range a.messages {
 		json.Write(m.GetJson())
 		json.WriteByte('\n')
@@ -110,14 +111,14 @@ func (a answer) rendered() rendered {
 			writePlain(&text, b)
 			text.WriteByte(0)
 		}
-		out.visible += visibleCalls(m)
+		out.Visible += visibleCalls(m)
 	}
-	out.json, out.text = json.Bytes(), text.String()
+	out.JSON, out.Text = json.Bytes(), text.String()
 	return out
 }
 
-// writePlain writes what the model reads of a block, as plain does for a block of
-// the log.
+// writePlain writes what the model reads of a block, as package evaluate does for a block
+// of the log.
 func writePlain(w *bytes.Buffer, b *contextdv1.Block) {
 	switch k := b.GetKind().(type) {
 	case *contextdv1.Block_Text:

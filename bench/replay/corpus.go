@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/harness"
-	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -64,18 +64,13 @@ func readSessions(path string, gauge budget.Accountant) ([]*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	read, err := evaluate.SessionsOf(path, transcript, gauge)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	var out []*session
-	for _, part := range transcript.Sessions {
-		_, admitted, err := eventlog.Head{}.Admit(part.Events)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		for i := range admitted {
-			admitted[i].Tokens = gauge.CountEvent(admitted[i])
-		}
-		s := newSession(path, transcript.Harness, admitted, gauge)
-		s.suffix = part.Suffix
-		out = append(out, s)
+	for _, s := range read {
+		out = append(out, &session{Session: s})
 	}
 	return out, nil
 }
@@ -122,14 +117,14 @@ func importFile(ctx context.Context, d *daemon, id, path string, sessions []*ses
 	}
 	for _, s := range sessions {
 		from := id
-		if s.suffix != "" {
-			from += "/" + s.suffix
+		if s.Suffix != "" {
+			from += "/" + s.Suffix
 		}
 		if s.protos, err = readEvents(ctx, d, from); err != nil {
 			return fmt.Errorf("read what was imported from %s: %w", path, err)
 		}
-		if len(s.protos) != len(s.events) {
-			return fmt.Errorf("import %s: the log holds %d events of %d", path, len(s.protos), len(s.events))
+		if len(s.protos) != len(s.Events) {
+			return fmt.Errorf("import %s: the log holds %d events of %d", path, len(s.protos), len(s.Events))
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -90,24 +91,24 @@ func (r *formatRun) ask(ctx context.Context, d *daemon, everything, preview bool
 	return a, bytes, nil
 }
 
-func (r *formatRun) fault(st step, what, detail string) {
-	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format.Name, r.id, st.before, r.session.file, detail)))
+func (r *formatRun) fault(st evaluate.Step, what, detail string) {
+	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format.Name, r.id, st.Before, r.session.File, detail)))
 }
 
 // play follows the session on the disk store, and asks the other store and one that
 // wants everything for the same.
 func (r *formatRun) play(ctx context.Context, disk, memory *daemon) error {
 	next := 0
-	for i, st := range r.session.steps {
+	for i, st := range r.session.Steps {
 		for _, d := range []*daemon{disk, memory} {
-			events := &contextdv1.AppendEventsRequest{SessionId: r.id, Events: r.session.protos[next:st.before]}
+			events := &contextdv1.AppendEventsRequest{SessionId: r.id, Events: r.session.protos[next:st.Before]}
 			if _, err := d.api.AppendEvents(ctx, events); err != nil {
-				return fmt.Errorf("%s before event %d: %w", r.id, st.before, err)
+				return fmt.Errorf("%s before event %d: %w", r.id, st.Before, err)
 			}
 		}
-		next = st.before
-		if err := r.step(ctx, st, disk, memory, i%fullEvery == 0 || i == len(r.session.steps)-1); err != nil {
-			return fmt.Errorf("%s, %s at event %d: %w", r.format.Name, r.id, st.before, err)
+		next = st.Before
+		if err := r.step(ctx, st, disk, memory, i%fullEvery == 0 || i == len(r.session.Steps)-1); err != nil {
+			return fmt.Errorf("%s, %s at event %d: %w", r.format.Name, r.id, st.Before, err)
 		}
 	}
 	for _, m := range r.held {
@@ -116,7 +117,7 @@ func (r *formatRun) play(ctx context.Context, disk, memory *daemon) error {
 	return nil
 }
 
-func (r *formatRun) step(ctx context.Context, st step, disk, memory *daemon, everything bool) error {
+func (r *formatRun) step(ctx context.Context, st evaluate.Step, disk, memory *daemon, everything bool) error {
 	r.steps++
 	got, bytes, err := r.ask(ctx, disk, false, false)
 	if err != nil {
@@ -191,7 +192,7 @@ func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 	if r.projection == "" {
 		return nil // all was refused
 	}
-	last := r.session.steps[len(r.session.steps)-1]
+	last := r.session.Steps[len(r.session.Steps)-1]
 	full, _, err := r.ask(ctx, disk, true, true)
 	if err != nil {
 		return fmt.Errorf("%s after a restart: %w", r.id, err)
@@ -245,7 +246,7 @@ func (r *report) formats(ctx context.Context, formats []*render.Format, windows 
 func (r *report) playFormat(ctx context.Context, out io.Writer, format *render.Format, tokens uint64, disk, memory *daemon, all *figures) (int, error) {
 	var runs []*formatRun
 	for i, s := range r.sessions {
-		if len(s.steps) == 0 {
+		if len(s.Steps) == 0 {
 			continue
 		}
 		id := fmt.Sprintf("formats/%s/%d/s%d", format.Name, tokens, i)
@@ -279,7 +280,7 @@ func (r *report) playFormat(ctx context.Context, out io.Writer, format *render.F
 			return 0, err
 		}
 		if changed >= 0 {
-			run.fault(run.session.steps[min(changed, len(run.session.steps)-1)], "other bytes than in the file of hashes", "")
+			run.fault(run.session.Steps[min(changed, len(run.session.Steps)-1)], "other bytes than in the file of hashes", "")
 		}
 		sum.steps, sum.refused = sum.steps+run.steps, sum.refused+run.refused
 		sum.messages, sum.conversions = sum.messages+run.messages, sum.conversions+run.conversions

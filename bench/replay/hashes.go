@@ -60,7 +60,7 @@ func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, to
 	if h == nil {
 		return -1, nil
 	}
-	name, err := filepath.Rel(h.corpus, s.file)
+	name, err := filepath.Rel(h.corpus, s.File)
 	if err != nil {
 		return -1, err
 	}
@@ -72,7 +72,7 @@ func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, to
 		}
 		asked = strings.Join(strings.Fields(string(json)), "") // its spaces vary from build to build
 	}
-	key := strings.Join([]string{filepath.ToSlash(name), s.suffix, asked, format, fmt.Sprint(tokens)}, "\t")
+	key := strings.Join([]string{filepath.ToSlash(name), s.Suffix, asked, format, fmt.Sprint(tokens)}, "\t")
 	short := make([]string, len(hashes))
 	for i, hash := range hashes {
 		if short[i] = "refused"; hash != "" {

@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/contextd/contextd/internal/evaluate"
 )
 
 // A second run is held to what the first one wrote: each step, refusals included, and the
 // number of steps.
 func TestHashFileFindsTheFirstChangedStep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hashes")
-	s := &session{file: "corpus/a/b.jsonl"}
+	s := &session{Session: &evaluate.Session{File: "corpus/a/b.jsonl"}}
 	first, second, third := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
 	run := func(hashes ...string) int {
 		t.Helper()

@@ -29,8 +29,8 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 		total += faults
 		took := l.took(i)
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
-			lane.name, f.steps, f.refused, f.over, faults, f.changes, f.cost/r.sum(r.everything, "").cost,
-			ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted), ratio(f.shown, f.lines),
+			lane.name, f.Steps, f.Refused, f.Over, faults, f.Changes, f.Cost/r.sum(r.everything, "").Cost,
+			ratio(f.Visible, f.Calls), ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines),
 			told.announced, told.waived, told.started, told.ready, told.failed, told.opened, lane.requests(),
 			millis(percentile(took, 50)), millis(percentile(took, 99)))
 	}
@@ -38,8 +38,8 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 		return total, err
 	}
 	for i, lane := range l.all {
-		writeCounts(r.out, lane.name+": prefix changes by cause", all[i].causes)
-		writeCounts(r.out, lane.name+": refused because of", all[i].reasons)
+		writeCounts(r.out, lane.name+": prefix changes by cause", all[i].Causes)
+		writeCounts(r.out, lane.name+": refused because of", all[i].Reasons)
 		writeCounts(r.out, lane.name+": RULES BROKEN", all[i].faults)
 		writeExamples(r.out, all[i].examples)
 	}

@@ -138,7 +138,7 @@ type file struct {
 func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
 	if s.trace {
 		trace, err := traceSession(gauge)
-		return nil, []*session{trace}, err
+		return nil, []*session{{Session: trace}}, err
 	}
 	paths, others, err := corpusFiles(s.corpus, s.only)
 	if err != nil {

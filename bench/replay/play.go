@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/internal/evaluate"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -26,7 +27,7 @@ type run struct {
 	announced map[uint64]bool
 
 	check *checker
-	meter meter
+	meter evaluate.Meter
 	next  int // the first event that is not appended
 	last  []*contextdv1.RenderedMessage
 }
@@ -46,25 +47,25 @@ func (r *run) client(d *daemon) *client {
 }
 
 // advance appends what comes before a step.
-func (r *run) advance(ctx context.Context, st step, clients ...*client) error {
-	events := r.session.protos[r.next:st.before]
+func (r *run) advance(ctx context.Context, st evaluate.Step, clients ...*client) error {
+	events := r.session.protos[r.next:st.Before]
 	for i, e := range events {
 		r.check.observe(uint64(r.next+i+1), e)
 	}
-	r.next = st.before
+	r.next = st.Before
 	for _, c := range clients {
 		if err := c.append(ctx, events); err != nil {
-			return fmt.Errorf("%s before event %d: %w", r.id, st.before, err)
+			return fmt.Errorf("%s before event %d: %w", r.id, st.Before, err)
 		}
 	}
 	return nil
 }
 
 // assemble asks for the context of a step, and for the same once more.
-func (r *run) assemble(ctx context.Context, st step, c *client) (answer, error) {
+func (r *run) assemble(ctx context.Context, st evaluate.Step, c *client) (answer, error) {
 	a, err := c.assemble(ctx, &contextdv1.AssembleContextRequest{}, true)
 	if err != nil {
-		return a, fmt.Errorf("%s at event %d: %w", r.id, st.before, err)
+		return a, fmt.Errorf("%s at event %d: %w", r.id, st.Before, err)
 	}
 	r.seen = append(r.seen, seen{len(a.messages), a.header.GetPrefixHash()})
 	r.took = append(r.took, a.took)
@@ -75,13 +76,13 @@ func (r *run) assemble(ctx context.Context, st step, c *client) (answer, error) 
 }
 
 // repeat asks for the same again.
-func (r *run) repeat(ctx context.Context, st step, c *client, a answer) error {
+func (r *run) repeat(ctx context.Context, st evaluate.Step, c *client, a answer) error {
 	if a.refused != nil {
 		return nil
 	}
 	again, err := c.assemble(ctx, &contextdv1.AssembleContextRequest{Preview: true}, false)
 	if err != nil {
-		return fmt.Errorf("%s at event %d again: %w", r.id, st.before, err)
+		return fmt.Errorf("%s at event %d again: %w", r.id, st.Before, err)
 	}
 	if again.header.GetPrefixHash() != a.header.GetPrefixHash() {
 		r.fault(st, "other bytes when assembled again", "")
@@ -90,9 +91,9 @@ func (r *run) repeat(ctx context.Context, st step, c *client, a answer) error {
 }
 
 // judge checks and measures what came back.
-func (r *run) judge(st step, a answer) {
+func (r *run) judge(st evaluate.Step, a answer) {
 	if a.refused != nil {
-		r.figures.refuse(st, refusal(a.refused))
+		r.figures.Refuse(st, refusal(a.refused))
 		return
 	}
 	if err := r.check.check(a); err != nil {
@@ -103,9 +104,9 @@ func (r *run) judge(st step, a answer) {
 		r.fault(st, "stable messages miscounted", fmt.Sprintf("%d instead of %d", c.GetStableMessages(), stable(r.last, a.messages)))
 	}
 	r.last = a.messages
-	unnamed := r.figures.causes[""]
-	r.meter.measure(&r.figures, r.session, st, a.rendered(), a.header.GetBudget().GetTargetTokens())
-	if r.figures.causes[""] > unnamed {
+	unnamed := r.figures.Causes[""]
+	r.meter.Measure(&r.figures.Figures, r.session.Session, st, a.rendered(), a.header.GetBudget().GetTargetTokens())
+	if r.figures.Causes[""] > unnamed {
 		r.fault(st, "prefix changed without a cause", "")
 	}
 }
@@ -119,8 +120,8 @@ func stable(a, b []*contextdv1.RenderedMessage) int {
 	return n
 }
 
-func (r *run) fault(st step, what, detail string) {
-	r.figures.fault(what, strings.TrimSpace(fmt.Sprintf("%s at event %d (%s) %s", r.id, st.before, r.session.file, detail)))
+func (r *run) fault(st evaluate.Step, what, detail string) {
+	r.figures.fault(what, strings.TrimSpace(fmt.Sprintf("%s at event %d (%s) %s", r.id, st.Before, r.session.File, detail)))
 }
 
 // play appends the session step by step to both daemons and assembles its context
@@ -128,7 +129,7 @@ func (r *run) fault(st step, what, detail string) {
 // think would allow, so that both daemons have the same ones.
 func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 	first, other := r.client(disk), r.client(memory)
-	for _, st := range r.session.steps {
+	for _, st := range r.session.Steps {
 		if err := r.advance(ctx, st, first, other); err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 		other.held = a.messages
 		b, err := other.assemble(ctx, &contextdv1.AssembleContextRequest{}, false)
 		if err != nil {
-			return fmt.Errorf("%s at event %d in memory: %w", r.id, st.before, err)
+			return fmt.Errorf("%s at event %d in memory: %w", r.id, st.Before, err)
 		}
 		r.compare(st, a, b)
 		for d, h := range map[*daemon]*contextdv1.ContextHeader{disk: a.header, memory: b.header} {
@@ -158,7 +159,7 @@ func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 }
 
 // compare checks that both stores answer alike.
-func (r *run) compare(st step, a, b answer) {
+func (r *run) compare(st evaluate.Step, a, b answer) {
 	switch {
 	case !proto.Equal(a.refused, b.refused):
 		r.fault(st, "the stores refuse differently", "")
@@ -171,11 +172,11 @@ func (r *run) compare(st step, a, b answer) {
 
 // again assembles every step after a restart, as the log was then.
 func (r *run) again(ctx context.Context, disk *daemon) error {
-	for i, st := range r.session.steps[:len(r.seen)] {
+	for i, st := range r.session.Steps[:len(r.seen)] {
 		if r.seen[i].messages == 0 {
 			continue
 		}
-		asOf := uint64(st.before)
+		asOf := uint64(st.Before)
 		stream, err := disk.api.AssembleContext(ctx, &contextdv1.AssembleContextRequest{
 			SessionId: r.id, Budget: r.budget, Policy: r.policy, AsOfSeq: &asOf, Preview: true,
 			Have: &contextdv1.Have{MessageCount: uint32(r.seen[i].messages), PrefixHash: r.seen[i].hash},
@@ -185,7 +186,7 @@ func (r *run) again(ctx context.Context, disk *daemon) error {
 		}
 		part, err := stream.Recv()
 		if err != nil {
-			return fmt.Errorf("%s at event %d after a restart: %w", r.id, st.before, err)
+			return fmt.Errorf("%s at event %d after a restart: %w", r.id, st.Before, err)
 		}
 		if part.GetHeader().GetPrefixHash() != r.seen[i].hash {
 			r.fault(st, "other bytes after a restart", "")

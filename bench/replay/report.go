@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/evaluate"
 	builtin "github.com/contextd/contextd/internal/policy"
 	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -39,21 +40,26 @@ func newReport(out io.Writer, gauge budget.Accountant, sessions []*session) *rep
 // simple are the policies that contextd is held against.
 var simple = []struct {
 	name string
-	make func(b budget.Budget) policy
+	make func(b budget.Budget) evaluate.Policy
 }{
-	{"last 5 results, each step", func(budget.Budget) policy { return &results{keep: 5} }},
-	{"last 5 results, in batches of 10", func(budget.Budget) policy { return &results{keep: 5, batch: 10} }},
-	{"sliding window at the budget", func(b budget.Budget) policy { return sliding{b.Target} }},
+	{"last 5 results, each step", func(budget.Budget) evaluate.Policy { return &evaluate.Results{Keep: 5} }},
+	{"last 5 results, in batches of 10", func(budget.Budget) evaluate.Policy { return &evaluate.Results{Keep: 5, Batch: 10} }},
+	{"sliding window at the budget", func(b budget.Budget) evaluate.Policy { return evaluate.Sliding{Target: b.Target} }},
 }
 
 // local measures every session under a policy.
-func (r *report) local(b budget.Budget, newPolicy func() policy) (map[*session]figures, error) {
+func (r *report) local(b budget.Budget, newPolicy func() (evaluate.Policy, error)) (map[*session]figures, error) {
 	all := make([]figures, len(r.sessions))
 	var group errgroup.Group
 	group.SetLimit(workers)
 	for i, s := range r.sessions {
 		group.Go(func() error {
-			all[i] = measureLocal(s, r.gauge, newPolicy(), b.Target)
+			p, err := newPolicy()
+			if err != nil {
+				return err
+			}
+			all[i] = newFigures()
+			all[i].Figures = evaluate.Measure(s.Session, r.gauge, p, b.Target)
 			return nil
 		})
 	}
@@ -69,7 +75,7 @@ func (r *report) local(b budget.Budget, newPolicy func() policy) (map[*session]f
 
 func (r *report) measureEverything() error {
 	var err error
-	r.everything, err = r.local(budget.Budget{Target: 1 << 60}, func() policy { return &results{} })
+	r.everything, err = r.local(budget.Budget{Target: 1 << 60}, func() (evaluate.Policy, error) { return &evaluate.Results{}, nil })
 	return err
 }
 
@@ -77,7 +83,7 @@ func (r *report) measureEverything() error {
 func (r *report) sum(of map[*session]figures, format string) figures {
 	var total figures
 	for _, s := range r.sessions {
-		if format == "" || s.format == format {
+		if format == "" || s.Format == format {
 			total.add(of[s])
 		}
 	}
@@ -102,7 +108,9 @@ func (r *report) direct(windows []uint64) error {
 		if err != nil {
 			return err
 		}
-		of, err := r.local(b, func() policy { return &contextd{policy: named.Reduction, budget: b} })
+		of, err := r.local(b, func() (evaluate.Policy, error) {
+			return evaluate.NewContextd(context.Background(), named, b, budget.Model{Prices: budget.DefaultPrices()})
+		})
 		if err != nil {
 			return err
 		}
@@ -210,7 +218,7 @@ func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) 
 			return nil, err
 		}
 		if changed >= 0 {
-			run.fault(s.steps[min(changed, len(s.steps)-1)], "other bytes than in the file of hashes", "")
+			run.fault(s.Steps[min(changed, len(s.Steps)-1)], "other bytes than in the file of hashes", "")
 		}
 		of[s] = run.figures
 	}
@@ -222,7 +230,7 @@ func (r *report) write(tokens uint64, b budget.Budget, of map[*session]figures) 
 	fmt.Fprintf(r.out, "## %d tokens (target %d)\n\n", tokens, b.Target)
 	var formats []string
 	for _, s := range r.sessions {
-		formats = append(formats, s.format)
+		formats = append(formats, s.Format)
 	}
 	slices.Sort(formats)
 	var rows []row
@@ -234,21 +242,21 @@ func (r *report) write(tokens uint64, b budget.Budget, of map[*session]figures) 
 		return err
 	}
 	total := r.sum(of, "")
-	writeCounts(r.out, "prefix changes by cause", total.causes)
-	writeCounts(r.out, "refused because of", total.reasons)
+	writeCounts(r.out, "prefix changes by cause", total.Causes)
+	writeCounts(r.out, "refused because of", total.Reasons)
 	writeCounts(r.out, "RULES BROKEN", total.faults)
 	writeExamples(r.out, total.examples)
 	fmt.Fprintln(r.out)
 
 	rows = []row{r.row("contextd", of, ""), r.row("everything", r.everything, "")}
 	for _, s := range simple {
-		of, err := r.local(b, func() policy { return s.make(b) })
+		of, err := r.local(b, func() (evaluate.Policy, error) { return s.make(b), nil })
 		if err != nil {
 			return err
 		}
 		rows = append(rows, r.row(s.name, of, ""))
 	}
-	rows[1].figures.over = r.overBudget(b.Target)
+	rows[1].figures.Over = r.overBudget(b.Target)
 	if err := writeTable(r.out, "policy", rows); err != nil {
 		return err
 	}
@@ -262,9 +270,9 @@ func (r *report) overBudget(target uint64) int {
 	for _, s := range r.sessions {
 		conv := reduce.NewConversation(r.gauge)
 		next := 0
-		for _, st := range s.steps {
-			for ; next < st.before; next++ {
-				conv.Append(s.events[next])
+		for _, st := range s.Steps {
+			for ; next < st.Before; next++ {
+				conv.Append(s.Events[next])
 			}
 			if conv.Tokens() > target {
 				n++

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/contextd/contextd/internal/evaluate"
 )
 
 // lanes are what each backend earned under one budget.
@@ -94,7 +96,7 @@ func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) er
 			run := newRun(s, fmt.Sprintf("backends/%d/s%d", tokens, n), tokens)
 			l.runs[i], l.clients[i] = append(l.runs[i], run), run.client(lane.daemon)
 		}
-		for _, st := range s.steps {
+		for _, st := range s.Steps {
 			if err := l.round(ctx, n, st, turn); err != nil {
 				return err
 			}
@@ -117,7 +119,7 @@ func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) er
 // round plays one step on every daemon, so that what else the machine does meets all
 // alike; each round begins with the next one. Contexts are compared and measured after
 // the round.
-func (l *lanes) round(ctx context.Context, n int, st step, turn int) error {
+func (l *lanes) round(ctx context.Context, n int, st evaluate.Step, turn int) error {
 	answers := make([]answer, len(l.all))
 	each := func(do func(i int, run *run) error) error {
 		for k := range l.all {
@@ -146,11 +148,11 @@ func (l *lanes) round(ctx context.Context, n int, st step, turn int) error {
 }
 
 // judge checks and measures what came back, each different context once.
-func (l *lanes) judge(n int, st step, answers []answer) {
-	sights := map[string]sight{}
+func (l *lanes) judge(n int, st evaluate.Step, answers []answer) {
+	sights := map[string]evaluate.Sight{}
 	for i := range l.all {
 		run := l.runs[i][n]
-		run.meter.sights = sights
+		run.meter.Sights = sights
 		run.judge(st, answers[i])
 	}
 }

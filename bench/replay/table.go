@@ -29,8 +29,8 @@ func writeTable(w io.Writer, heading string, rows []row) error {
 	fmt.Fprintf(t, "%s\tsessions\tsteps\trefused\tover\tchanges\tcost\tcalls\trecall\tevidence\tedits\t\n", heading)
 	for _, r := range rows {
 		f := r.figures
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%s\t\n", r.name, f.sessions, f.steps, f.refused, f.over, f.changes,
-			f.cost/r.baseline.cost, ratio(f.visible, f.calls), ratio(f.found, f.wanted), ratio(f.evident, f.wanted), ratio(f.shown, f.lines))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%s\t%s\t%s\t%s\t\n", r.name, f.Sessions, f.Steps, f.Refused, f.Over, f.Changes,
+			f.Cost/r.baseline.Cost, ratio(f.Visible, f.Calls), ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines))
 	}
 	return t.Flush()
 }

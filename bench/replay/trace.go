@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/evaluate"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -33,10 +34,10 @@ func syntheticTrace() []eventlog.Event {
 	return append(events, message("end", eventlog.RoleAssistant, eventlog.Text{Text: "Fixed."}))
 }
 
-func traceSession(gauge budget.Accountant) (*session, error) {
+func traceSession(gauge budget.Accountant) (*evaluate.Session, error) {
 	_, admitted, err := eventlog.Head{}.Admit(syntheticTrace())
 	if err != nil {
 		return nil, err
 	}
-	return newSession("synthetic trace", "trace", admitted, gauge), nil
+	return evaluate.NewSession("synthetic trace", "trace", admitted, gauge), nil
 }

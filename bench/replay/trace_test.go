@@ -3,8 +3,10 @@ package main
 import (
 	"testing"
 
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -14,7 +16,7 @@ var traceWindows = map[string]uint64{"20k": 20_000, "32k": 32_768, "128k": 131_0
 
 // traceFigures measures the synthetic trace under a policy; cost is relative to
 // sending everything.
-func traceFigures(tb testing.TB, tokens uint64) (f figures, cost float64) {
+func traceFigures(tb testing.TB, tokens uint64) (f evaluate.Figures, cost float64) {
 	tb.Helper()
 	encoding, err := bpe.Open(budget.TokenizerO200K)
 	if err != nil {
@@ -29,9 +31,13 @@ func traceFigures(tb testing.TB, tokens uint64) (f figures, cost float64) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	all := measureLocal(s, gauge, &results{}, 1<<60)
-	f = measureLocal(s, gauge, &contextd{policy: reduce.FrugalPolicy(), budget: b}, b.Target)
-	return f, f.cost / all.cost
+	all := evaluate.Measure(s, gauge, &evaluate.Results{}, 1<<60)
+	frugal, err := evaluate.NewContextd(tb.Context(), assemble.Policy{Reduction: reduce.FrugalPolicy()}, b, budget.Model{Prices: budget.DefaultPrices()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f = evaluate.Measure(s, gauge, frugal, b.Target)
+	return f, f.Cost / all.Cost
 }
 
 // The best of the policies of other projects that were measured on this trace
@@ -43,14 +49,14 @@ func TestFrugalPolicyBeatsPeersOnTheSyntheticTrace(t *testing.T) {
 			if cost >= 0.64 {
 				t.Errorf("cost is %.3f of sending everything, want less than 0.64", cost)
 			}
-			if f.changes > 6 {
-				t.Errorf("the prefix changed %d times, want at most 6", f.changes)
+			if f.Changes > 6 {
+				t.Errorf("the prefix changed %d times, want at most 6", f.Changes)
 			}
-			if f.visible != f.calls {
-				t.Errorf("%d of %d calls were visible", f.visible, f.calls)
+			if f.Visible != f.Calls {
+				t.Errorf("%d of %d calls were visible", f.Visible, f.Calls)
 			}
-			if f.over+f.refused > 0 {
-				t.Errorf("%d steps over budget and %d refused", f.over, f.refused)
+			if f.Over+f.Refused > 0 {
+				t.Errorf("%d steps over budget and %d refused", f.Over, f.Refused)
 			}
 		})
 	}
@@ -62,7 +68,7 @@ func BenchmarkSyntheticTrace(b *testing.B) {
 			for b.Loop() {
 				f, cost := traceFigures(b, tokens)
 				b.ReportMetric(cost, "cost/everything")
-				b.ReportMetric(float64(f.changes), "prefix-changes")
+				b.ReportMetric(float64(f.Changes), "prefix-changes")
 			}
 		})
 	}

@@ -347,7 +347,7 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 // reduction is the policy of reduction under a budget.
 func (e *Engine) reduction(p Policy, b budget.Budget) reduce.Policy {
 	model, _ := e.opts.Models.Lookup(b.Model)
-	return p.reduction(model)
+	return p.ReductionFor(model)
 }
 
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format

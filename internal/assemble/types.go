@@ -48,11 +48,11 @@ type Policy struct {
 	Reason string
 }
 
-// reduction is the policy of reduction. A summary of what a harness had compacted would
-// replace more than it had read, so none is made under harness_view. Under full only what
-// compactions go by counts. Where rewrites may pay, they do at the model's prices, unless the
-// policy has its own.
-func (p Policy) reduction(model budget.Model) reduce.Policy {
+// ReductionFor is the policy of reduction for a model. A summary of what a harness had compacted
+// would replace more than it had read, so none is made under harness_view. Under full only
+// what compactions go by counts. Where rewrites may pay, they do at the model's prices, unless
+// the policy has its own.
+func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 	r := p.Reduction
 	if (r.Cache != reduce.Cache{}) && r.Cache.Prices == (reduce.Prices{}) {
 		r.Cache.Prices = reduce.PricesOf(model.Prices)

@@ -1,4 +1,4 @@
-package main
+package evaluate
 
 import (
 	"strings"
@@ -7,30 +7,32 @@ import (
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
-	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// session is a recorded session and the requests its agent made.
-type session struct {
-	file, format string
-	suffix       string           // of the session's id, for a conversation other than the main one
-	events       []eventlog.Event // admitted
-	protos       []*contextdv1.Event
-	steps        []step
-	texts        []placed
+// Session is a recorded session and the requests its agent made.
+type Session struct {
+	// File is the path of its transcript, and Format the harness that wrote it.
+	File, Format string
+	// Suffix is that of the session's id, for a conversation other than the main one.
+	Suffix string
+	// Events are those of the log, as they were admitted.
+	Events []eventlog.Event
+	Steps  []Step
+	texts  []placed
 }
 
-// step is one model call: the log before it, and what the model then asked for.
-type step struct {
-	// before is how many events the log held.
-	before int
-	// wanted are the identifiers in the arguments of the calls that occur earlier in the
+// Step is one model call: the log before it, and what the model then asked for.
+type Step struct {
+	// Before is how many events the log held.
+	Before int
+	// Wanted are the identifiers in the arguments of the calls that occur earlier in the
 	// log.
-	wanted []string
-	// lines are those that its edits must reproduce to the letter and that were in the log
+	Wanted []string
+	// Lines are those that its edits must reproduce to the letter and that were in the log
 	// before.
-	lines []string
-	calls int // in the log before
+	Lines []string
+	// Calls is how many calls the log held.
+	Calls int
 }
 
 // placed is a text of the log, for finding where an identifier occurs.
@@ -39,9 +41,9 @@ type placed struct {
 	text string
 }
 
-// newSession finds the steps of a session.
-func newSession(file, format string, events []eventlog.Event, gauge budget.Accountant) *session {
-	s := &session{file: file, format: format, events: events}
+// NewSession finds the steps of a session.
+func NewSession(file, format string, events []eventlog.Event, gauge budget.Accountant) *Session {
+	s := &Session{File: file, Format: format, Events: events}
 	conv := reduce.NewConversation(gauge)
 	calls := make([]int, len(events)+1) // before each event
 	for i, e := range events {
@@ -71,11 +73,11 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 			})
 			next++
 		}
-		st := step{before: int(g.First) - 1, calls: calls[g.First-1]}
+		st := Step{Before: int(g.First) - 1, Calls: calls[g.First-1]}
 		once := map[string]bool{}
 		for _, line := range mustReproduce(g) {
 			if shows(before.String(), line) {
-				st.lines = append(st.lines, line)
+				st.Lines = append(st.Lines, line)
 			}
 		}
 		for _, c := range g.Calls {
@@ -84,13 +86,13 @@ func newSession(file, format string, events []eventlog.Event, gauge budget.Accou
 				name := arguments[a:b]
 				if seen[name] && !once[name] {
 					once[name] = true
-					st.wanted = append(st.wanted, name)
+					st.Wanted = append(st.Wanted, name)
 				}
 				return true
 			})
 		}
-		if st.before > 0 {
-			s.steps = append(s.steps, st)
+		if st.Before > 0 {
+			s.Steps = append(s.Steps, st)
 		}
 	}
 	return s
@@ -136,7 +138,7 @@ const evidenceBytes = 20
 
 // present reports whether context holds the identifier, and whether it holds it
 // with the text around one of the places where it came before seq.
-func (s *session) present(context, name string, before int) (recalled, evident bool) {
+func (s *Session) present(context, name string, before int) (recalled, evident bool) {
 	if !strings.Contains(context, name) {
 		return false, false
 	}

@@ -1,0 +1,128 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/extractive"
+)
+
+// Contextd is a policy of contextd, run as the daemon runs it: with extractive summaries that
+// are ready between two requests.
+type Contextd struct {
+	in decide.Inputs
+	// summaries are all that were made, oldest first.
+	summaries []summarize.Summary
+	compiled  projection.Policy
+}
+
+// NewContextd returns the policy under a budget, at the prices of a model. What it computes ends
+// with the context. The error is that of projection.New.
+func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model budget.Model) (*Contextd, error) {
+	compiled, err := projection.New(p.Projection)
+	if err != nil {
+		return nil, err
+	}
+	return &Contextd{compiled: compiled, in: decide.Inputs{
+		Ctx: ctx, Reduction: p.ReductionFor(model), Budget: b, Projection: p.Projection, Summarizing: p.Summaries,
+	}}, nil
+}
+
+// Render implements Policy.
+func (c *Contextd) Render(conv *reduce.Conversation) Prompt {
+	c.in.Conversation, c.in.Summaries, c.in.Policy = conv, c.offered(), c.compiled
+	if p, ok := c.compiled.(projection.Rooted); ok {
+		c.in.Policy = p.WithRoots(c.in.Projection.WithLive(conv))
+	}
+	p, err := c.in.Run()
+	var over *reduce.OverBudgetError
+	if errors.As(err, &over) {
+		return Prompt{Refused: irreducible(over)}
+	}
+	if err != nil {
+		return Prompt{Refused: err.Error()}
+	}
+	c.in.Before, c.in.ShownBefore = p.Result.State, p.Applied.State
+	c.summarize(conv, p)
+	return rendered(p)
+}
+
+// offered are the summary in use and the newest one.
+func (c *Contextd) offered() []summarize.Summary {
+	var out []summarize.Summary
+	for i, s := range c.summaries {
+		if s.ID == c.in.Before.Summary || i == len(c.summaries)-1 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// summarize makes the summary that a daemon would make in the background.
+func (c *Contextd) summarize(conv *reduce.Conversation, p decide.Projected) {
+	next, _ := c.in.Ahead(p)
+	if next == nil {
+		return
+	}
+	var older summarize.Summary
+	if at := slices.IndexFunc(c.summaries, func(s summarize.Summary) bool { return s.ID == next.Extends }); at >= 0 {
+		older = c.summaries[at]
+	}
+	out, err := extractive.Backend{}.Summarize(c.in.Ctx, summarize.Request{
+		From: next.From, To: next.To, Older: older.Text, Groups: conv.Span(older.To, next.To),
+		MaxOutputTokens: next.MaxOutputTokens, Count: conv.Gauge().Text,
+	})
+	if err != nil {
+		return
+	}
+	c.summaries = append(c.summaries, summarize.Summary{ID: fmt.Sprintf("s%d", next.To), From: next.From, To: next.To, Summarizer: "extractive", Text: out.Text})
+}
+
+// rendered is a projection as the model is sent it.
+func rendered(p decide.Projected) Prompt {
+	v := p.Result.View
+	var out builder
+	add := func(m render.Message) { out.add(m, m.Tokens) }
+	digest, at := v.Digest()
+	for i := range v.Len() {
+		if i == at && digest.Through > 0 {
+			add(render.DigestMessage(digest))
+		}
+		for _, m := range render.GroupMessages(v, i) {
+			add(m)
+		}
+		out.Visible += len(v.Group(i).Calls)
+	}
+	if at == v.Len() && digest.Through > 0 {
+		add(render.DigestMessage(digest))
+	}
+	for _, r := range p.Reminders {
+		add(render.ReminderMessage(r))
+	}
+	out.Visible += digest.Calls
+	out.Tokens = p.Tokens()
+	return out.done()
+}
+
+// irreducible names what was too large.
+func irreducible(e *reduce.OverBudgetError) string {
+	var what []string
+	var sum uint64
+	for _, p := range e.Parts {
+		what = append(what, p.What)
+		if sum += p.Tokens; sum > e.Target {
+			break
+		}
+	}
+	return strings.Join(what, " + ")
+}

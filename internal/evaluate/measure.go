@@ -1,0 +1,165 @@
+package evaluate
+
+import (
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Figures are sums over the steps of one or more sessions.
+type Figures struct {
+	Sessions, Steps int
+	// Over are prompts of more than the target, and Refused those that there could not be.
+	Over, Refused int
+	// Cost is in bytes at cache prices.
+	Cost float64
+	// Changes is how often the prompt before was not a prefix of the next.
+	Changes int
+	// Wanted are the identifiers that the agent's next calls named and that the log had
+	// shown before. The prompts held Found of them, Evident with the text around them.
+	Wanted, Found, Evident int
+	// Lines are those that its next edits had to reproduce and that the log had shown before;
+	// the prompts held Shown of them.
+	Lines, Shown int
+	// Calls are those of the log, and Visible those of them that the prompts showed in full,
+	// stubbed or in a ledger; each counts at every step.
+	Calls, Visible int
+	// Causes count changes of the prefix, and Reasons refusals.
+	Causes, Reasons map[string]int
+}
+
+// NewFigures are those of one session before its first step.
+func NewFigures() Figures {
+	return Figures{Sessions: 1, Causes: map[string]int{}, Reasons: map[string]int{}}
+}
+
+// Refuse counts a step without a context: nothing of what was wanted was there.
+func (f *Figures) Refuse(st Step, reason string) {
+	f.Steps++
+	f.Refused++
+	f.Reasons[reason]++
+	f.Wanted += len(st.Wanted)
+	f.Lines += len(st.Lines)
+}
+
+// What a byte of the prompt costs: read from the provider's cache, and sent again.
+const (
+	cachedPrice = 0.1
+	freshPrice  = 1.25
+)
+
+// Meter measures the successive prompts of one session.
+type Meter struct {
+	last []byte
+	// Sights, if not nil, keeps what was found in contexts of the same step, by their
+	// hash.
+	Sights map[string]Sight
+}
+
+// Sight is how many of the identifiers and lines that were wanted a context holds.
+type Sight struct{ found, evident, shown int }
+
+// Measure adds the prompt of the session's next step, which was to have target tokens at most.
+func (m *Meter) Measure(f *Figures, s *Session, st Step, r Prompt, target uint64) {
+	f.Steps++
+	if r.Tokens > target {
+		f.Over++
+	}
+	common := commonPrefix(m.last, r.JSON)
+	f.Cost += cachedPrice*float64(common) + freshPrice*float64(len(r.JSON)-common)
+	if common < len(m.last) {
+		f.Changes++
+		f.Causes[r.Cause]++
+	}
+	m.last = r.JSON
+	f.Calls += st.Calls
+	f.Visible += r.Visible
+	f.Wanted += len(st.Wanted)
+	f.Lines += len(st.Lines)
+	seen, ok := m.Sights[r.Hash]
+	if !ok {
+		seen = look(s, st, r.Text)
+		if m.Sights != nil {
+			m.Sights[r.Hash] = seen
+		}
+	}
+	f.Found += seen.found
+	f.Evident += seen.evident
+	f.Shown += seen.shown
+}
+
+func look(s *Session, st Step, text string) Sight {
+	var out Sight
+	for _, name := range st.Wanted {
+		recalled, evident := s.present(text, name, st.Before)
+		if recalled {
+			out.found++
+		}
+		if evident {
+			out.evident++
+		}
+	}
+	for _, line := range st.Lines {
+		if shows(text, line) {
+			out.shown++
+		}
+	}
+	return out
+}
+
+// Measure replays a session under a policy.
+func Measure(s *Session, gauge budget.Accountant, p Policy, target uint64) Figures {
+	f := NewFigures()
+	var m Meter
+	conv := reduce.NewConversation(gauge)
+	next := 0
+	for _, st := range s.Steps {
+		for ; next < st.Before; next++ {
+			conv.Append(s.Events[next])
+		}
+		r := p.Render(conv)
+		if r.Refused != "" {
+			f.Refuse(st, r.Refused)
+			continue
+		}
+		m.Measure(&f, s, st, r, target)
+	}
+	return f
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// Add adds the figures of other sessions.
+func (f *Figures) Add(g Figures) {
+	f.Sessions += g.Sessions
+	f.Steps += g.Steps
+	f.Over += g.Over
+	f.Refused += g.Refused
+	f.Cost += g.Cost
+	f.Changes += g.Changes
+	f.Wanted += g.Wanted
+	f.Found += g.Found
+	f.Evident += g.Evident
+	f.Lines += g.Lines
+	f.Shown += g.Shown
+	f.Calls += g.Calls
+	f.Visible += g.Visible
+	addCounts(&f.Causes, g.Causes)
+	addCounts(&f.Reasons, g.Reasons)
+}
+
+func addCounts(to *map[string]int, from map[string]int) {
+	if *to == nil {
+		*to = map[string]int{}
+	}
+	for k, n := range from {
+		(*to)[k] += n
+	}
+}

@@ -1,0 +1,87 @@
+package evaluate
+
+import (
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// Policy makes prompts for the successive steps of one session. It has one owner.
+type Policy interface {
+	// Render makes the prompt of the next step from the log before it.
+	Render(conv *reduce.Conversation) Prompt
+}
+
+// Results is a simple policy: it chooses which results stay, and drops nothing else. The zero
+// value keeps everything.
+type Results struct {
+	Keep  int // the newest results that stay; 0 for all
+	Batch int // how many more may gather before the older go
+	gone  int
+}
+
+// Render implements Policy.
+func (p *Results) Render(conv *reduce.Conversation) Prompt {
+	total := 0
+	for _, g := range conv.Groups() {
+		total += len(g.Calls)
+	}
+	if p.Keep > 0 && total-p.gone >= p.Keep+p.Batch {
+		p.gone = total - p.Keep
+	}
+	var out builder
+	n := 0
+	for _, g := range conv.Groups() {
+		byMessage := map[int]bool{}
+		for _, c := range g.Calls {
+			byMessage[c.Result] = p.Keep > 0 && n < p.gone
+			n++
+			out.Visible++
+		}
+		for i := range g.Messages {
+			m := fullMessage(&g.Messages[i])
+			if byMessage[i] {
+				r := m.Blocks[0].(eventlog.ToolResult)
+				r.Content = []eventlog.Block{eventlog.Text{Text: "[old result removed]"}}
+				m.Blocks = []eventlog.Block{r}
+				m.Cause = "results"
+			}
+			tokens := countBlocks(conv.Gauge(), m.Blocks)
+			out.add(m, tokens)
+			out.Tokens += tokens
+		}
+	}
+	return out.done()
+}
+
+// Sliding keeps the system prompt and as many of the newest groups as Target tokens hold.
+type Sliding struct{ Target uint64 }
+
+// Render implements Policy.
+func (p Sliding) Render(conv *reduce.Conversation) Prompt {
+	groups := conv.Groups()
+	var used uint64
+	for _, g := range groups {
+		if g.Kind == reduce.KindSystem {
+			used += g.Tokens
+		}
+	}
+	from := len(groups)
+	for from > 0 && (from == len(groups) || used+groups[from-1].Tokens <= p.Target) {
+		from--
+		if groups[from].Kind != reduce.KindSystem {
+			used += groups[from].Tokens
+		}
+	}
+	var out builder
+	for i, g := range groups {
+		if i < from && g.Kind != reduce.KindSystem {
+			continue
+		}
+		out.Visible += len(g.Calls)
+		for m := range g.Messages {
+			out.addFull(&g.Messages[m])
+		}
+	}
+	out.Tokens = used
+	return out.done()
+}
