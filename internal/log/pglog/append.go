@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"google.golang.org/protobuf/proto"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -65,46 +67,56 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 }
 
 func (s *Store) appendOnce(ctx context.Context, id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (settled, error) {
-	target, known, err := s.loadFor(ctx, id, encoded)
-	created := errors.As(err, new(*eventlog.NotFoundError))
-	if err != nil && !created {
-		return settled{}, err
-	}
-	if created {
-		target = &session{info: eventlog.Session{ID: id, CreateTime: b.Time.UTC().Round(0)}}
-	}
-	switch {
-	case b.Of == nil:
-	case *b.Of == 0 && !created:
-		return settled{}, &eventlog.ExistsError{Kind: "session", Name: id}
-	case *b.Of != 0 && target.info.Incarnation != *b.Of:
-		return settled{}, noSession(id)
-	}
-	admission, err := prepared.Admit(target.at.head, func(i int) (eventlog.Known, bool, error) {
-		k, found := known[string(encoded[i].idHash)]
-		return k, found, nil
-	})
+	found, err := s.loadFor(ctx, id, encoded)
 	if err != nil {
 		return settled{}, err
 	}
-	if len(admission.Fresh) == 0 {
-		return settled{receipts: admission.Receipts}, nil
+	admission, err := found.admit(id, b, prepared, encoded)
+	if err == nil && len(admission.Fresh) == 0 && found.waits {
+		found, err = s.confirmFor(ctx, id, encoded)
+		if err == nil {
+			admission, err = found.admit(id, b, prepared, encoded)
+		}
 	}
-	if !eventlog.AllOf(b.Artifacts, target.info.Incarnation) {
-		return settled{}, noSession(id)
+	if err == nil && len(admission.Fresh) > 0 {
+		err = s.appendTo(ctx, found.session, b, admission, encoded)
 	}
-	w, err := s.begin(ctx, target, b.Artifacts)
-	if err != nil {
-		return settled{}, err
-	}
-	if err := w.add(admission, encoded, b); err != nil {
-		return settled{}, err
-	}
-	err = s.run(ctx, w)
 	if lost, ok := errors.AsType[uncertainError](err); ok {
 		return settled{err: lost.error}, nil
 	}
 	return settled{receipts: admission.Receipts}, err
+}
+
+// admit admits a batch to the session that was found for it, and fills that in where there was none.
+func (f *finding) admit(id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (eventlog.Admission, error) {
+	switch {
+	case b.Of == nil:
+	case *b.Of == 0 && f.session != nil:
+		return eventlog.Admission{}, &eventlog.ExistsError{Kind: "session", Name: id}
+	case *b.Of != 0 && (f.session == nil || f.session.info.Incarnation != *b.Of):
+		return eventlog.Admission{}, noSession(id)
+	}
+	if f.session == nil {
+		f.session = &session{info: eventlog.Session{ID: id, CreateTime: b.Time.UTC().Round(0)}}
+	}
+	return prepared.Admit(f.session.at.head, func(i int) (eventlog.Known, bool, error) {
+		k, known := f.known[string(encoded[i].idHash)]
+		return k, known, nil
+	})
+}
+
+func (s *Store) appendTo(ctx context.Context, to *session, b eventlog.Batch, admission eventlog.Admission, encoded []encodedEvent) error {
+	if !eventlog.AllOf(b.Artifacts, to.info.Incarnation) {
+		return noSession(to.info.ID)
+	}
+	w, err := s.begin(ctx, to, b.Artifacts)
+	if err != nil {
+		return err
+	}
+	if err := w.add(admission, encoded, b); err != nil {
+		return err
+	}
+	return s.run(ctx, w)
 }
 
 // add adds events.
@@ -129,41 +141,71 @@ func (w *write) add(a eventlog.Admission, encoded []encodedEvent, b eventlog.Bat
 	return nil
 }
 
-// loadFor reads a session and what it knows of the event_ids, by their hash, in one statement: as
-// they were at one time.
-func (s *Store) loadFor(ctx context.Context, id string, events []encodedEvent) (*session, map[string]eventlog.Known, error) {
+// finding is a session, and what it knows of the event_ids of a batch by their hash, as they were at one time.
+type finding struct {
+	session *session // nil if there is none
+	known   map[string]eventlog.Known
+	// waits is set where the server's commits wait for standbys.
+	waits bool
+}
+
+const (
+	findFor = `, ` + sessionColumns + `, e.id_hash, e.seq, e.digest, e.record FROM contextd_sessions s LEFT JOIN
+		(contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to AND e.id_hash = ANY($2))
+		ON h.incarnation = s.incarnation WHERE s.id = $1`
+	findOnly       = `SELECT ` + standbys + ` <> ''` + findFor
+	findAndConfirm = `SELECT ` + confirming + findFor
+)
+
+// loadFor reads a session for a batch in one statement.
+func (s *Store) loadFor(ctx context.Context, id string, events []encodedEvent) (*finding, error) {
+	limited, cancel := s.reading(ctx)
+	defer cancel()
+	rows, _ := s.pool.Query(limited, findOnly, []byte(id), hashesOf(events)) // the error is the rows' as well
+	f, err := findingOf(rows)
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	return f, nil
+}
+
+// confirmFor is loadFor where what is found is as durable as a commit is. Its errors are those of commit.
+func (s *Store) confirmFor(ctx context.Context, id string, events []encodedEvent) (f *finding, err error) {
+	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		rows, _ := conn.Query(ctx, findAndConfirm, []byte(id), hashesOf(events)) // the error is the rows' as well
+		f, err = findingOf(rows)
+		return err
+	})
+	return f, err
+}
+
+func hashesOf(events []encodedEvent) [][]byte {
 	hashes := make([][]byte, len(events))
 	for i, e := range events {
 		hashes[i] = e.idHash
 	}
-	limited, cancel := s.reading(ctx)
-	defer cancel()
-	const sql = `SELECT ` + sessionColumns + `, e.id_hash, e.seq, e.digest, e.record FROM contextd_sessions s LEFT JOIN
-		(contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to AND e.id_hash = ANY($2))
-		ON h.incarnation = s.incarnation WHERE s.id = $1`
-	rows, _ := s.pool.Query(limited, sql, []byte(id), hashes) // the error is the rows' as well
+	return hashes
+}
+
+func findingOf(rows pgx.Rows) (*finding, error) {
 	var (
 		c                    columns
 		hash, digest, record []byte
 		seq                  *int64
 	)
-	known := map[string]eventlog.Known{}
-	tag, err := pgx.ForEachRow(rows, append(c.targets(), &hash, &seq, &digest, &record), func() error {
+	f := &finding{known: map[string]eventlog.Known{}}
+	tag, err := pgx.ForEachRow(rows, slices.Concat([]any{&f.waits}, c.targets(), []any{&hash, &seq, &digest, &record}), func() error {
 		if seq == nil {
 			return nil
 		}
 		k, err := decodeKnown(eventlog.Seq(*seq), digest, record)
-		known[string(hash)] = k
+		f.known[string(hash)] = k
 		return err
 	})
-	switch {
-	case err != nil:
-		return nil, nil, failure(ctx, err)
-	case tag.RowsAffected() == 0:
-		return nil, nil, noSession(id)
+	if err == nil && tag.RowsAffected() > 0 {
+		f.session, err = c.session()
 	}
-	found, err := c.session()
-	return found, known, err
+	return f, err
 }
 
 func decodeKnown(seq eventlog.Seq, digest, record []byte) (eventlog.Known, error) {

@@ -2,8 +2,10 @@ package pglog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -74,18 +76,23 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	defer s.leave()
 	return s.retried(ctx, id, "its deletion", func() error {
 		found, err := s.load(ctx, id)
+		if errors.As(err, new(*eventlog.NotFoundError)) {
+			if err := s.confirm(ctx, id, false); err != nil {
+				return err
+			}
+		}
 		if err != nil {
 			return err
 		}
 		if of != 0 && of != found.info.Incarnation {
 			return noSession(id)
 		}
-		limited, cancel := s.writing(ctx)
-		defer cancel()
-		err = pgx.BeginTxFunc(limited, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return remove(limited, tx, found)
+		err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+				return remove(ctx, tx, found)
+			})
 		})
-		if err := wrote(err); err != nil {
+		if err != nil {
 			return err
 		}
 		s.watch.moved(found.info.Incarnation)

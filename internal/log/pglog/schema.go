@@ -144,6 +144,7 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"
+	readOnly             = "25006"
 )
 
 // sqlState is the server's code of an error; empty if the error is not the server's.

@@ -71,6 +71,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if opts.MaxConnections > 0 {
 		config.MaxConns = opts.MaxConnections
 	}
+	config.ConnConfig.OnNotice = noteCancelledWait
 	s := &Store{opts: opts, logger: opts.Logger, closing: make(chan struct{})}
 	if err := s.prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
@@ -180,26 +181,6 @@ func (s *Store) retried(ctx context.Context, id, what string, write func() error
 		}
 	}
 	return &eventlog.ConflictError{Session: id, What: what}
-}
-
-// uncertainError says that a write may have happened: the server's answer is lost.
-type uncertainError struct{ error }
-
-func (e uncertainError) Unwrap() error { return e.error }
-
-// wrote sorts out how a write's statement ended: nil, errLost if it stored nothing because of another
-// writer, an uncertainError, or another failure.
-func wrote(err error) error {
-	state := sqlState(err)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, pgx.ErrNoRows), mayRetry(state), state == uniqueViolation:
-		return errLost
-	case state != "":
-		return failure(context.Background(), err)
-	}
-	return uncertainError{failure(context.Background(), err)}
 }
 
 // Healthy returns nil while the store is open and the database can be reached.

@@ -2,6 +2,7 @@ package pglog
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,8 @@ type watch struct {
 	mu      sync.Mutex
 	waiting map[eventlog.Incarnation]*signal
 	pending map[eventlog.Incarnation]bool // of which others are to be notified
-	down    error                         // why the database cannot be reached
+	down    error                         // why the database does not take writes
+	doubt   func()                        // has the database probed now
 	// listening is set while notifications come.
 	listening bool
 }
@@ -42,7 +44,7 @@ type signal struct {
 
 func (w *watch) start(s *Store, config *pgx.ConnConfig) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel, w.changes = cancel, make(chan struct{}, 1)
+	w.cancel, w.doubt, w.changes = cancel, func() {}, make(chan struct{}, 1)
 	w.waiting, w.pending = map[eventlog.Incarnation]*signal{}, map[eventlog.Incarnation]bool{}
 	w.running.Go(func() { w.notify(ctx, s) })
 	w.running.Go(func() { w.listen(ctx, s, config) })
@@ -78,6 +80,9 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 		return err
 	}
 	defer conn.Close(ctx)
+	if err := s.probe(ctx, conn); err != nil {
+		return err
+	}
 	// A server that cannot listen leaves it to waiters to ask.
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
 		return err
@@ -86,21 +91,68 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	w.down, w.listening = nil, true
 	w.mu.Unlock()
 	for {
-		// A connection that is cut without a word would never end.
-		quiet, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-		n, err := conn.WaitForNotification(quiet)
-		cancel()
-		if pgconn.Timeout(err) && ctx.Err() == nil {
-			limited, cancel := s.reading(ctx)
-			err = conn.Ping(limited)
-			cancel()
-		}
-		switch {
-		case err != nil:
+		if err := w.hearFor(ctx, conn); err != nil {
 			return err
-		case n != nil:
-			w.hear(n.Payload)
 		}
+		// A connection that is cut without a word would never end.
+		if err := s.probe(ctx, conn); err != nil {
+			return err
+		}
+	}
+}
+
+// hearFor takes notifications until it is time for a probe.
+func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
+	quiet, cancel := context.WithTimeout(ctx, probeEvery)
+	defer cancel()
+	w.mu.Lock()
+	w.doubt = cancel
+	w.mu.Unlock()
+	for {
+		n, err := conn.WaitForNotification(quiet)
+		switch {
+		case err == nil:
+			w.hear(n.Payload)
+		case pgconn.Timeout(err) && ctx.Err() == nil:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// probeEvery is after how long it is found out that the database takes no writes, and how long a
+// probe may take.
+const probeEvery = 5 * time.Second
+
+// probe returns why the database does not take writes, if it does not: it cannot be reached, is
+// itself a standby, or has no standby that confirms.
+func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
+	limited, cancel := context.WithTimeout(ctx, min(s.opts.Timeout, probeEvery))
+	defer cancel()
+	var setting string
+	var waits bool
+	err := conn.QueryRow(limited, `SELECT current_setting('transaction_read_only'), `+standbys+` <> ''`).Scan(&setting, &waits)
+	if err == nil && setting == "on" {
+		err = errReadOnly
+	}
+	if err == nil && waits {
+		err = conn.QueryRow(limited, `SELECT `+confirming).Scan(&waits)
+		if cancelledWait(conn) {
+			err = errUnconfirmed
+		}
+	}
+	return err
+}
+
+var errReadOnly = errors.New("the server takes no writes: it is a standby, or set to read only")
+
+// wrote has the database probed where it is not known how a write ended.
+func (w *watch) wrote(err error) {
+	if _, lost := errors.AsType[uncertainError](err); lost {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.doubt()
 	}
 }
 

@@ -2,9 +2,11 @@ package pglog
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -83,7 +85,7 @@ func (s *Store) begin(ctx context.Context, target *session, all []eventlog.Artif
 	return w, nil
 }
 
-// run makes the write; its errors are those of wrote.
+// run makes the write; its errors are those of commit.
 func (s *Store) run(ctx context.Context, w *write) error {
 	encoded, err := w.at.encode()
 	if err != nil {
@@ -103,10 +105,10 @@ func (s *Store) run(ctx context.Context, w *write) error {
 		w.replaced.kinds, w.replaced.seqs, w.replaced.ids, w.replaced.puts,
 		w.kept.kinds, w.kept.seqs, w.kept.ids, w.kept.puts, w.kept.values,
 	})
-	limited, cancel := s.writing(ctx)
-	defer cancel()
 	var incarnation int64
-	err = wrote(s.pool.QueryRow(limited, sql, args...).Scan(&incarnation))
+	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, sql, args...).Scan(&incarnation)
+	})
 	if err == nil && len(w.seqs) > 0 {
 		s.watch.moved(eventlog.Incarnation(incarnation))
 	}
@@ -114,7 +116,7 @@ func (s *Store) run(ctx context.Context, w *write) error {
 }
 
 // CreateSession makes an empty session.
-func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (eventlog.Session, error) {
+func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (made eventlog.Session, err error) {
 	if err := s.enter(ctx); err != nil {
 		return eventlog.Session{}, err
 	}
@@ -122,7 +124,12 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (event
 	if err := from.Validate(); err != nil {
 		return eventlog.Session{}, err
 	}
-	return s.make(ctx, eventlog.Session{ID: from.ID, CreateTime: from.CreateTime.UTC().Round(0), Labels: from.Labels, Settings: from.Settings}, state{}, nil, nil)
+	from = eventlog.Session{ID: from.ID, CreateTime: from.CreateTime.UTC().Round(0), Labels: from.Labels, Settings: from.Settings}
+	err = s.retried(ctx, from.ID, "its creation", func() error {
+		made, err = s.make(ctx, from, state{}, nil, nil)
+		return err
+	})
+	return made, err
 }
 
 // forkSession is makeSession where the parent, at the version that was read, is still there. It
@@ -149,34 +156,35 @@ func (s *Store) make(ctx context.Context, from eventlog.Session, at state, paren
 		return eventlog.Session{}, err
 	}
 	args := []any{[]byte(from.ID), info, int64(at.head.Seq), encoded, int64(0), int64(from.ArtifactBytes)}
-	limited, cancel := s.writing(ctx)
-	defer cancel()
 	c := columns{id: []byte(from.ID), info: info, state: encoded, head: int64(at.head.Seq), artifactSize: int64(from.ArtifactBytes)}
-	if parent == nil {
-		const sql = `WITH moved AS (` + makeSession + `), ` + shareOwn + ` SELECT incarnation FROM moved`
-		err = s.pool.QueryRow(limited, sql, args...).Scan(&c.incarnation)
-		if err == pgx.ErrNoRows { //nolint:errorlint // It is returned as it is.
-			return eventlog.Session{}, &eventlog.ExistsError{Kind: "session", Name: from.ID}
+	exists := false
+	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if parent == nil {
+			const sql = `WITH moved AS (` + makeSession + `), ` + shareOwn + ` SELECT incarnation FROM moved`
+			err := conn.QueryRow(ctx, sql, args...).Scan(&c.incarnation)
+			exists = errors.Is(err, pgx.ErrNoRows)
+			return err
 		}
-	} else {
 		columns := make([][]int64, 3)
 		for _, l := range shared {
 			for i, v := range []int64{l.segment, l.upTo, l.puts} {
 				columns[i] = append(columns[i], v)
 			}
 		}
-		args = append(args, parent.incarnation(), parent.version, columns[0], columns[1], columns[2])
 		var of int64
 		var made *int64
-		err = s.pool.QueryRow(limited, forkSession, args...).Scan(&of, &made)
-		if err == nil && made == nil {
-			return eventlog.Session{}, &eventlog.ExistsError{Kind: "session", Name: from.ID}
-		}
-		if made != nil {
+		err := conn.QueryRow(ctx, forkSession, slices.Concat(args, []any{parent.incarnation(), parent.version, columns[0], columns[1], columns[2]})...).Scan(&of, &made)
+		if exists = err == nil && made == nil; made != nil {
 			c.incarnation = *made
 		}
+		return err
+	})
+	if exists {
+		if err = s.confirm(ctx, from.ID, true); err == nil {
+			err = &eventlog.ExistsError{Kind: "session", Name: from.ID}
+		}
 	}
-	if err := wrote(err); err != nil {
+	if err != nil {
 		return eventlog.Session{}, err
 	}
 	made, err := c.session()

@@ -1,4 +1,4 @@
-// Package pgtest starts a PostgreSQL server for tests, in a temporary directory and on a unix socket
+// Package pgtest starts PostgreSQL servers for tests, in temporary directories and on unix sockets
 // alone.
 package pgtest
 
@@ -33,7 +33,9 @@ type Server struct {
 // binaries is the directory with the newest server that is installed; empty if none is.
 func binaries() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path)
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path)
+		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian has them
 	if len(found) == 0 {
@@ -48,6 +50,23 @@ func Installed() bool { return binaries() != "" }
 // Start returns nil where no PostgreSQL is installed. Settings are the server's own, such as
 // "fsync=on"; without them it keeps nothing through a failure of the machine, and is small.
 func Start(settings ...string) (*Server, error) {
+	s, err := New(settings...)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	err = s.tool("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	if err == nil {
+		err = s.Launch()
+	}
+	if err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New is a server that has no data and does not run yet; nil where no PostgreSQL is installed.
+func New(settings ...string) (*Server, error) {
 	bin := binaries()
 	if bin == "" {
 		return nil, nil
@@ -57,24 +76,23 @@ func Start(settings ...string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{bin: bin, dir: dir, set: settings}
-	if s.as, err = s.account(); err != nil {
-		return nil, err
+	s.as, err = s.account()
+	return s, err
+}
+
+// tool runs one of PostgreSQL's programs as the server's user.
+func (s *Server) tool(name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: s.as}, s.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, out)
 	}
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: s.as}, dir
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	if err := s.Launch(); err != nil {
-		s.Stop()
-		return nil, err
-	}
-	return s, nil
+	return nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Launch starts the server, or again after Crash, and waits until it answers.
+// Launch starts the server, or again after Crash or Kill, and waits until it answers.
 func (s *Server) Launch() error {
 	args := []string{"-D", s.data(), "-k", s.dir}
 	for _, setting := range append([]string{"listen_addresses=", "fsync=off", "shared_buffers=16MB", "autovacuum=off", "log_min_messages=fatal"}, s.set...) {
@@ -97,6 +115,7 @@ func (s *Server) Launch() error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("the server does not start: %w: %s", err, log.String())
 		}
+		time.Sleep(10 * time.Millisecond) // nothing reports it
 	}
 }
 
@@ -164,6 +183,8 @@ func (s *Server) Crash() {
 
 // Stop ends the server and removes its directory.
 func (s *Server) Stop() {
-	s.Crash()
+	if s.process != nil {
+		s.Crash()
+	}
 	_ = os.RemoveAll(s.dir)
 }
