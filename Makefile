@@ -121,6 +121,10 @@ bench: ## Run the benchmarks (BENCH=regexp PKG=packages BENCHTIME=1s)
 IMPORT_SESSIONS ?= 1000
 IMPORT_MIB      ?= 1024
 
+.PHONY: costs
+costs: ## Hold operations to the allocations and instructions in testdata/costs.txt (COSTS_FLAGS=-rewrite-costs); needs valgrind, takes minutes
+	COUNT_INSTRUCTIONS=1 go test -count=1 -run '^TestCosts$$' -timeout 60m ./internal/assemble -v $(COSTS_FLAGS)
+
 .PHONY: bench-import
 bench-import: ## Import generated sessions against decoding them (IMPORT_SESSIONS=1000 IMPORT_MIB=1024)
 	IMPORT_SESSIONS=$(IMPORT_SESSIONS) IMPORT_MIB=$(IMPORT_MIB) go test -run '^$$' -bench Import -benchtime 1x -timeout 120m ./bench/import
@@ -136,7 +140,7 @@ faults: ## Break the program's files, disk, clients and process as SEED=1 decide
 	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 6h ./cmd/contextd -seed=$(SEED) -soak=$(SOAK)
 
 .PHONY: nightly
-nightly: attack ## Run what takes long: attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image and of a release compared, adapters with the oldest versions of their frameworks
+nightly: attack ## Run what takes long: instructions counted, attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image and of a release compared, adapters with the oldest versions of their frameworks
 	$(MAKE) faults SEED=$$(date +%s)
 	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
 	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog ./internal/log/memlog -rapid.checks=1000
@@ -144,6 +148,7 @@ nightly: attack ## Run what takes long: attacks, faults, all packages under the 
 	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
 	$(MAKE) release-twice
 	$(MAKE) test-python ADAPTERS='oldest adk-oldest'
+	$(MAKE) costs
 	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
 	$(MAKE) fuzz
 

@@ -3,7 +3,7 @@
 # Runs the tests of the packages, under the race detector where it may find something. It makes
 # tests many times slower, so it is left out
 #   - for packages that neither start goroutines nor guard anything against them;
-#   - for tests over recorded sessions, and attacks on a daemon that is a process of its own;
+#   - for tests that count allocations, over recorded sessions, and attacks on a daemon that is a process of its own;
 #   - for other long tests that take one step after another, and programs that scripts start by
 #     the hundred. With RACE=all, as in make nightly, these and all packages run under it.
 # Property tests have a fixed seed, so that whether a change passes depends on the change alone;
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 timeout=$1 at_once=$2
 shift 2
 
-plain='Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
+plain='Costs|Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
 if [ "${RACE:-}" != all ]; then
   plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
   plain+='|Crash|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'

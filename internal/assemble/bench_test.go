@@ -3,6 +3,7 @@ package assemble_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
@@ -66,4 +67,22 @@ func BenchmarkAssemble(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkWide measures an assembly of 2,000 groups and 150,000 tokens after one more turn. The
+// append is not measured, and the record is kept in memory.
+func BenchmarkWide(b *testing.B) {
+	store, grow, req := wideSession(b)
+	defer store.Close()
+	engine := newEngine(b, store)
+	b.ReportMetric(float64(mustAssemble(b, engine, req).Projection.Tokens), "tokens")
+	b.ReportAllocs()
+	var spent time.Duration
+	for b.Loop() {
+		grow()
+		start := time.Now()
+		mustAssemble(b, engine, req)
+		spent += time.Since(start)
+	}
+	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "assemble-ns/op")
 }

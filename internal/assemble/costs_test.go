@@ -1,0 +1,91 @@
+package assemble_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/costtest"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// smallTurn is a call with a short result: two thousand of them take 150,000 tokens.
+func smallTurn(i int) []eventlog.Event {
+	id := fmt.Sprintf("call_%d", i)
+	body := fmt.Sprintf("%4d\tfunc handler%d(ctx context.Context) error { return step(ctx) }\n%4d\tfunc closer%d() error { return nil }\n", i, i, i+1, i)
+	message := func(suffix string, role eventlog.Role, blocks ...eventlog.Block) eventlog.Event {
+		return eventlog.Event{ID: id + suffix, Body: &eventlog.Message{Role: role, Blocks: blocks}}
+	}
+	return []eventlog.Event{
+		message("-call", eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d/handler.go"}`, i)}),
+		message("-result", eventlog.RoleTool, eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body}}}),
+	}
+}
+
+// wideSession is a session of which 2,000 groups are shown, and narrowSession one of so many events of
+// which the newest are.
+func wideSession(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	next := 0
+	grow = func() {
+		push(tb, store, "s", smallTurn(next)...)
+		next++
+	}
+	for range 2_000 {
+		grow()
+	}
+	return store, grow, windowOf(250_000)
+}
+
+func narrowSession(tb testing.TB, events int) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	next := fill(tb, store, events)
+	return store, func() {
+		push(tb, store, "s", turn(next)...)
+		next++
+	}, windowOf(32_768)
+}
+
+func windowOf(tokens uint64) assemble.Request {
+	return assemble.Request{
+		SessionID: "s",
+		Budget:    budget.Spec{MaxTokens: tokens, Tokenizer: budget.TokenizerO200K},
+		Policy:    assemble.Policy{Reduction: reduce.DefaultPolicy()},
+	}
+}
+
+// TestCosts holds assemblies to testdata/costs.txt.
+func TestCosts(t *testing.T) {
+	type session func(testing.TB) (eventlog.Store, func(), assemble.Request)
+	events := func(n int) session {
+		return func(tb testing.TB) (eventlog.Store, func(), assemble.Request) { return narrowSession(tb, n) }
+	}
+	warm := func(of session) func(testing.TB) func() {
+		return func(tb testing.TB) func() {
+			store, grow, req := of(tb)
+			engine := newEngine(tb, store)
+			return func() {
+				grow()
+				mustAssemble(tb, engine, req)
+			}
+		}
+	}
+	cold := func(of session) func(testing.TB) func() {
+		return func(tb testing.TB) func() {
+			store, _, req := of(tb)
+			mustAssemble(tb, newEngine(tb, store), req)
+			return func() { mustAssemble(tb, newEngine(tb, store), req) }
+		}
+	}
+	costtest.Hold(t, "testdata/costs.txt",
+		costtest.Operation{Name: "append a turn, assemble warm: 2,000 groups shown", Start: warm(wideSession)},
+		costtest.Operation{Name: "append a turn, assemble warm: 1,000 events", Start: warm(events(1_000))},
+		costtest.Operation{Name: "append a turn, assemble warm: 20,000 events", Start: warm(events(20_000))},
+		costtest.Operation{Name: "assemble cold: 1,000 events", Start: cold(events(1_000))},
+		costtest.Operation{Name: "assemble cold: 20,000 events", Start: cold(events(20_000))},
+	)
+}
