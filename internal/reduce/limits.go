@@ -15,7 +15,7 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 		return s, nil
 	}
 	if s.ClipTokens == 0 {
-		s.ClipTokens = r.policy.Clipping.limit(r.budget)
+		s.ClipTokens = r.policy.Clipping.Limit(r.budget)
 	}
 	strict := r.policy.Window.StrictAnchor
 	if limit, ok := r.budget.Caps[budget.TierSystem]; ok && !strict && r.systemTokens(s.SystemTextTokens) > limit {
@@ -37,8 +37,8 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 	return s, nil
 }
 
-// limit is the size above which a result is clipped when it first appears; 0 is none.
-func (c Clipping) limit(b budget.Budget) uint64 {
+// Limit is the size above which a result is clipped when it first appears; 0 is none.
+func (c Clipping) Limit(b budget.Budget) uint64 {
 	const eighth, least = 0.125, 1_000 // tokens that a result may take, if they are no more than an eighth
 	share := b.Share(eighth)
 	if c.Share > 0 {

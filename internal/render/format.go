@@ -31,6 +31,9 @@ type Format struct {
 	// Breakpoints is set where a request marks what the provider is to cache, and
 	// PromptCacheKey where it names the cache that it wants to hit.
 	Breakpoints, PromptCacheKey bool
+	// Tools are tools as a request carries them in its member tools: a JSON array; nil for
+	// contextd's own format.
+	Tools func(tools []Tool) []byte
 	// Check holds the lines of a context to the rules that the provider documents; nil for
 	// contextd's own.
 	Check func(lines [][]byte) []rules.Violation

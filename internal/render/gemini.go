@@ -11,7 +11,7 @@ import (
 // gemini is Google's generateContent: the system line is the request's system
 // instruction, each other line one of its contents. The user and the model take turns.
 var gemini = Format{
-	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Check: rules.Gemini,
+	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Tools: geminiTools, Check: rules.Gemini,
 	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14},
 }
 

@@ -10,7 +10,7 @@ import (
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
 	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming, Check: rules.OpenAIChat,
-	PromptCacheKey: true,
+	PromptCacheKey: true, Tools: openAIChatTools,
 }
 
 // The speakers of fragments that Join does not leave where they are.

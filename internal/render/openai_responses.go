@@ -10,7 +10,7 @@ import (
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
 var openAIResponses = Format{
 	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming, Check: rules.OpenAIResponses,
-	PromptCacheKey: true,
+	PromptCacheKey: true, Tools: openAIResponsesTools,
 }
 
 func responsesFragments(m Message) []Fragment {

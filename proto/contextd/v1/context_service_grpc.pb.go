@@ -35,6 +35,8 @@ const (
 	ContextService_ReplayProjection_FullMethodName  = "/contextd.v1.ContextService/ReplayProjection"
 	ContextService_RenderProjection_FullMethodName  = "/contextd.v1.ContextService/RenderProjection"
 	ContextService_ResolvePointer_FullMethodName    = "/contextd.v1.ContextService/ResolvePointer"
+	ContextService_ListRecallTools_FullMethodName   = "/contextd.v1.ContextService/ListRecallTools"
+	ContextService_CallRecallTool_FullMethodName    = "/contextd.v1.ContextService/CallRecallTool"
 	ContextService_CountTokens_FullMethodName       = "/contextd.v1.ContextService/CountTokens"
 )
 
@@ -86,6 +88,11 @@ type ContextServiceClient interface {
 	RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error)
 	// Returns the raw body of a stub, a clip or an audit pointer.
 	ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error)
+	// Lists the tools by which a model reads the log of its own session.
+	ListRecallTools(ctx context.Context, in *ListRecallToolsRequest, opts ...grpc.CallOption) (*ListRecallToolsResponse, error)
+	// Runs a model's call of such a tool. What the model did wrong is in the answer; errors
+	// are those of the caller and the daemon.
+	CallRecallTool(ctx context.Context, in *CallRecallToolRequest, opts ...grpc.CallOption) (*CallRecallToolResponse, error)
 	// Returns the size of a text or a message in tokens.
 	CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error)
 }
@@ -297,6 +304,26 @@ func (c *contextServiceClient) ResolvePointer(ctx context.Context, in *ResolvePo
 	return out, nil
 }
 
+func (c *contextServiceClient) ListRecallTools(ctx context.Context, in *ListRecallToolsRequest, opts ...grpc.CallOption) (*ListRecallToolsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRecallToolsResponse)
+	err := c.cc.Invoke(ctx, ContextService_ListRecallTools_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *contextServiceClient) CallRecallTool(ctx context.Context, in *CallRecallToolRequest, opts ...grpc.CallOption) (*CallRecallToolResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CallRecallToolResponse)
+	err := c.cc.Invoke(ctx, ContextService_CallRecallTool_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *contextServiceClient) CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CountTokensResponse)
@@ -355,6 +382,11 @@ type ContextServiceServer interface {
 	RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error
 	// Returns the raw body of a stub, a clip or an audit pointer.
 	ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error)
+	// Lists the tools by which a model reads the log of its own session.
+	ListRecallTools(context.Context, *ListRecallToolsRequest) (*ListRecallToolsResponse, error)
+	// Runs a model's call of such a tool. What the model did wrong is in the answer; errors
+	// are those of the caller and the daemon.
+	CallRecallTool(context.Context, *CallRecallToolRequest) (*CallRecallToolResponse, error)
 	// Returns the size of a text or a message in tokens.
 	CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error)
 	mustEmbedUnimplementedContextServiceServer()
@@ -414,6 +446,12 @@ func (UnimplementedContextServiceServer) RenderProjection(*RenderProjectionReque
 }
 func (UnimplementedContextServiceServer) ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolvePointer not implemented")
+}
+func (UnimplementedContextServiceServer) ListRecallTools(context.Context, *ListRecallToolsRequest) (*ListRecallToolsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRecallTools not implemented")
+}
+func (UnimplementedContextServiceServer) CallRecallTool(context.Context, *CallRecallToolRequest) (*CallRecallToolResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CallRecallTool not implemented")
 }
 func (UnimplementedContextServiceServer) CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountTokens not implemented")
@@ -688,6 +726,42 @@ func _ContextService_ResolvePointer_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ContextService_ListRecallTools_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRecallToolsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextServiceServer).ListRecallTools(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ContextService_ListRecallTools_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextServiceServer).ListRecallTools(ctx, req.(*ListRecallToolsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ContextService_CallRecallTool_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CallRecallToolRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextServiceServer).CallRecallTool(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ContextService_CallRecallTool_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextServiceServer).CallRecallTool(ctx, req.(*CallRecallToolRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ContextService_CountTokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CountTokensRequest)
 	if err := dec(in); err != nil {
@@ -756,6 +830,14 @@ var ContextService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolvePointer",
 			Handler:    _ContextService_ResolvePointer_Handler,
+		},
+		{
+			MethodName: "ListRecallTools",
+			Handler:    _ContextService_ListRecallTools_Handler,
+		},
+		{
+			MethodName: "CallRecallTool",
+			Handler:    _ContextService_CallRecallTool_Handler,
 		},
 		{
 			MethodName: "CountTokens",

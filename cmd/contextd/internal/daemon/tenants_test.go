@@ -142,7 +142,7 @@ func (of *tenants) settle(t *testing.T) (names map[string]string, compacted <-ch
 	ctx := of.as(t.Context(), "first")
 	api, compaction := of.api(), contextdv1.NewCompactionServiceClient(of.conn)
 	label := map[string]string{secret: secret}
-	created, err := api.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "mine", Labels: label})
+	created, err := api.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "mine", Labels: label, Policy: &contextdv1.Policy{RecallTool: proto.String("look")}})
 	check(t, err)
 	_, err = api.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "mine-2"})
 	check(t, err)

@@ -42,6 +42,8 @@ var requests = []struct {
 	{"ReplayProjection", []string{`{"session_id":"s","projection_id":"p2-0001"}`}},
 	{"RenderProjection", []string{`{"session_id":"s","projection_id":"p2-0001"}`}},
 	{"ResolvePointer", []string{`{"session_id":"s","pointer":"ctx:1.0"}`}},
+	{"ListRecallTools", []string{`{"session_id":"s"}`}},
+	{"CallRecallTool", []string{`{"session_id":"s","name":"recall","arguments_json":"e30="}`}},
 	{"CountTokens", []string{`{"text":"x"}`}},
 	{"RecordModelCall", []string{`{"session_id":"s","projection_id":"p2-0001","model":"m","input_tokens":1}`}},
 	{"ExplainCall", []string{`{"session_id":"s","text":"x"}`}},

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/explain"
+	"github.com/contextd/contextd/internal/memory"
+	"github.com/contextd/contextd/internal/recall"
+	"github.com/contextd/contextd/internal/render"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// ListRecallTools lists the tools of a session's model. The session need not be there yet.
+func (s *Server) ListRecallTools(ctx context.Context, req *contextdv1.ListRecallToolsRequest) (*contextdv1.ListRecallToolsResponse, error) {
+	format, err := wire.FormatToDomain(req.GetFormat())
+	if err != nil {
+		return nil, err
+	}
+	session, err := s.settingsOf(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.policy(session.settings.policy, nil)
+	if err != nil {
+		return nil, err
+	}
+	tools := recall.Tools(recallName(policy, req.GetRecallTool()))
+	out := &contextdv1.ListRecallToolsResponse{}
+	for _, t := range tools {
+		out.Tools = append(out.GetTools(), &contextdv1.RecallTool{Name: t.Name, Description: t.Description, InputSchemaJson: t.Schema.JSON()})
+	}
+	if format.Tools != nil {
+		out.ToolsJson = format.Tools(tools)
+	}
+	return out, nil
+}
+
+// recallName is what the model calls the tool that returns a pointer's body.
+func recallName(policy assemble.Policy, asked string) string {
+	switch {
+	case asked != "":
+		return asked
+	case policy.Reduction.Recall != "":
+		return string(policy.Reduction.Recall)
+	default:
+		return recall.Recall
+	}
+}
+
+// CallRecallTool runs a model's call. It changes nothing.
+func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallToolRequest) (*contextdv1.CallRecallToolResponse, error) {
+	session, err := s.existing(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.policy(session.policy, nil)
+	if err != nil {
+		return nil, err
+	}
+	preview := assemble.Request{
+		SessionID: req.GetSessionId(), Budget: s.spec(session, nil, nil, render.NameContextd), Policy: policy, Preview: true,
+	}
+	resolved, err := preview.Budget.Resolve(s.models)
+	if err != nil {
+		return nil, err
+	}
+	gauge, err := s.gauges(resolved.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
+	if err != nil {
+		return nil, err
+	}
+	memory.UntilSent(ctx, held)
+	of := recall.Session{
+		ID: req.GetSessionId(), Log: s.store, Name: recallName(policy, req.GetRecallTool()),
+		Gauge: gauge, PageTokens: recall.PageTokens(policy.Reduction.Clipping.Limit(resolved)),
+		Explain: func(ctx context.Context, call uint32, text string) (explain.Explanation, error) {
+			return s.engine.Explain(ctx, req.GetSessionId(), call, text, preview)
+		},
+	}
+	done, err := s.turns.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	result, err := of.Call(ctx, req.GetName(), string(req.GetArgumentsJson()))
+	return &contextdv1.CallRecallToolResponse{Text: result.Text, IsError: result.Failed}, err
+}

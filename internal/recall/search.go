@@ -1,0 +1,296 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// What one search may cost.
+const (
+	longestQuery = 1000 // bytes
+	// largestProgram is how many instructions a compiled pattern has at most.
+	largestProgram = 1000
+	// scannedBytes is how much of the log is searched for a text. A pattern searches less, by
+	// what it costs at each byte.
+	scannedBytes   = 256 << 20
+	patternFactor  = 8  // a small pattern costs so much more than a text
+	programShare   = 32 // and as much again for each so many instructions
+	excerptsOfHit  = 3
+	excerptContext = 80 // runes before and after a match
+)
+
+// query is what is looked for.
+type query struct {
+	asked   string // as the model asked: text: "x"
+	lowered string // a text in lower case, which decides without the expression where it is not
+	match   *regexp.Regexp
+	weight  int // what a byte costs
+}
+
+func readQuery(a arguments) (query, error) {
+	text, err := a.text("text")
+	if err != nil {
+		return query{}, err
+	}
+	pattern, err := a.text("pattern")
+	if err != nil {
+		return query{}, err
+	}
+	switch {
+	case (text == "") == (pattern == ""):
+		return query{}, mistaken("%s needs text or pattern, one of them: %s(text: \"undefined: x\")", SearchLog, SearchLog)
+	case len(text)+len(pattern) > longestQuery:
+		return query{}, mistaken("text and pattern of %s must not be longer than %d bytes; a few words that stand together are enough", SearchLog, longestQuery)
+	case text != "":
+		expression := regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(text, "\uFFFD")))
+		return query{asked: fmt.Sprintf("text: %q", text), lowered: strings.ToLower(text), match: expression, weight: 1}, nil
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return query{}, mistaken("pattern of %s is no regular expression of RE2 (%v); look-around and backreferences do not exist there, and text: takes any text as it is", SearchLog, err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(program.Inst) > largestProgram {
+		return query{}, mistaken("pattern of %s is too costly: it has large repetitions; leave them out, or look for a part of it as text", SearchLog)
+	}
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return query{}, mistaken("pattern of %s is no regular expression: %v", SearchLog, err)
+	}
+	if expression.MatchString("") {
+		return query{}, mistaken("pattern of %s matches the empty text, and so every line; make it say what must be there", SearchLog)
+	}
+	weight := patternFactor * (1 + len(program.Inst)/programShare)
+	return query{asked: fmt.Sprintf("pattern: %q", pattern), match: expression, weight: weight}, nil
+}
+
+// hit is a block in which something was found.
+type hit struct {
+	event    eventlog.Seq
+	block    int
+	what     string
+	lines    int // that match
+	excerpts []string
+}
+
+// search looks for a text or an expression from the newest event on.
+func (s Session) search(ctx context.Context, a arguments) (string, error) {
+	q, err := readQuery(a)
+	if err != nil {
+		return "", err
+	}
+	before, err := a.number("before", largestInt)
+	if err != nil {
+		return "", err
+	}
+	limit, err := a.number("limit", most)
+	if err != nil {
+		return "", err
+	}
+	if limit == 0 {
+		limit = usual
+	}
+	info, err := s.Log.Session(ctx, s.ID)
+	if err != nil {
+		return "", err
+	}
+	newest := info.Head
+	if before > 0 {
+		newest = min(newest, eventlog.Seq(before)-1)
+	}
+	hits, through, err := s.find(ctx, q, newest, int(limit))
+	if err != nil {
+		return "", err
+	}
+	return s.report(q, hits, newest, through, before > 0), nil
+}
+
+// find returns hits, the newest first, and the oldest event that was searched. It stops where
+// there are enough, at the end of an event, or where it has cost enough.
+func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit int) (hits []hit, through eventlog.Seq, err error) {
+	facts := pointers.NewReader(s.Log, s.ID)
+	most := scannedBytes / q.weight
+	through = newest + 1
+	window := eventlog.Seq(8)
+	for scanned := 0; through > 1 && len(hits) < limit && scanned < most; {
+		from := through - min(window, through-1)
+		var found []hit // of the window, the oldest first
+		for event, err := range s.Log.Read(ctx, s.ID, from, through-1) {
+			if err != nil {
+				return nil, 0, err
+			}
+			for i, b := range pointers.Blocks(event) {
+				searched := searchable(b)
+				scanned += len(searched)
+				h := q.in(searched)
+				if h == nil {
+					continue
+				}
+				h.event, h.block = event.Seq, i
+				tool, err := toolOf(ctx, facts, event.Seq, i, b)
+				if err != nil {
+					return nil, 0, err
+				}
+				if h.what = describe(event, b, tool); !s.own(tool) {
+					found = append(found, *h)
+				}
+			}
+		}
+		through = from
+		// The next window is as long as what is left allows, if events are as large there.
+		each := scanned/int(newest+1-through) + 1
+		window = min(2*window, 1024, eventlog.Seq(max(most-scanned, 0)/each+1))
+		slices.Reverse(found)
+		hits = append(hits, found...)
+	}
+	if len(hits) > limit {
+		// Those of one event stay together, so that before goes on after it.
+		last := hits[limit-1].event
+		end := limit
+		for end < len(hits) && hits[end].event == last {
+			end++
+		}
+		hits, through = hits[:end], last
+	}
+	return hits, through, nil
+}
+
+// searchable is what a search sees of a block: what recall returns of it, and of a call the
+// strings in its arguments as they read.
+func searchable(b eventlog.Block) string {
+	call, ok := b.(eventlog.ToolCall)
+	if !ok {
+		return text(b)
+	}
+	searched := call.Name + "\n" + call.Arguments
+	if !strings.Contains(call.Arguments, `\`) {
+		return searched
+	}
+	decoder := json.NewDecoder(strings.NewReader(call.Arguments))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return searched
+		}
+		if written, ok := token.(string); ok {
+			searched += "\n" + written
+		}
+	}
+}
+
+// in finds the lines of a text that match; nil where none does.
+func (q query) in(text string) *hit {
+	if q.lowered != "" && !strings.Contains(strings.ToLower(text), q.lowered) {
+		return nil
+	}
+	var h hit
+	for begin, line := 0, 1; begin < len(text); {
+		from, to, ok := q.next(text, begin)
+		if !ok {
+			break
+		}
+		line += strings.Count(text[begin:from], "\n")
+		h.lines++
+		if len(h.excerpts) < excerptsOfHit {
+			h.excerpts = append(h.excerpts, fmt.Sprintf("%d: %s", line, excerpt(text, from, to)))
+		}
+		after := strings.IndexByte(text[to:], '\n')
+		if after < 0 {
+			break
+		}
+		line += strings.Count(text[from:to], "\n") + 1
+		begin = to + after + 1
+	}
+	if h.lines == 0 {
+		return nil
+	}
+	return &h
+}
+
+// next is the first match from the beginning of a line on. That of a text may go over lines; an
+// expression sees one line at a time, so that all lines together cost what they have.
+func (q query) next(text string, begin int) (from, to int, ok bool) {
+	if q.lowered != "" {
+		at := q.match.FindStringIndex(text[begin:])
+		if at == nil {
+			return 0, 0, false
+		}
+		return begin + at[0], begin + at[1], true
+	}
+	for line := range strings.Lines(text[begin:]) {
+		if at := q.match.FindStringIndex(strings.TrimSuffix(line, "\n")); at != nil {
+			return begin + at[0], begin + at[1], true
+		}
+		begin += len(line)
+	}
+	return 0, 0, false
+}
+
+// excerpt is the line of a match, as much of it as is near.
+func excerpt(text string, from, to int) string {
+	begin := strings.LastIndexByte(text[:from], '\n') + 1
+	end := len(text)
+	if n := strings.IndexByte(text[from:], '\n'); n >= 0 {
+		end = from + n
+	}
+	to = min(to, end)
+	before, match, after := []rune(text[begin:from]), []rune(text[from:to]), []rune(text[to:end])
+	const longestMatch = 2 * excerptContext
+	if len(match) > longestMatch {
+		match, after = match[:longestMatch], []rune("…")
+	}
+	if len(before) > excerptContext {
+		before = append([]rune("…"), before[len(before)-excerptContext:]...)
+	}
+	if len(after) > excerptContext {
+		after = append(after[:excerptContext:excerptContext], '…')
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, string(before)+string(match)+string(after))
+}
+
+// report writes what was found.
+func (s Session) report(q query, hits []hit, newest, through eventlog.Seq, limited bool) string {
+	searched := "in this conversation"
+	if limited || through > 1 {
+		searched = fmt.Sprintf("in events %d to %d of this conversation", through, newest)
+	}
+	if newest == 0 {
+		searched = "in this conversation, of which nothing is there yet"
+	}
+	more := ""
+	if through > 1 {
+		more = fmt.Sprintf(" Before them: %s(%s, before: %d).", SearchLog, q.asked, through)
+	}
+	if len(hits) == 0 {
+		return fmt.Sprintf("[contextd: %s is nowhere %s.%s]", q.asked, searched, more)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "[contextd: %s for %s %s, the newest first, with the numbers of lines.%s %s(pointer: %q) returns a body. %s",
+		count(len(hits), "place"), q.asked, searched, more, s.Name, reduce.Pointer(hits[0].event, hits[0].block), data)
+	for _, h := range hits {
+		fmt.Fprintf(&out, "%s %s, %s\n", reduce.Pointer(h.event, h.block), h.what, count(h.lines, "line"))
+		for _, e := range h.excerpts {
+			fmt.Fprintf(&out, "  %s\n", e)
+		}
+		if left := h.lines - len(h.excerpts); left > 0 {
+			fmt.Fprintf(&out, "  and %s more\n", count(left, "line"))
+		}
+	}
+	return out.String()
+}
