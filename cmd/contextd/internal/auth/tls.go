@@ -61,12 +61,17 @@ func parseKeys(contents ...[]byte) (k keys, err error) {
 	return k, nil
 }
 
-// Network are the credentials of a TCP listener; nil without TLS. Each handshake takes the
-// files as they are then.
+// Network are the credentials of a TCP listener; nil without TLS.
 func (a *Authenticator) Network() credentials.TransportCredentials {
 	if a.keys == nil {
 		return nil
 	}
+	return credentials.NewTLS(a.tls("h2"))
+}
+
+// tls is what a listener speaks, with one protocol inside. Each handshake takes the files as
+// they are then.
+func (a *Authenticator) tls(protocol string) *tls.Config {
 	need := tls.RequireAndVerifyClientCert
 	switch {
 	case a.options.ClientCAFile == "":
@@ -74,13 +79,13 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 	case a.options.byToken():
 		need = tls.VerifyClientCertIfGiven
 	}
-	return credentials.NewTLS(&tls.Config{
+	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			k := a.keys.get()
 			return &tls.Config{
 				MinVersion:   tls.VersionTLS13,
-				NextProtos:   []string{"h2"},
+				NextProtos:   []string{protocol},
 				Certificates: []tls.Certificate{k.certificate},
 				ClientAuth:   need,
 				ClientCAs:    k.pool(),
@@ -88,7 +93,7 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 				SessionTicketsDisabled: true,
 			}, nil
 		},
-	})
+	}
 }
 
 // byCertificate is the client that a certificate was issued to, with the chains that its

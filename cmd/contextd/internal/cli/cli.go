@@ -93,7 +93,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 	for _, newCommand := range []func(*client) *cobra.Command{
 		newSessions, newImport, newExport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
 		newRecord, newExplain, newCompact, newSummaries, newWatch, newPolicy,
-		newShow, newDiff, newVerify, newGC, newBackup,
+		newShow, newDiff, newVerify, newGC, newBackup, newMCP,
 	} {
 		c := &client{program: p}
 		cmd := newCommand(c)

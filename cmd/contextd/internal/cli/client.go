@@ -22,7 +22,9 @@ type client struct {
 	tenant      string
 	// creates says that the command may make the data directory of --embedded.
 	creates bool
-	output  outputFormat
+	// reads says that the command must not change it.
+	reads  bool
+	output outputFormat
 }
 
 // bind gives a command, and those below it, the flags that all of them have.

@@ -23,17 +23,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.UnixSocket, "unix-socket", c.UnixSocket, "`path` of the API's unix socket; empty for none")
 	f.Var(modeValue{&c.UnixSocketMode}, "unix-socket-mode", "who may connect to the unix socket, as an octal file `mode`")
 	f.Var(yamlValue[[]auth.Peer]{&c.Auth.Peers, validPeers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
-	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
-	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the JWK set of JSON Web Tokens that are taken for bearer tokens")
-	f.StringVar(&c.Auth.JWT.Issuer, "jwt-issuer", c.Auth.JWT.Issuer, "`issuer` that JSON Web Tokens must be from")
-	f.StringVar(&c.Auth.JWT.Audience, "jwt-audience", c.Auth.JWT.Audience, "`audience` that JSON Web Tokens must be for")
-	f.StringVar(&c.Auth.JWT.TenantClaim, "jwt-tenant-claim", c.Auth.JWT.TenantClaim, "`claim` that names the tenant; empty for no tenants")
-	f.StringVar(&c.Auth.CertFile, "tls-cert", c.Auth.CertFile, "PEM `file` with the certificate of the API's TCP address, with which it speaks TLS 1.3")
-	f.StringVar(&c.Auth.KeyFile, "tls-key", c.Auth.KeyFile, "PEM `file` with the key of tls_cert")
-	f.StringVar(&c.Auth.ClientCAFile, "tls-client-ca", c.Auth.ClientCAFile, "PEM `file` with the authorities of clients' certificates, of which calls over TCP need one")
-	f.Var(yamlValue[auth.ClientTenants]{&c.Auth.ClientTenants, auth.ClientTenants.Validate}, "tls-client-tenants", "tenants by the URIs and DNS names in clients' certificates, as a YAML map; empty for no tenants")
-	f.BoolVar(&c.WithoutAuthentication, "insecure-listen-without-authentication", c.WithoutAuthentication, "listen where others can reach the API although anybody may call it")
-	f.BoolVar(&c.WithoutEncryption, "insecure-listen-without-encryption", c.WithoutEncryption, "listen where others can reach the API although tokens and content can be read on the way")
+	c.BindCallers(f)
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of /metrics for Prometheus and of the probes /livez and /readyz, over HTTP; empty for none")
 	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve profiles, which hold content, at metrics_listen, which must be a loopback address")
 
@@ -93,4 +83,19 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
 	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "answer for a hook that takes longer: allow or block")
 	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin, prices")
+}
+
+// BindCallers makes the flags that say who is let in over TCP.
+func (c *Config) BindCallers(f *pflag.FlagSet) {
+	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
+	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the JWK set of JSON Web Tokens that are taken for bearer tokens")
+	f.StringVar(&c.Auth.JWT.Issuer, "jwt-issuer", c.Auth.JWT.Issuer, "`issuer` that JSON Web Tokens must be from")
+	f.StringVar(&c.Auth.JWT.Audience, "jwt-audience", c.Auth.JWT.Audience, "`audience` that JSON Web Tokens must be for")
+	f.StringVar(&c.Auth.JWT.TenantClaim, "jwt-tenant-claim", c.Auth.JWT.TenantClaim, "`claim` that names the tenant; empty for no tenants")
+	f.StringVar(&c.Auth.CertFile, "tls-cert", c.Auth.CertFile, "PEM `file` with the certificate of the API's TCP address, with which it speaks TLS 1.3")
+	f.StringVar(&c.Auth.KeyFile, "tls-key", c.Auth.KeyFile, "PEM `file` with the key of tls_cert")
+	f.StringVar(&c.Auth.ClientCAFile, "tls-client-ca", c.Auth.ClientCAFile, "PEM `file` with the authorities of clients' certificates, of which calls over TCP need one")
+	f.Var(yamlValue[auth.ClientTenants]{&c.Auth.ClientTenants, auth.ClientTenants.Validate}, "tls-client-tenants", "tenants by the URIs and DNS names in clients' certificates, as a YAML map; empty for no tenants")
+	f.BoolVar(&c.WithoutAuthentication, "insecure-listen-without-authentication", c.WithoutAuthentication, "listen where others can reach the API although anybody may call it")
+	f.BoolVar(&c.WithoutEncryption, "insecure-listen-without-encryption", c.WithoutEncryption, "listen where others can reach the API although tokens and content can be read on the way")
 }

@@ -6,9 +6,9 @@ import (
 	"net"
 )
 
-// validateListening refuses to let others call who prove nothing, unless that is asked for in
+// ValidateListening refuses to let others call who prove nothing, unless that is asked for in
 // words.
-func (c *Config) validateListening() error {
+func (c *Config) ValidateListening() error {
 	if err := c.Auth.Validate(); err != nil {
 		return err
 	}

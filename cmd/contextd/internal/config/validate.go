@@ -75,7 +75,7 @@ func (c *Config) Validate() error {
 	if err := c.validatePostgres(); err != nil {
 		return err
 	}
-	if err := c.validateListening(); err != nil {
+	if err := c.ValidateListening(); err != nil {
 		return err
 	}
 	if err := c.Limits.Validate(); err != nil {
