@@ -14,7 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// body returns what a pointer stands for, a page of it.
+// body returns what a pointer replaces, a page of it.
 func (s Session) body(ctx context.Context, a arguments) (string, error) {
 	pointer, err := a.text("pointer")
 	if err != nil {

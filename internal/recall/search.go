@@ -172,7 +172,7 @@ func searchable(b eventlog.Block) string {
 	if !ok {
 		return text(b)
 	}
-	searched := call.Name + "\n" + call.Arguments
+	searched := call.Arguments + "\n" + call.Name // the lines of the arguments as recall has them
 	if !strings.Contains(call.Arguments, `\`) {
 		return searched
 	}

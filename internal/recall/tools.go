@@ -1,4 +1,4 @@
-// Package recall is what a model may ask about the log of its own session: the body behind a
+// Package recall is what a model may ask about the log of its own session: the body of a
 // pointer, where something is in the log, and what it saw of it. Answers are texts for the
 // model. Their first line is contextd's and says where the rest is from; the rest is data.
 package recall

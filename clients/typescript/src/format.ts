@@ -2,10 +2,10 @@ import type { Format } from "./gen/contextd/v1/format_pb.js";
 
 /**
  * How a context is rendered and what TypeScript calls its parts: a message, the system
- * prompt where it is sent outside the messages (else undefined), and the request's
- * parameters.
+ * prompt where it is sent outside the messages (else undefined), the request's
+ * parameters, and a tool.
  */
-export interface MessageFormat<Message, System, Params> {
+export interface MessageFormat<Message, System, Params, Tool = unknown> {
   /** What the daemon is asked for. */
   readonly wire: Format;
   /** The member of a request's body that lists the messages. */
@@ -14,6 +14,8 @@ export interface MessageFormat<Message, System, Params> {
   readonly systemMember: string;
   /** Puts the provider's cache mark on a message's item, the last where none is named. */
   readonly mark?: (text: string, item: number | undefined) => string;
+  /** A tool in a request's list of tools, for its type alone. */
+  readonly tool?: Tool;
   /** Puts the parts together. promptCacheKey is empty where there is none. */
   params(parts: { messages: Message[]; system: System | undefined; promptCacheKey: string }): Params;
 }

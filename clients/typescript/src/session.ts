@@ -16,6 +16,7 @@ import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
 import type { Patience } from "./patience.js";
+import { recallTools, type RecallTools } from "./recall.js";
 import { pages, type Services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
@@ -296,6 +297,19 @@ export class Session {
     if (kind?.case === "toolCall") return new TextDecoder().decode(kind.value.argumentsJson);
     if (kind?.case !== "toolResult") return "";
     return kind.value.content.flatMap((b) => (b.kind.case === "text" ? [b.kind.value.text] : [])).join("\n");
+  }
+
+  /**
+   * Tools by which the session's model reads its own log, in a provider's form. Without
+   * `recallTool` the one that returns a pointer's body is called as the session's policy says,
+   * or recall.
+   */
+  async recallTools<Message, System, Params, Tool>(
+    format: MessageFormat<Message, System, Params, Tool>,
+    options?: CallControl & { recallTool?: string },
+  ): Promise<RecallTools<Tool>> {
+    checkFormat(format);
+    return await recallTools(this.#services, this.#patience, this.id, format, options);
   }
 
   /** Makes events of a harness's transcript; importing the same again appends nothing. Without `harness`, it is detected. */

@@ -29,7 +29,7 @@ type ListRecallToolsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The provider's format that tools_json is in. Unspecified: tools_json is empty.
 	Format Format `protobuf:"varint,2,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// The name of the tool that returns what a pointer stands for, as Policy.recall_tool has
+	// The name of the tool that returns what a pointer replaces, as Policy.recall_tool has
 	// it. Absent or empty: that of the session's policy, or else recall.
 	RecallTool    *string `protobuf:"bytes,3,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields

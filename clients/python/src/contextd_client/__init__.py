@@ -8,6 +8,7 @@ from contextd_client import errors, events
 from contextd_client._files import Transcript
 from contextd_client._formats import FormatName
 from contextd_client._read import message_events, response_events
+from contextd_client._recall import AsyncRecallTools, RecallResult, RecallTools
 from contextd_client._usage import Usage, usage_of
 from contextd_client.client import Client
 from contextd_client.context import Context, Rendering, hash_lines
@@ -21,6 +22,7 @@ from contextd_client.v1.policy_pb2 import Policy
 
 __all__ = [
     "ApiError",
+    "AsyncRecallTools",
     "Block",
     "Budget",
     "Client",
@@ -33,6 +35,8 @@ __all__ = [
     "IntegrityError",
     "LifecycleCursor",
     "Policy",
+    "RecallResult",
+    "RecallTools",
     "Rendering",
     "Role",
     "StreamError",

@@ -7,6 +7,8 @@ from typing import Any
 
 from contextd_client import _calls
 from contextd_client._caller import Caller
+from contextd_client._formats import FormatName
+from contextd_client._recall import RecallTools, list_request
 from contextd_client._requests import checked
 from contextd_client._usage import Usage
 from contextd_client.context import Context, Rendering
@@ -80,3 +82,15 @@ class Records(Caller):
     def recall(self, session_id: str, pointer: str) -> str:
         """The text of a pointer in a context. resolve_pointer has what is no text, too."""
         return _calls.text_of(self.resolve_pointer(session_id, pointer).block)
+
+    def recall_tools(
+        self, session_id: str, format: FormatName, *, recall_tool: str | None = None
+    ) -> RecallTools:
+        """Tools by which the session's model reads its own log, in a provider's form.
+
+        recall_tool: what the model calls the tool that returns a pointer's body; None: as the
+            session's policy says, or recall.
+        """
+        request = list_request(session_id, format, recall_tool)
+        listed = self._call(self.stub.ListRecallTools, request)
+        return RecallTools(request, listed, lambda call: self._call(self.stub.CallRecallTool, call))

@@ -1,4 +1,4 @@
-import type { MessageCreateParamsBase, MessageParam, TextBlockParam } from "@anthropic-ai/sdk/resources/messages";
+import type { MessageCreateParamsBase, MessageParam, TextBlockParam, Tool } from "@anthropic-ai/sdk/resources/messages";
 import type { Context } from "../context.js";
 import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
@@ -11,7 +11,7 @@ export type AnthropicParams = Pick<MessageCreateParamsBase, "messages"> & { syst
 export type AnthropicContext = Context<MessageParam, TextBlockParam[], AnthropicParams>;
 
 /** Anthropic's Messages API. */
-export const anthropic: MessageFormat<MessageParam, TextBlockParam[], AnthropicParams> = {
+export const anthropic: MessageFormat<MessageParam, TextBlockParam[], AnthropicParams, Tool> = {
   wire: Format.ANTHROPIC,
   list: "messages",
   systemMember: "system",

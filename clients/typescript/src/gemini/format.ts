@@ -1,4 +1,4 @@
-import type { Content } from "@google/genai";
+import type { Content, Tool } from "@google/genai";
 import type { Context } from "../context.js";
 import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
@@ -13,7 +13,7 @@ export interface GeminiParams {
 export type GeminiContext = Context<Content, Content, GeminiParams>;
 
 /** Google's Gemini API. */
-export const gemini: MessageFormat<Content, Content, GeminiParams> = {
+export const gemini: MessageFormat<Content, Content, GeminiParams, Tool> = {
   wire: Format.GEMINI,
   list: "contents",
   systemMember: "systemInstruction",

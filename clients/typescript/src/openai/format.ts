@@ -1,5 +1,5 @@
-import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ResponseInputItem } from "openai/resources/responses/responses";
+import type { ChatCompletionFunctionTool, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type { FunctionTool, ResponseInputItem } from "openai/resources/responses/responses";
 import type { Context } from "../context.js";
 import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
@@ -21,7 +21,7 @@ export type ChatContext = Context<ChatCompletionMessageParam, undefined, ChatPar
 export type ResponsesContext = Context<ResponseInputItem, undefined, ResponsesParams>;
 
 /** OpenAI's Chat Completions API. */
-export const openaiChat: MessageFormat<ChatCompletionMessageParam, undefined, ChatParams> = {
+export const openaiChat: MessageFormat<ChatCompletionMessageParam, undefined, ChatParams, ChatCompletionFunctionTool> = {
   wire: Format.OPENAI_CHAT,
   list: "messages",
   systemMember: "",
@@ -29,7 +29,7 @@ export const openaiChat: MessageFormat<ChatCompletionMessageParam, undefined, Ch
 };
 
 /** OpenAI's Responses API. */
-export const openaiResponses: MessageFormat<ResponseInputItem, undefined, ResponsesParams> = {
+export const openaiResponses: MessageFormat<ResponseInputItem, undefined, ResponsesParams, FunctionTool> = {
   wire: Format.OPENAI_RESPONSES,
   list: "input",
   systemMember: "",

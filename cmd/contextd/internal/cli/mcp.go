@@ -27,7 +27,7 @@ func newMCP(c *client) *cobra.Command {
 		Long: `Let a model read its session's log, over the Model Context Protocol.
 
 It has three tools, which change nothing: recall returns what a pointer such as
-ctx:12.0 stands for, search_log finds a text or an expression, and explain says whether
+ctx:12.0 replaces, search_log finds a text or an expression, and explain says whether
 the model saw something, and if not, why. See docs/recall.md for hosts' configurations.
 
 Without --listen it serves one client on stdin and stdout. With it, it serves streamable

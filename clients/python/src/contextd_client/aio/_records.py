@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from contextd_client import _calls
+from contextd_client._formats import FormatName
+from contextd_client._recall import AsyncRecallTools, list_request
 from contextd_client._requests import checked
 from contextd_client._usage import Usage
 from contextd_client.aio._caller import Caller
@@ -85,3 +87,17 @@ class Records(Caller):
     async def recall(self, session_id: str, pointer: str) -> str:
         """The text of a pointer in a context. resolve_pointer has what is no text, too."""
         return _calls.text_of((await self.resolve_pointer(session_id, pointer)).block)
+
+    async def recall_tools(
+        self, session_id: str, format: FormatName, *, recall_tool: str | None = None
+    ) -> AsyncRecallTools:
+        """Tools by which the session's model reads its own log, in a provider's form.
+
+        recall_tool: what the model calls the tool that returns a pointer's body; None: as the
+            session's policy says, or recall.
+        """
+        request = list_request(session_id, format, recall_tool)
+        listed = await self._call(self.stub.ListRecallTools, request)
+        return AsyncRecallTools(
+            request, listed, lambda call: self._call(self.stub.CallRecallTool, call)
+        )

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// RecallTools are tools by which a model reads the log of its own session.
+type RecallTools struct {
+	// Schemas are the tools as the member tools of a request in the format has them: a JSON
+	// array; empty where no format was asked for.
+	Schemas json.RawMessage
+	// Tools are the same, each by itself.
+	Tools []*contextdv1.RecallTool
+
+	client *Client
+	asked  *contextdv1.ListRecallToolsRequest
+}
+
+// RecallTools lists the tools of a session. The request may say how the model calls the one that
+// returns a pointer's body; otherwise it is as the session's policy says, or recall.
+func (c *Client) RecallTools(ctx context.Context, req *contextdv1.ListRecallToolsRequest) (*RecallTools, error) {
+	resp, err := c.ListRecallTools(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &RecallTools{Schemas: resp.GetToolsJson(), Tools: resp.GetTools(), client: c, asked: req}, nil
+}
+
+// Has reports whether a model's call is of one of the tools.
+func (t *RecallTools) Has(name string) bool {
+	return slices.ContainsFunc(t.Tools, func(tool *contextdv1.RecallTool) bool { return tool.GetName() == name })
+}
+
+// Call runs a model's call with the arguments as it wrote them. What it did wrong is in the
+// result's text, for the model.
+func (t *RecallTools) Call(ctx context.Context, name string, arguments []byte) (*contextdv1.CallRecallToolResponse, error) {
+	return t.client.CallRecallTool(ctx, &contextdv1.CallRecallToolRequest{
+		SessionId: t.asked.GetSessionId(), Name: name, ArgumentsJson: arguments, RecallTool: t.asked.RecallTool,
+	})
+}

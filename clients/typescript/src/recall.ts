@@ -1,0 +1,51 @@
+import type { CallControl } from "./session.js";
+import type { MessageFormat } from "./format.js";
+import type { Patience } from "./patience.js";
+import type { Services } from "./services.js";
+
+/** What a model gets for its call. */
+export interface RecallResult {
+  text: string;
+  isError: boolean;
+}
+
+/** The tools by which a model reads the log of its own session. */
+export interface RecallTools<Tool> {
+  /** The tools as the provider's request has them: add them to those of `tools`. */
+  readonly schemas: Tool[];
+  /** What the model calls them. */
+  readonly names: readonly string[];
+  /** Whether a call is one of theirs. */
+  has(name: string): boolean;
+  /**
+   * Runs a model's call, whose arguments are an object or as the model wrote them. What it did
+   * wrong is in the result, for the model.
+   */
+  call(name: string, args: unknown, options?: CallControl): Promise<RecallResult>;
+}
+
+/** See Session.recallTools. */
+export async function recallTools<Message, System, Params, Tool>(
+  services: Services,
+  patience: Patience,
+  sessionId: string,
+  format: MessageFormat<Message, System, Params, Tool>,
+  options: CallControl & { recallTool?: string } = {},
+): Promise<RecallTools<Tool>> {
+  const { recallTool, ...control } = options;
+  const of = { sessionId, ...(recallTool === undefined ? {} : { recallTool }) };
+  const list = () => services.context.listRecallTools({ ...of, format: format.wire }, control);
+  const { tools, toolsJson } = await patience.call(list, control.signal);
+  const names = tools.map((tool) => tool.name);
+  return {
+    schemas: toolsJson.length > 0 ? (JSON.parse(new TextDecoder().decode(toolsJson)) as Tool[]) : [],
+    names,
+    has: (name) => names.includes(name),
+    async call(name, args, options) {
+      const written = typeof args === "string" ? args : (JSON.stringify(args) ?? "");
+      const request = { ...of, name, argumentsJson: new TextEncoder().encode(written) };
+      const { text, isError } = await patience.call(() => services.context.callRecallTool(request, options), options?.signal);
+      return { text, isError };
+    },
+  };
+}
