@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,11 +133,13 @@ func TestRecallTools(t *testing.T) {
 	for _, m := range context.Messages {
 		shown.Write(m.GetJson())
 	}
-	_, written, found := strings.Cut(shown.String(), `look_up(pointer: \"`)
-	pointer, _, _ := strings.Cut(written, `\"`)
-	answer, err := tools.Call(t.Context(), "look_up", []byte(`{"pointer":"`+pointer+`"}`))
-	if err != nil || !found || answer.GetIsError() {
-		t.Errorf("look_up(pointer: %q) is %v, %v", pointer, answer, err)
+	found := regexp.MustCompile(`look_up\(pointer: \\"(ctx:\d+\.\d+)\\"\)`).FindStringSubmatch(shown.String())
+	if found == nil {
+		t.Fatalf("nothing says how to call the tool:\n%s", shown.String())
+	}
+	answer, err := tools.Call(t.Context(), "look_up", []byte(`{"pointer":"`+found[1]+`"}`))
+	if err != nil || answer.GetIsError() {
+		t.Errorf("%s is %v, %v", found[0], answer, err)
 	}
 }
 
