@@ -56,8 +56,8 @@ request's header ` + mcpserver.SessionHeader + `.`,
 			if at.Listen == "" {
 				in := io.NopCloser(cmd.InOrStdin())
 				err := mcpserver.New(api, session, version).Run(ctx, &mcp.IOTransport{Reader: in, Writer: unclosed{cmd.OutOrStdout()}})
-				if ctx.Err() != nil {
-					return nil // it was asked to stop
+				if errors.Is(err, context.Canceled) {
+					err = nil // it was asked to stop
 				}
 				return err
 			}
