@@ -42,11 +42,14 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 			c.clipTexts(e, i, func(seq eventlog.Seq) uint64 { return tightest(0, s.TextClips, seq) }, textReason(g))
 		}
 	}
-	note := fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", e.Touched(), s.ClipTokens)
+	return e.View(), Step{Touched: e.Touched(), Note: c.note(e.Touched(), s)}
+}
+
+func (clipping) note(touched int, s State) string {
 	if s.ClipTokens == 0 {
-		note = fmt.Sprintf("clipped %d texts; no result for its size alone", e.Touched())
+		return fmt.Sprintf("clipped %d texts; no result for its size alone", touched)
 	}
-	return e.View(), Step{Touched: e.Touched(), Note: note}
+	return fmt.Sprintf("clipped %d texts; results over %d tokens keep head and tail", touched, s.ClipTokens)
 }
 
 func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {

@@ -14,11 +14,14 @@ import (
 type Conversation struct {
 	gauge  budget.Accountant
 	groups []*Group
+	// ends are those that endsOfAll returns, as far as they are known.
+	ends []eventlog.Seq
 	// lent is how many groups were given out: who has one keeps it as it is.
 	lent        int
 	reminders   []Reminder
 	texts       *texts
 	digests     digestMemos
+	standings   standings
 	results     results
 	sources     sources
 	rules       *rules
@@ -113,7 +116,7 @@ const eventOverhead = 768
 
 // Bytes is about how much memory the conversation's events take, and the texts that replace
 // parts of them.
-func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() }
+func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() + c.standings.bytes() }
 
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
@@ -320,6 +323,8 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 		g.Chars += g.Messages[i].Chars
 	}
 	c.digests.forget(i)
+	c.standings.forget(i)
+	c.ends = c.ends[:min(i, len(c.ends))]
 	c.tokens += g.Tokens
 	c.chars += g.Chars
 }

@@ -1,6 +1,9 @@
 package reduce
 
 import (
+	"fmt"
+	"reflect"
+
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -42,3 +45,29 @@ func TextsRead(c *Conversation) int { return c.digests.memos[0].read + c.digests
 
 // DigestRules is the version of the rules of a digest.
 const DigestRules = digestRules
+
+// Agrees holds what is kept of a conversation from run to run to the reducers, which look at every
+// group: what a state shows, and what the rules by age would do to it.
+func (p *Pipeline) Agrees(b budget.Budget, s State, ask Ask) error {
+	r, now, err := p.start(b, s, ask)
+	if err != nil {
+		return err
+	}
+	if !p.incremental(now.State) {
+		return nil
+	}
+	all := p.reduce(now.State)
+	if !reflect.DeepEqual(all.Steps, now.Steps) || all.View.tokens != now.View.tokens || all.View.human != now.View.human || all.View.opens != now.View.opens ||
+		all.View.digest != now.View.digest || all.View.digestAt != now.View.digestAt || !reflect.DeepEqual(all.View.items, now.View.items) {
+		return fmt.Errorf("what is kept shows %+v, %d tokens; the reducers show %+v, %d", now.Steps, now.View.tokens, all.Steps, all.View.tokens)
+	}
+	freed, rewritten, ok := r.agedTokens(now)
+	if !ok || now.State.EvictedAsOf >= p.conv.head {
+		return nil
+	}
+	after := p.reduce(r.evict(now.State)).View
+	if want := now.View.tokens - min(now.View.tokens, after.tokens); freed != want || rewritten != rewrittenTokens(now.View, after) {
+		return fmt.Errorf("a batch is to free %d tokens and rewrite %d; it frees %d and rewrites %d", freed, rewritten, want, rewrittenTokens(now.View, after))
+	}
+	return nil
+}

@@ -7,13 +7,13 @@ import (
 )
 
 // due reports whether a batch of evictions that nothing forces should go now,
-// and why. now is the view without it, and after the one with it.
-func (r *run) due(now Result, after View) (bool, string) {
-	before, c := now.View, r.policy.Cache
-	if after.Tokens() >= before.Tokens() {
+// and why. now is the view without it; it would free so many tokens and rewrite so many.
+func (r *run) due(now Result, freed, rewritten uint64) (bool, string) {
+	c := r.policy.Cache
+	if freed == 0 {
 		return false, ""
 	}
-	w := r.rewrite(before.Tokens(), before.Tokens()-after.Tokens(), rewrittenTokens(before, after))
+	w := r.rewrite(now.View.Tokens(), freed, rewritten)
 	switch {
 	case now.State.AskedAsOf == 0 && c != Cache{}:
 		return true, "nothing was sent before"

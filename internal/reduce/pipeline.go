@@ -44,6 +44,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	// A rule by age that always holds is no caller's compaction.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
+	conv.standings.tried = nil
 	p.digests = &digests{
 		groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
@@ -171,6 +172,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		p.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
 	}
 	p.conv.texts.bound(p.conv.bytes)
+	p.conv.standings.keep(p, now.State)
 	r.overCap(&now)
 	now.Start = &start
 	return now, nil
@@ -179,8 +181,11 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 // overCap says where results exceed their cap that nothing may evict.
 func (r *run) overCap(now *Result) {
 	limit, ok := r.budget.Caps[budget.TierToolResults]
+	if !ok {
+		return
+	}
 	used := now.View.TierTokens()[budget.TierToolResults]
-	if held := r.retention.heldTokens(now.View); ok && used > limit && held > 0 {
+	if held := r.retention.heldTokens(now.View); used > limit && held > 0 {
 		now.note(fmt.Sprintf("results take %d tokens, %d more than their cap; %d of them may not be evicted", used, used-limit, held))
 	}
 }
@@ -205,8 +210,9 @@ type run struct {
 	// budget is that of the view: what is reserved is taken off its target.
 	budget budget.Budget
 	// evicted is the view at the start with the rules by age moved up to the head; nil if
-	// that was not tried.
+	// it was not needed. tried says that it may be taken.
 	evicted *Result
+	tried   bool
 	// named are the results that roots name; nil where that was not asked.
 	named map[eventlog.Place]bool
 }
@@ -242,12 +248,32 @@ func (r *run) demand(tokens uint64) Demand {
 	return Demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
-// apply runs every reducer over the view that the state resumes.
+// apply is what a state shows.
 func (p *Pipeline) apply(s State) Result {
+	if !p.incremental(s) {
+		return p.reduce(s)
+	}
+	known := p.conv.standings.find(p, s)
+	if known == nil {
+		known = &standing{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
+		known.state.AskedAsOf = 0
+		known.result.View.items = slices.Clip(known.result.View.items) // others may be of the same groups
+		if p.ended() != nil {
+			return known.result // start and Run say so
+		}
+		p.conv.standings.tried = append(p.conv.standings.tried, known)
+	}
+	now := known.result
+	now.State, now.View.ended = s, p.err
+	return now
+}
+
+// reduce runs every reducer over the view that the state resumes.
+func (p *Pipeline) reduce(s State) Result {
 	now := Result{View: p.Resume(s), State: s}
 	for _, stage := range p.stages() {
 		if p.ended() != nil {
-			return now // start and Run say so
+			return now
 		}
 		var step Step
 		now.View, step = stage.run(now.View, s)
@@ -261,14 +287,28 @@ func (r *run) batch(now Result) Result {
 	if now.State.EvictedAsOf >= r.conv.head || r.ended() != nil {
 		return now
 	}
-	candidate := r.apply(r.evict(now.State))
-	r.evicted = &candidate
-	due, why := r.due(now, candidate.View)
+	r.tried = true
+	freed, rewritten, known := r.agedTokens(now)
+	if !known {
+		after := r.aged(now.State).View
+		freed, rewritten = now.View.Tokens()-min(now.View.Tokens(), after.Tokens()), rewrittenTokens(now.View, after)
+	}
+	due, why := r.due(now, freed, rewritten)
 	if !due {
 		return now
 	}
+	candidate := r.aged(now.State)
 	candidate.note("batch: " + why)
 	return candidate
+}
+
+// aged is what a state shows with the rules by age moved up to the head.
+func (r *run) aged(s State) Result {
+	if r.evicted == nil {
+		candidate := r.apply(r.evict(s))
+		r.evicted = &candidate
+	}
+	return *r.evicted
 }
 
 // evict moves the rules by age up to the head.
@@ -293,8 +333,8 @@ func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Resu
 		return start
 	}
 	now := start
-	if now.State.EvictedAsOf < r.conv.head && r.evicted != nil {
-		now = *r.evicted
+	if now.State.EvictedAsOf < r.conv.head && r.tried {
+		now = r.aged(now.State)
 	}
 	if s := r.unroot(now.State, 0); len(s.Rooted) < len(now.State.Rooted) {
 		now = r.apply(s)

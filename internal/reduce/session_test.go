@@ -60,6 +60,9 @@ func (s *session) append(events ...eventlog.Event) error {
 // pipeline is that of a conversation with the session's summaries and roots.
 func (s *session) pipeline(p reduce.Policy, conv *reduce.Conversation) *reduce.Pipeline {
 	out := reduce.NewPipeline(p, conv, s.summaries...)
+	if len(s.roots) == 0 {
+		return out
+	}
 	out.Protect(func(v reduce.View) map[eventlog.Place]bool {
 		named := map[eventlog.Place]bool{}
 		for _, g := range v.Groups() {
@@ -94,6 +97,9 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	}
 	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
 		t.Fatalf("a fresh conversation gives another view (%v):\n%v\n%v\n%s\n%s", errAgain, got.State, again.State, linesOf(reducetest.Show(got.View)), linesOf(reducetest.Show(again.View)))
+	}
+	if err := s.pipeline(p, s.conv).Agrees(b, s.state, ask); err != nil {
+		t.Fatalf("%v", err)
 	}
 	s.checkWritten(t, p, b, ask, got)
 	if got.View.Tokens()+ask.Reserved > b.Target {

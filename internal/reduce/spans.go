@@ -1,7 +1,9 @@
 package reduce
 
 import (
+	"iter"
 	"slices"
+	"sort"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -63,10 +65,10 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	}
 	quoted, spared := p.digests.known(d.start.State.Summary), d.spared()
 	all := p.boundary(spared)
-	if len(p.conv.Span(quoted.Through, all)) == 0 {
+	if p.conv.firstIn(quoted.Through, all) == 0 {
 		all = spared // a result of an older call came later than the newest turns
 	}
-	if len(p.conv.Span(quoted.Through, all)) == 0 {
+	if p.conv.firstIn(quoted.Through, all) == 0 {
 		if quoted.ID != "" && d.start.State.CollapsedThrough > p.digests.decided.through() {
 			return Span{}, quoted, "" // it holds for one policy and budget, and is to for all
 		}
@@ -76,21 +78,21 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	if used := d.start.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
 		demand := d.demand(used - d.goal())
 		demand.Budget = d.sized()
-		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokensFor(b, ask)))); len(p.conv.Span(quoted.Through, cut)) > 0 {
+		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokensFor(b, ask)))); p.conv.firstIn(quoted.Through, cut) > 0 {
 			to = cut
 		}
 	}
 	older := quoted
 	if made := p.window.summary(d.start.View, d.demand(0)); !own && made.Through > quoted.Through {
 		switch {
-		case len(p.conv.Span(made.Through, to)) > 0:
+		case p.conv.firstIn(made.Through, to) > 0:
 			older = made
 		case p.conv.gauge.Text(made.quote()) <= p.digests.proseLimit(d.sized()):
 			return Span{}, made, ""
 		}
 	}
 	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, d.budget, spared)
-	return Span{From: p.conv.Span(0, to)[0].First, To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
+	return Span{From: p.conv.firstIn(0, to), To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 
 func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
@@ -104,11 +106,11 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	if to <= older.Through || older.ID != "" && r.window.covers(now.View, r.budget, older, to, most) {
 		return Span{}, false
 	}
-	groups := r.conv.Span(0, to)
-	if len(groups) == 0 {
+	from := r.conv.firstIn(0, to)
+	if from == 0 {
 		return Span{}, false
 	}
-	span = Span{From: groups[0].First, To: to, Extends: older.ID}
+	span = Span{From: from, To: to, Extends: older.ID}
 	return span, r.Worth(r.budget, span)
 }
 
@@ -116,17 +118,22 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 // for.
 func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	var fresh uint64
-	for _, g := range p.conv.Span(p.digests.known(span.Extends).Through, span.To) {
-		fresh += g.Tokens
+	for g := range p.conv.spanned(p.digests.known(span.Extends).Through, span.To) {
+		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNew) {
+			return true
+		}
 	}
-	return fresh > 0 && fresh >= b.Share(leastNew)
+	return false
 }
 
 // FreshAfter is the event after which the groups up to another hold enough for a summary
 // that nobody asks for; 0 if even all of them do not.
 func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	var fresh uint64
-	for _, g := range slices.Backward(p.conv.Span(0, to)) {
+	for _, g := range slices.Backward(p.conv.groups[:p.conv.after(to)]) {
+		if !g.collapses(to) {
+			continue
+		}
 		if fresh += g.Tokens; fresh >= b.Share(leastNew) {
 			return g.First - 1
 		}
@@ -153,39 +160,63 @@ func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.pro
 // boundary is the last event up to through after which no group is open: all
 // groups that begin up to it also end there.
 func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
-	var at, last eventlog.Seq
-	for i, g := range p.conv.groups {
-		if g.First > through {
-			break
-		}
-		last = max(last, g.Last)
-		if next := i + 1; next == len(p.conv.groups) || p.conv.groups[next].First > last {
-			at = last
+	groups, ends := p.conv.groups, p.conv.endsOfAll()
+	for i := p.conv.after(through) - 1; i >= 0; i-- {
+		if next := i + 1; next == len(groups) || groups[next].First > ends[i] {
+			return ends[i]
 		}
 	}
-	return at
+	return 0
+}
+
+// endsOfAll has for each group the last event of it and of all groups before it.
+func (c *Conversation) endsOfAll() []eventlog.Seq {
+	for i := len(c.ends); i < len(c.groups); i++ {
+		end := c.groups[i].Last
+		if i > 0 {
+			end = max(end, c.ends[i-1])
+		}
+		c.ends = append(c.ends, end)
+	}
+	return c.ends
+}
+
+// after is the index of the first group that begins after an event.
+func (c *Conversation) after(seq eventlog.Seq) int {
+	return sort.Search(len(c.groups), func(i int) bool { return c.groups[i].First > seq })
 }
 
 // Span returns the groups that begin in after+1..to, but for those that no run
 // takes along. The groups may be kept; the slice is the caller's.
 func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
-	var out []*Group
-	for _, g := range c.lend() {
-		if g.First > to {
-			break
-		}
-		if g.First > after && g.collapses(to) {
-			out = append(out, g)
+	c.lend()
+	return slices.Collect(c.spanned(after, to))
+}
+
+// spanned yields the groups of a span, oldest first.
+func (c *Conversation) spanned(after, to eventlog.Seq) iter.Seq[*Group] {
+	return func(yield func(*Group) bool) {
+		for _, g := range c.groups[c.after(after):max(c.after(after), c.after(to))] {
+			if g.collapses(to) && !yield(g) {
+				return
+			}
 		}
 	}
-	return out
+}
+
+// firstIn is the first event of the first group of a span; 0 if it has none.
+func (c *Conversation) firstIn(after, to eventlog.Seq) eventlog.Seq {
+	for g := range c.spanned(after, to) {
+		return g.First
+	}
+	return 0
 }
 
 // Record returns what contextd itself writes about a span: the ledger of its calls
 // and the index of its names, in the shares of a target.
 func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	m := newDigestMemo(p.conv.gauge)
-	for _, g := range p.conv.Span(0, span.To) {
+	for g := range p.conv.spanned(0, span.To) {
 		if p.ended() != nil {
 			return "", ""
 		}

@@ -66,15 +66,20 @@ func TestRunsEndWithTheirContext(t *testing.T) {
 
 // TestReducersLookAtEachGroup whether they should end.
 func TestReducersLookAtEachGroup(t *testing.T) {
-	conv := reduce.NewConversation(gauge)
-	for _, e := range longSession(300) {
-		conv.Append(e)
+	log := longSession(300)
+	fresh := func() *reduce.Conversation { // one that was reduced looks at what is new
+		conv := reduce.NewConversation(gauge)
+		for _, e := range log {
+			conv.Append(e)
+		}
+		return conv
 	}
+	conv := fresh()
 	groups, keep := len(conv.Groups()), uint32(1)
 	after := reduce.State{EvictedAsOf: conv.Head(), EvictedTurn: conv.Turns(), AskedAsOf: conv.Head()}
 	looks := func(policy reduce.Policy, s reduce.State) int {
 		ctx := &patience{Context: t.Context()}
-		if _, err := reduce.NewPipeline(policy, conv).Until(ctx).Run(budget.Budget{Target: 1 << 30}, s, reduce.Ask{}); err != nil {
+		if _, err := reduce.NewPipeline(policy, fresh()).Until(ctx).Run(budget.Budget{Target: 1 << 30}, s, reduce.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 		return ctx.looks
