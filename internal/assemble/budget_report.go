@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"maps"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
@@ -11,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-func report(p decide.Projected, b budget.Budget) BudgetReport {
-	tiers := p.Result.View.TierTokens()
+func report(p decide.Projected, b budget.Budget, ofView map[budget.Tier]uint64) BudgetReport {
+	tiers := maps.Clone(ofView)
 	for _, r := range p.Reminders {
 		tiers[budget.TierDialogue] += r.Tokens
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/records"
-	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -21,60 +20,40 @@ func format(r records.Projection) (*render.Format, error) {
 	return f, nil
 }
 
-// encoding is a projection in a format: its messages, and the fragments that injections
-// may join.
+// encoding is a projection in a format: its messages, their hash, and the fragments that
+// injections may join.
 type encoding struct {
 	format    *render.Format
 	fragments []render.Fragment
 	messages  []Message
+	hash      string
+	// tiers are the tokens of the view by tier.
+	tiers map[budget.Tier]uint64
+	// layout identifies what the messages were laid out in, and body are how many leading ones
+	// another projection in the same has, too, if it comes later; 0 is none.
+	layout, body int
 }
 
-// encode lays a projection out in a format, reusing the fragments of groups that are
-// unchanged.
+// encode lays a projection out in a format. Of a view that grew from the one laid out before,
+// only what is new is laid out.
 func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	v := p.Result.View
 	key := f.Name + "\n" + string(v.Recall())
-	before, _ := s.encoded.get(key)
-	next := make(map[*reduce.Group]encodedGroup, v.Len())
-	digest, at := v.Digest()
-	out := make([]render.Fragment, 0, v.Len()+len(p.Reminders)+1)
-	for i := range v.Len() {
-		if v.Ended() != nil {
-			return encoding{format: f} // who called looks, too
-		}
-		if i == at && digest.Through > 0 {
-			out = append(out, f.Fragments(render.DigestMessage(digest))...)
-		}
-		g := v.Group(i)
-		kept, ok := before[g]
-		if !ok || kept.dropped != v.Dropped(i) || !slices.Equal(kept.edits, v.Edits(i)) {
-			kept = encodedGroup{edits: v.Edits(i), dropped: v.Dropped(i)}
-			for _, m := range render.GroupMessages(v, i) {
-				kept.fragments = append(kept.fragments, f.Fragments(m)...)
-			}
-		}
-		next[g] = kept
-		out = append(out, kept.fragments...)
+	l, ok := s.encoded.get(key)
+	if !ok || !l.grows(v) {
+		s.layouts++
+		l = l.renewed(v, s.layouts)
 	}
-	if at == v.Len() && digest.Through > 0 {
-		out = append(out, f.Fragments(render.DigestMessage(digest))...)
-	}
-	for _, r := range p.Reminders {
-		out = append(out, f.Fragments(render.ReminderMessage(r))...)
+	if !l.take(f, v) {
+		s.encoded.keep(0)          // it is laid out in part
+		return encoding{format: f} // who called looks, too
 	}
 	for i := range s.convs.entries {
 		if p.Conversation == s.convs.entries[i].value {
-			s.encoded.put(key, next, fragmentsBytes(out))
+			s.encoded.put(key, l, l.bytes)
 		}
 	}
-	return encoding{f, out, f.Join(out)}
-}
-
-func fragmentsBytes(all []render.Fragment) (n int) {
-	for i := range all {
-		n += len(all[i].JSON) + len(all[i].Elsewhere) + messageOverhead
-	}
-	return n
+	return l.encoding(f, p.Reminders)
 }
 
 // with is the encoding with injections after it: all messages, and how many of the leading

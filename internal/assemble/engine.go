@@ -169,7 +169,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 			return nil, due, nil
 		}
 	}
-	out, messages, err := e.answer(ctx, s, p, req, req.record(in, p, e.opts.Clock()))
+	out, laid, err := e.answer(ctx, s, p, req, req.record(in, p, e.opts.Clock()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,7 +178,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 		return out, nil, err
 	}
 	out.Collapsed = in.Forced(p)
-	if err := e.record(ctx, s, p, out, messages); err != nil {
+	if err := e.record(ctx, s, p, out, laid); err != nil {
 		return nil, nil, err
 	}
 	out.Proposed, out.Pressure = in.Ahead(p)
@@ -199,30 +199,30 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.
 	return out, err
 }
 
-// answer builds the answer and compares it with the projection before. It also returns the
-// messages that the prefix hash covers.
-func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection) (*Context, []Message, error) {
+// answer builds the answer and compares it with the projection before. It also returns what the
+// prefix hash covers.
+func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection) (*Context, encoding, error) {
 	var err error
 	if record.Previous, err = e.previous(ctx, s, record); err != nil {
-		return nil, nil, err
+		return nil, encoding{}, err
 	}
-	out, messages, err := build(s, p, req, record)
+	out, laid, err := build(s, p, req, record)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, encoding{}, err
 	}
-	if out.Cache, err = e.compare(ctx, s, messages, out.Projection); err != nil {
-		return nil, nil, err
+	if out.Cache, err = e.compare(ctx, s, laid, out.Projection); err != nil {
+		return nil, encoding{}, err
 	}
 	out.cacheHints(e.opts.Namespace)
-	return out, messages, e.skip(ctx, s, out, req.Have)
+	return out, laid, e.skip(ctx, s, out, req.Have)
 }
 
 // record stores the projection of an answer with the events that report it; durable on
 // return.
-func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, messages []Message) error {
+func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, laid encoding) error {
 	known, err := s.knownReminders(ctx, e.store)
 	if err != nil {
 		return err
@@ -257,20 +257,19 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if digest != nil && r.AsOf == s.head {
 		s.digests.put(r.Fingerprint, *digest, len(digest.Text))
 	}
-	s.remember(*r, messages, p.Conversation)
+	s.remember(*r, laid, p.Conversation)
 	return nil
 }
 
-// build encodes and hashes what was projected. It also returns the messages that
-// the prefix hash covers.
-func build(s *session, p decide.Projected, req Request, record records.Projection) (*Context, []Message, error) {
+// build encodes and hashes what was projected. It also returns what the prefix hash covers.
+func build(s *session, p decide.Projected, req Request, record records.Projection) (*Context, encoding, error) {
 	f, err := format(record)
 	if err != nil {
-		return nil, nil, err
+		return nil, encoding{}, err
 	}
 	injected, err := injections(p.Conversation.Gauge(), record.Budget, req.Injections)
 	if err != nil {
-		return nil, nil, err
+		return nil, encoding{}, err
 	}
 	for i := range injected {
 		record.Injected += injected[i].Tokens
@@ -279,16 +278,16 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 	all, same := encoded.with(injected)
 	out := &Context{SessionID: req.SessionID, AsOf: record.AsOf, MessageCount: len(all), PrefixMessages: same}
 	out.Messages = all
-	out.ContextHash = hashOf(all)
-	out.PrefixHash = out.ContextHash
+	out.PrefixHash = encoded.hash
+	out.ContextHash = out.PrefixHash
 	if len(injected) > 0 {
-		out.PrefixHash = hashOf(encoded.messages)
+		out.ContextHash = hashOf(all)
 		record.ContextHash, record.ContextMessages, record.PrefixMessages = out.ContextHash, len(all), same
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
-	out.Projection, out.Budget = record, report(p, record.Budget)
+	out.Projection, out.Budget = record, report(p, record.Budget, encoded.tiers)
 	out.Pointers = s.described.Facts(record.Pointers, p.Result.View.Groups())
-	return out, encoded.messages, nil
+	return out, encoded, nil
 }
 
 // previous names the record that one is compared with: where it is new, the newest of its

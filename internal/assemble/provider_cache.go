@@ -76,7 +76,7 @@ func (c *Context) cacheHints(namespace string) {
 
 // compare says how much of the projection recorded before is unchanged. Where that is not
 // the one in memory it is computed again from its record.
-func (e *Engine) compare(ctx context.Context, s *session, messages []Message, record records.Projection) (CacheReport, error) {
+func (e *Engine) compare(ctx context.Context, s *session, now encoding, record records.Projection) (CacheReport, error) {
 	if record.Previous == "" {
 		return CacheReport{}, nil
 	}
@@ -90,7 +90,7 @@ func (e *Engine) compare(ctx context.Context, s *session, messages []Message, re
 			return CacheReport{}, err
 		}
 	}
-	return compareMessages(last.messages, messages), nil
+	return last.compare(now), nil
 }
 
 // encodeAgain computes the messages of a recorded projection.
@@ -105,12 +105,17 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projecti
 	}
 	scratch := &session{id: s.id}
 	scratch.reset()
-	return lastProjection{r, scratch.encode(p, f).messages}, ctx.Err()
+	return lastProjection{record: r, messages: scratch.encode(p, f).messages}, ctx.Err()
 }
 
-func compareMessages(old, now []Message) CacheReport {
-	c := CacheReport{StableMessages: common(old, now)}
-	for i := range c.StableMessages {
+// compare says how much of a projection is unchanged in one after it.
+func (p lastProjection) compare(after encoding) CacheReport {
+	old, now, same, c := p.messages, after.messages, 0, CacheReport{}
+	if p.layout == after.layout && p.body <= after.body {
+		same, c.StableTokens = p.body, p.tokens
+	}
+	c.StableMessages = same + common(old[same:], now[same:])
+	for i := same; i < c.StableMessages; i++ {
 		c.StableTokens += now[i].Tokens
 	}
 	// Reminders are expected to give way to what was said since.

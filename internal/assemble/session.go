@@ -16,7 +16,6 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
-	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -58,12 +57,13 @@ type session struct {
 	// indexed says that all records and calls are found by what is kept next to them.
 	indexed bool
 
-	convs   recent[*reduce.Conversation]           // by tokenizer, and how the log is read
-	encoded recent[map[*reduce.Group]encodedGroup] // by format and recall tool
-	last    recent[lastProjection]                 // by stream
+	convs   recent[*reduce.Conversation] // by tokenizer, and how the log is read
+	encoded recent[*layout]              // by format and recall tool
+	last    recent[lastProjection]       // by stream
 	// digests are those that are stored next to the log, zero where none is, by fingerprint.
 	digests recent[reduce.Written]
 	report  *lastReport
+	layouts int // how many there were
 	// described are the blocks of the pointers of the last answer.
 	described pointers.Described
 	// summaries are all there are, oldest first; nil if they were not read.
@@ -79,19 +79,17 @@ type session struct {
 type lastProjection struct {
 	record   records.Projection
 	messages []Message
+	// layout is that of the messages; the first body of them, which take so many tokens and
+	// bytes, are in whatever grows from it.
+	layout, body int
+	tokens       uint64
+	bytes        int
 }
 
 // lastReport serves estimates for appends.
 type lastReport struct {
 	record records.Projection
 	raw    uint64
-}
-
-// encodedGroup keeps the fragments of a group under its edits.
-type encodedGroup struct {
-	edits     []reduce.Edit
-	dropped   *reduce.Dropped
-	fragments []render.Fragment
 }
 
 // A session keeps what it was used with last: two pairs of a tokenizer and a way to
@@ -151,7 +149,7 @@ func (s *session) makeRoom() {
 
 func (s *session) reset() {
 	s.convs = recent[*reduce.Conversation]{limit: maxConversations}
-	s.encoded = recent[map[*reduce.Group]encodedGroup]{limit: maxFormats}
+	s.encoded = recent[*layout]{limit: maxFormats}
 	s.last = recent[lastProjection]{limit: maxStreams}
 	s.projectors = recent[projection.Policy]{limit: maxProjectors}
 	s.digests = recent[reduce.Written]{limit: maxStreams}
@@ -316,10 +314,10 @@ func (s *session) index(ctx context.Context, store eventlog.Artifacts) error {
 // remember keeps what was recorded, for the next comparison and for estimates. What
 // is in s.last is the newest record of its kind: nothing can come after the head,
 // or after what was the newest before.
-func (s *session) remember(r records.Projection, messages []Message, conv *reduce.Conversation) {
+func (s *session) remember(r records.Projection, e encoding, conv *reduce.Conversation) {
 	if old, ok := s.last.get(r.Stream()); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
-		kept, bytes := bytesOf(messages)
-		s.last.put(r.Stream(), lastProjection{r, kept}, bytes+recordBytes(r))
+		now := old.after(r, e)
+		s.last.put(r.Stream(), now, now.bytes+recordBytes(r))
 	}
 	s.report = &lastReport{r, conv.Tokens()}
 }
@@ -327,15 +325,22 @@ func (s *session) remember(r records.Projection, messages []Message, conv *reduc
 // messageOverhead is what a message takes beside its bytes.
 const messageOverhead = 256
 
-// bytesOf are messages with only what later ones are compared with, so that they keep no
-// conversation in memory, and how many bytes they take.
-func bytesOf(messages []Message) (kept []Message, bytes int) {
-	kept = make([]Message, len(messages))
-	for i := range messages {
-		kept[i] = Message{JSON: messages[i].JSON, Passing: messages[i].Passing}
-		bytes += len(messages[i].JSON) + messageOverhead
+// after is what is kept of the messages of a projection that is recorded after this one: only what
+// later ones are compared with, so that they keep no conversation in memory.
+func (p lastProjection) after(r records.Projection, e encoding) lastProjection {
+	now := lastProjection{record: r, layout: e.layout, body: e.body}
+	if e.layout == p.layout && p.body <= e.body && p.body > 0 {
+		now.messages, now.tokens, now.bytes = p.messages[:p.body], p.tokens, p.bytes
 	}
-	return kept, bytes
+	for i := len(now.messages); i < len(e.messages); i++ {
+		m := &e.messages[i]
+		now.messages = append(now.messages, Message{JSON: m.JSON, Passing: m.Passing})
+		if i < e.body {
+			now.tokens += m.Tokens
+			now.bytes += len(m.JSON) + messageOverhead
+		}
+	}
+	return now
 }
 
 // recordBytes is what of a record may be large.

@@ -21,6 +21,15 @@ type Hasher struct{ h hash.Hash }
 // NewHasher returns the hasher of an empty prefix.
 func NewHasher() Hasher { return Hasher{sha256.New()} }
 
+// Clone returns a hasher that goes on from what this one has taken in.
+func (h Hasher) Clone() Hasher {
+	c, err := h.h.(hash.Cloner).Clone()
+	if err != nil {
+		panic(err) // that of SHA-256 returns none
+	}
+	return Hasher{c}
+}
+
 // Add takes in the next message.
 func (h Hasher) Add(message []byte) {
 	h.h.Write(message)

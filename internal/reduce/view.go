@@ -226,8 +226,15 @@ func (v View) Digest() (Digest, int) { return v.digest, v.digestAt }
 
 // TierTokens splits the view's size by tier.
 func (v View) TierTokens() map[budget.Tier]uint64 {
-	tiers := map[budget.Tier]uint64{budget.TierSummary: v.digest.Tokens}
-	for i := range v.items {
+	tiers := v.TierTokensFrom(0)
+	tiers[budget.TierSummary] = v.digest.Tokens
+	return tiers
+}
+
+// TierTokensFrom is TierTokens of the groups from one on, without the digest.
+func (v View) TierTokensFrom(first int) map[budget.Tier]uint64 {
+	tiers := map[budget.Tier]uint64{}
+	for i := first; i < len(v.items); i++ {
 		it := &v.items[i]
 		if it.group.Kind == KindSystem {
 			tiers[budget.TierSystem] += it.tokens

@@ -12,7 +12,7 @@ const NameContextd = ""
 
 // contextd is contextd's own format: each message by itself.
 var contextd = Format{
-	Name: NameContextd, Join: whole, Framing: budget.NoFraming,
+	Name: NameContextd, Join: whole, OneByOne: true, Framing: budget.NoFraming,
 	Fragments: func(m Message) []Fragment {
 		return []Fragment{{Message: m, Speaker: m.Role.String(), JSON: AppendJSON(nil, m)}}
 	},

@@ -26,6 +26,8 @@ type Format struct {
 	// fragments give the same messages, and so do fragments that others follow, but for
 	// the last message, which may take up what follows.
 	Join func(fragments []Fragment) []Encoded
+	// OneByOne is set where Join makes one message of each fragment, whatever is around it.
+	OneByOne bool
 	// Framing is what the provider puts around messages, in tokens.
 	Framing budget.Framing
 	// Breakpoints is set where a request marks what the provider is to cache, and
