@@ -287,10 +287,12 @@ prometheus: ## Fetch Debian's Prometheus into ./bin, for the tests of alerts and
 	mkdir -p bin/prometheus && cd bin/prometheus && { apt-get download -q prometheus || { apt-get update -qq && apt-get download -q prometheus; }; } && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
 
 .PHONY: postgres
-postgres: ## Install Debian's PostgreSQL where there is none, for the tests of the postgres store
-	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: PostgreSQL is not installed, and only root can do that, with apt-get" >&2; exit 0; fi; \
-	install="apt-get install -qq -y --no-install-recommends postgresql"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
+postgres: ## Install Debian's PostgreSQL and pgbouncer where there are none, for the tests of the postgres store
+	@missing=; command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing=postgresql; \
+	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: not installed, and only root can do that, with apt-get: $$missing" >&2; exit 0; fi; \
+	install="apt-get install -qq -y --no-install-recommends $$missing"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
 
 .PHONY: clean
 clean: ## Remove what the targets made

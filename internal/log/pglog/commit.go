@@ -51,7 +51,7 @@ func (s *Store) commit(ctx context.Context, write func(context.Context, *pgxpool
 	defer cancel()
 	conn, err := s.pool.Acquire(limited)
 	if err != nil {
-		return failure(limited, err)
+		return failure(ctx, err) // nothing was sent
 	}
 	defer conn.Release()
 	err = write(limited, conn)

@@ -56,14 +56,16 @@ func open(t testing.TB, dsn string, opts pglog.Options) *pglog.Store {
 // stores opens stores in schemas of their own and reopens each in the same.
 type stores struct {
 	opts pglog.Options
-	dsns map[eventlog.Store]string
+	// schema makes a schema and returns its address.
+	schema func(t testing.TB) string
+	dsns   map[eventlog.Store]string
 }
 
 func newStores(opts pglog.Options) *stores {
-	return &stores{opts: opts, dsns: map[eventlog.Store]string{}}
+	return &stores{opts: opts, schema: server.Schema, dsns: map[eventlog.Store]string{}}
 }
 
-func (st *stores) open(t testing.TB) eventlog.Store { return st.in(t, server.Schema(t)) }
+func (st *stores) open(t testing.TB) eventlog.Store { return st.in(t, st.schema(t)) }
 
 func (st *stores) in(t testing.TB, dsn string) eventlog.Store {
 	s := open(t, dsn, st.opts)
@@ -83,6 +85,22 @@ func (st *stores) reopen(t testing.TB, s eventlog.Store) eventlog.Store {
 func TestConformance(t *testing.T) {
 	needServer(t)
 	st := newStores(pglog.Options{Attempts: 1})
+	logtest.Run(t, st.open, logtest.Durable(st.reopen))
+}
+
+// TestConformanceThroughPooler: what a server does through pgbouncer in transaction mode is the same.
+func TestConformanceThroughPooler(t *testing.T) {
+	needServer(t)
+	bouncer, err := pgtest.StartBouncer(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bouncer == nil {
+		t.Skip("SKIPPED: no pgbouncer is installed (Debian's package pgbouncer)")
+	}
+	defer bouncer.Stop()
+	st := newStores(pglog.Options{Attempts: 1})
+	st.schema = func(t testing.TB) string { return bouncer.DSN(server.SchemaRole(t)) }
 	logtest.Run(t, st.open, logtest.Durable(st.reopen))
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -29,6 +30,8 @@ type Options struct {
 	// Poll is after how long a waiter asks for the head although it was notified of no change; 0 is
 	// half a second.
 	Poll time.Duration
+	// Tracer, if set, sees the statements that calls make.
+	Tracer pgx.QueryTracer
 }
 
 // Store is an eventlog.Store in PostgreSQL.
@@ -72,14 +75,19 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		config.MaxConns = opts.MaxConnections
 	}
 	config.ConnConfig.OnNotice = noteCancelledWait
+	listening := config.ConnConfig.Copy()
+	config.ConnConfig.Tracer = opts.Tracer
 	s := &Store{opts: opts, logger: opts.Logger, closing: make(chan struct{})}
 	if err := s.prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
 	}
+	// Through a pooler notifications may come on any connection; nobody else takes them from there.
+	config.ConnConfig.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { s.watch.hear(n.Payload) }
+	s.watch.init()
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, &ConnectError{err}
 	}
-	s.watch.start(s, config.ConnConfig)
+	s.watch.start(s, listening)
 	return s, nil
 }
 
@@ -183,7 +191,7 @@ func (s *Store) retried(ctx context.Context, id, what string, write func() error
 	return &eventlog.ConflictError{Session: id, What: what}
 }
 
-// Healthy returns nil while the store is open and the database can be reached.
+// Healthy returns nil while the store is open and the database takes writes.
 func (s *Store) Healthy() error {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -191,6 +199,13 @@ func (s *Store) Healthy() error {
 		return eventlog.ErrClosed
 	}
 	return s.watch.healthy()
+}
+
+// Full reports whether the last write found no room.
+func (s *Store) Full() bool {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return s.watch.full
 }
 
 // Close waits for the calls under way and disconnects.

@@ -32,6 +32,7 @@ type watch struct {
 	pending map[eventlog.Incarnation]bool // of which others are to be notified
 	down    error                         // why the database does not take writes
 	doubt   func()                        // has the database probed now
+	full    bool                          // the last write found no room
 	// listening is set while notifications come.
 	listening bool
 }
@@ -42,10 +43,14 @@ type signal struct {
 	waiters int
 }
 
+func (w *watch) init() {
+	w.doubt, w.changes = func() {}, make(chan struct{}, 1)
+	w.waiting, w.pending = map[eventlog.Incarnation]*signal{}, map[eventlog.Incarnation]bool{}
+}
+
 func (w *watch) start(s *Store, config *pgx.ConnConfig) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel, w.doubt, w.changes = cancel, func() {}, make(chan struct{}, 1)
-	w.waiting, w.pending = map[eventlog.Incarnation]*signal{}, map[eventlog.Incarnation]bool{}
+	w.cancel = cancel
 	w.running.Go(func() { w.notify(ctx, s) })
 	w.running.Go(func() { w.listen(ctx, s, config) })
 }
@@ -147,12 +152,17 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 
 var errReadOnly = errors.New("the server takes no writes: it is a standby, or set to read only")
 
-// wrote has the database probed where it is not known how a write ended.
+// wrote takes in how a write ended. It has the database probed where that is not known.
 func (w *watch) wrote(err error) {
-	if _, lost := errors.AsType[uncertainError](err); lost {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	_, lost := errors.AsType[uncertainError](err)
+	full := errors.As(err, new(*eventlog.FullError))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if lost {
 		w.doubt()
+	}
+	if full || err == nil {
+		w.full = full
 	}
 }
 

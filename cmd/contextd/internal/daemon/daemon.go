@@ -69,6 +69,7 @@ type Daemon struct {
 	metrics   *metricsServer // nil if there is no endpoint
 	store     eventlog.Store
 	disk      *disklog.Store // the store, if it is on disk
+	full      func() bool    // whether what the store is on is full; nil if it cannot be
 	syncs     *syncWatch     // nil if it is not
 	backends  backends
 	engine    *assemble.Engine // shares its memory with the engines of tenants

@@ -41,7 +41,7 @@ func (d *Daemon) parts() []health.Part {
 // storeTakes reports whether the store takes new work: it has not failed, and its disk is
 // not full.
 func (d *Daemon) storeTakes() bool {
-	return d.store.Healthy() == nil && (d.disk == nil || !d.disk.Disk().Full)
+	return d.store.Healthy() == nil && (d.full == nil || !d.full())
 }
 
 // watch reports to be ready once the tokenizer is there, and for as long as the

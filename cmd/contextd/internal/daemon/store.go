@@ -31,6 +31,7 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 		if err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
+		d.full = store.Full
 		return store, d.telemetry.ObserveDatabase(store, o.Clock)
 	default:
 		return nil, fmt.Errorf("there is no store %q", c.Store)
@@ -59,6 +60,6 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	d.disk = store
+	d.disk, d.full = store, func() bool { return store.Disk().Full }
 	return store, d.telemetry.ObserveDisk(store.Disk)
 }

@@ -157,10 +157,21 @@ func (s *Server) RoleDSN(role string) string {
 // Schema makes a schema and returns the server's address with it.
 func (s *Server) Schema(t testing.TB) string {
 	t.Helper()
-	name := fmt.Sprintf("test%d", s.schemas.Add(1))
+	name := roleName(s.schemas.Add(1))
 	s.Exec(t, s.DSN(""), "CREATE SCHEMA "+name)
 	return s.DSN(name)
 }
+
+// SchemaRole makes a schema and a role that has it without an address that says so, which a pooler
+// would not take.
+func (s *Server) SchemaRole(t testing.TB) (role string) {
+	t.Helper()
+	role = roleName(s.schemas.Add(1))
+	s.Exec(t, s.DSN(""), fmt.Sprintf(`CREATE ROLE %[1]s LOGIN; CREATE SCHEMA AUTHORIZATION %[1]s; ALTER ROLE %[1]s SET search_path = %[1]s`, role))
+	return role
+}
+
+func roleName(n int64) string { return fmt.Sprintf("test%d", n) }
 
 // Exec runs statements.
 func (s *Server) Exec(t testing.TB, dsn, sql string) {
@@ -187,4 +198,12 @@ func (s *Server) Stop() {
 		s.Crash()
 	}
 	_ = os.RemoveAll(s.dir)
+}
+
+// Own gives a directory to the user that the server runs as.
+func (s *Server) Own(dir string) error {
+	if s.as == nil {
+		return nil
+	}
+	return os.Chown(dir, int(s.as.Uid), int(s.as.Gid))
 }

@@ -1,0 +1,109 @@
+package pgtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+)
+
+// Proxy is between clients, on the loopback interface, and a server. It can fail as a network does.
+type Proxy struct {
+	listener net.Listener
+	running  sync.WaitGroup
+	flowing  sync.RWMutex // held by each that passes bytes on, and while nothing passes by Stall
+
+	mu     sync.Mutex
+	server *Server
+	conns  map[net.Conn]bool
+}
+
+// NewProxy starts a proxy to a server.
+func NewProxy(server *Server) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: listener, server: server, conns: map[net.Conn]bool{}}
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// DSN is the server's address through the proxy.
+func (p *Proxy) DSN() string {
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=tester dbname=postgres sslmode=disable", p.listener.Addr().(*net.TCPAddr).Port)
+}
+
+// Point has new connections lead to another server.
+func (p *Proxy) Point(to *Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = to
+}
+
+// Cut ends all connections; with reset without a word to either side's program.
+func (p *Proxy) Cut(reset bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		if tcp, ok := conn.(*net.TCPConn); ok && reset {
+			_ = tcp.SetLinger(0) // else it is closed in the usual way
+		}
+		_ = conn.Close()
+	}
+}
+
+// Stall has nothing pass until what it returns is called.
+func (p *Proxy) Stall() (resume func()) {
+	p.flowing.Lock()
+	return p.flowing.Unlock
+}
+
+// Stop ends the proxy.
+func (p *Proxy) Stop() {
+	_ = p.listener.Close()
+	p.Cut(false)
+	p.running.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		server, err := net.Dial("unix", filepath.Join(p.server.dir, ".s.PGSQL.5432"))
+		if err != nil {
+			_ = client.Close()
+		} else {
+			p.conns[client], p.conns[server] = true, true
+			p.running.Go(func() { p.pass(client, server) })
+			p.running.Go(func() { p.pass(server, client) })
+		}
+		p.mu.Unlock()
+	}
+}
+
+// pass passes on what comes until one side has ended.
+func (p *Proxy) pass(from, to net.Conn) {
+	_, _ = io.Copy(gated{p, to}, from) // how it ends says nothing
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range []net.Conn{from, to} {
+		_ = conn.Close()
+		delete(p.conns, conn)
+	}
+}
+
+type gated struct {
+	p  *Proxy
+	to io.Writer
+}
+
+func (g gated) Write(b []byte) (int, error) {
+	g.p.flowing.RLock()
+	defer g.p.flowing.RUnlock()
+	return g.to.Write(b)
+}
