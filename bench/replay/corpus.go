@@ -64,12 +64,12 @@ func readSessions(path string, gauge budget.Accountant) ([]*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	read, err := evaluate.SessionsOf(path, transcript, gauge)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	var out []*session
-	for _, s := range read {
+	for _, part := range transcript.Sessions {
+		s, err := evaluate.SessionOf(path, transcript.Harness, part, gauge)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		out = append(out, &session{Session: s})
 	}
 	return out, nil

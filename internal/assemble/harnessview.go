@@ -56,14 +56,8 @@ func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.
 		if err != nil {
 			return nil, err
 		}
-		if at, _ := lastBoundary(fresh); at < 0 && !slices.ContainsFunc(fresh, harness.Follows) {
-			for _, e := range fresh {
-				if err := ctx.Err(); err != nil {
-					return nil, err // what was appended stays
-				}
-				appendSeen(conv, e, nil)
-			}
-			return conv, nil
+		if on, err := Extend(ctx, conv, fresh, policy); on || err != nil {
+			return conv, err // what was appended stays
 		}
 	}
 	all, err := events(ctx, store, s.id, 1, to)
@@ -130,8 +124,29 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	return -1, harness.Boundary{}
 }
 
-// conversationOf reads a whole log as the policy has it read.
-func conversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
+// Extend goes on reading a log as the policy has it read. It reports false, with nothing
+// done, where the new events change what is shown of earlier ones: all is to be read again.
+func Extend(ctx context.Context, conv *reduce.Conversation, fresh []eventlog.Event, policy projection.Options) (bool, error) {
+	whole := policy.Name != projection.HarnessView
+	if at, _ := lastBoundary(fresh); !whole && (at >= 0 || slices.ContainsFunc(fresh, harness.Follows)) {
+		return false, nil
+	}
+	for _, e := range fresh {
+		if err := ctx.Err(); err != nil {
+			return true, err
+		}
+		if whole {
+			conv.Append(e)
+		} else {
+			appendSeen(conv, e, nil)
+		}
+	}
+	return true, nil
+}
+
+// ConversationOf reads a whole log as the policy has it read. The events must have been
+// admitted.
+func ConversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name == projection.HarnessView {
 		return harnessView(ctx, gauge, all, policy)
 	}

@@ -29,7 +29,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 		fresh[i] = admission.Fresh[i].Event
 	}
 	req.Policy.Projection = req.Policy.Projection.WithScrubber(e.opts.Scrub)
-	conv, err := conversationOf(ctx, gauge, fresh, req.Policy.Projection)
+	conv, err := ConversationOf(ctx, gauge, fresh, req.Policy.Projection)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model 
 }
 
 // Render implements Policy.
-func (c *Contextd) Render(conv *reduce.Conversation) Prompt {
+func (c *Contextd) Render(l *Log) Prompt {
+	conv := l.Conversation
 	c.in.Conversation, c.in.Summaries, c.in.Policy = conv, c.offered(), c.compiled
 	if p, ok := c.compiled.(projection.Rooted); ok {
 		c.in.Policy = p.WithRoots(c.in.Projection.WithLive(conv))
@@ -54,7 +55,7 @@ func (c *Contextd) Render(conv *reduce.Conversation) Prompt {
 	}
 	c.in.Before, c.in.ShownBefore = p.Result.State, p.Applied.State
 	c.summarize(conv, p)
-	return rendered(p)
+	return rendered(l, p)
 }
 
 // offered are the summary in use and the newest one.
@@ -89,9 +90,9 @@ func (c *Contextd) summarize(conv *reduce.Conversation, p decide.Projected) {
 }
 
 // rendered is a projection as the model is sent it.
-func rendered(p decide.Projected) Prompt {
+func rendered(l *Log, p decide.Projected) Prompt {
 	v := p.Result.View
-	var out builder
+	out := builder{log: l}
 	add := func(m render.Message) { out.add(m, m.Tokens) }
 	digest, at := v.Digest()
 	for i := range v.Len() {

@@ -2,7 +2,7 @@ package evaluate
 
 import (
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/projection"
 )
 
 // Figures are sums over the steps of one or more sessions.
@@ -110,13 +110,12 @@ func look(s *Session, st Step, text string) Sight {
 func Measure(s *Session, gauge budget.Accountant, p Policy, target uint64) Figures {
 	f := NewFigures()
 	var m Meter
-	conv := reduce.NewConversation(gauge)
-	next := 0
+	l := NewLog(gauge, projection.Options{})
 	for _, st := range s.Steps {
-		for ; next < st.Before; next++ {
-			conv.Append(s.Events[next])
+		for ; l.next < st.Before; l.next++ {
+			l.Append(s.Events[l.next])
 		}
-		r := p.Render(conv)
+		r := p.Render(l)
 		if r.Refused != "" {
 			f.Refuse(st, r.Refused)
 			continue

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -8,7 +9,7 @@ import (
 // Policy makes prompts for the successive steps of one session. It has one owner.
 type Policy interface {
 	// Render makes the prompt of the next step from the log before it.
-	Render(conv *reduce.Conversation) Prompt
+	Render(l *Log) Prompt
 }
 
 // Results is a simple policy: it chooses which results stay, and drops nothing else. The zero
@@ -20,17 +21,17 @@ type Results struct {
 }
 
 // Render implements Policy.
-func (p *Results) Render(conv *reduce.Conversation) Prompt {
+func (p *Results) Render(l *Log) Prompt {
 	total := 0
-	for _, g := range conv.Groups() {
+	for _, g := range l.Groups() {
 		total += len(g.Calls)
 	}
 	if p.Keep > 0 && total-p.gone >= p.Keep+p.Batch {
 		p.gone = total - p.Keep
 	}
-	var out builder
+	out := builder{log: l}
 	n := 0
-	for _, g := range conv.Groups() {
+	for _, g := range l.Groups() {
 		byMessage := map[int]bool{}
 		for _, c := range g.Calls {
 			byMessage[c.Result] = p.Keep > 0 && n < p.gone
@@ -38,14 +39,16 @@ func (p *Results) Render(conv *reduce.Conversation) Prompt {
 			out.Visible++
 		}
 		for i := range g.Messages {
-			m := fullMessage(&g.Messages[i])
-			if byMessage[i] {
-				r := m.Blocks[0].(eventlog.ToolResult)
-				r.Content = []eventlog.Block{eventlog.Text{Text: "[old result removed]"}}
-				m.Blocks = []eventlog.Block{r}
-				m.Cause = "results"
+			if !byMessage[i] {
+				out.addFull(&g.Messages[i])
+				out.Tokens += g.Messages[i].Tokens
+				continue
 			}
-			tokens := countBlocks(conv.Gauge(), m.Blocks)
+			m := fullMessage(&g.Messages[i])
+			r := m.Blocks[0].(eventlog.ToolResult)
+			r.Content = []eventlog.Block{eventlog.Text{Text: "[old result removed]"}}
+			m.Blocks, m.Cause = []eventlog.Block{r}, "results"
+			tokens := budget.MessageOverhead + l.Gauge().Block(r)
 			out.add(m, tokens)
 			out.Tokens += tokens
 		}
@@ -57,8 +60,8 @@ func (p *Results) Render(conv *reduce.Conversation) Prompt {
 type Sliding struct{ Target uint64 }
 
 // Render implements Policy.
-func (p Sliding) Render(conv *reduce.Conversation) Prompt {
-	groups := conv.Groups()
+func (p Sliding) Render(l *Log) Prompt {
+	groups := l.Groups()
 	var used uint64
 	for _, g := range groups {
 		if g.Kind == reduce.KindSystem {
@@ -72,7 +75,7 @@ func (p Sliding) Render(conv *reduce.Conversation) Prompt {
 			used += groups[from].Tokens
 		}
 	}
-	var out builder
+	out := builder{log: l}
 	for i, g := range groups {
 		if i < from && g.Kind != reduce.KindSystem {
 			continue

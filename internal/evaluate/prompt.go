@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -30,18 +29,21 @@ type Message struct {
 	Cause string
 }
 
-// builder gathers messages.
+// builder gathers messages of a log.
 type builder struct {
 	Prompt
+	log   *Log
 	plain []byte
 }
 
 // add appends a message that takes so many tokens.
 func (b *builder) add(m render.Message, tokens uint64) {
-	b.JSON = append(render.AppendJSON(b.JSON, m), '\n')
-	for _, block := range m.Blocks {
-		b.plain = append(append(b.plain, plain(block)...), 0)
+	var first eventlog.Place
+	if len(m.Places) > 0 {
+		first = m.Places[0]
 	}
+	w := b.log.write(m, first, first.Seq > 0 && m.Cause == "" && m.Origin == render.Verbatim)
+	b.JSON, b.plain = append(b.JSON, w.json...), append(b.plain, w.plain...)
 	b.Messages = append(b.Messages, Message{End: len(b.JSON), Tokens: tokens, Cause: m.Cause})
 }
 
@@ -54,18 +56,10 @@ func (b *builder) done() Prompt {
 }
 
 func fullMessage(m *reduce.Message) render.Message {
-	r := render.Message{Role: m.Role, Seqs: m.Seqs}
+	r := render.Message{Role: m.Role, Seqs: m.Seqs, Origin: render.Verbatim}
 	for _, b := range m.Blocks {
 		r.Blocks = append(r.Blocks, b.Block)
+		r.Places = append(r.Places, eventlog.Place{Seq: b.Seq, Block: b.Index})
 	}
 	return r
-}
-
-// countBlocks is what a message of these blocks takes.
-func countBlocks(gauge budget.Accountant, blocks []eventlog.Block) uint64 {
-	n := uint64(budget.MessageOverhead)
-	for _, b := range blocks {
-		n += gauge.Block(b)
-	}
-	return n
 }

@@ -6,21 +6,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// SessionsOf are the sessions of a transcript that was read from a file. The error is that of
-// eventlog.Head.Admit.
-func SessionsOf(file string, t harness.Transcript, gauge budget.Accountant) ([]*Session, error) {
-	var out []*Session
-	for _, part := range t.Sessions {
-		_, admitted, err := eventlog.Head{}.Admit(part.Events)
-		if err != nil {
-			return nil, err
-		}
-		for i := range admitted {
-			admitted[i].Tokens = gauge.CountEvent(admitted[i])
-		}
-		s := NewSession(file, t.Harness, admitted, gauge)
-		s.Suffix = part.Suffix
-		out = append(out, s)
+// SessionOf is a session of a transcript that was read from a file of a harness. The error is
+// that of eventlog.Head.Admit.
+func SessionOf(file, harnessName string, part harness.Session, gauge budget.Accountant) (*Session, error) {
+	_, admitted, err := eventlog.Head{}.Admit(part.Events)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	for i := range admitted {
+		admitted[i].Tokens = gauge.CountEvent(admitted[i])
+	}
+	s := NewSession(file, harnessName, admitted, gauge)
+	s.Suffix = part.Suffix
+	return s, nil
 }

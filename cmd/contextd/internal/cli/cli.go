@@ -86,7 +86,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
 		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},
 	)
-	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand(), p.newConfig(), p.newModels()} {
+	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand(), p.newEval(), p.newConfig(), p.newModels()} {
 		cmd.GroupID = groupDaemon
 		root.AddCommand(cmd)
 	}

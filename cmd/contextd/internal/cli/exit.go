@@ -44,6 +44,9 @@ func exitCode(err error) int {
 	if errors.As(err, &missed) {
 		return ExitPrecondition
 	}
+	if _, ok := errors.AsType[*noTranscriptError](err); ok {
+		return ExitNotFound
+	}
 	if _, ok := errors.AsType[*disklog.LockedError](err); ok {
 		return ExitUnavailable
 	}

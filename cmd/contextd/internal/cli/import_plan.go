@@ -26,6 +26,18 @@ func planImport(paths []string, prefix string) []plannedFile {
 	if prefix != "" {
 		prefix += "/"
 	}
+	p.addAll(paths, prefix)
+	return p.files
+}
+
+// planFiles is planImport for who makes no sessions of the files.
+func planFiles(paths []string) []plannedFile {
+	p := importPlan{paths: map[string]int{}}
+	p.addAll(paths, "")
+	return p.files
+}
+
+func (p *importPlan) addAll(paths []string, prefix string) {
 	for _, path := range paths {
 		if !isFolder(path) {
 			p.add(plannedFile{path: path, session: prefix + sessionOf(path), named: true})
@@ -39,13 +51,12 @@ func planImport(paths []string, prefix string) []plannedFile {
 		}
 		p.walk(root, prefix)
 	}
-	return p.files
 }
 
 type importPlan struct {
 	files    []plannedFile
 	paths    map[string]int    // and their places in files
-	sessions map[string]string // ids and whose they are
+	sessions map[string]string // ids and whose they are; nil where ids may be shared
 }
 
 func (p *importPlan) walk(root, prefix string) {
@@ -75,7 +86,7 @@ func (p *importPlan) add(f plannedFile) {
 	}
 	if other, taken := p.sessions[f.session]; taken && f.err == nil {
 		f.err = fmt.Errorf("its session would be %s, which is that of %s; import them apart, with --session", f.session, other)
-	} else if f.err == nil {
+	} else if f.err == nil && p.sessions != nil {
 		p.sessions[f.session] = f.path
 	}
 	p.files = append(p.files, f)

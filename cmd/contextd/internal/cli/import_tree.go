@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,27 +129,36 @@ func importOne(ctx context.Context, api api, in *transcriptInput, name string, f
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if !f.named || name == "" {
-		prefix, err := in.Peek(detectBytes)
-		var none *harness.FormatError
-		if errors.As(err, &none) && !f.named {
-			return nil, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		found, ok := harness.Detect(prefix)
-		switch {
-		case !ok && !f.named:
-			return nil, nil
-		case ok && name == "":
-			name = found
-		}
+	name, is, err := in.harnessOf(f, name)
+	if !is || err != nil {
+		return nil, err
 	}
 	if f.err != nil {
 		return nil, f.err
 	}
 	return in.send(ctx, api, &contextdv1.ImportHeader{SessionId: f.session, Harness: name})
+}
+
+// harnessOf is the harness that wrote a file: the one that was named, or the one that is detected;
+// empty if none is. is reports whether the file is to be read: one of a folder is where it is a
+// transcript.
+func (t *transcriptInput) harnessOf(f plannedFile, name string) (_ string, is bool, err error) {
+	if f.named && name != "" {
+		return name, true, nil
+	}
+	prefix, err := t.Peek(detectBytes)
+	var none *harness.FormatError
+	if errors.As(err, &none) && !f.named {
+		return "", false, nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", false, err
+	}
+	found, ok := harness.Detect(prefix)
+	if !ok {
+		return "", f.named, nil
+	}
+	return cmp.Or(name, found), true, nil
 }
 
 // endsImport reports whether no other file can be imported either.

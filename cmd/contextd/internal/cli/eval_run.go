@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/evaluate"
+	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/projection"
+)
+
+// evaluatedFile is what became of a file.
+type evaluatedFile struct {
+	plannedFile
+	sessions []evaluate.Measured
+	other    bool // it is no transcript
+	err      error
+}
+
+// run measures the files that paths lead to. The report is the same whatever order they are done
+// in. The error is that of a command that was interrupted.
+func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, error) {
+	if slices.Contains(paths, "-") && len(paths) > 1 {
+		return evaluate.Report{}, usageError{errors.New("stdin cannot be read with other files")}
+	}
+	files := planFiles(paths)
+	tally := evaluate.NewTally(e.set, e.flags.largest)
+	bar := newProgress(cmd)
+	bar.expect(len(files))
+	defer bar.close()
+
+	group, ctx := errgroup.WithContext(cmd.Context())
+	// Results wait for those before them: no more are begun than are waited for.
+	results := make(chan chan evaluatedFile, e.flags.jobs)
+	group.Go(func() error {
+		defer close(results)
+		var workers errgroup.Group
+		workers.SetLimit(e.flags.jobs)
+		for _, f := range files {
+			result := make(chan evaluatedFile, 1)
+			select {
+			case results <- result:
+			case <-ctx.Done():
+				return errors.Join(ctx.Err(), workers.Wait())
+			}
+			workers.Go(func() error {
+				done := evaluatedFile{plannedFile: f}
+				done.sessions, done.other, done.err = e.measureFile(ctx, cmd, f)
+				result <- done
+				return nil
+			})
+		}
+		return workers.Wait()
+	})
+	group.Go(func() error {
+		for result := range results {
+			f := <-result
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			bar.at(f.path)
+			switch {
+			case f.err != nil:
+				tally.Fail(f.path, f.err.Error())
+			case f.other:
+				tally.Other()
+			default:
+				tally.File()
+				for _, m := range f.sessions {
+					tally.Add(m)
+				}
+			}
+			bar.done()
+		}
+		return nil
+	})
+	err := group.Wait()
+	return tally.Report(), err
+}
+
+// measureFile measures the sessions of a file, if it is a transcript.
+func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plannedFile) (sessions []evaluate.Measured, other bool, err error) {
+	if f.err != nil {
+		return nil, false, f.err
+	}
+	in := newTranscriptInput(detectBytes)
+	if f.path == "-" {
+		err = in.decompress(cmd.InOrStdin())
+	} else {
+		err = in.openFile(ctx, f.path)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	name, is, err := in.harnessOf(f, e.flags.harness)
+	if !is || err != nil {
+		return nil, err == nil, err
+	}
+	account, err := harness.NewMemory(e.settings.Limits.ImportMemory).Open(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer account.Close()
+	transcript, err := harness.ReadWithin(&bounded{in: in, limit: e.settings.Limits.MaxImportBytes}, name, account)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, part := range transcript.Sessions {
+		m, err := e.measure(ctx, f.path, transcript.Harness, part)
+		if err != nil {
+			return nil, false, err
+		}
+		sessions = append(sessions, m)
+	}
+	return sessions, false, nil
+}
+
+// measure replays one session under all policies.
+func (e *evaluation) measure(ctx context.Context, path, harnessName string, part harness.Session) (evaluate.Measured, error) {
+	spec := wire.BudgetToDomain(e.budget)
+	named := evaluate.ModelOf(part.Events)
+	if spec.Model == "" && named != "" {
+		// The tokenizer of a default budget is for those who name no model.
+		spec.Model, spec.Tokenizer = named, e.flags.budget.tokenizer
+	}
+	models, err := e.settings.Registry()
+	if err != nil {
+		return evaluate.Measured{}, err
+	}
+	model, _ := models.Lookup(spec.Model)
+	b, err := spec.Resolve(models)
+	if err != nil {
+		return evaluate.Measured{}, err
+	}
+	gauge, err := gauges.Open(b.Tokenizer)
+	if err != nil {
+		return evaluate.Measured{}, err
+	}
+	s, err := evaluate.SessionOf(path, harnessName, part, gauge)
+	if err != nil {
+		return evaluate.Measured{}, err
+	}
+	contenders := make([]evaluate.Contender, 0, len(e.set.Policies))
+	for _, p := range e.contextd {
+		c, err := evaluate.NewContextd(ctx, p, b, model)
+		if err != nil {
+			return evaluate.Measured{}, err
+		}
+		contenders = append(contenders, evaluate.Contender{Reads: p.Projection, Policy: c})
+	}
+	contenders = append(contenders,
+		evaluate.Contender{Reads: projection.Options{Name: projection.HarnessView}, Policy: &evaluate.Results{}, Cause: "compaction"},
+		evaluate.Contender{Policy: &evaluate.Results{}},
+		evaluate.Contender{Policy: &evaluate.Results{Keep: e.flags.last}},
+		evaluate.Contender{Policy: &evaluate.Results{Keep: e.flags.last, Batch: evalBatch}},
+		evaluate.Contender{Policy: evaluate.Sliding{Target: b.Target}, Cause: "window"},
+	)
+	outcomes, err := evaluate.Compare(ctx, s, gauge, contenders, evaluate.Terms{
+		Target: b.Target, Window: b.MaxTokens - spec.OutputReserve - spec.InjectionReserve,
+		Overhead: spec.OverheadTokens, Prices: model.Prices, CacheTTL: e.flags.cacheTTL,
+	})
+	if err != nil {
+		return evaluate.Measured{}, fmt.Errorf("measure: %w", err)
+	}
+	return evaluate.Measured{Session: s, Model: evaluate.NewSessionModel(spec.Model, model, b), Outcomes: outcomes}, nil
+}

@@ -1,0 +1,111 @@
+// Package page writes HTML pages that are one file each: nothing in them is loaded from anywhere,
+// no script runs, and what they quote cannot become markup.
+package page
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"unicode"
+)
+
+//go:embed page.css
+var style string
+
+// Page is a page that is being written. The first error of its writer ends it.
+type Page struct {
+	out *bufio.Writer
+	err error
+}
+
+// Begin writes the head of a page.
+func Begin(w io.Writer, title string) *Page {
+	p := &Page{out: bufio.NewWriter(w)}
+	sum := sha256.Sum256([]byte(style))
+	policy := "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+	p.Raw(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="` + policy + `">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>`).Text(title).Raw("</title>\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n")
+	return p
+}
+
+// End writes the end of the page, and returns the first error.
+func (p *Page) End() error {
+	p.Raw("</main>\n</body>\n</html>\n")
+	if p.err != nil {
+		return p.err
+	}
+	return p.out.Flush()
+}
+
+// Raw writes markup of the program's own.
+func (p *Page) Raw(markup string) *Page {
+	if p.err == nil {
+		_, p.err = p.out.WriteString(markup)
+	}
+	return p
+}
+
+// Rawf writes markup of the program's own with numbers in it, and with texts that Escape returned.
+func (p *Page) Rawf(format string, values ...any) *Page { return p.Raw(fmt.Sprintf(format, values...)) }
+
+// Text writes text.
+func (p *Page) Text(text string) *Page { return p.Raw(Escape(text)) }
+
+// In writes an element with a text, of a class if one is given.
+func (p *Page) In(tag, class, text string) *Page {
+	p.Raw("<" + tag)
+	if class != "" {
+		p.Raw(` class="` + class + `"`)
+	}
+	return p.Raw(">").Text(text).Raw("</" + tag + ">")
+}
+
+// Escape is text as an element or an attribute holds it. Characters that are not seen but do
+// something, among them those that change the direction of what follows, are shown by their
+// numbers.
+func Escape(text string) string {
+	return html.EscapeString(Visible(text))
+}
+
+// Visible shows by their numbers the characters of a text that are not seen but do something. Line
+// ends and tabs stay, and what is not UTF-8 becomes U+FFFD.
+func Visible(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unseen reports whether a character is a control character or changes directions. Joiners
+// of scripts and emoji do neither.
+func unseen(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		return true
+	default:
+		return r == '\uFEFF' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Noncharacter_Code_Point, r) || r >= 0xE0000 && r <= 0xE007F
+	}
+}

@@ -1,0 +1,86 @@
+package evaluate
+
+import (
+	"bytes"
+	"time"
+)
+
+// Bill is what prompts cost. The provider's cache takes whole messages: what a prompt has in
+// common with the one before it, message by message.
+type Bill struct {
+	// Tokens are those of all prompts, and Read those of them that the provider's cache had.
+	Tokens, Read uint64
+	// Spent is what they cost, in new tokens of the prompt that no cache takes.
+	Spent float64
+	// OverWindow are prompts of more than the window.
+	OverWindow int
+	// Largest is the largest prompt.
+	Largest uint64
+	// Expired is how often the cache had expired.
+	Expired int
+}
+
+// Add adds the bill of other sessions.
+func (b *Bill) Add(o Bill) {
+	b.Tokens += o.Tokens
+	b.Read += o.Read
+	b.Spent += o.Spent
+	b.OverWindow += o.OverWindow
+	b.Largest = max(b.Largest, o.Largest)
+	b.Expired += o.Expired
+}
+
+// biller knows what the provider's cache holds.
+type biller struct {
+	last Prompt
+	at   time.Time
+	any  bool
+}
+
+// compare says how many leading messages are those of the prompt before, and whether that was
+// not a prefix of this one.
+func (b *biller) compare(p Prompt) (stable int, changed bool) {
+	from := 0
+	for stable < min(len(p.Messages), len(b.last.Messages)) {
+		end := p.Messages[stable].End
+		if b.last.Messages[stable].End != end || !bytes.Equal(b.last.JSON[from:end], p.JSON[from:end]) {
+			break
+		}
+		from = end
+		stable++
+	}
+	return stable, b.any && stable < len(b.last.Messages)
+}
+
+// pay adds a prompt to the bill, and returns its tokens and how many of them the cache had.
+func (b *biller) pay(bill *Bill, p Prompt, stable int, at time.Time, terms Terms) (tokens, read uint64) {
+	tokens = terms.Overhead + p.Tokens
+	switch {
+	case !b.any:
+	case terms.CacheTTL > 0 && !at.IsZero() && !b.at.IsZero() && at.Sub(b.at) > terms.CacheTTL:
+		bill.Expired++
+	default:
+		read = terms.Overhead
+		for _, m := range p.Messages[:stable] {
+			read += m.Tokens
+		}
+		read = min(read, tokens)
+	}
+	prices := terms.Prices
+	if read < prices.MinCachedTokens {
+		read = 0
+	}
+	fresh := prices.CacheWrite
+	if tokens < prices.MinCachedTokens {
+		fresh = 1
+	}
+	bill.Tokens += tokens
+	bill.Read += read
+	bill.Spent += float64(read)*prices.CacheRead + float64(tokens-read)*fresh
+	if tokens > terms.Window {
+		bill.OverWindow++
+	}
+	bill.Largest = max(bill.Largest, tokens)
+	b.last, b.at, b.any = p, at, true
+	return tokens, read
+}

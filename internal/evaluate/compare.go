@@ -1,0 +1,141 @@
+package evaluate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/projection"
+)
+
+// Contender is a policy on one session.
+type Contender struct {
+	// Reads says how the policy reads the log.
+	Reads  projection.Options
+	Policy Policy
+	// Cause is what changes the prefix where no reducer changed the message; empty is "log".
+	Cause string
+}
+
+// Terms are what prompts are measured by.
+type Terms struct {
+	// Target is what a prompt was to hold at most, and Window what the model takes, both in
+	// tokens.
+	Target, Window uint64
+	// Overhead is what is sent before every prompt, such as tool schemas, in tokens.
+	Overhead uint64
+	Prices   budget.Prices
+	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it;
+	// 0 is for ever. Calls whose times the transcript does not have are taken to follow at once.
+	CacheTTL time.Duration
+}
+
+// Outcome is what a policy came to on one session.
+type Outcome struct {
+	Figures Figures
+	Bill    Bill
+	// Trail has one point for each step.
+	Trail []Point
+}
+
+// Point is one prompt.
+type Point struct {
+	Time time.Time // of the newest event before it; zero if the transcript has none
+	// Tokens are the prompt's, and Read those of them that the provider's cache had.
+	Tokens, Read uint64
+	// Spent is the bill of all prompts so far.
+	Spent float64
+	// Changed is set where the prompt before was not a prefix of this one, because of Cause.
+	Changed bool
+	Cause   string
+	Refused bool
+}
+
+// Compare replays a session under several policies, step by step. The error is the context's.
+func Compare(ctx context.Context, s *Session, gauge budget.Accountant, contenders []Contender, terms Terms) ([]Outcome, error) {
+	type way struct {
+		harness, scrub bool
+	}
+	logs := map[way]*Log{}
+	runs := make([]contest, len(contenders))
+	for i, c := range contenders {
+		how := way{c.Reads.Name == projection.HarnessView, c.Reads.Scrub}
+		if logs[how] == nil {
+			logs[how] = NewLog(gauge, c.Reads)
+		}
+		runs[i] = contest{log: logs[how], policy: c.Policy, cause: cmp.Or(c.Cause, "log"), out: Outcome{Figures: NewFigures()}}
+	}
+	for _, st := range s.Steps {
+		for _, l := range logs {
+			if err := l.advance(ctx, s.Events, st.Before); err != nil {
+				return nil, err
+			}
+		}
+		// Prompts are often the same until the first of the policies drops something.
+		sights := map[string]Sight{}
+		var prompts [][]byte
+		for i := range runs {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			p := runs[i].policy.Render(runs[i].log)
+			p.Hash = strconv.Itoa(indexOf(prompts, p.JSON))
+			prompts = append(prompts, p.JSON)
+			runs[i].meter.Sights = sights
+			runs[i].step(s, st, p, terms)
+		}
+	}
+	out := make([]Outcome, len(runs))
+	for i := range runs {
+		out[i] = runs[i].out
+	}
+	return out, ctx.Err()
+}
+
+// indexOf is the index of the first that is the same, or that which it will have.
+func indexOf(all [][]byte, one []byte) int {
+	for i := range all {
+		if bytes.Equal(all[i], one) {
+			return i
+		}
+	}
+	return len(all)
+}
+
+// contest is one policy on its way through a session.
+type contest struct {
+	log    *Log
+	policy Policy
+	cause  string
+	meter  Meter
+	biller biller
+	out    Outcome
+}
+
+func (c *contest) step(s *Session, st Step, p Prompt, terms Terms) {
+	at := Point{Time: s.Events[st.Before-1].Time, Refused: p.Refused != ""}
+	if at.Refused {
+		c.out.Figures.Refuse(st, p.Refused)
+	} else {
+		stable, changed := c.biller.compare(p)
+		if changed {
+			at.Changed, p.Cause = true, c.causeAt(p, stable)
+			at.Cause = p.Cause
+		}
+		c.meter.Measure(&c.out.Figures, s, st, p, terms.Target)
+		at.Tokens, at.Read = c.biller.pay(&c.out.Bill, p, stable, at.Time, terms)
+	}
+	at.Spent = c.out.Bill.Spent
+	c.out.Trail = append(c.out.Trail, at)
+}
+
+// causeAt is what changed the message at a place.
+func (c *contest) causeAt(p Prompt, i int) string {
+	if i < len(p.Messages) && p.Messages[i].Cause != "" {
+		return p.Messages[i].Cause
+	}
+	return c.cause
+}

@@ -1,0 +1,165 @@
+package evaluate
+
+// Report is what policies came to on the sessions of some files. Shares are from 0 to 1, and
+// null where there was nothing to find. Costs in dollars are of the sessions alone whose model
+// has a known price, and null if none has.
+type Report struct {
+	Settings Settings `json:"settings"`
+	// Files are how many transcripts were read, and Others how many files are none.
+	Files  int `json:"files"`
+	Others int `json:"other_files"`
+	// Failed are those that could not be read, in the order of their paths.
+	Failed   []FailedFile `json:"failed_files"`
+	Sessions int          `json:"sessions"`
+	// Priced are the sessions whose model has a known price.
+	Priced int `json:"priced_sessions"`
+	// Calls are the model calls of all sessions.
+	Calls int `json:"calls"`
+	// Compactions are those that the harnesses recorded.
+	Compactions int            `json:"compactions"`
+	Models      []SessionModel `json:"models"`
+	Policies    []Row          `json:"policies"`
+	// Harnesses has the rows of each harness.
+	Harnesses []HarnessRows `json:"harnesses"`
+	// Days is the cost of each day, by the times of the transcripts, oldest first.
+	Days []Day `json:"days"`
+	// Largest are the sessions with the most tokens sent if everything is, the largest first.
+	Largest []SessionReport `json:"largest_sessions"`
+}
+
+// Settings are what a report was made by.
+type Settings struct {
+	// Model is that of all sessions; empty for each session's own.
+	Model string `json:"model,omitempty"`
+	// MaxTokens is the window of all sessions; 0 for that of each session's model.
+	MaxTokens uint64 `json:"max_tokens,omitempty"`
+	// CacheTTLSeconds is how long the provider's cache keeps a prefix; 0 is forever.
+	CacheTTLSeconds float64 `json:"cache_ttl_seconds"`
+	// Policies are the names of what was compared, in the order of all rows; Kinds says of
+	// each where it is from.
+	Policies []string `json:"policies"`
+	Kinds    []Kind   `json:"kinds"`
+}
+
+// Kind says where a policy is from.
+type Kind string
+
+// The kinds of policies.
+const (
+	KindContextd Kind = "contextd"    // a preset of contextd
+	KindFile     Kind = "policy_file" // a policy of a file
+	KindHarness  Kind = "harness"     // what the harness itself sent
+	KindSimple   Kind = "simple"      // a policy that needs no contextd
+)
+
+// FailedFile is a file that could not be read, and why.
+type FailedFile struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+}
+
+// SessionModel is a model by which sessions were measured.
+type SessionModel struct {
+	// Model is the name in the transcript; empty where it has none. Entry is that of the
+	// models table.
+	Model string `json:"model"`
+	Entry string `json:"entry"`
+	// Window and Target are in tokens.
+	Window   uint64 `json:"window"`
+	Target   uint64 `json:"target"`
+	Sessions int    `json:"sessions"`
+	// InputUSD is the price of a million new tokens of the prompt; null if it is not known.
+	InputUSD *float64 `json:"input_usd_per_million"`
+}
+
+// Row is what one policy came to.
+type Row struct {
+	Policy string `json:"policy"`
+	Kind   Kind   `json:"kind"`
+	// Cost is relative to sending everything, Spent in new tokens of the prompt that no
+	// cache takes, and USD in dollars.
+	Cost  *float64 `json:"cost"`
+	Spent float64  `json:"spent_tokens"`
+	USD   *float64 `json:"usd"`
+	// Recall, Evidence, Edits and CallsVisible are shares of what the model needed next.
+	Recall       *float64 `json:"recall"`
+	Evidence     *float64 `json:"evidence"`
+	Edits        *float64 `json:"edits"`
+	CallsVisible *float64 `json:"calls_visible"`
+	// OverWindow are contexts larger than the window, OverTarget than the target, and Refused
+	// those that cannot fit.
+	OverWindow    int `json:"over_window"`
+	OverTarget    int `json:"over_target"`
+	Refused       int `json:"refused"`
+	PrefixChanges int `json:"prefix_changes"`
+	// Causes count the prefix changes by what made them.
+	Causes  map[string]int `json:"causes"`
+	Tokens  uint64         `json:"tokens"`
+	Cached  uint64         `json:"cached_tokens"`
+	Largest uint64         `json:"largest_context"`
+	Expired int            `json:"expired_caches"`
+}
+
+// HarnessRows are the rows of one harness's sessions.
+type HarnessRows struct {
+	Harness  string `json:"harness"`
+	Sessions int    `json:"sessions"`
+	Calls    int    `json:"calls"`
+	Policies []Row  `json:"policies"`
+}
+
+// Day is the cost of the calls of one day, in UTC.
+type Day struct {
+	Day   string `json:"day"`
+	Calls int    `json:"calls"`
+	// Spent and USD are by policy, in the order of the settings.
+	Spent []float64  `json:"spent_tokens"`
+	USD   []*float64 `json:"usd"`
+}
+
+// SessionReport is one session in detail.
+type SessionReport struct {
+	File    string  `json:"file"`
+	Suffix  string  `json:"suffix,omitempty"`
+	Harness string  `json:"harness"`
+	Model   string  `json:"model"`
+	Window  uint64  `json:"window"`
+	Target  uint64  `json:"target"`
+	Calls   int     `json:"calls"`
+	Rows    []Row   `json:"policies"`
+	Trails  []Trail `json:"trails"`
+}
+
+// Trail is a policy's way through a session.
+type Trail struct {
+	Policy string `json:"policy"`
+	// Points are some of the calls, evenly spaced, the last among them.
+	Points []TrailPoint `json:"points"`
+	// Changes are where the prefix changed; the first ones, if there are many.
+	Changes []TrailChange `json:"changes"`
+}
+
+// TrailPoint is one call of a trail.
+type TrailPoint struct {
+	Call   int     `json:"call"` // from 1
+	Tokens uint64  `json:"tokens"`
+	Cached uint64  `json:"cached_tokens"`
+	Spent  float64 `json:"spent_tokens"` // so far
+}
+
+// TrailChange is a change of the prefix.
+type TrailChange struct {
+	Call   int    `json:"call"`
+	Cause  string `json:"cause"`
+	Before uint64 `json:"tokens_before"`
+	After  uint64 `json:"tokens_after"`
+	// Cached is how much of the new prompt the cache had.
+	Cached uint64 `json:"cached_tokens"`
+}
+
+// Measured is one session with what the policies came to on it, in the order of the settings.
+type Measured struct {
+	Session  *Session
+	Model    SessionModel // without its sessions
+	Outcomes []Outcome
+}
