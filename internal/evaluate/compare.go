@@ -29,7 +29,7 @@ type Terms struct {
 	Overhead uint64
 	Prices   budget.Prices
 	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it;
-	// 0 is for ever. Calls whose times the transcript does not have are taken to follow at once.
+	// 0 is forever. Calls whose times the transcript does not have are taken to follow at once.
 	CacheTTL time.Duration
 }
 

@@ -40,7 +40,9 @@ func (c *client) completions(cmd *cobra.Command) {
 	if cmd.PersistentFlags().Lookup("output") != nil {
 		complete(cmd, "output", fixed(outputFormats()))
 	}
-	complete(cmd, "format", fixed(formatNames()))
+	if f := cmd.Flags().Lookup("format"); f != nil && f.Value.Type() == (formatFlag{}).Type() {
+		complete(cmd, "format", fixed(formatNames()))
+	}
 	complete(cmd, "tokenizer", fixed(budget.Tokenizers()))
 	complete(cmd, "model", c.completeModel)
 	complete(cmd, "policy", c.completePolicy)

@@ -105,7 +105,7 @@ the same under all policies and is left out. Summaries are those that rules writ
 	bindConfig(cmd, &flags.config)
 	f.StringVar(&flags.harness, "harness", "", "`name` of the format; detected from the content if not given")
 	f.IntVar(&flags.last, "last", 5, "how many `results` the policies keep that keep the last ones")
-	f.DurationVar(&flags.cacheTTL, "cache-ttl", 5*time.Minute, "how long the provider's cache keeps a prefix; 0 for ever")
+	f.DurationVar(&flags.cacheTTL, "cache-ttl", 5*time.Minute, "how long the provider's cache keeps a prefix; 0 forever")
 	f.IntVar(&flags.largest, "largest", 6, "how many of the largest `sessions` are shown in detail, in json, yaml and html")
 	f.IntVar(&flags.jobs, "jobs", min(runtime.NumCPU(), 4), "`files` that are measured at once")
 	complete(cmd, "harness", fixed(harness.Names()))

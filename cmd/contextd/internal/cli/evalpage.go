@@ -255,7 +255,7 @@ func (p *evalPage) reading() {
 
 func (p *evalPage) terms() string {
 	s := p.report.Settings
-	ttl := "kept for ever"
+	ttl := "kept forever"
 	if s.CacheTTLSeconds > 0 {
 		ttl = fmt.Sprintf("kept for %g minutes", s.CacheTTLSeconds/60)
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,21 +43,33 @@ func (e *exportFlags) resolve() (err error) {
 
 func newExport(c *client) *cobra.Command {
 	var flags exportFlags
-	output := ""
+	output, format, projection := "", "", ""
 	cmd := &cobra.Command{
 		Use:   "export SESSION",
-		Short: "Write a session as the transcript of a harness",
-		Long: `Write a session, with those of its subagents that were imported with it, as the file
+		Short: "Write a session as the transcript of a harness, or to read",
+		Long: `With --harness, write a session, with those of its subagents that were imported with it, as the file
 that a harness resumes from. What the harness cannot represent is reported on stderr.
 
 --as-compacted appends a compaction: the summary that contextd writes of what does not
 fit the budget, and the messages that stay. The harness resumes from these; the file
-still has everything.`,
+still has everything.
+
+With --format markdown or html, write it to read: the whole log or, with --projection, what
+the model saw in one call and what was done to it. What was said cannot become markup in
+either; the page is one file that loads nothing and runs no script.`,
 		Example: `  contextd export my-session --harness claude -o 1234.jsonl
-  contextd export my-session --harness codex --as-compacted --max-tokens 32k > rollout.jsonl`,
+  contextd export my-session --harness codex --as-compacted --max-tokens 32k > rollout.jsonl
+  contextd export my-session --format html -o my-session.html
+  contextd export my-session --format markdown --projection newest`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+		if format != "" {
+			return c.exportToRead(cmd, api, args[0], format, projection, output)
+		}
+		if projection != "" {
+			return usageError{errors.New("--projection is for --format alone")}
+		}
 		if err := flags.resolve(); err != nil {
 			return err
 		}
@@ -77,10 +91,40 @@ still has everything.`,
 	f.StringVar(&flags.req.Harness, "harness", "", "`name` of the harness: "+strings.Join(harness.Writers(), ", "))
 	f.StringVarP(&output, "output", "o", "-", "`file` to write, whole or not at all; - for stdout")
 	flags.bind(f)
-	cobra.CheckErr(cmd.MarkFlagRequired("harness"))
+	f.StringVar(&format, "format", "", "write it to read, in this `format`: markdown or html")
+	f.StringVar(&projection, "projection", "", "the recorded `projection` of one call; newest for the newest")
+	cmd.MarkFlagsOneRequired("harness", "format")
+	for _, flag := range []string{"harness", "as-compacted", "session-id", "cwd"} {
+		cmd.MarkFlagsMutuallyExclusive("format", flag)
+	}
 	complete(cmd, "harness", fixed(harness.Writers()))
+	complete(cmd, "format", fixed(readingFormats()))
 	return cmd
 }
+
+// exportToRead writes a session, or one call of it, for people.
+func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, projection, output string) error {
+	if !slices.Contains(readingFormats(), format) {
+		return usageError{fmt.Errorf("--format: %q is none of %s", format, strings.Join(readingFormats(), ", "))}
+	}
+	return writeOutput(cmd, output, func(w io.Writer) error {
+		buffered := bufio.NewWriter(w)
+		out := newReader(format, buffered)
+		var err error
+		switch projection {
+		case "":
+			err = exportSession(cmd, api, session, out)
+		case newestProjection:
+			err = exportCall(cmd, api, session, "", out)
+		default:
+			err = exportCall(cmd, api, session, projection, out)
+		}
+		return errors.Join(err, buffered.Flush())
+	})
+}
+
+// newestProjection names the projection that was recorded last.
+const newestProjection = "newest"
 
 // receiveTranscript writes the file that the daemon sends.
 func receiveTranscript(cmd *cobra.Command, api api, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {

@@ -4,30 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/page"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 func newLog(c *client) *cobra.Command {
 	req := &contextdv1.ReadEventsRequest{}
+	full, grep, since := false, "", ""
 	cmd := &cobra.Command{
 		Use:   "log SESSION",
 		Short: "Show the events of a session",
+		Long: `Show the events of a session, one on a line. --full shows all that each of them says;
+--grep and --since leave out the others, in every output and with --follow too.`,
 		Example: `  contextd log my-session --from 40
+  contextd log my-session --full --grep '(?i)permission denied'
+  contextd log my-session --since 2h
   contextd log my-session --follow
   contextd log my-session --json | jq .message.role`,
 		Args: cobra.ExactArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			req.SessionId = args[0]
+			wanted, err := newEventFilter(grep, since, time.Now())
+			if err != nil {
+				return err
+			}
 			stream, err := api.ReadEvents(cmd.Context(), req)
 			if err != nil {
 				return err
 			}
 			out := newEventTable(cmd)
+			out.full = full
 			for {
 				resp, err := stream.Recv()
 				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
@@ -36,7 +50,7 @@ func newLog(c *client) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := c.writeEvents(cmd, out, resp.GetEvents()); err != nil {
+				if err := c.writeEvents(cmd, out, slices.DeleteFunc(resp.GetEvents(), wanted.leavesOut)); err != nil {
 					return err
 				}
 			}
@@ -46,7 +60,49 @@ func newLog(c *client) *cobra.Command {
 	f.Uint64Var(&req.FromSeq, "from", 0, "first `event`")
 	f.Uint64Var(&req.ToSeq, "to", 0, "last `event`; 0 for the newest")
 	f.BoolVarP(&req.Follow, "follow", "f", false, "keep showing what is appended")
+	f.BoolVar(&full, "full", false, "show all that the events say")
+	f.StringVar(&grep, "grep", "", "only events of which this regular `expression` matches something (github.com/google/re2/wiki/Syntax)")
+	f.StringVar(&since, "since", "", "only events from this `time` on: 2026-03-01, 2026-03-01T09:00:00Z, or 2h for two hours ago")
 	return cmd
+}
+
+// eventFilter chooses events.
+type eventFilter struct {
+	grep  *regexp.Regexp // nil for any
+	since time.Time      // zero for any
+}
+
+func newEventFilter(grep, since string, now time.Time) (f eventFilter, err error) {
+	if grep != "" {
+		if f.grep, err = regexp.Compile(grep); err != nil {
+			return f, usageError{fmt.Errorf("--grep: %w", err)}
+		}
+	}
+	if since == "" {
+		return f, nil
+	}
+	if ago, err := time.ParseDuration(since); err == nil && ago >= 0 {
+		f.since = now.Add(-ago)
+		return f, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if f.since, err = time.Parse(layout, since); err == nil {
+			return f, nil
+		}
+	}
+	return f, usageError{fmt.Errorf("--since: %q is no time such as 2026-03-01 or 2026-03-01T09:00:00Z, and no duration such as 2h", since)}
+}
+
+// leavesOut reports whether an event is not wanted. One without a time is not since any.
+func (f eventFilter) leavesOut(e *contextdv1.Event) bool {
+	if !f.since.IsZero() && (e.GetTime() == nil || e.GetTime().AsTime().Before(f.since)) {
+		return true
+	}
+	if f.grep == nil {
+		return false
+	}
+	_, content := describe(e)
+	return !f.grep.MatchString(content)
 }
 
 func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*contextdv1.Event) error {
@@ -70,6 +126,7 @@ func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*cont
 type eventTable struct {
 	w      *tabwriter.Writer
 	header bool
+	full   bool // all of an event, on several lines
 }
 
 func newEventTable(cmd *cobra.Command) *eventTable {
@@ -80,12 +137,38 @@ func newEventTable(cmd *cobra.Command) *eventTable {
 const contentRunes = 100
 
 func (t *eventTable) row(e *contextdv1.Event) {
+	if t.full {
+		t.whole(e)
+		return
+	}
 	if !t.header {
 		fmt.Fprintln(t.w, "SEQ\tTURN\tTIME\tKIND\tCONTENT")
 		t.header = true
 	}
 	kind, content := describe(e)
 	fmt.Fprintf(t.w, "%d\t%d\t%s\t%-10s\t%s\n", e.GetSeq(), e.GetTurn(), when(e.GetTime()), kind, strings.TrimSpace(oneLine(content, contentRunes)))
+}
+
+// whole writes all that an event says. Control characters are shown by their numbers: they could move
+// the terminal's cursor.
+func (t *eventTable) whole(e *contextdv1.Event) {
+	entry := eventEntry(e)
+	if t.header {
+		fmt.Fprintln(t.w)
+	}
+	t.header = true
+	fmt.Fprintf(t.w, "%s: %s\n", entry.kind, strings.Join(append([]string{entry.head}, entry.notes...), ", "))
+	for _, p := range entry.parts {
+		if p.label != "" {
+			fmt.Fprintf(t.w, "  [%s]\n", page.Visible(p.label))
+		}
+		if p.text == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(page.Visible(p.text), "\n"), "\n") {
+			fmt.Fprintf(t.w, "  %s\n", strings.ReplaceAll(line, "\t", "    ")) // a tab would end a column
+		}
+	}
 }
 
 func describe(e *contextdv1.Event) (kind, content string) {
