@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import type { Tool as AnthropicTool } from "@anthropic-ai/sdk/resources/messages";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Tool as GeminiTool } from "@google/genai";
@@ -26,16 +26,20 @@ interface Vectors {
 
 const file = resolve(import.meta.dirname, "../../../../client/testdata/recall.json");
 const vectors = JSON.parse(readFileSync(file, "utf8")) as Vectors;
-let session: Session;
+let made: Promise<Session> | undefined;
 
-before(async () => {
-  if (noDaemon) return;
-  session = await d.client.createSession("recall", { policy: fromJson(PolicySchema, vectors.policy) });
-  await session.append(vectors.events.map((event) => fromJson(EventSchema, event)));
-});
+/** The session of the vectors. */
+function recalled(): Promise<Session> {
+  made ??= (async () => {
+    const session = await d.client.createSession("recall", { policy: fromJson(PolicySchema, vectors.policy) });
+    await session.append(vectors.events.map((event) => fromJson(EventSchema, event)));
+    return session;
+  })();
+  return made;
+}
 
 test("the tools answer as in all languages", { skip: noDaemon }, async () => {
-  const tools = await session.recallTools(own);
+  const tools = await (await recalled()).recallTools(own);
   assert.deepEqual(tools.names, ["look_up", "search_log", "explain"]);
   assert.deepEqual(tools.schemas, []);
   assert.ok(tools.has("look_up") && !tools.has("bash"));
@@ -49,6 +53,7 @@ test("the tools answer as in all languages", { skip: noDaemon }, async () => {
 });
 
 test("the schemas are the SDKs' types", { skip: noDaemon }, async () => {
+  const session = await recalled();
   const claude: AnthropicTool[] = (await session.recallTools(anthropic)).schemas;
   const chat: ChatCompletionTool[] = (await session.recallTools(openaiChat)).schemas;
   const responses: ResponsesTool[] = (await session.recallTools(openaiResponses)).schemas;
