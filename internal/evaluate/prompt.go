@@ -50,6 +50,16 @@ func (b *builder) add(m render.Message, tokens uint64) {
 // addFull appends a message of a group as it is in the log.
 func (b *builder) addFull(m *reduce.Message) { b.add(fullMessage(m), m.Tokens) }
 
+// Prompt is the prompt of messages that somebody else made of the log, with the tokens of each.
+func (l *Log) Prompt(messages []render.Message) Prompt {
+	b := builder{log: l}
+	for _, m := range messages {
+		b.add(m, m.Tokens)
+		b.Tokens += m.Tokens
+	}
+	return b.done()
+}
+
 func (b *builder) done() Prompt {
 	b.Text = string(b.plain)
 	return b.Prompt
