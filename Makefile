@@ -238,10 +238,37 @@ CONFORMANCE_FLAGS     ?=
 conformance: $(INCLUDE) ## Run one scenario in every language's client and compare the bytes (CONFORMANCE_LANGUAGES=list)
 	examples/conformance.sh $(CONFORMANCE_FLAGS) $(CONFORMANCE_LANGUAGES)
 
+# ---------------------------------------------------------------- inspector
+
+PAGE := cmd/contextd/internal/inspect/dist
+
+.PHONY: inspector
+inspector: bin/buf $(INCLUDE) ## Build the inspector's page from its source, with npm
+	tools/inspector.sh '$(CURDIR)/$(PAGE)'
+
+.PHONY: check-inspector
+check-inspector: bin/buf $(INCLUDE) ## Test the inspector's source, and fail where the committed page is not what it makes (skipped without npm)
+	@rm -rf .build/inspector; tools/inspector.sh '$(CURDIR)/.build/inspector' || { [ $$? = 3 ] && exit 0; exit 1; }; \
+	[ ! -d .build/inspector ] || diff -r .build/inspector '$(PAGE)' || { echo "the inspector's page is not what its source makes: run make inspector" >&2; exit 1; }
+
+.PHONY: test-inspector
+test-inspector: ## Test the inspector in a headless Chromium (skipped without npm or chromium)
+	tools/inspector-browser.sh || [ $$? = 3 ]
+
+.PHONY: screenshots
+screenshots: ## Make the inspector's screenshots again, which its tests and the docs have; look at them
+	REWRITE=1 tools/inspector-browser.sh
+
+.PHONY: chromium
+chromium: ## Install Debian's Chromium where there is none, for the tests of the inspector
+	@if command -v chromium >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: Chromium is not installed, and only root can do that, with apt-get" >&2; exit 0; fi; \
+	install="apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
+
 # ---------------------------------------------------------------- lint
 
 .PHONY: lint
-lint: lint-proto lint-breaking check-generated lint-format lint-words lint-mod lint-go lint-deploy ## Run every check that is not a test
+lint: lint-proto lint-breaking check-generated check-inspector lint-format lint-words lint-mod lint-go lint-deploy ## Run every check that is not a test
 
 .PHONY: lint-proto
 lint-proto: bin/buf $(INCLUDE) ## Check the protos' style, comments and rules

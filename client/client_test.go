@@ -59,6 +59,21 @@ func TestPages(t *testing.T) {
 		}
 		appendTo(t, c, "s0", client.User("More."))
 	}
+	for range 2 {
+		if _, err := c.RecordModelCall(ctx, &contextdv1.RecordModelCallRequest{SessionId: "s0", InputTokens: 9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var calls []uint32
+	for m, err := range c.ModelCalls(ctx, &contextdv1.ListModelCallsRequest{SessionId: "s0", PageSize: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, m.GetNumber())
+	}
+	if !slices.Equal(calls, []uint32{1, 2}) {
+		t.Errorf("calls %v, want 1 and 2", calls)
+	}
 	n := 0
 	for p, err := range c.Projections(ctx, &contextdv1.ListProjectionsRequest{SessionId: "s0", PageSize: 1}) {
 		if err != nil || p.GetProjectionId() == "" {

@@ -132,6 +132,14 @@ func (c *Client) Projections(ctx context.Context, req *contextdv1.ListProjection
 	}, func(req *contextdv1.ListProjectionsRequest, token string) { req.PageToken = token })
 }
 
+// ModelCalls returns the recorded model calls of a session, oldest first.
+func (c *Client) ModelCalls(ctx context.Context, req *contextdv1.ListModelCallsRequest) iter.Seq2[*contextdv1.ModelCall, error] {
+	return pages(proto.CloneOf(req), func(req *contextdv1.ListModelCallsRequest) ([]*contextdv1.ModelCall, string, error) {
+		resp, err := c.ListModelCalls(ctx, req)
+		return resp.GetCalls(), resp.GetNextPageToken(), err
+	}, func(req *contextdv1.ListModelCallsRequest, token string) { req.PageToken = token })
+}
+
 // pages gives the items of all pages. After an error there are no more.
 func pages[Req, Item any](req Req, list func(Req) ([]Item, string, error), turn func(Req, string)) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {

@@ -5,26 +5,32 @@ import (
 	"maps"
 
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-func report(p decide.Projected, b budget.Budget, ofView map[budget.Tier]uint64) BudgetReport {
+// withReminders are the tiers of a view and of what is shown after it.
+func withReminders(ofView map[budget.Tier]uint64, shown []reduce.Reminder) map[budget.Tier]uint64 {
 	tiers := maps.Clone(ofView)
-	for _, r := range p.Reminders {
-		tiers[budget.TierDialogue] += r.Tokens
+	for i := range shown {
+		tiers[budget.TierDialogue] += shown[i].Tokens
 	}
-	for tier, tokens := range tiers {
-		tiers[tier] = b.Real(tokens)
-	}
-	return reportOf(b, p.Tokens(), p.Conversation.Tokens(), tiers)
+	return tiers
 }
 
+// Recorded is how the budget of a record was used. Raw and Tiers are 0 and empty where the record
+// has them not.
+func Recorded(r records.Projection) BudgetReport { return reportOf(r.Budget, r.Tokens, r.Raw, r.Tiers) }
+
 // reportOf returns the provider's tokens, as far as they are known.
-func reportOf(b budget.Budget, used, raw uint64, tiers map[budget.Tier]uint64) BudgetReport {
+func reportOf(b budget.Budget, used, raw uint64, counted map[budget.Tier]uint64) BudgetReport {
+	tiers := make(map[budget.Tier]uint64, len(counted))
+	for tier, tokens := range counted {
+		tiers[tier] = b.Real(tokens)
+	}
 	return BudgetReport{
 		State: b.StateOf(used), Target: b.Real(b.Target), Raw: b.Real(raw), Projected: b.Real(used),
 		Tiers: tiers, Tokenizer: b.Tokenizer, Calibration: b.Factor(),

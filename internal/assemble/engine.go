@@ -216,6 +216,9 @@ func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req
 	if out.Cache, err = e.compare(ctx, s, laid, out.Projection); err != nil {
 		return nil, encoding{}, err
 	}
+	if r := &out.Projection; r.Previous != "" && r.ID == "" {
+		r.Shared = &records.Shared{Messages: out.Cache.StableMessages, Tokens: out.Cache.StableTokens, BrokenBy: out.Cache.BrokenBy}
+	}
 	out.cacheHints(e.opts.Namespace)
 	return out, laid, e.skip(ctx, s, out, req.Have)
 }
@@ -285,7 +288,8 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 		record.ContextHash, record.ContextMessages, record.PrefixMessages = out.ContextHash, len(all), same
 	}
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
-	out.Projection, out.Budget = record, report(p, record.Budget, encoded.tiers)
+	record.Raw, record.Tiers = p.Conversation.Tokens(), withReminders(encoded.tiers, p.Reminders)
+	out.Projection, out.Budget = record, Recorded(record)
 	out.Pointers = s.described.Facts(record.Pointers, p.Result.View.Groups())
 	return out, encoded, nil
 }

@@ -12,12 +12,19 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
+// Asked is the context that is to be explained: that of a recorded call, by its number, 0 the
+// newest, or a recorded projection, by its id.
+type Asked struct {
+	Call       uint32
+	Projection string
+}
+
 // Explain says what the model saw of a text, or of the block that a pointer names, in
-// a recorded call, number 0 the newest. Where no call is recorded, number 0 is the newest
+// the context that is asked for. Where no call is recorded, number 0 is the newest
 // projection; and where none of these is either, the context that the preview asks for. An
 // empty text asks for the call alone. *eventlog.NotFoundError if there is no such session,
 // call or block; *eventlog.InvalidError where the call cannot say what was sent.
-func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, text string, preview Request) (explain.Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, text string, preview Request) (explain.Explanation, error) {
 	// A session of its own, so that nothing kept in memory can flatter the answer.
 	s := &session{id: sessionID}
 	s.reset()
@@ -25,7 +32,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	call, r, p, err := e.explained(ctx, s, number, preview)
+	call, r, p, err := e.explained(ctx, s, asked, preview)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
@@ -66,11 +73,17 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, number uint32, t
 
 // explained is the call that is to be explained, and the projection that was sent; both are
 // zero where they are not recorded.
-func (e *Engine) explained(ctx context.Context, s *session, number uint32, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
-	call, err = records.GetCall(ctx, e.store, s.id, number)
+func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
+	if asked.Projection != "" {
+		if r, err = records.Get(ctx, e.store, s.id, asked.Projection); err == nil {
+			p, err = e.again(ctx, s, r)
+		}
+		return call, r, p, err
+	}
+	call, err = records.GetCall(ctx, e.store, s.id, asked.Call)
 	var missing *eventlog.NotFoundError
 	switch {
-	case number == 0 && errors.As(err, &missing):
+	case asked.Call == 0 && errors.As(err, &missing):
 		var id string
 		if id, err = records.Newest(ctx, e.store, s.id); err != nil {
 			return call, r, p, err

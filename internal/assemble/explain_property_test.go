@@ -260,7 +260,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 			if strings.HasPrefix(text, "ctx:") {
 				continue // a pointer names a block
 			}
-			got, err := engine.Explain(context.Background(), "s", 0, text, assemble.Request{})
+			got, err := engine.Explain(context.Background(), "s", assemble.Asked{Call: 0}, text, assemble.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +288,7 @@ func checkThoughts(t *rapid.T, engine *assemble.Engine, store eventlog.Store, se
 		there := slices.ContainsFunc(sent, func(m sentMessage) bool { return slices.Contains(m.seqs, e.Seq) && m.holds(thought.Text) })
 		word, _, _ := strings.Cut(thought.Text, ":")
 		for _, text := range []string{word + ":", fmt.Sprintf("ctx:%d.0", e.Seq)} {
-			got, err := engine.Explain(context.Background(), "s", 0, text, assemble.Request{})
+			got, err := engine.Explain(context.Background(), "s", assemble.Asked{Call: 0}, text, assemble.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ func tell(t *testing.T) told {
 
 func (s told) explain(t *testing.T, number uint32, text string) explain.Explanation {
 	t.Helper()
-	out, err := s.engine.Explain(t.Context(), "s", number, text, assemble.Request{})
+	out, err := s.engine.Explain(t.Context(), "s", assemble.Asked{Call: number}, text, assemble.Request{})
 	if err != nil {
 		t.Fatalf("explain %q: %v", text, err)
 	}
@@ -183,7 +183,7 @@ func TestExplainEdits(t *testing.T) {
 		"whitespace in arguments": {1, `"all": true`, "3.2 verbatim seen=false ctx:3.2", "JSON is sent without"},
 		"arguments as sent":       {1, `"all":true`, "3.2 verbatim seen=true ctx:3.2", ""},
 	} {
-		got, err := engine.Explain(context.Background(), "s", want.call, want.text, assemble.Request{})
+		got, err := engine.Explain(context.Background(), "s", assemble.Asked{Call: want.call}, want.text, assemble.Request{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -212,7 +212,7 @@ func TestExplainRefuses(t *testing.T) {
 		"no message":           {"s", 3, "ctx:3.0", "pointer"},
 		"no projection to ask": {"s", 2, "x", ""},
 	} {
-		_, err := s.engine.Explain(t.Context(), want.session, want.call, want.text, assemble.Request{})
+		_, err := s.engine.Explain(t.Context(), want.session, assemble.Asked{Call: want.call}, want.text, assemble.Request{})
 		var missing *eventlog.NotFoundError
 		var invalid *eventlog.InvalidError
 		switch {
@@ -239,7 +239,7 @@ func TestExplainOnlyWhatItCanProve(t *testing.T) {
 	s := tell(t)
 	r := s.sent.Projection
 	changeRecord(t, s.store, r.AsOf, r.ID, func(m *storagev1.Projection) { clear(m.GetPrefixHash()) })
-	_, err := s.engine.Explain(t.Context(), "s", 3, "late_gate", assemble.Request{})
+	_, err := s.engine.Explain(t.Context(), "s", assemble.Asked{Call: 3}, "late_gate", assemble.Request{})
 	var invalid *eventlog.InvalidError
 	if !errors.As(err, &invalid) || invalid.Field != "text" || !strings.Contains(invalid.Reason, "prefix_hash") {
 		t.Errorf("a context that cannot be rebuilt is explained: %v", err)

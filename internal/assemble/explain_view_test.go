@@ -84,7 +84,7 @@ func TestExplainBehindABoundary(t *testing.T) {
 			"the boundary that was in force": {3, "later_summary", false, []string{"10.0 omitted seen=false ctx:10.0"}, "the harness dropped it with its compaction at event 14"},
 			"the next boundary":              {3, "last_summary", true, []string{"14.0 verbatim seen=true ctx:14.0"}, ""},
 		} {
-			got, err := engine.Explain(t.Context(), "s", want.call, want.text, assemble.Request{})
+			got, err := engine.Explain(t.Context(), "s", assemble.Asked{Call: want.call}, want.text, assemble.Request{})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -99,7 +99,7 @@ func TestExplainBehindABoundary(t *testing.T) {
 			}
 		}
 		for _, pointer := range []string{"ctx:10.1", "ctx:12.0", "ctx:3.0"} {
-			if got, err := engine.Explain(t.Context(), "s", 1, pointer, assemble.Request{}); err == nil || !strings.Contains(fmt.Sprint(err), pointer) {
+			if got, err := engine.Explain(t.Context(), "s", assemble.Asked{Call: 1}, pointer, assemble.Request{}); err == nil || !strings.Contains(fmt.Sprint(err), pointer) {
 				t.Errorf("%s names nothing: %+v, %v", pointer, got.Sightings, err)
 			}
 		}

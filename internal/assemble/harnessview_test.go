@@ -346,7 +346,7 @@ func TestHarnessViewFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for text, why := range map[string]string{"Test it": "", "ctx:3.0": "", sent: "the harness added it", "MUST address": "the harness added it"} {
-			got, err := engine.Explain(t.Context(), "s", 0, text, assemble.Request{})
+			got, err := engine.Explain(t.Context(), "s", assemble.Asked{Call: 0}, text, assemble.Request{})
 			if err != nil || !got.Seen || len(got.Sightings) != 1 || got.Sightings[0].Reason != why {
 				t.Errorf("%q: %+v, %v", text, got, err)
 			}

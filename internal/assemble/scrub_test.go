@@ -170,7 +170,7 @@ func TestScrubbedSummaries(t *testing.T) {
 		"Push with": {sighted(head+1, "verbatim", true, asked) + ": "},
 		"Mind":      {sighted(head+2, "reminder", true, "") + ": "},
 	} {
-		got, err := engine.Explain(t.Context(), "s", 0, text, assemble.Request{})
+		got, err := engine.Explain(t.Context(), "s", assemble.Asked{Call: 0}, text, assemble.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}

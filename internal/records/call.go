@@ -174,6 +174,34 @@ func Calls(ctx context.Context, store eventlog.Artifacts, sessionID string) ([]M
 	return out, nil
 }
 
+// CallsAfter lists at most limit recorded calls, those after a number, in the order of their
+// numbers; next is the last of them where there are more, or else 0.
+func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string, after uint32, limit int) (page []ModelCall, next uint32, err error) {
+	var from eventlog.Seq
+	if after > 0 {
+		if from, err = callsFrom(ctx, store, sessionID, after); err != nil {
+			return nil, 0, err
+		}
+	}
+	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, From: from}) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if after > 0 && a.ID <= callID(after) {
+			continue
+		}
+		if len(page) == limit {
+			return page, page[limit-1].Number, nil
+		}
+		c, err := decodeCall(sessionID, a)
+		if err != nil {
+			return nil, 0, err
+		}
+		page = append(page, c)
+	}
+	return page, 0, nil
+}
+
 // GetCall returns one recorded call, number 0 the newest, or *eventlog.NotFoundError.
 func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (ModelCall, error) {
 	var to eventlog.Seq

@@ -66,6 +66,12 @@ type Projection struct {
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
+	// Raw is the size of the whole log, in tokens, and Tiers are those of the context, as the
+	// gauge counted them; 0 and nil in a record of a build before these were kept.
+	Raw   uint64
+	Tiers map[budget.Tier]uint64
+	// Shared is what the context shares with Previous; nil where that is not known.
+	Shared *Shared
 	// Injected is the size of the injections beside them, in tokens. Where there are any,
 	// ContextHash covers the ContextMessages of the whole context, of which the first
 	// PrefixMessages have the same bytes without them; else these are empty.
@@ -76,6 +82,15 @@ type Projection struct {
 	// the session's watchers know what became of its reminders.
 	RemindersTurns     uint32
 	RemindersCollapsed eventlog.Seq
+}
+
+// Shared is what a context shares with another.
+type Shared struct {
+	// Messages are the leading ones with the same bytes, and Tokens their size.
+	Messages int
+	Tokens   uint64
+	// BrokenBy is the reducer that rewrote the first message that differs; empty if none did.
+	BrokenBy string
 }
 
 // Stream names what has a prefix of its own in a provider's cache: the decisions of a

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
@@ -43,6 +44,7 @@ func (r Projection) stored() (*storagev1.Projection, error) {
 		Projection: storeOptions(r.Projection, storeTexts(r.Projection).hash), ShownBefore: storeState(r.ShownBefore), ShownAfter: storeState(r.ShownAfter),
 		RootsConsulted: r.RootsConsulted, SafetyBlocked: r.SafetyBlocked, Reverted: r.Reverted,
 		RequestDigest: r.RequestDigest, Previous: r.Previous,
+		RawTokens: r.Raw, TierTokens: storeTiers(r.Tiers), Shared: storeShared(r.Shared),
 		RemindersTurns: r.RemindersTurns, RemindersCollapsedThrough: uint64(r.RemindersCollapsed),
 		ContextHash: context, ContextMessageCount: uint32(r.ContextMessages), ContextPrefixMessages: uint32(r.PrefixMessages),
 	}, nil
@@ -70,6 +72,7 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),
 		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),
 		RequestDigest: m.GetRequestDigest(), Previous: m.GetPrevious(),
+		Raw: m.GetRawTokens(), Tiers: readTiers(m.GetTierTokens()), Shared: readShared(m.GetShared()),
 		RemindersTurns: m.GetRemindersTurns(), RemindersCollapsed: eventlog.Seq(m.GetRemindersCollapsedThrough()),
 		ContextMessages: int(m.GetContextMessageCount()), PrefixMessages: int(m.GetContextPrefixMessages()),
 	}
@@ -79,6 +82,43 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 	r.Policy = r.Projection.PolicyName()
 	r.Texts = hex.EncodeToString(m.GetProjection().GetTextsHash())
 	return r, in.err
+}
+
+func storeTiers(tiers map[budget.Tier]uint64) (out []uint64) {
+	if tiers == nil {
+		return nil
+	}
+	for _, tier := range budget.Tiers() {
+		out = append(out, tiers[tier])
+	}
+	return out
+}
+
+func readTiers(tokens []uint64) map[budget.Tier]uint64 {
+	if len(tokens) == 0 {
+		return nil
+	}
+	out := map[budget.Tier]uint64{}
+	for i, tier := range budget.Tiers() {
+		if i < len(tokens) {
+			out[tier] = tokens[i]
+		}
+	}
+	return out
+}
+
+func storeShared(s *Shared) *storagev1.SharedPrefix {
+	if s == nil {
+		return nil
+	}
+	return &storagev1.SharedPrefix{Messages: uint32(s.Messages), Tokens: s.Tokens, BrokenBy: s.BrokenBy}
+}
+
+func readShared(s *storagev1.SharedPrefix) *Shared {
+	if s == nil {
+		return nil
+	}
+	return &Shared{Messages: int(s.GetMessages()), Tokens: s.GetTokens(), BrokenBy: s.GetBrokenBy()}
 }
 
 func storeSteps(all []reduce.Step) []*storagev1.Step {

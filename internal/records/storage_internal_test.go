@@ -27,6 +27,10 @@ func filled() Projection {
 	r.Projection.Name = projection.ReachabilityGC
 	r.Policy, r.Texts = r.Projection.PolicyName(), ""
 	r.Before.Freed[toolResults], r.After.Freed[toolResults] = 153, 33
+	r.Tiers = map[budget.Tier]uint64{}
+	for i, tier := range budget.Tiers() {
+		r.Tiers[tier] = uint64(i + 1)
+	}
 	// Lists are in order, and caps are a tier's in both maps.
 	r.Kept = eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 9}}
 	r.Dropped = eventlog.Ranges{{From: 2, To: 2}}

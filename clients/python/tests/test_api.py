@@ -143,6 +143,8 @@ async def test_records(either: Either, session_id: str) -> None:
     assert explained.call.number == 1
     assert explained.call.projection_id == context.projection_id
     assert explained.sightings
+    (call,) = await either.list_calls(session_id)
+    assert call.input_tokens == 2000
     (projection,) = await either.list_projections(session_id)
     assert projection.projection_id == context.projection_id
     assert (await either.replay_projection(session_id, context.projection_id)).same

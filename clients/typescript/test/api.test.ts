@@ -63,6 +63,8 @@ test("what was recorded is explained, replayed and recalled", { skip }, async ()
   const explained = await session.explain("file0.go");
   assert.equal(explained.call?.projectionId, context.header.projectionId);
   assert.ok(explained.sightings.length > 0);
+  const [call] = await list(session.calls());
+  assert.equal(call?.inputTokens, 2000n);
   const [projection] = await list(session.projections());
   assert.equal(projection?.projectionId, context.header.projectionId);
   assert.ok((await session.replayProjection(context.header.projectionId)).same);

@@ -24,7 +24,7 @@ var File_contextd_v1_context_service_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_context_service_proto_rawDesc = "" +
 	"\n" +
-	"!contextd/v1/context_service.proto\x12\vcontextd.v1\x1a\x1acontextd/v1/assembly.proto\x1a\x15contextd/v1/log.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x18contextd/v1/recall.proto\x1a\x18contextd/v1/replay.proto\x1a\x19contextd/v1/session.proto\x1a\x18contextd/v1/tokens.proto2\xc2\r\n" +
+	"!contextd/v1/context_service.proto\x12\vcontextd.v1\x1a\x1acontextd/v1/assembly.proto\x1a\x15contextd/v1/log.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x18contextd/v1/recall.proto\x1a\x18contextd/v1/replay.proto\x1a\x19contextd/v1/session.proto\x1a\x18contextd/v1/tokens.proto2\x9d\x0e\n" +
 	"\x0eContextService\x12V\n" +
 	"\rCreateSession\x12!.contextd.v1.CreateSessionRequest\x1a\".contextd.v1.CreateSessionResponse\x12M\n" +
 	"\n" +
@@ -39,7 +39,8 @@ const file_contextd_v1_context_service_proto_rawDesc = "" +
 	"\x0fAssembleContext\x12#.contextd.v1.AssembleContextRequest\x1a$.contextd.v1.AssembleContextResponse0\x01\x12d\n" +
 	"\x11ProjectTranscript\x12%.contextd.v1.ProjectTranscriptRequest\x1a&.contextd.v1.ProjectTranscriptResponse0\x01\x12\\\n" +
 	"\x0fRecordModelCall\x12#.contextd.v1.RecordModelCallRequest\x1a$.contextd.v1.RecordModelCallResponse\x12P\n" +
-	"\vExplainCall\x12\x1f.contextd.v1.ExplainCallRequest\x1a .contextd.v1.ExplainCallResponse\x12\\\n" +
+	"\vExplainCall\x12\x1f.contextd.v1.ExplainCallRequest\x1a .contextd.v1.ExplainCallResponse\x12Y\n" +
+	"\x0eListModelCalls\x12\".contextd.v1.ListModelCallsRequest\x1a#.contextd.v1.ListModelCallsResponse\x12\\\n" +
 	"\x0fListProjections\x12#.contextd.v1.ListProjectionsRequest\x1a$.contextd.v1.ListProjectionsResponse\x12_\n" +
 	"\x10ReplayProjection\x12$.contextd.v1.ReplayProjectionRequest\x1a%.contextd.v1.ReplayProjectionResponse\x12a\n" +
 	"\x10RenderProjection\x12$.contextd.v1.RenderProjectionRequest\x1a%.contextd.v1.RenderProjectionResponse0\x01\x12Y\n" +
@@ -61,32 +62,34 @@ var file_contextd_v1_context_service_proto_goTypes = []any{
 	(*ProjectTranscriptRequest)(nil),  // 9: contextd.v1.ProjectTranscriptRequest
 	(*RecordModelCallRequest)(nil),    // 10: contextd.v1.RecordModelCallRequest
 	(*ExplainCallRequest)(nil),        // 11: contextd.v1.ExplainCallRequest
-	(*ListProjectionsRequest)(nil),    // 12: contextd.v1.ListProjectionsRequest
-	(*ReplayProjectionRequest)(nil),   // 13: contextd.v1.ReplayProjectionRequest
-	(*RenderProjectionRequest)(nil),   // 14: contextd.v1.RenderProjectionRequest
-	(*ResolvePointerRequest)(nil),     // 15: contextd.v1.ResolvePointerRequest
-	(*ListRecallToolsRequest)(nil),    // 16: contextd.v1.ListRecallToolsRequest
-	(*CallRecallToolRequest)(nil),     // 17: contextd.v1.CallRecallToolRequest
-	(*CountTokensRequest)(nil),        // 18: contextd.v1.CountTokensRequest
-	(*CreateSessionResponse)(nil),     // 19: contextd.v1.CreateSessionResponse
-	(*GetSessionResponse)(nil),        // 20: contextd.v1.GetSessionResponse
-	(*ListSessionsResponse)(nil),      // 21: contextd.v1.ListSessionsResponse
-	(*ForkSessionResponse)(nil),       // 22: contextd.v1.ForkSessionResponse
-	(*DeleteSessionResponse)(nil),     // 23: contextd.v1.DeleteSessionResponse
-	(*AppendEventsResponse)(nil),      // 24: contextd.v1.AppendEventsResponse
-	(*AppendEventStreamResponse)(nil), // 25: contextd.v1.AppendEventStreamResponse
-	(*ReadEventsResponse)(nil),        // 26: contextd.v1.ReadEventsResponse
-	(*AssembleContextResponse)(nil),   // 27: contextd.v1.AssembleContextResponse
-	(*ProjectTranscriptResponse)(nil), // 28: contextd.v1.ProjectTranscriptResponse
-	(*RecordModelCallResponse)(nil),   // 29: contextd.v1.RecordModelCallResponse
-	(*ExplainCallResponse)(nil),       // 30: contextd.v1.ExplainCallResponse
-	(*ListProjectionsResponse)(nil),   // 31: contextd.v1.ListProjectionsResponse
-	(*ReplayProjectionResponse)(nil),  // 32: contextd.v1.ReplayProjectionResponse
-	(*RenderProjectionResponse)(nil),  // 33: contextd.v1.RenderProjectionResponse
-	(*ResolvePointerResponse)(nil),    // 34: contextd.v1.ResolvePointerResponse
-	(*ListRecallToolsResponse)(nil),   // 35: contextd.v1.ListRecallToolsResponse
-	(*CallRecallToolResponse)(nil),    // 36: contextd.v1.CallRecallToolResponse
-	(*CountTokensResponse)(nil),       // 37: contextd.v1.CountTokensResponse
+	(*ListModelCallsRequest)(nil),     // 12: contextd.v1.ListModelCallsRequest
+	(*ListProjectionsRequest)(nil),    // 13: contextd.v1.ListProjectionsRequest
+	(*ReplayProjectionRequest)(nil),   // 14: contextd.v1.ReplayProjectionRequest
+	(*RenderProjectionRequest)(nil),   // 15: contextd.v1.RenderProjectionRequest
+	(*ResolvePointerRequest)(nil),     // 16: contextd.v1.ResolvePointerRequest
+	(*ListRecallToolsRequest)(nil),    // 17: contextd.v1.ListRecallToolsRequest
+	(*CallRecallToolRequest)(nil),     // 18: contextd.v1.CallRecallToolRequest
+	(*CountTokensRequest)(nil),        // 19: contextd.v1.CountTokensRequest
+	(*CreateSessionResponse)(nil),     // 20: contextd.v1.CreateSessionResponse
+	(*GetSessionResponse)(nil),        // 21: contextd.v1.GetSessionResponse
+	(*ListSessionsResponse)(nil),      // 22: contextd.v1.ListSessionsResponse
+	(*ForkSessionResponse)(nil),       // 23: contextd.v1.ForkSessionResponse
+	(*DeleteSessionResponse)(nil),     // 24: contextd.v1.DeleteSessionResponse
+	(*AppendEventsResponse)(nil),      // 25: contextd.v1.AppendEventsResponse
+	(*AppendEventStreamResponse)(nil), // 26: contextd.v1.AppendEventStreamResponse
+	(*ReadEventsResponse)(nil),        // 27: contextd.v1.ReadEventsResponse
+	(*AssembleContextResponse)(nil),   // 28: contextd.v1.AssembleContextResponse
+	(*ProjectTranscriptResponse)(nil), // 29: contextd.v1.ProjectTranscriptResponse
+	(*RecordModelCallResponse)(nil),   // 30: contextd.v1.RecordModelCallResponse
+	(*ExplainCallResponse)(nil),       // 31: contextd.v1.ExplainCallResponse
+	(*ListModelCallsResponse)(nil),    // 32: contextd.v1.ListModelCallsResponse
+	(*ListProjectionsResponse)(nil),   // 33: contextd.v1.ListProjectionsResponse
+	(*ReplayProjectionResponse)(nil),  // 34: contextd.v1.ReplayProjectionResponse
+	(*RenderProjectionResponse)(nil),  // 35: contextd.v1.RenderProjectionResponse
+	(*ResolvePointerResponse)(nil),    // 36: contextd.v1.ResolvePointerResponse
+	(*ListRecallToolsResponse)(nil),   // 37: contextd.v1.ListRecallToolsResponse
+	(*CallRecallToolResponse)(nil),    // 38: contextd.v1.CallRecallToolResponse
+	(*CountTokensResponse)(nil),       // 39: contextd.v1.CountTokensResponse
 }
 var file_contextd_v1_context_service_proto_depIdxs = []int32{
 	0,  // 0: contextd.v1.ContextService.CreateSession:input_type -> contextd.v1.CreateSessionRequest
@@ -101,34 +104,36 @@ var file_contextd_v1_context_service_proto_depIdxs = []int32{
 	9,  // 9: contextd.v1.ContextService.ProjectTranscript:input_type -> contextd.v1.ProjectTranscriptRequest
 	10, // 10: contextd.v1.ContextService.RecordModelCall:input_type -> contextd.v1.RecordModelCallRequest
 	11, // 11: contextd.v1.ContextService.ExplainCall:input_type -> contextd.v1.ExplainCallRequest
-	12, // 12: contextd.v1.ContextService.ListProjections:input_type -> contextd.v1.ListProjectionsRequest
-	13, // 13: contextd.v1.ContextService.ReplayProjection:input_type -> contextd.v1.ReplayProjectionRequest
-	14, // 14: contextd.v1.ContextService.RenderProjection:input_type -> contextd.v1.RenderProjectionRequest
-	15, // 15: contextd.v1.ContextService.ResolvePointer:input_type -> contextd.v1.ResolvePointerRequest
-	16, // 16: contextd.v1.ContextService.ListRecallTools:input_type -> contextd.v1.ListRecallToolsRequest
-	17, // 17: contextd.v1.ContextService.CallRecallTool:input_type -> contextd.v1.CallRecallToolRequest
-	18, // 18: contextd.v1.ContextService.CountTokens:input_type -> contextd.v1.CountTokensRequest
-	19, // 19: contextd.v1.ContextService.CreateSession:output_type -> contextd.v1.CreateSessionResponse
-	20, // 20: contextd.v1.ContextService.GetSession:output_type -> contextd.v1.GetSessionResponse
-	21, // 21: contextd.v1.ContextService.ListSessions:output_type -> contextd.v1.ListSessionsResponse
-	22, // 22: contextd.v1.ContextService.ForkSession:output_type -> contextd.v1.ForkSessionResponse
-	23, // 23: contextd.v1.ContextService.DeleteSession:output_type -> contextd.v1.DeleteSessionResponse
-	24, // 24: contextd.v1.ContextService.AppendEvents:output_type -> contextd.v1.AppendEventsResponse
-	25, // 25: contextd.v1.ContextService.AppendEventStream:output_type -> contextd.v1.AppendEventStreamResponse
-	26, // 26: contextd.v1.ContextService.ReadEvents:output_type -> contextd.v1.ReadEventsResponse
-	27, // 27: contextd.v1.ContextService.AssembleContext:output_type -> contextd.v1.AssembleContextResponse
-	28, // 28: contextd.v1.ContextService.ProjectTranscript:output_type -> contextd.v1.ProjectTranscriptResponse
-	29, // 29: contextd.v1.ContextService.RecordModelCall:output_type -> contextd.v1.RecordModelCallResponse
-	30, // 30: contextd.v1.ContextService.ExplainCall:output_type -> contextd.v1.ExplainCallResponse
-	31, // 31: contextd.v1.ContextService.ListProjections:output_type -> contextd.v1.ListProjectionsResponse
-	32, // 32: contextd.v1.ContextService.ReplayProjection:output_type -> contextd.v1.ReplayProjectionResponse
-	33, // 33: contextd.v1.ContextService.RenderProjection:output_type -> contextd.v1.RenderProjectionResponse
-	34, // 34: contextd.v1.ContextService.ResolvePointer:output_type -> contextd.v1.ResolvePointerResponse
-	35, // 35: contextd.v1.ContextService.ListRecallTools:output_type -> contextd.v1.ListRecallToolsResponse
-	36, // 36: contextd.v1.ContextService.CallRecallTool:output_type -> contextd.v1.CallRecallToolResponse
-	37, // 37: contextd.v1.ContextService.CountTokens:output_type -> contextd.v1.CountTokensResponse
-	19, // [19:38] is the sub-list for method output_type
-	0,  // [0:19] is the sub-list for method input_type
+	12, // 12: contextd.v1.ContextService.ListModelCalls:input_type -> contextd.v1.ListModelCallsRequest
+	13, // 13: contextd.v1.ContextService.ListProjections:input_type -> contextd.v1.ListProjectionsRequest
+	14, // 14: contextd.v1.ContextService.ReplayProjection:input_type -> contextd.v1.ReplayProjectionRequest
+	15, // 15: contextd.v1.ContextService.RenderProjection:input_type -> contextd.v1.RenderProjectionRequest
+	16, // 16: contextd.v1.ContextService.ResolvePointer:input_type -> contextd.v1.ResolvePointerRequest
+	17, // 17: contextd.v1.ContextService.ListRecallTools:input_type -> contextd.v1.ListRecallToolsRequest
+	18, // 18: contextd.v1.ContextService.CallRecallTool:input_type -> contextd.v1.CallRecallToolRequest
+	19, // 19: contextd.v1.ContextService.CountTokens:input_type -> contextd.v1.CountTokensRequest
+	20, // 20: contextd.v1.ContextService.CreateSession:output_type -> contextd.v1.CreateSessionResponse
+	21, // 21: contextd.v1.ContextService.GetSession:output_type -> contextd.v1.GetSessionResponse
+	22, // 22: contextd.v1.ContextService.ListSessions:output_type -> contextd.v1.ListSessionsResponse
+	23, // 23: contextd.v1.ContextService.ForkSession:output_type -> contextd.v1.ForkSessionResponse
+	24, // 24: contextd.v1.ContextService.DeleteSession:output_type -> contextd.v1.DeleteSessionResponse
+	25, // 25: contextd.v1.ContextService.AppendEvents:output_type -> contextd.v1.AppendEventsResponse
+	26, // 26: contextd.v1.ContextService.AppendEventStream:output_type -> contextd.v1.AppendEventStreamResponse
+	27, // 27: contextd.v1.ContextService.ReadEvents:output_type -> contextd.v1.ReadEventsResponse
+	28, // 28: contextd.v1.ContextService.AssembleContext:output_type -> contextd.v1.AssembleContextResponse
+	29, // 29: contextd.v1.ContextService.ProjectTranscript:output_type -> contextd.v1.ProjectTranscriptResponse
+	30, // 30: contextd.v1.ContextService.RecordModelCall:output_type -> contextd.v1.RecordModelCallResponse
+	31, // 31: contextd.v1.ContextService.ExplainCall:output_type -> contextd.v1.ExplainCallResponse
+	32, // 32: contextd.v1.ContextService.ListModelCalls:output_type -> contextd.v1.ListModelCallsResponse
+	33, // 33: contextd.v1.ContextService.ListProjections:output_type -> contextd.v1.ListProjectionsResponse
+	34, // 34: contextd.v1.ContextService.ReplayProjection:output_type -> contextd.v1.ReplayProjectionResponse
+	35, // 35: contextd.v1.ContextService.RenderProjection:output_type -> contextd.v1.RenderProjectionResponse
+	36, // 36: contextd.v1.ContextService.ResolvePointer:output_type -> contextd.v1.ResolvePointerResponse
+	37, // 37: contextd.v1.ContextService.ListRecallTools:output_type -> contextd.v1.ListRecallToolsResponse
+	38, // 38: contextd.v1.ContextService.CallRecallTool:output_type -> contextd.v1.CallRecallToolResponse
+	39, // 39: contextd.v1.ContextService.CountTokens:output_type -> contextd.v1.CountTokensResponse
+	20, // [20:40] is the sub-list for method output_type
+	0,  // [0:20] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -31,6 +31,7 @@ const (
 	ContextService_ProjectTranscript_FullMethodName = "/contextd.v1.ContextService/ProjectTranscript"
 	ContextService_RecordModelCall_FullMethodName   = "/contextd.v1.ContextService/RecordModelCall"
 	ContextService_ExplainCall_FullMethodName       = "/contextd.v1.ContextService/ExplainCall"
+	ContextService_ListModelCalls_FullMethodName    = "/contextd.v1.ContextService/ListModelCalls"
 	ContextService_ListProjections_FullMethodName   = "/contextd.v1.ContextService/ListProjections"
 	ContextService_ReplayProjection_FullMethodName  = "/contextd.v1.ContextService/ReplayProjection"
 	ContextService_RenderProjection_FullMethodName  = "/contextd.v1.ContextService/RenderProjection"
@@ -79,6 +80,8 @@ type ContextServiceClient interface {
 	// Says what the model saw in a recorded call: whether a text was in its context, and
 	// if not, why.
 	ExplainCall(ctx context.Context, in *ExplainCallRequest, opts ...grpc.CallOption) (*ExplainCallResponse, error)
+	// Lists recorded calls, page by page.
+	ListModelCalls(ctx context.Context, in *ListModelCallsRequest, opts ...grpc.CallOption) (*ListModelCallsResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(ctx context.Context, in *ListProjectionsRequest, opts ...grpc.CallOption) (*ListProjectionsResponse, error)
 	// Rebuilds a recorded projection from the log and says whether the hash is the same.
@@ -255,6 +258,16 @@ func (c *contextServiceClient) ExplainCall(ctx context.Context, in *ExplainCallR
 	return out, nil
 }
 
+func (c *contextServiceClient) ListModelCalls(ctx context.Context, in *ListModelCallsRequest, opts ...grpc.CallOption) (*ListModelCallsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListModelCallsResponse)
+	err := c.cc.Invoke(ctx, ContextService_ListModelCalls_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *contextServiceClient) ListProjections(ctx context.Context, in *ListProjectionsRequest, opts ...grpc.CallOption) (*ListProjectionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListProjectionsResponse)
@@ -373,6 +386,8 @@ type ContextServiceServer interface {
 	// Says what the model saw in a recorded call: whether a text was in its context, and
 	// if not, why.
 	ExplainCall(context.Context, *ExplainCallRequest) (*ExplainCallResponse, error)
+	// Lists recorded calls, page by page.
+	ListModelCalls(context.Context, *ListModelCallsRequest) (*ListModelCallsResponse, error)
 	// Lists recorded projections, page by page.
 	ListProjections(context.Context, *ListProjectionsRequest) (*ListProjectionsResponse, error)
 	// Rebuilds a recorded projection from the log and says whether the hash is the same.
@@ -434,6 +449,9 @@ func (UnimplementedContextServiceServer) RecordModelCall(context.Context, *Recor
 }
 func (UnimplementedContextServiceServer) ExplainCall(context.Context, *ExplainCallRequest) (*ExplainCallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExplainCall not implemented")
+}
+func (UnimplementedContextServiceServer) ListModelCalls(context.Context, *ListModelCallsRequest) (*ListModelCallsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListModelCalls not implemented")
 }
 func (UnimplementedContextServiceServer) ListProjections(context.Context, *ListProjectionsRequest) (*ListProjectionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListProjections not implemented")
@@ -661,6 +679,24 @@ func _ContextService_ExplainCall_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ContextService_ListModelCalls_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListModelCallsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextServiceServer).ListModelCalls(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ContextService_ListModelCalls_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextServiceServer).ListModelCalls(ctx, req.(*ListModelCallsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ContextService_ListProjections_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListProjectionsRequest)
 	if err := dec(in); err != nil {
@@ -818,6 +854,10 @@ var ContextService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExplainCall",
 			Handler:    _ContextService_ExplainCall_Handler,
+		},
+		{
+			MethodName: "ListModelCalls",
+			Handler:    _ContextService_ListModelCalls_Handler,
 		},
 		{
 			MethodName: "ListProjections",

@@ -434,7 +434,10 @@ type ReadEventsResponse struct {
 	// changed, dropped or added. It covers the store's own encoding, so a copy of the
 	// events in another session has another. Empty: the daemon's store, such as that in
 	// memory, keeps no chain.
-	ChainHead     string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
+	ChainHead string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
+	// The size of each of these events in tokens, in their order, as it was counted when the event was
+	// appended; see EventReceipt. 0: it was not counted, as what no model sees is not.
+	Tokens        []uint32 `protobuf:"varint,3,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +486,13 @@ func (x *ReadEventsResponse) GetChainHead() string {
 	return ""
 }
 
+func (x *ReadEventsResponse) GetTokens() []uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
 var File_contextd_v1_log_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_log_proto_rawDesc = "" +
@@ -516,11 +526,12 @@ const file_contextd_v1_log_proto_rawDesc = "" +
 	"\bfrom_seq\x18\x02 \x01(\x04R\afromSeq\x12\x15\n" +
 	"\x06to_seq\x18\x03 \x01(\x04R\x05toSeq\x12\x16\n" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow:{\xbaHx\x1av\n" +
-	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"_\n" +
+	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"w\n" +
 	"\x12ReadEventsResponse\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.contextd.v1.EventR\x06events\x12\x1d\n" +
 	"\n" +
-	"chain_head\x18\x02 \x01(\tR\tchainHeadB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"chain_head\x18\x02 \x01(\tR\tchainHead\x12\x16\n" +
+	"\x06tokens\x18\x03 \x03(\rR\x06tokensB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_log_proto_rawDescOnce sync.Once

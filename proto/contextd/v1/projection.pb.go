@@ -72,7 +72,14 @@ type Projection struct {
 	// When it was recorded.
 	Time *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=time,proto3" json:"time,omitempty"`
 	// The format that prefix_hash covers. Unspecified: contextd's own.
-	Format        Format `protobuf:"varint,22,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
+	Format Format `protobuf:"varint,22,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
+	// The size of the context when it was recorded. Absent in a ContextHeader, which has it itself.
+	Budget *BudgetReport `protobuf:"bytes,23,opt,name=budget,proto3" json:"budget,omitempty"`
+	// How much of the prefix was unchanged. Absent before the first recorded projection, where it was
+	// recorded before this was kept, and in a ContextHeader, which has it itself.
+	Cache *CacheReport `protobuf:"bytes,24,opt,name=cache,proto3" json:"cache,omitempty"`
+	// Messages that prefix_hash covers. 0 in a ContextHeader, which has their number itself.
+	MessageCount  uint32 `protobuf:"varint,25,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,6 +266,27 @@ func (x *Projection) GetFormat() Format {
 		return x.Format
 	}
 	return Format_FORMAT_UNSPECIFIED
+}
+
+func (x *Projection) GetBudget() *BudgetReport {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *Projection) GetCache() *CacheReport {
+	if x != nil {
+		return x.Cache
+	}
+	return nil
+}
+
+func (x *Projection) GetMessageCount() uint32 {
+	if x != nil {
+		return x.MessageCount
+	}
+	return 0
 }
 
 // A body that is not shown as it is in the log, and how to get it.
@@ -552,7 +580,10 @@ type ListProjectionsRequest struct {
 	// How many at most, up to 1000. 0: 100. A page holds fewer where it would exceed 1 MiB.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before. Empty: the first page.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Omit what grows with the session: the lists of events, whose counts are there, and the
+	// pointers. Many then fit a page, and listing them reads nothing of the log.
+	Brief         bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +637,13 @@ func (x *ListProjectionsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListProjectionsRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 // A page of recorded projections.
@@ -906,7 +944,7 @@ var File_contextd_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\a\n" +
+	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\b\n" +
 	"\n" +
 	"Projection\x12#\n" +
 	"\rprojection_id\x18\x01 \x01(\tR\fprojectionId\x12\x16\n" +
@@ -934,7 +972,10 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"summary_id\x18\x13 \x01(\tR\tsummaryId\x12-\n" +
 	"\x12policy_fingerprint\x18\x14 \x01(\tR\x11policyFingerprint\x12.\n" +
 	"\x04time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12+\n" +
-	"\x06format\x18\x16 \x01(\x0e2\x13.contextd.v1.FormatR\x06format\"\xe3\x02\n" +
+	"\x06format\x18\x16 \x01(\x0e2\x13.contextd.v1.FormatR\x06format\x121\n" +
+	"\x06budget\x18\x17 \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\x12.\n" +
+	"\x05cache\x18\x18 \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\x12#\n" +
+	"\rmessage_count\x18\x19 \x01(\rR\fmessageCount\"\xe3\x02\n" +
 	"\x10RedactionPointer\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x1d\n" +
@@ -958,13 +999,14 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\vCacheReport\x12'\n" +
 	"\x0fstable_messages\x18\x01 \x01(\rR\x0estableMessages\x12#\n" +
 	"\rstable_tokens\x18\x02 \x01(\x04R\fstableTokens\x12\x1b\n" +
-	"\tbroken_by\x18\x03 \x01(\tR\bbrokenBy\"\xd5\x01\n" +
+	"\tbroken_by\x18\x03 \x01(\tR\bbrokenBy\"\xeb\x01\n" +
 	"\x16ListProjectionsRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12%\n" +
 	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"|\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x14\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\"|\n" +
 	"\x17ListProjectionsResponse\x129\n" +
 	"\vprojections\x18\x01 \x03(\v2\x17.contextd.v1.ProjectionR\vprojections\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb7\x01\n" +
@@ -1015,24 +1057,27 @@ var file_contextd_v1_projection_proto_goTypes = []any{
 	(*ResolvePointerResponse)(nil),   // 9: contextd.v1.ResolvePointerResponse
 	(*timestamppb.Timestamp)(nil),    // 10: google.protobuf.Timestamp
 	(Format)(0),                      // 11: contextd.v1.Format
-	(*Event)(nil),                    // 12: contextd.v1.Event
-	(*Block)(nil),                    // 13: contextd.v1.Block
+	(*BudgetReport)(nil),             // 12: contextd.v1.BudgetReport
+	(*Event)(nil),                    // 13: contextd.v1.Event
+	(*Block)(nil),                    // 14: contextd.v1.Block
 }
 var file_contextd_v1_projection_proto_depIdxs = []int32{
 	1,  // 0: contextd.v1.Projection.redaction_pointers:type_name -> contextd.v1.RedactionPointer
 	2,  // 1: contextd.v1.Projection.steps:type_name -> contextd.v1.ReducerStep
 	10, // 2: contextd.v1.Projection.time:type_name -> google.protobuf.Timestamp
 	11, // 3: contextd.v1.Projection.format:type_name -> contextd.v1.Format
-	0,  // 4: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
-	0,  // 5: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
-	0,  // 6: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
-	12, // 7: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
-	13, // 8: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	12, // 4: contextd.v1.Projection.budget:type_name -> contextd.v1.BudgetReport
+	3,  // 5: contextd.v1.Projection.cache:type_name -> contextd.v1.CacheReport
+	0,  // 6: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
+	0,  // 7: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
+	0,  // 8: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
+	13, // 9: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
+	14, // 10: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_projection_proto_init() }
@@ -1040,6 +1085,7 @@ func file_contextd_v1_projection_proto_init() {
 	if File_contextd_v1_projection_proto != nil {
 		return
 	}
+	file_contextd_v1_budget_proto_init()
 	file_contextd_v1_event_proto_init()
 	file_contextd_v1_format_proto_init()
 	type x struct{}

@@ -23,6 +23,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// How sessions are ordered; where they are equal, by session_id.
+type SessionOrder int32
+
+const (
+	// By session_id.
+	SessionOrder_SESSION_ORDER_UNSPECIFIED SessionOrder = 0
+	// The last appended to first.
+	SessionOrder_SESSION_ORDER_UPDATE_TIME SessionOrder = 1
+	// The last created first.
+	SessionOrder_SESSION_ORDER_CREATE_TIME SessionOrder = 2
+	// The one with the most events first.
+	SessionOrder_SESSION_ORDER_HEAD_SEQ SessionOrder = 3
+	// The one with the most model calls first.
+	SessionOrder_SESSION_ORDER_TURNS SessionOrder = 4
+	// The largest first.
+	SessionOrder_SESSION_ORDER_LOG_BYTES SessionOrder = 5
+)
+
+// Enum value maps for SessionOrder.
+var (
+	SessionOrder_name = map[int32]string{
+		0: "SESSION_ORDER_UNSPECIFIED",
+		1: "SESSION_ORDER_UPDATE_TIME",
+		2: "SESSION_ORDER_CREATE_TIME",
+		3: "SESSION_ORDER_HEAD_SEQ",
+		4: "SESSION_ORDER_TURNS",
+		5: "SESSION_ORDER_LOG_BYTES",
+	}
+	SessionOrder_value = map[string]int32{
+		"SESSION_ORDER_UNSPECIFIED": 0,
+		"SESSION_ORDER_UPDATE_TIME": 1,
+		"SESSION_ORDER_CREATE_TIME": 2,
+		"SESSION_ORDER_HEAD_SEQ":    3,
+		"SESSION_ORDER_TURNS":       4,
+		"SESSION_ORDER_LOG_BYTES":   5,
+	}
+)
+
+func (x SessionOrder) Enum() *SessionOrder {
+	p := new(SessionOrder)
+	*p = x
+	return p
+}
+
+func (x SessionOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SessionOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_contextd_v1_session_proto_enumTypes[0].Descriptor()
+}
+
+func (SessionOrder) Type() protoreflect.EnumType {
+	return &file_contextd_v1_session_proto_enumTypes[0]
+}
+
+func (x SessionOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SessionOrder.Descriptor instead.
+func (SessionOrder) EnumDescriptor() ([]byte, []int) {
+	return file_contextd_v1_session_proto_rawDescGZIP(), []int{0}
+}
+
 // One conversation: its log and what is stored next to it.
 //
 // A session_id is 1 to 256 characters: segments joined by single slashes, each
@@ -467,7 +532,7 @@ func (x *GetSessionResponse) GetSession() *Session {
 	return nil
 }
 
-// Asks for a page of sessions, ordered by session_id.
+// Asks for a page of sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The most to return, up to 1000. 0: 100.
@@ -475,7 +540,13 @@ type ListSessionsRequest struct {
 	// next_page_token of the previous page. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions that carry all of these labels. Empty: all sessions.
-	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Only sessions that hold this text in their id, a label's key or its value; small and capital
+	// letters are the same. At most 256 characters. Empty: all sessions.
+	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
+	// In which order. In another than that of ids, and with query, each page looks at all
+	// sessions, and shows them as they are then.
+	Order         SessionOrder `protobuf:"varint,5,opt,name=order,proto3,enum=contextd.v1.SessionOrder" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,10 +602,24 @@ func (x *ListSessionsRequest) GetLabels() map[string]string {
 	return nil
 }
 
+func (x *ListSessionsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetOrder() SessionOrder {
+	if x != nil {
+		return x.Order
+	}
+	return SessionOrder_SESSION_ORDER_UNSPECIFIED
+}
+
 // A page of sessions.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most page_size of them, ordered by session_id.
+	// At most page_size of them, in the order that was asked for.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Give it to the next request. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -849,12 +934,14 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\"D\n" +
 	"\x12GetSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\x80\x02\n" +
+	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\xdb\x02\n" +
 	"\x13ListSessionsRequest\x12%\n" +
 	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12^\n" +
-	"\x06labels\x18\x03 \x03(\v2,.contextd.v1.ListSessionsRequest.LabelsEntryB\x18\xbaH\x15\x9a\x01\x12\x10@\"\ar\x05\x10\x01\x18\x80\x01*\x05r\x03\x18\x80\bR\x06labels\x1a9\n" +
+	"\x06labels\x18\x03 \x03(\v2,.contextd.v1.ListSessionsRequest.LabelsEntryB\x18\xbaH\x15\x9a\x01\x12\x10@\"\ar\x05\x10\x01\x18\x80\x01*\x05r\x03\x18\x80\bR\x06labels\x12\x1e\n" +
+	"\x05query\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05query\x129\n" +
+	"\x05order\x18\x05 \x01(\x0e2\x19.contextd.v1.SessionOrderB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05order\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"p\n" +
@@ -874,7 +961,14 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12*\n" +
 	"\x11wait_until_erased\x18\x02 \x01(\bR\x0fwaitUntilErased\"/\n" +
 	"\x15DeleteSessionResponse\x12\x16\n" +
-	"\x06erased\x18\x01 \x01(\bR\x06erasedB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x06erased\x18\x01 \x01(\bR\x06erased*\xbd\x01\n" +
+	"\fSessionOrder\x12\x1d\n" +
+	"\x19SESSION_ORDER_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19SESSION_ORDER_UPDATE_TIME\x10\x01\x12\x1d\n" +
+	"\x19SESSION_ORDER_CREATE_TIME\x10\x02\x12\x1a\n" +
+	"\x16SESSION_ORDER_HEAD_SEQ\x10\x03\x12\x17\n" +
+	"\x13SESSION_ORDER_TURNS\x10\x04\x12\x1b\n" +
+	"\x17SESSION_ORDER_LOG_BYTES\x10\x05B;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_session_proto_rawDescOnce sync.Once
@@ -888,46 +982,49 @@ func file_contextd_v1_session_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_session_proto_rawDescData
 }
 
+var file_contextd_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_contextd_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_contextd_v1_session_proto_goTypes = []any{
-	(*Session)(nil),               // 0: contextd.v1.Session
-	(*LogMark)(nil),               // 1: contextd.v1.LogMark
-	(*CreateSessionRequest)(nil),  // 2: contextd.v1.CreateSessionRequest
-	(*CreateSessionResponse)(nil), // 3: contextd.v1.CreateSessionResponse
-	(*GetSessionRequest)(nil),     // 4: contextd.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 5: contextd.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),   // 6: contextd.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 7: contextd.v1.ListSessionsResponse
-	(*ForkSessionRequest)(nil),    // 8: contextd.v1.ForkSessionRequest
-	(*ForkSessionResponse)(nil),   // 9: contextd.v1.ForkSessionResponse
-	(*DeleteSessionRequest)(nil),  // 10: contextd.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil), // 11: contextd.v1.DeleteSessionResponse
-	nil,                           // 12: contextd.v1.Session.LabelsEntry
-	nil,                           // 13: contextd.v1.CreateSessionRequest.LabelsEntry
-	nil,                           // 14: contextd.v1.ListSessionsRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*Policy)(nil),                // 16: contextd.v1.Policy
-	(*Budget)(nil),                // 17: contextd.v1.Budget
+	(SessionOrder)(0),             // 0: contextd.v1.SessionOrder
+	(*Session)(nil),               // 1: contextd.v1.Session
+	(*LogMark)(nil),               // 2: contextd.v1.LogMark
+	(*CreateSessionRequest)(nil),  // 3: contextd.v1.CreateSessionRequest
+	(*CreateSessionResponse)(nil), // 4: contextd.v1.CreateSessionResponse
+	(*GetSessionRequest)(nil),     // 5: contextd.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 6: contextd.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),   // 7: contextd.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 8: contextd.v1.ListSessionsResponse
+	(*ForkSessionRequest)(nil),    // 9: contextd.v1.ForkSessionRequest
+	(*ForkSessionResponse)(nil),   // 10: contextd.v1.ForkSessionResponse
+	(*DeleteSessionRequest)(nil),  // 11: contextd.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil), // 12: contextd.v1.DeleteSessionResponse
+	nil,                           // 13: contextd.v1.Session.LabelsEntry
+	nil,                           // 14: contextd.v1.CreateSessionRequest.LabelsEntry
+	nil,                           // 15: contextd.v1.ListSessionsRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Policy)(nil),                // 17: contextd.v1.Policy
+	(*Budget)(nil),                // 18: contextd.v1.Budget
 }
 var file_contextd_v1_session_proto_depIdxs = []int32{
-	15, // 0: contextd.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	15, // 1: contextd.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	12, // 2: contextd.v1.Session.labels:type_name -> contextd.v1.Session.LabelsEntry
-	16, // 3: contextd.v1.Session.policy:type_name -> contextd.v1.Policy
-	17, // 4: contextd.v1.Session.budget:type_name -> contextd.v1.Budget
-	16, // 5: contextd.v1.CreateSessionRequest.policy:type_name -> contextd.v1.Policy
-	13, // 6: contextd.v1.CreateSessionRequest.labels:type_name -> contextd.v1.CreateSessionRequest.LabelsEntry
-	17, // 7: contextd.v1.CreateSessionRequest.budget:type_name -> contextd.v1.Budget
-	0,  // 8: contextd.v1.CreateSessionResponse.session:type_name -> contextd.v1.Session
-	0,  // 9: contextd.v1.GetSessionResponse.session:type_name -> contextd.v1.Session
-	14, // 10: contextd.v1.ListSessionsRequest.labels:type_name -> contextd.v1.ListSessionsRequest.LabelsEntry
-	0,  // 11: contextd.v1.ListSessionsResponse.sessions:type_name -> contextd.v1.Session
-	0,  // 12: contextd.v1.ForkSessionResponse.session:type_name -> contextd.v1.Session
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	16, // 0: contextd.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	16, // 1: contextd.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	13, // 2: contextd.v1.Session.labels:type_name -> contextd.v1.Session.LabelsEntry
+	17, // 3: contextd.v1.Session.policy:type_name -> contextd.v1.Policy
+	18, // 4: contextd.v1.Session.budget:type_name -> contextd.v1.Budget
+	17, // 5: contextd.v1.CreateSessionRequest.policy:type_name -> contextd.v1.Policy
+	14, // 6: contextd.v1.CreateSessionRequest.labels:type_name -> contextd.v1.CreateSessionRequest.LabelsEntry
+	18, // 7: contextd.v1.CreateSessionRequest.budget:type_name -> contextd.v1.Budget
+	1,  // 8: contextd.v1.CreateSessionResponse.session:type_name -> contextd.v1.Session
+	1,  // 9: contextd.v1.GetSessionResponse.session:type_name -> contextd.v1.Session
+	15, // 10: contextd.v1.ListSessionsRequest.labels:type_name -> contextd.v1.ListSessionsRequest.LabelsEntry
+	0,  // 11: contextd.v1.ListSessionsRequest.order:type_name -> contextd.v1.SessionOrder
+	1,  // 12: contextd.v1.ListSessionsResponse.sessions:type_name -> contextd.v1.Session
+	1,  // 13: contextd.v1.ForkSessionResponse.session:type_name -> contextd.v1.Session
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_session_proto_init() }
@@ -942,13 +1039,14 @@ func file_contextd_v1_session_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_session_proto_rawDesc), len(file_contextd_v1_session_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_contextd_v1_session_proto_goTypes,
 		DependencyIndexes: file_contextd_v1_session_proto_depIdxs,
+		EnumInfos:         file_contextd_v1_session_proto_enumTypes,
 		MessageInfos:      file_contextd_v1_session_proto_msgTypes,
 	}.Build()
 	File_contextd_v1_session_proto = out.File

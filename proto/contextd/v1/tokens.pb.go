@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -200,7 +201,10 @@ type ExplainCallRequest struct {
 	Call uint32 `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
 	// The exact text to look for, or a pointer. Empty: none, only the call is described.
 	// At most 4096 characters.
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The recorded projection that is meant, whether a call is recorded of it or not; call is
+	// ignored then. At most 256 characters. Empty: call says what is meant.
+	ProjectionId  string `protobuf:"bytes,4,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,10 +260,17 @@ func (x *ExplainCallRequest) GetText() string {
 	return ""
 }
 
+func (x *ExplainCallRequest) GetProjectionId() string {
+	if x != nil {
+		return x.ProjectionId
+	}
+	return ""
+}
+
 // What the model saw.
 type ExplainCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call as it was recorded. Absent: none is.
+	// The call as it was recorded. Absent: none is, or the request names a projection.
 	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	// The projection that was sent. Absent where the call named none. Its projection_id is
 	// empty where it is not recorded.
@@ -364,8 +375,10 @@ type ModelCall struct {
 	CollapsedThroughSeq uint64 `protobuf:"varint,14,opt,name=collapsed_through_seq,json=collapsedThroughSeq,proto3" json:"collapsed_through_seq,omitempty"`
 	// The event at which results were last evicted by age. 0: none were.
 	EvictedAsOfSeq uint64 `protobuf:"varint,15,opt,name=evicted_as_of_seq,json=evictedAsOfSeq,proto3" json:"evicted_as_of_seq,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// When it was reported.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ModelCall) Reset() {
@@ -503,6 +516,132 @@ func (x *ModelCall) GetEvictedAsOfSeq() uint64 {
 	return 0
 }
 
+func (x *ModelCall) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// Asks for a page of recorded calls, in the order of their numbers.
+type ListModelCallsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session; see Session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The most to return, up to 1000. 0: 100.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListModelCallsRequest) Reset() {
+	*x = ListModelCallsRequest{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListModelCallsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListModelCallsRequest) ProtoMessage() {}
+
+func (x *ListModelCallsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListModelCallsRequest.ProtoReflect.Descriptor instead.
+func (*ListModelCallsRequest) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListModelCallsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ListModelCallsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListModelCallsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of recorded calls.
+type ListModelCallsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most page_size of them, in the order of their numbers.
+	Calls []*ModelCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Give it to the next request. Empty: this was the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListModelCallsResponse) Reset() {
+	*x = ListModelCallsResponse{}
+	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListModelCallsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListModelCallsResponse) ProtoMessage() {}
+
+func (x *ListModelCallsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListModelCallsResponse.ProtoReflect.Descriptor instead.
+func (*ListModelCallsResponse) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListModelCallsResponse) GetCalls() []*ModelCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *ListModelCallsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // A place where the text occurs.
 type Sighting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -526,7 +665,7 @@ type Sighting struct {
 
 func (x *Sighting) Reset() {
 	*x = Sighting{}
-	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +677,7 @@ func (x *Sighting) String() string {
 func (*Sighting) ProtoMessage() {}
 
 func (x *Sighting) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_tokens_proto_msgTypes[5]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +690,7 @@ func (x *Sighting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sighting.ProtoReflect.Descriptor instead.
 func (*Sighting) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{5}
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Sighting) GetSeq() uint64 {
@@ -622,7 +761,7 @@ type CountTokensRequest struct {
 
 func (x *CountTokensRequest) Reset() {
 	*x = CountTokensRequest{}
-	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +773,7 @@ func (x *CountTokensRequest) String() string {
 func (*CountTokensRequest) ProtoMessage() {}
 
 func (x *CountTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_tokens_proto_msgTypes[6]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +786,7 @@ func (x *CountTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokensRequest.ProtoReflect.Descriptor instead.
 func (*CountTokensRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CountTokensRequest) GetText() string {
@@ -707,7 +846,7 @@ type CountTokensResponse struct {
 
 func (x *CountTokensResponse) Reset() {
 	*x = CountTokensResponse{}
-	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +858,7 @@ func (x *CountTokensResponse) String() string {
 func (*CountTokensResponse) ProtoMessage() {}
 
 func (x *CountTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_tokens_proto_msgTypes[7]
+	mi := &file_contextd_v1_tokens_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +871,7 @@ func (x *CountTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokensResponse.ProtoReflect.Descriptor instead.
 func (*CountTokensResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_tokens_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CountTokensResponse) GetTokens() uint64 {
@@ -760,7 +899,7 @@ var File_contextd_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1ccontextd/v1/projection.proto\"\x87\x04\n" +
+	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x04\n" +
 	"\x16RecordModelCallRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12-\n" +
@@ -774,19 +913,20 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"stopReason\x120\n" +
 	"\x14rejected_over_budget\x18\t \x01(\bR\x12rejectedOverBudget\";\n" +
 	"\x17RecordModelCallResponse\x12 \n" +
-	"\vcalibration\x18\x01 \x01(\x01R\vcalibration\"\xb3\x01\n" +
+	"\vcalibration\x18\x01 \x01(\x01R\vcalibration\"\xe2\x01\n" +
 	"\x12ExplainCallRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x12\n" +
 	"\x04call\x18\x02 \x01(\rR\x04call\x12\x1c\n" +
-	"\x04text\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x04text\"\xc3\x01\n" +
+	"\x04text\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x04text\x12-\n" +
+	"\rprojection_id\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\fprojectionId\"\xc3\x01\n" +
 	"\x13ExplainCallResponse\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.contextd.v1.ModelCallR\x04call\x127\n" +
 	"\n" +
 	"projection\x18\x02 \x01(\v2\x17.contextd.v1.ProjectionR\n" +
 	"projection\x12\x12\n" +
 	"\x04seen\x18\x03 \x01(\bR\x04seen\x123\n" +
-	"\tsightings\x18\x04 \x03(\v2\x15.contextd.v1.SightingR\tsightings\"\xc7\x04\n" +
+	"\tsightings\x18\x04 \x03(\v2\x15.contextd.v1.SightingR\tsightings\"\xf7\x04\n" +
 	"\tModelCall\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12#\n" +
 	"\rprojection_id\x18\x02 \x01(\tR\fprojectionId\x12\x14\n" +
@@ -805,7 +945,17 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"summary_id\x18\f \x01(\tR\tsummaryId\x12'\n" +
 	"\x0fsummary_version\x18\r \x01(\rR\x0esummaryVersion\x122\n" +
 	"\x15collapsed_through_seq\x18\x0e \x01(\x04R\x13collapsedThroughSeq\x12)\n" +
-	"\x11evicted_as_of_seq\x18\x0f \x01(\x04R\x0eevictedAsOfSeq\"\x8e\x01\n" +
+	"\x11evicted_as_of_seq\x18\x0f \x01(\x04R\x0eevictedAsOfSeq\x12.\n" +
+	"\x04time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xd4\x01\n" +
+	"\x15ListModelCallsRequest\x12k\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12%\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"n\n" +
+	"\x16ListModelCallsResponse\x12,\n" +
+	"\x05calls\x18\x01 \x03(\v2\x16.contextd.v1.ModelCallR\x05calls\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8e\x01\n" +
 	"\bSighting\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05block\x18\x02 \x01(\rR\x05block\x12\x14\n" +
@@ -839,31 +989,36 @@ func file_contextd_v1_tokens_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_tokens_proto_rawDescData
 }
 
-var file_contextd_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_contextd_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_contextd_v1_tokens_proto_goTypes = []any{
 	(*RecordModelCallRequest)(nil),  // 0: contextd.v1.RecordModelCallRequest
 	(*RecordModelCallResponse)(nil), // 1: contextd.v1.RecordModelCallResponse
 	(*ExplainCallRequest)(nil),      // 2: contextd.v1.ExplainCallRequest
 	(*ExplainCallResponse)(nil),     // 3: contextd.v1.ExplainCallResponse
 	(*ModelCall)(nil),               // 4: contextd.v1.ModelCall
-	(*Sighting)(nil),                // 5: contextd.v1.Sighting
-	(*CountTokensRequest)(nil),      // 6: contextd.v1.CountTokensRequest
-	(*CountTokensResponse)(nil),     // 7: contextd.v1.CountTokensResponse
-	(*Projection)(nil),              // 8: contextd.v1.Projection
-	(*Message)(nil),                 // 9: contextd.v1.Message
-	(Format)(0),                     // 10: contextd.v1.Format
+	(*ListModelCallsRequest)(nil),   // 5: contextd.v1.ListModelCallsRequest
+	(*ListModelCallsResponse)(nil),  // 6: contextd.v1.ListModelCallsResponse
+	(*Sighting)(nil),                // 7: contextd.v1.Sighting
+	(*CountTokensRequest)(nil),      // 8: contextd.v1.CountTokensRequest
+	(*CountTokensResponse)(nil),     // 9: contextd.v1.CountTokensResponse
+	(*Projection)(nil),              // 10: contextd.v1.Projection
+	(*timestamppb.Timestamp)(nil),   // 11: google.protobuf.Timestamp
+	(*Message)(nil),                 // 12: contextd.v1.Message
+	(Format)(0),                     // 13: contextd.v1.Format
 }
 var file_contextd_v1_tokens_proto_depIdxs = []int32{
 	4,  // 0: contextd.v1.ExplainCallResponse.call:type_name -> contextd.v1.ModelCall
-	8,  // 1: contextd.v1.ExplainCallResponse.projection:type_name -> contextd.v1.Projection
-	5,  // 2: contextd.v1.ExplainCallResponse.sightings:type_name -> contextd.v1.Sighting
-	9,  // 3: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
-	10, // 4: contextd.v1.CountTokensRequest.format:type_name -> contextd.v1.Format
-	5,  // [5:5] is the sub-list for method output_type
-	5,  // [5:5] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	10, // 1: contextd.v1.ExplainCallResponse.projection:type_name -> contextd.v1.Projection
+	7,  // 2: contextd.v1.ExplainCallResponse.sightings:type_name -> contextd.v1.Sighting
+	11, // 3: contextd.v1.ModelCall.time:type_name -> google.protobuf.Timestamp
+	4,  // 4: contextd.v1.ListModelCallsResponse.calls:type_name -> contextd.v1.ModelCall
+	12, // 5: contextd.v1.CountTokensRequest.message:type_name -> contextd.v1.Message
+	13, // 6: contextd.v1.CountTokensRequest.format:type_name -> contextd.v1.Format
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_tokens_proto_init() }
@@ -880,7 +1035,7 @@ func file_contextd_v1_tokens_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_tokens_proto_rawDesc), len(file_contextd_v1_tokens_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

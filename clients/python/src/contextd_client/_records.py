@@ -21,7 +21,12 @@ from contextd_client.v1.projection_pb2 import (
     ResolvePointerResponse,
 )
 from contextd_client.v1.replay_pb2 import RenderProjectionRequest
-from contextd_client.v1.tokens_pb2 import ExplainCallRequest, ExplainCallResponse
+from contextd_client.v1.tokens_pb2 import (
+    ExplainCallRequest,
+    ExplainCallResponse,
+    ListModelCallsRequest,
+    ModelCall,
+)
 
 
 class Records(Caller):
@@ -47,6 +52,16 @@ class Records(Caller):
         """
         request = checked(ExplainCallRequest, session_id=session_id, text=text, call=call)
         return self._call(self.stub.ExplainCall, request)
+
+    def list_calls(self, session_id: str) -> Iterator[ModelCall]:
+        """The recorded model calls of a session, oldest first."""
+        request = checked(ListModelCallsRequest, session_id=session_id)
+        while True:
+            page = self._call(self.stub.ListModelCalls, request)
+            yield from page.calls
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     def list_projections(self, session_id: str) -> Iterator[Projection]:
         """The recorded projections of a session, oldest first."""

@@ -30,9 +30,10 @@ type Options struct {
 }
 
 // ByNetwork reports whether callers that come over a network have to prove who they are.
-func (o Options) ByNetwork() bool { return o.byToken() || o.ClientCAFile != "" }
+func (o Options) ByNetwork() bool { return o.ByToken() || o.ClientCAFile != "" }
 
-func (o Options) byToken() bool { return o.TokenFile != "" || o.JWT.Keys != "" }
+// ByToken reports whether callers may prove it by a bearer token.
+func (o Options) ByToken() bool { return o.TokenFile != "" || o.JWT.Keys != "" }
 
 // Encrypts reports whether what goes over a network is encrypted.
 func (o Options) Encrypts() bool { return o.CertFile != "" }
@@ -166,7 +167,7 @@ func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, do
 // identify takes a bearer token before anything else: whoever brings one says as whom the
 // call is to be made.
 func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
-	if a.options.byToken() {
+	if a.options.ByToken() {
 		token, err := bearer(ctx)
 		if err != nil {
 			return Identity{}, err
@@ -198,7 +199,7 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 // missing says what a call would have to bring.
 func (o Options) missing() string {
 	const token = "the call has no bearer token in its metadata \"authorization\""
-	if o.ClientCAFile != "" && o.byToken() {
+	if o.ClientCAFile != "" && o.ByToken() {
 		return token + ", and its client no certificate"
 	}
 	return token

@@ -76,7 +76,7 @@ func (a *Authenticator) tls(protocol string) *tls.Config {
 	switch {
 	case a.options.ClientCAFile == "":
 		need = tls.NoClientCert
-	case a.options.byToken():
+	case a.options.ByToken():
 		need = tls.VerifyClientCertIfGiven
 	}
 	return &tls.Config{

@@ -92,7 +92,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 	}
 	for _, newCommand := range []func(*client) *cobra.Command{
 		newSessions, newImport, newExport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
-		newRecord, newExplain, newCompact, newSummaries, newWatch, newPolicy,
+		newRecord, newCalls, newExplain, newInspect, newCompact, newSummaries, newWatch, newPolicy,
 		newShow, newDiff, newVerify, newGC, newBackup, newMCP,
 	} {
 		c := &client{program: p}

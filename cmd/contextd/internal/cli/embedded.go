@@ -37,7 +37,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	if err != nil {
 		return nil, nil, err
 	}
-	settings.Listen, settings.UnixSocket, settings.MetricsListen, settings.Auth = "", "", "", auth.Options{}
+	settings.Listen, settings.UnixSocket, settings.MetricsListen, settings.InspectListen, settings.Auth = "", "", "", "", auth.Options{}
 	caller, err := auth.InTenant(c.tenant)
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--tenant: %w", err)}

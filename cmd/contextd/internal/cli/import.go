@@ -49,13 +49,7 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
 		if flags.follow {
 			return c.follow(cmd, api, flags, args)
 		}
-		if len(args) == 1 && !isFolder(args[0]) {
-			return c.importFile(cmd, api, flags, args[0])
-		}
-		if slices.Contains(args, "-") {
-			return usageError{errors.New("stdin cannot be imported with other files")}
-		}
-		return c.importTree(cmd, api, flags, args)
+		return c.importPaths(cmd, api, flags, args)
 	})
 	f := cmd.Flags()
 	f.StringVar(&flags.session, "session", "", "`id` of the session of a file, or the prefix of the ids of several")
@@ -65,6 +59,16 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
 	f.BoolVar(&flags.follow, "follow", false, "import what is appended to the file until interrupted")
 	complete(cmd, "harness", fixed(harness.Names()))
 	return cmd
+}
+
+func (c *client) importPaths(cmd *cobra.Command, api api, flags importFlags, paths []string) error {
+	if len(paths) == 1 && !isFolder(paths[0]) {
+		return c.importFile(cmd, api, flags, paths[0])
+	}
+	if slices.Contains(paths, "-") {
+		return usageError{errors.New("stdin cannot be imported with other files")}
+	}
+	return c.importTree(cmd, api, flags, paths)
 }
 
 func isFolder(path string) bool {

@@ -29,7 +29,7 @@ func (c *client) newListProjections() *cobra.Command {
 		Example: "  contextd projections list my-session --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			req := &contextdv1.ListProjectionsRequest{SessionId: args[0]}
+			req := &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: !c.output.structured()}
 			var t *table
 			if !c.output.structured() {
 				t = newTable(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")

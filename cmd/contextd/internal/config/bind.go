@@ -25,6 +25,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(yamlValue[[]auth.Peer]{&c.Auth.Peers, validPeers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
 	c.BindCallers(f)
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of /metrics for Prometheus and of the probes /livez and /readyz, over HTTP; empty for none")
+	f.StringVar(&c.InspectListen, "inspect-listen", c.InspectListen, "TCP `address` of the inspector, a page for browsers that shows sessions and changes nothing; empty for none")
 	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve profiles, which hold content, at metrics_listen, which must be a loopback address")
 
 	f.StringVar(&c.Store, "store", c.Store, "where sessions are kept: memory, disk or postgres")

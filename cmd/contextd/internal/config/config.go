@@ -47,6 +47,8 @@ type Config struct {
 	WithoutAuthentication, WithoutEncryption bool
 	// MetricsListen is the TCP address of metrics and probes; empty is none.
 	MetricsListen string
+	// InspectListen is the TCP address of the inspector; empty is none.
+	InspectListen string
 	// Pprof adds profiles to them. They hold content.
 	Pprof bool
 

@@ -18,6 +18,9 @@ func (c *Config) ValidateListening() error {
 	if c.Pprof && (c.MetricsListen == "" || Reachable(c.MetricsListen)) {
 		return errors.New("pprof must not be set unless metrics_listen is a loopback address: profiles hold content")
 	}
+	if err := c.validateInspector(); err != nil {
+		return err
+	}
 	if !Reachable(c.Listen) {
 		return nil
 	}
@@ -26,6 +29,24 @@ func (c *Config) ValidateListening() error {
 		return fmt.Errorf("listen %s can be reached from other machines, where anybody may call the API: set tls_client_ca or auth_tokens, listen on 127.0.0.1 or a unix socket, or set insecure_listen_without_authentication if that is meant", c.Listen)
 	case c.Auth.ByNetwork() && !c.Auth.Encrypts() && !c.WithoutEncryption:
 		return fmt.Errorf("listen %s can be reached from other machines, and tokens can be read on the way: set tls_cert, or insecure_listen_without_encryption if that is meant", c.Listen)
+	}
+	return nil
+}
+
+// validateInspector refuses an inspector that shows sessions to whoever comes, and one that
+// nobody could use.
+func (c *Config) validateInspector() error {
+	switch {
+	case c.InspectListen == "":
+		return nil
+	case c.Auth.ByNetwork() && !c.Auth.ByToken():
+		return errors.New("inspect_listen must not be set with tls_client_ca alone: the inspector takes tokens, so set auth_tokens or jwt_keys, too")
+	case !Reachable(c.InspectListen):
+		return nil
+	case !c.Auth.ByToken():
+		return fmt.Errorf("inspect_listen %s can be reached from other machines, where anybody may read all sessions: set auth_tokens or jwt_keys, or listen on 127.0.0.1", c.InspectListen)
+	case !c.Auth.Encrypts() && !c.WithoutEncryption:
+		return fmt.Errorf("inspect_listen %s can be reached from other machines, and tokens can be read on the way: set tls_cert, or insecure_listen_without_encryption if that is meant", c.InspectListen)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ var other = map[string]string{
 	"unix-socket":      "/tmp/x.sock",
 	"unix-socket-mode": "0660",
 	"metrics-listen":   "127.0.0.1:2",
+	"inspect-listen":   "127.0.0.1:3",
 
 	"unix-socket-peers": `[{"uid":7,"gid":8,"tenant":"a"}]`,
 	"auth-tokens":       "/tmp/tokens.yaml",

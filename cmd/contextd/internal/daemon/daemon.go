@@ -67,6 +67,7 @@ type Daemon struct {
 
 	telemetry *telemetry.Telemetry
 	metrics   *metricsServer // nil if there is no endpoint
+	inspector *inspector     // nil if there is none
 	store     eventlog.Store
 	disk      *disklog.Store // the store, if it is on disk
 	full      func() bool    // whether what the store is on is full; nil if it cannot be
@@ -135,6 +136,11 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	if err := d.observe(opened); err != nil {
 		return nil, err
+	}
+	if o.Config.InspectListen != "" {
+		if d.inspector, err = d.newInspector(o); err != nil {
+			return nil, err
+		}
 	}
 	if o.Config.MetricsListen != "" {
 		d.metrics, err = d.newMetricsServer(o.Config, o.Logger)
@@ -339,6 +345,9 @@ func (d *Daemon) release() error {
 		if err := d.store.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close the store: %w", err))
 		}
+	}
+	if d.inspector != nil {
+		errs = append(errs, d.inspector.close())
 	}
 	if d.metrics != nil {
 		errs = append(errs, d.metrics.close())

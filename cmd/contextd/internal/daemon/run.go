@@ -41,6 +41,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.logger.InfoContext(ctx, "serving metrics", "address", d.metrics.listener.Addr().String())
 		start("metrics", d.metrics.serve)
 	}
+	if d.inspector != nil {
+		d.logger.InfoContext(ctx, "serving the inspector", "address", d.inspector.listener.Addr().String())
+		start("inspector", d.inspector.serve)
+		start("inspector's calls", func() error { return d.serve(d.inspector.api) })
+	}
 	inBackground("health", d.watch)
 	inBackground("reload", d.reloader.run)
 	inBackground("callers", d.auth.Run)
@@ -60,11 +65,14 @@ func (d *Daemon) Run(ctx context.Context) error {
 	go func() {
 		d.health.Shutdown()
 		d.service.Drain()
+		var errs []error
+		if d.inspector != nil {
+			errs = append(errs, d.inspector.close()) // the calls of its pages may have no end
+		}
 		d.stopServing()
 		stage.Store("background work")
 		stopBackground()
 		d.tenants.stop()
-		var errs []error
 		if d.metrics != nil {
 			errs = append(errs, d.metrics.close())
 		}

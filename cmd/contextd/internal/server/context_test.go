@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -267,6 +269,34 @@ func TestListProjections(t *testing.T) {
 	for seq, n := range seen {
 		if n != 1 {
 			t.Errorf("event %d has %d projections", seq, n)
+		}
+	}
+}
+
+// A brief list has all but what grows with the log, and says how much that is.
+func TestListProjectionsBriefly(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	a.append(t, "s", conversation()...)
+	for _, max := range []uint64{9000, 600} {
+		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: max}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := a.ListProjections(t.Context(), &contextdv1.ListProjectionsRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	brief, err := a.ListProjections(t.Context(), &contextdv1.ListProjectionsRequest{SessionId: "s", Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range whole.GetProjections() {
+		if n := p.GetKeptCount() + p.GetDroppedCount(); n == 0 || p.GetBudget().GetProjectedTokens() == 0 || len(p.GetBudget().GetTierTokens()) == 0 || p.GetMessageCount() == 0 {
+			t.Errorf("%d events, %v, %d messages", n, p.GetBudget(), p.GetMessageCount())
+		}
+		p.KeptSeqs, p.DroppedSeqs, p.RedactedSeqs, p.RedactionPointers = nil, nil, nil, nil
+		if diff := cmp.Diff(p, brief.GetProjections()[i], protocmp.Transform()); diff != "" {
+			t.Error(diff)
 		}
 	}
 }

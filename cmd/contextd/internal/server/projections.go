@@ -38,11 +38,16 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 			return nil, err
 		}
 		for _, r := range page {
-			pointers, err := facts.Read(ctx, r.Pointers)
-			if err != nil {
-				return nil, err
+			var converted *contextdv1.Projection
+			if req.GetBrief() {
+				converted = wire.BriefProjectionToProto(r)
+			} else {
+				pointers, err := facts.Read(ctx, r.Pointers)
+				if err != nil {
+					return nil, err
+				}
+				converted = wire.RecordedToProto(r, pointers)
 			}
-			converted := wire.ProjectionToProto(r, pointers)
 			if room -= proto.Size(converted) + entryOverhead; room < 0 && len(out.GetProjections()) > 0 {
 				out.NextPageToken = encodePageToken(after)
 				return out, nil
@@ -123,7 +128,7 @@ func (s *Server) projection(ctx context.Context, sessionID string, r records.Pro
 	if err != nil {
 		return nil, err
 	}
-	return wire.ProjectionToProto(r, facts), nil
+	return wire.RecordedToProto(r, facts), nil
 }
 
 // ResolvePointer gives back the raw body of a pointer.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"google.golang.org/grpc"
@@ -91,7 +92,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 			return last, err
 		}
 		converted := wire.EventToProto(e)
-		n := framed(proto.Size(converted))
+		n := framed(proto.Size(converted)) + binary.MaxVarintLen32 // with its count
 		if size > 0 && size+n > chunkBytes {
 			held.Keep(uint64(size + n))
 			if err := flush(); err != nil {
@@ -102,6 +103,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 			}
 		}
 		out.Events = append(out.Events, converted)
+		out.Tokens = append(out.Tokens, uint32(e.Tokens.Total()))
 		size += n
 		last = e.Seq
 	}

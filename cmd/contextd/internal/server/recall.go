@@ -79,7 +79,7 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 		ID: req.GetSessionId(), Log: s.store, Name: recallName(policy, req.GetRecallTool()),
 		Gauge: gauge, PageTokens: recall.PageTokens(policy.Reduction.Clipping.Limit(resolved)),
 		Explain: func(ctx context.Context, call uint32, text string) (explain.Explanation, error) {
-			return s.engine.Explain(ctx, req.GetSessionId(), call, text, preview)
+			return s.engine.Explain(ctx, req.GetSessionId(), assemble.Asked{Call: call}, text, preview)
 		},
 	}
 	done, err := s.turns.Take(ctx)

@@ -85,6 +85,9 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 		return nil, err
 	}
 	memory.UntilSent(ctx, held)
+	if req.GetQuery() != "" || req.GetOrder() != contextdv1.SessionOrder_SESSION_ORDER_UNSPECIFIED {
+		return s.searchSessions(ctx, req, after)
+	}
 	out := &contextdv1.ListSessionsResponse{}
 	for size, bytes, step := pageSize(req.GetPageSize()), 0, listStep; ; {
 		// One more than is wanted shows whether there is a next page.

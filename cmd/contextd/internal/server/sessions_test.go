@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -12,6 +13,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/log/tenantlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -58,7 +60,11 @@ func TestListSessionsPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for n := range i % 3 {
+				a.append(t, fmt.Sprintf("s%d", i), user(strings.Repeat("x", n)+"y"))
+			}
 		}
+		byEvents := contextdv1.SessionOrder_SESSION_ORDER_HEAD_SEQ
 		tests := map[string]struct {
 			req  *contextdv1.ListSessionsRequest
 			want string
@@ -67,6 +73,12 @@ func TestListSessionsPages(t *testing.T) {
 			"by three":       {&contextdv1.ListSessionsRequest{PageSize: 3}, "s0,s1,s2|s3,s4,s5|s6"},
 			"no empty page":  {&contextdv1.ListSessionsRequest{PageSize: 7}, "s0,s1,s2,s3,s4,s5,s6"},
 			"labelled":       {&contextdv1.ListSessionsRequest{PageSize: 2, Labels: map[string]string{"odd": "1"}}, "s1,s3|s5"},
+			"searched":       {&contextdv1.ListSessionsRequest{Query: "S3"}, "s3"},
+			"by a label":     {&contextdv1.ListSessionsRequest{Query: "1", PageSize: 2}, "s1,s3|s5"},
+			"not found":      {&contextdv1.ListSessionsRequest{Query: "s7"}, ""},
+			"by size":        {&contextdv1.ListSessionsRequest{Order: byEvents}, "s2,s5,s1,s4,s0,s3,s6"},
+			"by size, paged": {&contextdv1.ListSessionsRequest{Order: byEvents, PageSize: 3}, "s2,s5,s1|s4,s0,s3|s6"},
+			"all at once":    {&contextdv1.ListSessionsRequest{Order: byEvents, Labels: map[string]string{"odd": "1"}, Query: "S", PageSize: 2}, "s5,s1|s3"},
 			"labelled so no": {&contextdv1.ListSessionsRequest{Labels: map[string]string{"odd": "2"}}, ""},
 		}
 		for name, test := range tests {
@@ -92,6 +104,38 @@ func TestListSessionsPages(t *testing.T) {
 			})
 		}
 	})
+}
+
+// BenchmarkListSessions lists the first page of 100,000 sessions, in the order of their ids and
+// in another, which looks at all of them.
+func BenchmarkListSessions(b *testing.B) {
+	store := memlog.New()
+	for i := range 100_000 {
+		if _, err := store.CreateSession(b.Context(), eventlog.Session{ID: fmt.Sprintf("session-%06d", i), CreateTime: time.Unix(int64(i*7919%100_000), 0)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	a := serve(b, store)
+	for name, req := range map[string]*contextdv1.ListSessionsRequest{
+		"by id":          {PageSize: 200},
+		"newest first":   {PageSize: 200, Order: contextdv1.SessionOrder_SESSION_ORDER_UPDATE_TIME},
+		"searched":       {PageSize: 200, Query: "99999"},
+		"both, 2nd page": {PageSize: 200, Query: "9", Order: contextdv1.SessionOrder_SESSION_ORDER_UPDATE_TIME},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				page, err := a.ListSessions(b.Context(), req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if strings.HasSuffix(name, "2nd page") {
+					if _, err := a.ListSessions(b.Context(), &contextdv1.ListSessionsRequest{PageSize: 200, Query: req.GetQuery(), Order: req.GetOrder(), PageToken: page.GetNextPageToken()}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestForks(t *testing.T) {

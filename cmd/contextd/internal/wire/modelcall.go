@@ -51,6 +51,7 @@ func CallToProto(c records.ModelCall) *contextdv1.ModelCall {
 		SummaryVersion:      c.InForce.SummaryVersion,
 		CollapsedThroughSeq: uint64(c.InForce.CollapsedThrough),
 		EvictedAsOfSeq:      uint64(c.InForce.EvictedAsOf),
+		Time:                timeToProto(c.Time),
 	}
 }
 

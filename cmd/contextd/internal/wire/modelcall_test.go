@@ -3,9 +3,11 @@ package wire_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/budget"
@@ -46,6 +48,7 @@ func TestCallToDomain(t *testing.T) {
 func TestCallToProto(t *testing.T) {
 	got := wire.CallToProto(records.ModelCall{
 		Call: aCall(), Number: 3, EstimatedTokens: 90, Tokenizer: "o200k_base", BudgetModel: "b", Fingerprint: "f", After: "p9-0002",
+		Time:        time.Unix(5, 6),
 		InForce:     records.InForce{SummaryID: "s1", SummaryVersion: 2, CollapsedThrough: 5, EvictedAsOf: 6},
 		Calibration: budget.Calibration{Average: 1_250_000},
 	})
@@ -53,6 +56,7 @@ func TestCallToProto(t *testing.T) {
 		Number: 3, ProjectionId: "p9-0001", Model: "m", InputTokens: 100, CacheReadTokens: 60, CacheWriteTokens: 40, OutputTokens: 7,
 		StopReason: "end_turn", RejectedOverBudget: true, EstimatedTokens: 90, Calibration: 1.25,
 		SummaryId: "s1", SummaryVersion: 2, CollapsedThroughSeq: 5, EvictedAsOfSeq: 6,
+		Time: &timestamppb.Timestamp{Seconds: 5, Nanos: 6},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("call (-want +got):\n%s", diff)

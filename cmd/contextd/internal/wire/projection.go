@@ -3,6 +3,7 @@ package wire
 import (
 	"slices"
 
+	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
@@ -10,7 +11,28 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// ProjectionToProto converts a record and the facts of its pointers.
+// BriefProjectionToProto converts a record without what grows with its session.
+func BriefProjectionToProto(r records.Projection) *contextdv1.Projection {
+	kept := r.Kept.Len()
+	redacted := r.Redacted.Len()
+	dropped := r.Dropped.Len()
+	r.Kept, r.Redacted, r.Dropped = nil, nil, nil
+	out := RecordedToProto(r, nil)
+	out.KeptCount, out.RedactedCount, out.DroppedCount = uint32(kept+redacted), uint32(redacted), uint32(dropped)
+	return out
+}
+
+// RecordedToProto converts what is recorded of a projection, and the facts of its pointers.
+func RecordedToProto(r records.Projection, facts []pointers.Facts) *contextdv1.Projection {
+	out := ProjectionToProto(r, facts)
+	out.Budget, out.MessageCount = BudgetReportToProto(assemble.Recorded(r)), uint32(r.MessageCount)
+	if s := r.Shared; s != nil {
+		out.Cache = &contextdv1.CacheReport{StableMessages: uint32(s.Messages), StableTokens: s.Tokens, BrokenBy: s.BrokenBy}
+	}
+	return out
+}
+
+// ProjectionToProto converts a projection that was just decided, and the facts of its pointers.
 func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1.Projection {
 	out := &contextdv1.Projection{
 		ProjectionId: r.ID,

@@ -109,8 +109,16 @@ type Projection struct {
 	ContextMessageCount uint32 `protobuf:"varint,37,opt,name=context_message_count,json=contextMessageCount,proto3" json:"context_message_count,omitempty"`
 	// How many leading ones of them have the same bytes without injections.
 	ContextPrefixMessages uint32 `protobuf:"varint,38,opt,name=context_prefix_messages,json=contextPrefixMessages,proto3" json:"context_prefix_messages,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// The whole log, in tokens. 0: the log was empty, or it was recorded before this was kept.
+	RawTokens uint64 `protobuf:"varint,39,opt,name=raw_tokens,json=rawTokens,proto3" json:"raw_tokens,omitempty"`
+	// The size of each tier, in tokens, in the order of Budget's tiers. Empty: it was recorded before
+	// this was kept.
+	TierTokens []uint64 `protobuf:"varint,40,rep,packed,name=tier_tokens,json=tierTokens,proto3" json:"tier_tokens,omitempty"`
+	// What it shares with previous. Absent: there was none, or it was recorded before this was
+	// kept.
+	Shared        *SharedPrefix `protobuf:"bytes,41,opt,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Projection) Reset() {
@@ -409,6 +417,91 @@ func (x *Projection) GetContextPrefixMessages() uint32 {
 	return 0
 }
 
+func (x *Projection) GetRawTokens() uint64 {
+	if x != nil {
+		return x.RawTokens
+	}
+	return 0
+}
+
+func (x *Projection) GetTierTokens() []uint64 {
+	if x != nil {
+		return x.TierTokens
+	}
+	return nil
+}
+
+func (x *Projection) GetShared() *SharedPrefix {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+// What a context shares with the one that it was compared with.
+type SharedPrefix struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Leading messages with the same bytes.
+	Messages uint32 `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
+	// Their size in tokens.
+	Tokens uint64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The reducer that rewrote the first message that differs. Empty: none did.
+	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharedPrefix) Reset() {
+	*x = SharedPrefix{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedPrefix) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedPrefix) ProtoMessage() {}
+
+func (x *SharedPrefix) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedPrefix.ProtoReflect.Descriptor instead.
+func (*SharedPrefix) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SharedPrefix) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *SharedPrefix) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *SharedPrefix) GetBrokenBy() string {
+	if x != nil {
+		return x.BrokenBy
+	}
+	return ""
+}
+
 // The decisions that the next projection under a fingerprint starts from. The fingerprint
 // and the event that they were taken at are in the key.
 type Decisions struct {
@@ -425,7 +518,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +530,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +543,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{1}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Decisions) GetVersion() uint32 {
@@ -488,7 +581,7 @@ type ProjectionEntry struct {
 
 func (x *ProjectionEntry) Reset() {
 	*x = ProjectionEntry{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +593,7 @@ func (x *ProjectionEntry) String() string {
 func (*ProjectionEntry) ProtoMessage() {}
 
 func (x *ProjectionEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +606,7 @@ func (x *ProjectionEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectionEntry.ProtoReflect.Descriptor instead.
 func (*ProjectionEntry) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{2}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ProjectionEntry) GetVersion() uint32 {
@@ -549,7 +642,7 @@ type Fingerprinted struct {
 
 func (x *Fingerprinted) Reset() {
 	*x = Fingerprinted{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +654,7 @@ func (x *Fingerprinted) String() string {
 func (*Fingerprinted) ProtoMessage() {}
 
 func (x *Fingerprinted) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +667,7 @@ func (x *Fingerprinted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fingerprinted.ProtoReflect.Descriptor instead.
 func (*Fingerprinted) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{3}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Fingerprinted) GetReduction() *ReductionPolicy {
@@ -625,7 +718,7 @@ type FingerprintedCap struct {
 
 func (x *FingerprintedCap) Reset() {
 	*x = FingerprintedCap{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +730,7 @@ func (x *FingerprintedCap) String() string {
 func (*FingerprintedCap) ProtoMessage() {}
 
 func (x *FingerprintedCap) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +743,7 @@ func (x *FingerprintedCap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FingerprintedCap.ProtoReflect.Descriptor instead.
 func (*FingerprintedCap) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{4}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FingerprintedCap) GetTier() string {
@@ -682,7 +775,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +787,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +800,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{5}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Edit) GetKind() uint32 {
@@ -750,7 +843,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +855,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +868,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{6}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Step) GetReducer() string {
@@ -844,7 +937,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +949,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +962,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{7}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Budget) GetTarget() uint64 {
@@ -964,7 +1057,7 @@ type TierCap struct {
 
 func (x *TierCap) Reset() {
 	*x = TierCap{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1069,7 @@ func (x *TierCap) String() string {
 func (*TierCap) ProtoMessage() {}
 
 func (x *TierCap) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1082,7 @@ func (x *TierCap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TierCap.ProtoReflect.Descriptor instead.
 func (*TierCap) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{8}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TierCap) GetTier() string {
@@ -1047,7 +1140,7 @@ type ProjectionOptions struct {
 
 func (x *ProjectionOptions) Reset() {
 	*x = ProjectionOptions{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1152,7 @@ func (x *ProjectionOptions) String() string {
 func (*ProjectionOptions) ProtoMessage() {}
 
 func (x *ProjectionOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1165,7 @@ func (x *ProjectionOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectionOptions.ProtoReflect.Descriptor instead.
 func (*ProjectionOptions) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{9}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ProjectionOptions) GetPolicy() string {
@@ -1185,7 +1278,7 @@ type CallerTexts struct {
 
 func (x *CallerTexts) Reset() {
 	*x = CallerTexts{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1290,7 @@ func (x *CallerTexts) String() string {
 func (*CallerTexts) ProtoMessage() {}
 
 func (x *CallerTexts) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[10]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1303,7 @@ func (x *CallerTexts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerTexts.ProtoReflect.Descriptor instead.
 func (*CallerTexts) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{10}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CallerTexts) GetVersion() uint32 {
@@ -1289,7 +1382,7 @@ type ProjectionState struct {
 
 func (x *ProjectionState) Reset() {
 	*x = ProjectionState{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1394,7 @@ func (x *ProjectionState) String() string {
 func (*ProjectionState) ProtoMessage() {}
 
 func (x *ProjectionState) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[11]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1407,7 @@ func (x *ProjectionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectionState.ProtoReflect.Descriptor instead.
 func (*ProjectionState) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{11}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProjectionState) GetRedacted() []uint64 {
@@ -1372,7 +1465,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1477,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_storage_v1_projection_proto_msgTypes[12]
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1490,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{12}
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Digest) GetVersion() uint32 {
@@ -1439,7 +1532,7 @@ var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xd1\f\n" +
+	"$contextd/storage/v1/projection.proto\x12\x13contextd.storage.v1\x1a#contextd/storage/v1/reduction.proto\"\xcc\r\n" +
 	"\n" +
 	"Projection\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
@@ -1485,7 +1578,16 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\x1breminders_collapsed_through\x18# \x01(\x04R\x19remindersCollapsedThrough\x12!\n" +
 	"\fcontext_hash\x18$ \x01(\fR\vcontextHash\x122\n" +
 	"\x15context_message_count\x18% \x01(\rR\x13contextMessageCount\x126\n" +
-	"\x17context_prefix_messages\x18& \x01(\rR\x15contextPrefixMessages\"\xae\x01\n" +
+	"\x17context_prefix_messages\x18& \x01(\rR\x15contextPrefixMessages\x12\x1d\n" +
+	"\n" +
+	"raw_tokens\x18' \x01(\x04R\trawTokens\x12\x1f\n" +
+	"\vtier_tokens\x18( \x03(\x04R\n" +
+	"tierTokens\x129\n" +
+	"\x06shared\x18) \x01(\v2!.contextd.storage.v1.SharedPrefixR\x06shared\"_\n" +
+	"\fSharedPrefix\x12\x1a\n" +
+	"\bmessages\x18\x01 \x01(\rR\bmessages\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x04R\x06tokens\x12\x1b\n" +
+	"\tbroken_by\x18\x03 \x01(\tR\bbrokenBy\"\xae\x01\n" +
 	"\tDecisions\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12A\n" +
 	"\treduction\x18\x02 \x01(\v2#.contextd.storage.v1.ReductionStateR\treduction\x12D\n" +
@@ -1597,47 +1699,49 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
-var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
-	(*Decisions)(nil),         // 1: contextd.storage.v1.Decisions
-	(*ProjectionEntry)(nil),   // 2: contextd.storage.v1.ProjectionEntry
-	(*Fingerprinted)(nil),     // 3: contextd.storage.v1.Fingerprinted
-	(*FingerprintedCap)(nil),  // 4: contextd.storage.v1.FingerprintedCap
-	(*Edit)(nil),              // 5: contextd.storage.v1.Edit
-	(*Step)(nil),              // 6: contextd.storage.v1.Step
-	(*Budget)(nil),            // 7: contextd.storage.v1.Budget
-	(*TierCap)(nil),           // 8: contextd.storage.v1.TierCap
-	(*ProjectionOptions)(nil), // 9: contextd.storage.v1.ProjectionOptions
-	(*CallerTexts)(nil),       // 10: contextd.storage.v1.CallerTexts
-	(*ProjectionState)(nil),   // 11: contextd.storage.v1.ProjectionState
-	(*Digest)(nil),            // 12: contextd.storage.v1.Digest
-	(*ReductionState)(nil),    // 13: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 14: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 15: contextd.storage.v1.Ask
+	(*SharedPrefix)(nil),      // 1: contextd.storage.v1.SharedPrefix
+	(*Decisions)(nil),         // 2: contextd.storage.v1.Decisions
+	(*ProjectionEntry)(nil),   // 3: contextd.storage.v1.ProjectionEntry
+	(*Fingerprinted)(nil),     // 4: contextd.storage.v1.Fingerprinted
+	(*FingerprintedCap)(nil),  // 5: contextd.storage.v1.FingerprintedCap
+	(*Edit)(nil),              // 6: contextd.storage.v1.Edit
+	(*Step)(nil),              // 7: contextd.storage.v1.Step
+	(*Budget)(nil),            // 8: contextd.storage.v1.Budget
+	(*TierCap)(nil),           // 9: contextd.storage.v1.TierCap
+	(*ProjectionOptions)(nil), // 10: contextd.storage.v1.ProjectionOptions
+	(*CallerTexts)(nil),       // 11: contextd.storage.v1.CallerTexts
+	(*ProjectionState)(nil),   // 12: contextd.storage.v1.ProjectionState
+	(*Digest)(nil),            // 13: contextd.storage.v1.Digest
+	(*ReductionState)(nil),    // 14: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 15: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 16: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
-	5,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
-	6,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	13, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	13, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	14, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	7,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	15, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
-	9,  // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	11, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
-	11, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
-	13, // 10: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
-	11, // 11: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
-	14, // 12: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	9,  // 13: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	4,  // 14: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
-	8,  // 15: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	6,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
+	7,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
+	14, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	14, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	15, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	8,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
+	16, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	10, // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	12, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
+	12, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
+	1,  // 10: contextd.storage.v1.Projection.shared:type_name -> contextd.storage.v1.SharedPrefix
+	14, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	12, // 12: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
+	15, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	10, // 14: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	5,  // 15: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
+	9,  // 16: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_projection_proto_init() }
@@ -1646,14 +1750,14 @@ func file_contextd_storage_v1_projection_proto_init() {
 		return
 	}
 	file_contextd_storage_v1_reduction_proto_init()
-	file_contextd_storage_v1_projection_proto_msgTypes[9].OneofWrappers = []any{}
+	file_contextd_storage_v1_projection_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,7 +21,12 @@ from contextd_client.v1.projection_pb2 import (
     ResolvePointerResponse,
 )
 from contextd_client.v1.replay_pb2 import RenderProjectionRequest
-from contextd_client.v1.tokens_pb2 import ExplainCallRequest, ExplainCallResponse
+from contextd_client.v1.tokens_pb2 import (
+    ExplainCallRequest,
+    ExplainCallResponse,
+    ListModelCallsRequest,
+    ModelCall,
+)
 
 
 class Records(Caller):
@@ -49,6 +54,17 @@ class Records(Caller):
         """
         request = checked(ExplainCallRequest, session_id=session_id, text=text, call=call)
         return await self._call(self.stub.ExplainCall, request)
+
+    async def list_calls(self, session_id: str) -> AsyncIterator[ModelCall]:
+        """The recorded model calls of a session, oldest first."""
+        request = checked(ListModelCallsRequest, session_id=session_id)
+        while True:
+            page = await self._call(self.stub.ListModelCalls, request)
+            for call in page.calls:
+                yield call
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     async def list_projections(self, session_id: str) -> AsyncIterator[Projection]:
         """The recorded projections of a session, oldest first."""

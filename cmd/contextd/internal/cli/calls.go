@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+func newCalls(c *client) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "calls SESSION",
+		Short: "List what the provider counted for model calls",
+		Long: `List the model calls of a session that were recorded, the oldest first, with what the
+provider counted and what was estimated.`,
+		Example: `  contextd calls my-session
+  contextd calls my-session --json | jq .cache_read_tokens`,
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			var t *table
+			if !c.output.structured() {
+				t = newTable(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "TIME")
+			}
+			req := &contextdv1.ListModelCallsRequest{SessionId: args[0], PageSize: 1000}
+			for {
+				page, err := api.ListModelCalls(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				for _, m := range page.GetCalls() {
+					if t == nil {
+						if err := c.output.write(cmd.OutOrStdout(), m); err != nil {
+							return err
+						}
+						continue
+					}
+					t.row(m.GetNumber(), dash(m.GetProjectionId()), dash(m.GetModel()), m.GetInputTokens(), m.GetCacheReadTokens(), m.GetCacheWriteTokens(),
+						m.GetOutputTokens(), m.GetEstimatedTokens(), when(m.GetTime()))
+				}
+				if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+					break
+				}
+			}
+			if t == nil {
+				return nil
+			}
+			return t.flush()
+		}),
+	}
+	sessionsFirst(cmd, cobra.ExactArgs(1))
+	return cmd
+}

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	contextdclient "github.com/contextd/contextd/client"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/inspect"
+	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+)
+
+// inspector serves the page that shows sessions. Its calls are calls of the API like any
+// other, made over a connection within the process: who they are from is what their bearer tokens
+// prove.
+type inspector struct {
+	listener net.Listener
+	server   *http.Server
+	// api is where the daemon serves those calls, and conn the other end of it.
+	api  *bufconn.Listener
+	conn *grpc.ClientConn
+	// close cuts off what is read: the page asks again.
+	close func() error
+}
+
+// maxViewers is how often browsers may be connected to the inspector; one more takes the place
+// of the one that was idle for longest.
+const maxViewers = 128
+
+func (d *Daemon) newInspector(o Options) (*inspector, error) {
+	address := o.Config.InspectListen
+	tcp, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("inspect_listen: %w", err)
+	}
+	i := &inspector{api: bufconn.Listen(64 << 10)}
+	i.conn, err = contextdclient.Dial("passthrough:///inspector", contextdclient.Credentials{}, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return i.api.DialContext(ctx) }))
+	if err != nil {
+		return nil, errors.Join(err, tcp.Close())
+	}
+	i.listener = transport.Limited(tcp, transport.ConnectionLimits{Max: maxViewers, MaxPerClient: maxViewers}, o.Logger)
+	i.listener = d.auth.Listener(i.listener)
+	i.server = inspect.NewServer(inspect.Options{API: i.conn, Loopback: !config.Reachable(address)})
+	i.close = sync.OnceValue(i.shut)
+	return i, nil
+}
+
+func (i *inspector) serve() error {
+	if err := i.server.Serve(i.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the inspector: %w", err)
+	}
+	return nil
+}
+
+func (i *inspector) shut() error {
+	err := errors.Join(i.server.Close(), i.conn.Close(), i.api.Close())
+	if lerr := i.listener.Close(); lerr != nil && !errors.Is(lerr, net.ErrClosed) {
+		err = errors.Join(err, lerr)
+	}
+	return err
+}

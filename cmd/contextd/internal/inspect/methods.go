@@ -1,0 +1,88 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// newReader serves the methods that the page may call: those that read. They speak Connect and
+// gRPC-Web, and pass each call on to the API. forward says that the caller's bearer token goes
+// with it.
+func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
+	m, mux := methods{forward}, http.NewServeMux()
+	contexts, compaction := contextdv1.NewContextServiceClient(api), contextdv1.NewCompactionServiceClient(api)
+	mux.Handle(unary(m, contextdv1.ContextService_ListSessions_FullMethodName, contexts.ListSessions))
+	mux.Handle(unary(m, contextdv1.ContextService_GetSession_FullMethodName, contexts.GetSession))
+	mux.Handle(stream(m, contextdv1.ContextService_ReadEvents_FullMethodName, contexts.ReadEvents))
+	mux.Handle(unary(m, contextdv1.ContextService_ListProjections_FullMethodName, contexts.ListProjections))
+	mux.Handle(unary(m, contextdv1.ContextService_ListModelCalls_FullMethodName, contexts.ListModelCalls))
+	mux.Handle(unary(m, contextdv1.ContextService_ReplayProjection_FullMethodName, contexts.ReplayProjection))
+	mux.Handle(stream(m, contextdv1.ContextService_RenderProjection_FullMethodName, contexts.RenderProjection))
+	mux.Handle(unary(m, contextdv1.ContextService_ResolvePointer_FullMethodName, contexts.ResolvePointer))
+	mux.Handle(unary(m, contextdv1.ContextService_ExplainCall_FullMethodName, contexts.ExplainCall))
+	mux.Handle(unary(m, contextdv1.CompactionService_ListSummaries_FullMethodName, compaction.ListSummaries))
+	mux.Handle(stream(m, contextdv1.CompactionService_WatchLifecycle_FullMethodName, compaction.WatchLifecycle))
+	return mux
+}
+
+type methods struct{ forward bool }
+
+// outgoing is the context of the call to the API.
+func (m methods) outgoing(ctx context.Context, header http.Header) context.Context {
+	if token := header.Get("Authorization"); m.forward && token != "" {
+		return metadata.AppendToOutgoingContext(ctx, "authorization", token)
+	}
+	return ctx
+}
+
+func unary[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (*A, error)) (string, http.Handler) {
+	return procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[Q]) (*connect.Response[A], error) {
+		answer, err := call(m.outgoing(ctx, req.Header()), req.Msg)
+		if err != nil {
+			return nil, refusal(err)
+		}
+		return connect.NewResponse(answer), nil
+	}, connect.WithReadMaxBytes(maxRequestBytes))
+}
+
+func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error)) (string, http.Handler) {
+	return procedure, connect.NewServerStreamHandler(procedure, func(ctx context.Context, req *connect.Request[Q], out *connect.ServerStream[A]) error {
+		answers, err := call(m.outgoing(ctx, req.Header()), req.Msg)
+		if err != nil {
+			return refusal(err)
+		}
+		for {
+			answer, err := answers.Recv()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return refusal(err)
+			}
+			if err := out.Send(answer); err != nil {
+				return err
+			}
+		}
+	}, connect.WithReadMaxBytes(maxRequestBytes))
+}
+
+// refusal is an error of the API with its details, as the page reads it.
+func refusal(err error) error {
+	s := status.Convert(err)
+	out := connect.NewError(connect.Code(s.Code()), errors.New(s.Message()))
+	for _, d := range s.Proto().GetDetails() {
+		if detail, err := connect.NewErrorDetail(d); err == nil {
+			out.AddDetail(detail)
+		}
+	}
+	return out
+}

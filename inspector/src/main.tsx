@@ -1,0 +1,6 @@
+import { render } from "preact";
+import { takeToken } from "./api";
+import { App } from "./app";
+
+takeToken();
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,14 @@
+import { defineConfig } from "vite";
+
+// The daemon serves what is written here; tools/inspector.sh compares it with what is committed.
+export default defineConfig({
+  base: "/",
+  build: {
+    outDir: process.env["INSPECTOR_DIST"] ?? "../cmd/contextd/internal/inspect/dist",
+    emptyOutDir: true,
+    target: "es2023",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 400,
+  },
+});
