@@ -99,7 +99,11 @@ func (c *client) inspectTranscripts(cmd *cobra.Command, flags inspectFlags, path
 	}
 	defer func() { err = errors.Join(err, closeImported()) }()
 	from := newAPI(imported)
-	if err := c.importPaths(cmd, from, importFlags{harness: flags.harness, jobs: runtime.NumCPU()}, paths); err != nil {
+	out := cmd.OutOrStdout()
+	cmd.SetOut(cmd.ErrOrStderr()) // where only the address is to be
+	err = c.importPaths(cmd, from, importFlags{harness: flags.harness, jobs: runtime.NumCPU()}, paths)
+	cmd.SetOut(out)
+	if err != nil {
 		return err
 	}
 	shown, closeShown, err := c.embedStore(cmd.Context(), config.StoreMemory, "")
@@ -127,7 +131,7 @@ func servePage(ctx context.Context, cmd *cobra.Command, conn *grpc.ClientConn, a
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at.String()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	fmt.Fprintln(notes(cmd), "open this address in a browser; interrupt to end")
+	fmt.Fprintln(cmd.ErrOrStderr(), "open this address in a browser; interrupt to end")
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -31,16 +31,20 @@ func inspecting(t *testing.T, args ...string) (address, token string) {
 		in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		stop()
+		out.Close()
 		if code := <-ended; code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 	})
-	address, token, _ = strings.Cut(strings.TrimSpace(line), "/#token=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, token, ok := strings.Cut(strings.TrimSpace(line), "/#token=")
+	if !ok {
+		t.Fatalf("the first line is %q", line)
+	}
 	return address, token
 }
 
