@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -117,10 +118,14 @@ func (c container) onLoopback(t *testing.T, flag string) (address string) {
 // daemonStarts starts the real program as each variant's container says, asks the paths of
 // its probes, calls it as a client of that variant does, and stops it as the kubelet would.
 func (c *commands) daemonStarts(t *testing.T, v variant) {
+	of, sidecar := v.daemon(t)
+	if flagValue(of, "--store") == "postgres" && c.database == nil {
+		t.Log("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
+		return
+	}
 	pod := mount(t, c, v)
 	api, metrics := pod.onLoopback(t, "--listen"), pod.onLoopback(t, "--metrics-listen")
 	client := []string{"CONTEXTD_ADDR=" + api, "CONTEXTD_CA=" + filepath.Join(c.dir, "tls.crt"), "CONTEXTD_TOKEN_FILE=" + filepath.Join(c.dir, "agent.token")}
-	of, sidecar := v.daemon(t)
 	if sidecar {
 		client = []string{"CONTEXTD_ADDR=" + pod.agentAddress(t, v)}
 	}
@@ -184,7 +189,14 @@ func (c container) agentAddress(t *testing.T, v variant) string {
 // reachedWithProofOnly: the addresses of the pod are accepted with the secrets that a variant
 // has, and refused without. Nothing listens there: the store cannot be opened.
 func (c *commands) reachedWithProofOnly(t *testing.T, v variant) {
-	pod := mount(t, c, v)
+	away := *c // with a database that is not there
+	away.secrets = maps.Clone(c.secrets)
+	for name, files := range away.secrets {
+		if _, ok := files["dsn"]; ok {
+			away.secrets[name] = map[string][]byte{"dsn": []byte("host=/nowhere")}
+		}
+	}
+	pod := mount(t, &away, v)
 	exit := func(args []string) int {
 		out, err := exec.CommandContext(t.Context(), c.program(), append(args, "--data-dir=/dev/null/none")...).CombinedOutput()
 		var ended *exec.ExitError

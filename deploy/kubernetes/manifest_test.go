@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -201,8 +202,17 @@ func alerted(t *testing.T, relabelings []monitoringv1.RelabelConfig) {
 func (v variant) onlyWhoMayReachesThePod(t *testing.T) {
 	c, sidecar := v.daemon(t)
 	spec := find[*networkingv1.NetworkPolicy](t, v.objects).Spec
-	if isolated := slices.Contains(spec.PolicyTypes, networkingv1.PolicyTypeEgress); isolated == sidecar || len(spec.Egress) > 0 {
+	if isolated := slices.Contains(spec.PolicyTypes, networkingv1.PolicyTypeEgress); isolated == sidecar {
 		t.Error("a standalone daemon must call nobody, an agent whom it wants to")
+	}
+	var called []string
+	for _, rule := range spec.Egress {
+		for _, port := range rule.Ports {
+			called = append(called, fmt.Sprint(port.Port))
+		}
+	}
+	if database := flagValue(c, "--store") == "postgres" && !sidecar; database != slices.Equal(called, []string{"5432", "53", "53"}) || !database && len(called) > 0 {
+		t.Errorf("a standalone daemon must call its database, if it has one, and nobody else: %v", called)
 	}
 	for _, rule := range spec.Ingress {
 		if len(rule.Ports) != 1 || rule.Ports[0].Port == nil || rule.Ports[0].EndPort != nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contextd/contextd/internal/log/pglog/pgtest"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -36,6 +37,7 @@ type commands struct {
 	variants []variant
 	secrets  map[string]map[string][]byte // what kubectl create secret makes: files by secret
 	dir      string                       // where they ran
+	database *pgtest.Server               // nil if none is installed
 }
 
 // program is the real daemon.
@@ -70,6 +72,11 @@ func follow(t *testing.T) *commands {
 		t.Fatal(err)
 	}
 	writeCertificate(t, c.dir)
+	if c.database = database(t); c.database != nil {
+		write(t, filepath.Join(c.dir, "dsn"), []byte(c.database.DSN("")))
+	} else {
+		write(t, filepath.Join(c.dir, "dsn"), nil)
+	}
 	for _, block := range blocks(t, "yaml") {
 		name, _, _ := strings.Cut(strings.TrimPrefix(block, "# "), "\n")
 		write(t, filepath.Join(c.dir, name), []byte(block))
@@ -95,6 +102,18 @@ func follow(t *testing.T) *commands {
 		c.variants = append(c.variants, variant{first, objects})
 	}
 	return c
+}
+
+func database(t *testing.T) *pgtest.Server {
+	t.Helper()
+	server, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server != nil {
+		t.Cleanup(server.Stop)
+	}
+	return server
 }
 
 // run runs a command of the page, and returns what it sends to the cluster but for secrets, which

@@ -1,6 +1,6 @@
 {{- /* Settings that the chart makes into flags, which would win over config. */}}
 {{- define "contextd.owned" -}}
-listen unix_socket tls_cert tls_key tls_client_ca auth_tokens store data_dir metrics_listen shutdown_timeout encryption_key_file encryption_keys_dir
+listen unix_socket tls_cert tls_key tls_client_ca auth_tokens store data_dir postgres_dsn postgres_dsn_file metrics_listen shutdown_timeout encryption_key_file encryption_keys_dir
 {{- end }}
 
 {{- define "contextd.name" -}}
@@ -42,8 +42,13 @@ args:
   - --auth-tokens=/etc/contextd/tokens/tokens.yaml
   {{- end }}
   {{- end }}
+  {{- if .Values.postgres.enabled }}
+  - --store=postgres
+  - --postgres-dsn-file=/etc/contextd/postgres/dsn
+  {{- else }}
   - --store=disk
   - --data-dir=/var/lib/contextd/store
+  {{- end }}
   - --metrics-listen=:9464
   - --shutdown-timeout={{ .Values.shutdownTimeoutSeconds }}s
   {{- if not (hasKey .Values.config "import_memory") }}
@@ -98,8 +103,14 @@ volumeMounts:
   - name: socket
     mountPath: /run/contextd
   {{- end }}
+  {{- if .Values.postgres.enabled }}
+  - name: postgres
+    mountPath: /etc/contextd/postgres
+    readOnly: true
+  {{- else }}
   - name: data
     mountPath: /var/lib/contextd
+  {{- end }}
   {{- if eq .Values.mode "standalone" }}
   - name: tls
     mountPath: /etc/contextd/tls

@@ -14,6 +14,11 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* Whether the daemon has a volume that outlives the pod; empty if not. */}}
+{{- define "contextd.persistent" -}}
+{{- if and .Values.persistence.enabled (not .Values.postgres.enabled) }}true{{ end }}
+{{- end }}
+
 {{- define "contextd.podSettings" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -66,7 +71,14 @@ resources:
     medium: Memory
     sizeLimit: 1Mi
 {{- end }}
+{{- if .Values.postgres.enabled }}
+- name: postgres
+  secret:
+    secretName: {{ .Values.postgres.secretName | default (print $name "-postgres") }}
+    defaultMode: 0440
+{{- else }}
 {{- include "contextd.storage" (list . "data" .Values.persistence.size $name) }}
+{{- end }}
 {{- if eq .Values.mode "standalone" }}
 - name: tls
   secret:
