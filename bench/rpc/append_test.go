@@ -81,8 +81,9 @@ func request(writer, n int) *contextdv1.AppendEventsRequest {
 }
 
 // unary waits for every append before it sends the next.
-func unary(b *testing.B) (worker, func()) {
-	d := start(b)
+func unary(b *testing.B) (worker, func()) { return unaryTo(start(b)) }
+
+func unaryTo(d *process) (worker, func()) {
 	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
 		client := contextdv1.NewContextServiceClient(d.conn(writer))
 		for {

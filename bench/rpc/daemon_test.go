@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ type process struct {
 	conns []*grpc.ClientConn
 }
 
-func start(b *testing.B) *process {
+// start starts the daemon, by default with a disk store, with more of its flags and environment.
+func start(b *testing.B, more ...string) *process {
 	b.Helper()
 	dir := b.TempDir()
 	socket := filepath.Join(dir, "c.sock")
@@ -61,6 +63,14 @@ func start(b *testing.B) *process {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(binary, "serve", "--listen=", "--unix-socket="+socket, "--data-dir="+filepath.Join(dir, "data"), "--log-level=warn")
+	cmd.Env = os.Environ()
+	for _, m := range more {
+		if strings.HasPrefix(m, "--") {
+			cmd.Args = append(cmd.Args, m)
+		} else {
+			cmd.Env = append(cmd.Env, m)
+		}
+	}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)

@@ -17,12 +17,14 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 		if due != nil {
 			req.Wait(ctx, *due)
 			req.Wait = nil
+			ctx = eventlog.OneCall(ctx)
 			out, _, err = e.assemble(ctx, req)
 		}
 		// Where another process recorded a context meanwhile, this one follows from what it decided.
 		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
 			break
 		}
+		ctx = eventlog.OneCall(ctx)
 	}
 	return out, err
 }

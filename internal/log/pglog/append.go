@@ -54,6 +54,11 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	}
 	defer s.leave()
 	encoded := encodeEvents(prepared.Events())
+	if c, done, err := s.appendToKnown(ctx, id, b, prepared, encoded); err != nil {
+		return nil, err
+	} else if done {
+		return c, nil
+	}
 	var c settled
 	err = s.retried(ctx, id, "the batch", func() error {
 		var err error
@@ -64,6 +69,39 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 		return nil, err
 	}
 	return c, nil
+}
+
+// appendToKnown appends to what is remembered of a session, or to one that is said to be new. Nothing is done where that does not take
+// the batch, or is outdated.
+func (s *Store) appendToKnown(ctx context.Context, id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c settled, done bool, err error) {
+	found := &finding{}
+	if k := s.memory.get(id); k != nil {
+		found.session = k.session
+	} else if b.Of == nil || *b.Of != 0 {
+		return settled{}, false, nil
+	}
+	if found.session != nil && len(found.session.shared) > 0 { // events of the sessions above it may have the ids
+		return settled{}, false, nil
+	}
+	admission, err := found.admit(id, b, prepared, encoded)
+	if err == nil {
+		if err = s.appendTo(ctx, found.session, b, admission, encoded); !errors.Is(err, errLost) {
+			c, err = settle(admission.Receipts, err)
+			return c, true, err
+		}
+	}
+	if eventlog.IsFromMemory(ctx) {
+		return settled{}, true, &eventlog.ConflictError{Session: id, What: "the batch"}
+	}
+	return settled{}, false, nil
+}
+
+// settle is how an append ended.
+func settle(receipts []eventlog.Receipt, err error) (settled, error) {
+	if lost, ok := errors.AsType[uncertainError](err); ok {
+		return settled{err: lost.error}, nil
+	}
+	return settled{receipts: receipts}, err
 }
 
 func (s *Store) appendOnce(ctx context.Context, id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (settled, error) {
@@ -81,10 +119,10 @@ func (s *Store) appendOnce(ctx context.Context, id string, b eventlog.Batch, pre
 	if err == nil && len(admission.Fresh) > 0 {
 		err = s.appendTo(ctx, found.session, b, admission, encoded)
 	}
-	if lost, ok := errors.AsType[uncertainError](err); ok {
-		return settled{err: lost.error}, nil
+	if errors.Is(err, errLost) {
+		err = s.conflictOf(ctx, found.session, b.Artifacts)
 	}
-	return settled{receipts: admission.Receipts}, err
+	return settle(admission.Receipts, err)
 }
 
 // admit admits a batch to the session that was found for it, and fills that in where there was none.
@@ -109,10 +147,7 @@ func (s *Store) appendTo(ctx context.Context, to *session, b eventlog.Batch, adm
 	if !eventlog.AllOf(b.Artifacts, to.info.Incarnation) {
 		return noSession(to.info.ID)
 	}
-	w, err := s.begin(ctx, to, b.Artifacts)
-	if err != nil {
-		return err
-	}
+	w := begin(to, b.Artifacts)
 	if err := w.add(admission, encoded, b); err != nil {
 		return err
 	}

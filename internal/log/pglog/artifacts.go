@@ -2,9 +2,11 @@ package pglog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,6 +34,11 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 		return err
 	}
 	defer s.leave()
+	if k := s.memory.get(id); k != nil && len(all) > 0 && validateArtifacts(all) == nil && eventlog.AllOf(all, k.session.info.Incarnation) {
+		if err := s.run(ctx, begin(k.session, all)); !errors.Is(err, errLost) {
+			return err
+		}
+	}
 	return s.retried(ctx, id, "the artifacts", func() error {
 		target, err := s.load(ctx, id)
 		if err != nil {
@@ -43,39 +50,29 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 		if !eventlog.AllOf(all, target.info.Incarnation) {
 			return noSession(id)
 		}
-		w, err := s.begin(ctx, target, all)
-		if err != nil {
-			return err
+		if err = s.run(ctx, begin(target, all)); errors.Is(err, errLost) {
+			err = s.conflictOf(ctx, target, all)
 		}
-		return s.run(ctx, w)
+		return err
 	})
 }
 
-// replace takes the version that an artifact replaces out of the store, unless a fork shows it. It
-// returns a *eventlog.ConflictError if there is one although the artifact is to be new.
-func (s *Store) replace(ctx context.Context, w *write, a eventlog.Artifact) error {
-	limited, cancel := s.reading(ctx)
-	defer cancel()
-	const sql = `SELECT v.segment, v.put, octet_length(v.value), EXISTS (
-			SELECT 1 FROM contextd_shares o WHERE o.segment = v.segment AND o.incarnation <> $1 AND o.up_to >= v.seq AND o.puts >= v.put)
-		FROM contextd_shares h JOIN contextd_artifacts v ON v.segment = h.segment AND v.seq <= h.up_to AND v.put <= h.puts
-		WHERE h.incarnation = $1 AND v.kind = $2 AND v.seq = $3 AND v.id = $4 ORDER BY v.segment DESC, v.put DESC LIMIT 1`
-	own := w.session.incarnation()
-	var segment, put, size int64
-	var shown bool
-	err := s.pool.QueryRow(limited, sql, own, []byte(a.Kind), int64(a.Seq), []byte(a.ID)).Scan(&segment, &put, &size, &shown)
-	switch {
-	case err == pgx.ErrNoRows: //nolint:errorlint // It is returned as it is.
-		return nil
-	case err != nil:
-		return failure(ctx, err)
-	case a.New:
-		return &eventlog.ConflictError{Session: w.session.info.ID, What: "artifact " + keyOf(a)}
-	case segment == own && !shown:
-		w.replaced.add(a, put)
-		w.artifactBytes -= size + int64(eventlog.Artifact{Kind: a.Kind, ID: a.ID}.Size())
+// conflictOf returns why a write was lost that puts artifacts: a *eventlog.ConflictError if one that is to be new
+// is there, else errLost.
+func (s *Store) conflictOf(ctx context.Context, of *session, all []eventlog.Artifact) error {
+	for _, a := range all {
+		if !a.New {
+			continue
+		}
+		_, err := s.artifact(ctx, of.info.ID, a.Kind, a.Seq, a.ID)
+		switch missing := (*eventlog.NotFoundError)(nil); {
+		case err == nil:
+			return &eventlog.ConflictError{Session: of.info.ID, What: "artifact " + keyOf(a)}
+		case !errors.As(err, &missing):
+			return err
+		}
 	}
-	return nil
+	return errLost
 }
 
 // Artifact returns one artifact.
@@ -84,6 +81,20 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 		return eventlog.Artifact{}, err
 	}
 	defer s.leave()
+	if k, _ := s.looked(ctx, id); k != nil {
+		if t, ok := k.tails[kind]; ok && t.covers(seq, artifactID) {
+			for _, a := range t.artifacts {
+				if a.Seq == seq && a.ID == artifactID {
+					return a, nil
+				}
+			}
+			return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: keyOf(eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID})}
+		}
+	}
+	return s.artifact(ctx, id, kind, seq, artifactID)
+}
+
+func (s *Store) artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (eventlog.Artifact, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
 	const sql = `SELECT (SELECT a.value FROM contextd_shares h JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
@@ -116,10 +127,16 @@ func nextPage(rows, size int) int { return max(1, min(2*rows, lastPage, rows*pag
 // Artifacts yields the artifacts of the query.
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
-		var of int64
-		var after *eventlog.Artifact
+		after, more, err := s.knownArtifacts(ctx, id, q, yield)
+		if err != nil {
+			yield(eventlog.Artifact{}, err)
+		}
+		if !more || err != nil {
+			return
+		}
+		var of, version int64
 		for limit := firstPage; ; {
-			page, err := s.artifactPage(ctx, id, &of, q, after, limit)
+			page, err := s.artifactPage(ctx, id, &of, &version, q, after, limit)
 			if err != nil {
 				yield(eventlog.Artifact{}, err)
 				return
@@ -142,9 +159,58 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 	}
 }
 
+// knownArtifacts yields those of the query that are remembered. more is set unless these are all, or yield
+// returned false; then the others are after the last that was yielded, if one was.
+func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.ArtifactQuery, yield func(eventlog.Artifact, error) bool) (last *eventlog.Artifact, more bool, err error) {
+	k, _ := s.looked(ctx, id)
+	if k == nil {
+		return nil, true, ctx.Err()
+	}
+	t, ok := k.tails[q.Kind]
+	if !ok {
+		if t, err = s.readTail(ctx, id, q.Kind); err != nil {
+			return nil, false, err
+		}
+	}
+	all := t.covers(q.From, "")
+	if !all && !q.Reverse {
+		return nil, true, nil
+	}
+	for i := range t.artifacts {
+		a := &t.artifacts[i]
+		if q.Reverse {
+			a = &t.artifacts[len(t.artifacts)-1-i]
+		}
+		if !selects(q, *a) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if !yield(*a, nil) {
+			return nil, false, nil
+		}
+		last = a
+	}
+	return last, !all, nil
+}
+
+// readTail reads the newest artifacts of a kind, and remembers them.
+func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
+	var of, version int64
+	page, err := s.artifactPage(ctx, id, &of, &version, eventlog.ArtifactQuery{Kind: kind, Reverse: true}, nil, tailLength)
+	if err != nil {
+		return tail{}, err
+	}
+	slices.Reverse(page)
+	t := tail{page, len(page) < tailLength}
+	s.memory.read(id, of, version, kind, t)
+	return t, nil
+}
+
 // artifactPage returns up to limit artifacts that follow after. of is filled in by the first call: the
-// session must be there until the last.
-func (s *Store) artifactPage(ctx context.Context, id string, of *int64, q eventlog.ArtifactQuery, after *eventlog.Artifact, limit int) ([]eventlog.Artifact, error) {
+// session must be there until the last, whose version as of the page is filled in.
+func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64, q eventlog.ArtifactQuery, after *eventlog.Artifact, limit int) ([]eventlog.Artifact, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -167,7 +233,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of *int64, q eventl
 		beyond = ""
 	}
 	// Of the versions that the session shows, that of the newest segment counts, and in it the newest.
-	sql := `SELECT s.incarnation, p.seq, p.id, p.value FROM contextd_sessions s LEFT JOIN LATERAL (
+	sql := `SELECT s.incarnation, s.version, p.seq, p.id, p.value FROM contextd_sessions s LEFT JOIN LATERAL (
 			SELECT a.seq, a.id, a.value FROM contextd_shares h
 			JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
 			WHERE h.incarnation = s.incarnation AND a.kind = $3 AND a.seq >= $4 AND a.seq <= $5` + beyond + `
@@ -181,7 +247,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of *int64, q eventl
 	var page []eventlog.Artifact
 	var seq *int64
 	var name, value []byte
-	tag, err := pgx.ForEachRow(rows, []any{of, &seq, &name, &value}, func() error {
+	tag, err := pgx.ForEachRow(rows, []any{of, version, &seq, &name, &value}, func() error {
 		if seq != nil {
 			page = append(page, eventlog.Artifact{Kind: q.Kind, Seq: eventlog.Seq(*seq), ID: string(name), Value: value})
 		}

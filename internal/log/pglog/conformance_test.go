@@ -55,7 +55,8 @@ func open(t testing.TB, dsn string, opts pglog.Options) *pglog.Store {
 
 // stores opens stores in schemas of their own and reopens each in the same.
 type stores struct {
-	opts pglog.Options
+	opts    pglog.Options
+	inCalls bool
 	// schema makes a schema and returns its address.
 	schema func(t testing.TB) string
 	dsns   map[eventlog.Store]string
@@ -68,7 +69,10 @@ func newStores(opts pglog.Options) *stores {
 func (st *stores) open(t testing.TB) eventlog.Store { return st.in(t, st.schema(t)) }
 
 func (st *stores) in(t testing.TB, dsn string) eventlog.Store {
-	s := open(t, dsn, st.opts)
+	var s eventlog.Store = open(t, dsn, st.opts)
+	if st.inCalls {
+		s = &inCalls{s}
+	}
 	st.dsns[s] = dsn
 	return s
 }
@@ -106,6 +110,11 @@ func TestConformanceThroughPooler(t *testing.T) {
 
 func TestModel(t *testing.T) {
 	needServer(t)
-	st := newStores(pglog.Options{})
-	logtest.RunModel(t, st.open, logtest.Durable(st.reopen))
+	for name, calls := range map[string]bool{"each by itself": false, "in calls": true} {
+		t.Run(name, func(t *testing.T) {
+			st := newStores(pglog.Options{})
+			st.inCalls = calls
+			logtest.RunModel(t, st.open, logtest.Durable(st.reopen))
+		})
+	}
 }

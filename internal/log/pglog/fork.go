@@ -95,6 +95,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		if err != nil {
 			return err
 		}
+		s.memory.forget(id)
 		s.watch.moved(found.info.Incarnation)
 		return nil
 	})
@@ -120,7 +121,7 @@ func remove(ctx context.Context, tx pgx.Tx, found *session) error {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT 1 FROM contextd_shares WHERE segment = ANY($1) ORDER BY segment, incarnation FOR UPDATE`, segments)
 	b.Queue(`DELETE FROM contextd_shares WHERE incarnation = $1`, own)
-	b.Queue(`UPDATE contextd_sessions SET version = version + 1 WHERE incarnation = ANY($1)`, segments)
+	b.Queue(`UPDATE contextd_sessions SET version = `+nextVersion+` WHERE incarnation = ANY($1)`, segments)
 	for _, segment := range segments {
 		b.Queue(`DELETE FROM contextd_events WHERE segment = $1
 			AND seq > (SELECT COALESCE(MAX(up_to), 0) FROM contextd_shares WHERE segment = $1)`, segment)

@@ -63,6 +63,9 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 		return nil, err
 	}
 	defer s.leave()
+	if k, _ := s.looked(ctx, id); k != nil {
+		return k.session, nil
+	}
 	return s.load(ctx, id)
 }
 
@@ -73,10 +76,15 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 	if to != 0 {
 		last = min(last, number(to))
 	}
+	_, l := s.looked(ctx, of.info.ID)
 	for limit := firstPage; next <= last; {
-		page, err := s.eventPage(ctx, of, next, min(last, next+int64(limit)-1))
-		if err != nil {
-			return err
+		page := l.newsFrom(next, of.incarnation())
+		page = page[:min(int64(len(page)), last-next+1)]
+		if len(page) == 0 {
+			var err error
+			if page, err = s.eventPage(ctx, of, next, min(last, next+int64(limit)-1)); err != nil {
+				return err
+			}
 		}
 		size := 0
 		for _, r := range page {
@@ -93,6 +101,9 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 			}
 		}
 		limit = nextPage(limit, size)
+	}
+	if last == int64(of.info.Head) {
+		s.memory.readTo(of)
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func TestMigrateAtOnce(t *testing.T) {
 func TestOpenFails(t *testing.T) {
 	needServer(t)
 	const secret = "hunter2"
+	server.Guard(t, "guarded", "other")
 	for _, c := range []struct {
 		name, sql string
 		dsn       string // of a schema of its own if empty
@@ -55,6 +56,7 @@ func TestOpenFails(t *testing.T) {
 		{name: "another program's tables", sql: `CREATE TABLE contextd_events (v int)`, migrate: true, says: "something other than a contextd store"},
 		{name: "no address", dsn: "host=/nowhere port=never password=" + secret, says: "the database's address"},
 		{name: "no such role", dsn: server.DSN("") + " user=nobody password=" + secret, says: `role "nobody" does not exist`},
+		{name: "wrong password", dsn: server.RoleDSN("guarded") + " password=" + secret, says: `password authentication failed for user "guarded"`},
 		{name: "no server", dsn: "host=/nowhere password=" + secret, says: "connect to the database"},
 		{name: "no server at a URL", dsn: "postgres://me:" + secret + "@127.0.0.1:1/db", says: "connect to the database"},
 	} {

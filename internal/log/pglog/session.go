@@ -116,20 +116,55 @@ func encodeInfo(from eventlog.Session, shared []link) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// load reads a session, or returns *eventlog.NotFoundError.
+// load reads a session, or returns *eventlog.NotFoundError. Within a call that is its look at it, which brings the events
+// after those that were read last.
 func (s *Store) load(ctx context.Context, id string) (*session, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
+	call, since, bytes := eventlog.CallOf(ctx), int64(noNews), int64(0)
+	if k := s.memory.get(id); k != nil && call != nil {
+		since, bytes = k.read, k.readBytes
+	}
 	var c columns
-	err := s.pool.QueryRow(limited, `SELECT `+sessionColumns+` FROM contextd_sessions s WHERE s.id = $1`, []byte(id)).Scan(c.targets()...)
+	var e struct {
+		seq                 *int64
+		record, head, chain []byte
+	}
+	const sql = `SELECT ` + sessionColumns + `, e.seq, e.record, e.head, e.chain FROM contextd_sessions s
+		LEFT JOIN contextd_events e ON e.segment = s.incarnation AND e.seq > $2 AND e.log_bytes <= $4 WHERE s.id = $1 ORDER BY e.seq LIMIT $3`
+	rows, _ := s.pool.Query(limited, sql, []byte(id), since, newsLength, bytes+pageBytes) // the error is the rows' as well
+	l := &look{}
+	tag, err := pgx.ForEachRow(rows, append(c.targets(), &e.seq, &e.record, &e.head, &e.chain), func() error {
+		if e.seq != nil {
+			l.news = append(l.news, storedEvent{*e.seq, e.record, e.head, e.chain})
+		}
+		return nil
+	})
 	switch {
-	case err == pgx.ErrNoRows: //nolint:errorlint // It is returned as it is.
-		return nil, noSession(id)
 	case err != nil:
 		return nil, failure(ctx, err)
+	case tag.RowsAffected() == 0:
+		s.memory.forget(id)
+		return nil, noSession(id)
 	}
-	return c.session()
+	found, err := c.session()
+	if err != nil {
+		return nil, err
+	}
+	s.memory.found(found)
+	if call != nil {
+		l.of = found.incarnation()
+		call.Store(lookKey{s, id}, l)
+	}
+	return found, nil
 }
+
+const (
+	// noNews asks for no events.
+	noNews = math.MaxInt64
+	// newsLength is how many events come with a session at most.
+	newsLength = 64
+)
 
 func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
 
@@ -139,6 +174,9 @@ func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error
 		return eventlog.Session{}, err
 	}
 	defer s.leave()
+	if k, _ := s.looked(ctx, id); k != nil {
+		return k.session.info, nil
+	}
 	found, err := s.load(ctx, id)
 	if err != nil {
 		return eventlog.Session{}, err

@@ -32,11 +32,18 @@ func closeStore(t testing.TB, s *pglog.Store) {
 }
 
 // TestManyStores: the stores of several processes write to one session at once, and each of them
-// sees the same log.
+// sees the same log; also where the server runs each transaction as if it were alone.
 func TestManyStores(t *testing.T) {
 	needServer(t)
+	for _, isolation := range []string{"read committed", "serializable"} {
+		t.Run(isolation, func(t *testing.T) {
+			manyStores(t, server.Schema(t)+" default_transaction_isolation='"+isolation+"'")
+		})
+	}
+}
+
+func manyStores(t *testing.T, dsn string) {
 	const processes, events = 4, 25
-	dsn := server.Schema(t)
 	var all []*pglog.Store
 	for range processes {
 		s := open(t, dsn, pglog.Options{Attempts: 200, MaxConnections: 2})
@@ -215,14 +222,25 @@ func TestDeletionLeavesNoRow(t *testing.T) {
 	}
 }
 
-func count(t *testing.T, dsn, table string) (n int) {
+func count(t *testing.T, dsn, table string) int {
+	t.Helper()
+	return query(t, dsn, `SELECT count(*) FROM contextd_`+table)
+}
+
+func sequence(t *testing.T, dsn, name string) int {
+	t.Helper()
+	return query(t, dsn, `SELECT last_value FROM `+name)
+}
+
+// query returns the number that a query yields.
+func query(t *testing.T, dsn, sql string) (n int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM contextd_`+table).Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

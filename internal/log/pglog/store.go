@@ -47,7 +47,8 @@ type Store struct {
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
 
-	watch watch
+	watch  watch
+	memory memory
 }
 
 var _ eventlog.Store = (*Store)(nil)
@@ -184,7 +185,7 @@ func (s *Store) retried(ctx context.Context, id, what string, write func() error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := write(); !errors.Is(err, errLost) {
+		if err := write(); !errors.Is(err, errLost) && !mayRetry(sqlState(err)) {
 			return err
 		}
 	}

@@ -11,27 +11,32 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write is what one statement changes of a session: events and artifacts that are added, and versions
-// of artifacts that nobody shows any more. Each slice is a column.
+// write is what one statement changes of a session: events and artifacts that are added. An artifact
+// takes the place of the one with its key, unless a fork shows that. Each slice is a column.
 type write struct {
-	session       *session // as it was read; its incarnation is 0 if the write makes it
-	at            state    // after the write
-	puts          int64
+	session *session // as it was; its incarnation is 0 if the write makes it
+	at      state    // after the write
+	puts    int64
+	// artifactBytes are those of the artifacts that are added.
 	artifactBytes int64
 
 	seqs                                      []int64
 	idHashes, digests, records, heads, chains [][]byte
 	logBytes                                  []int64
-	replaced, kept                            artifactRows
+	artifacts                                 []eventlog.Artifact
+	put                                       artifactRows
 }
 
-// artifactRows are versions of artifacts, by column.
+// artifactRows are artifacts, by column.
 type artifactRows struct {
 	kinds  [][]byte
 	seqs   []int64
 	ids    [][]byte
 	puts   []int64
 	values [][]byte
+	isNew  []bool
+	// sizes are those of their keys.
+	sizes []int64
 }
 
 func (r *artifactRows) add(a eventlog.Artifact, put int64) {
@@ -39,80 +44,117 @@ func (r *artifactRows) add(a eventlog.Artifact, put int64) {
 	r.seqs = append(r.seqs, int64(a.Seq))
 	r.ids = append(r.ids, []byte(a.ID))
 	r.puts = append(r.puts, put)
-	r.values = append(r.values, append([]byte{}, a.Value...)) // nil would be NULL
+	r.values = append(r.values, a.Value)
+	r.isNew = append(r.isNew, a.New)
+	r.sizes = append(r.sizes, int64(eventlog.Artifact{Kind: a.Kind, ID: a.ID}.Size()))
 }
 
 const (
-	// moveSession yields a row only where the session is at the version that was read. A server
-	// that has to wait for another writer looks again afterwards.
-	moveSession = `UPDATE contextd_sessions SET version = version + 1, head = $3, state = $4, puts = $5, artifact_bytes = $6
-		WHERE incarnation = $1 AND version = $2 RETURNING incarnation`
+	// moveSession yields a row only where the session is at the version that was known, and has
+	// nothing that the write's conditions exclude. A server that has to wait for another writer looks
+	// again after that.
+	moveSession = `UPDATE contextd_sessions SET version = ` + nextVersion + `, head = $3, state = $4, puts = $5, artifact_bytes = artifact_bytes + $6`
+	ofVersion   = ` WHERE incarnation = $1 AND version = $2`
+	// noneOf excludes events with the same ids in the session's own segment.
+	noneOf = ` AND NOT EXISTS (SELECT 1 FROM contextd_events WHERE segment = $1 AND id_hash = ANY($8))`
 	// makeSession yields a row only where no session has the id.
 	makeSession = `INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
-		VALUES ($1, nextval('contextd_incarnations'), 0, $2, $3, $4, $5, $6)
-		ON CONFLICT (id) DO NOTHING RETURNING incarnation`
-	shareOwn = `owned AS (INSERT INTO contextd_shares (segment, incarnation, up_to, puts)
+		VALUES ($1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6)
+		ON CONFLICT (id) DO NOTHING`
+	returning = ` RETURNING incarnation, version, artifact_bytes`
+	shareOwn  = `owned AS (INSERT INTO contextd_shares (segment, incarnation, up_to, puts)
 		SELECT incarnation, incarnation, 9223372036854775807, 9223372036854775807 FROM moved)`
-	storeRows = `appended AS (INSERT INTO contextd_events (segment, seq, id_hash, digest, record, head, chain, log_bytes)
+	storeEvents = `appended AS (INSERT INTO contextd_events (segment, seq, id_hash, digest, record, head, chain, log_bytes)
 			SELECT m.incarnation, e.seq, e.id_hash, e.digest, e.record, e.head, e.chain, e.log_bytes FROM moved m,
 			unnest($7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bigint[])
-			AS e (seq, id_hash, digest, record, head, chain, log_bytes)),
-		removed AS (DELETE FROM contextd_artifacts a USING moved m,
-			unnest($14::bytea[], $15::bigint[], $16::bytea[], $17::bigint[]) AS r (kind, seq, id, put)
-			WHERE a.segment = m.incarnation AND a.kind = r.kind AND a.seq = r.seq AND a.id = r.id AND a.put = r.put),
-		kept AS (INSERT INTO contextd_artifacts (segment, kind, seq, id, put, value)
-			SELECT m.incarnation, a.kind, a.seq, a.id, a.put, a.value FROM moved m,
-			unnest($18::bytea[], $19::bigint[], $20::bytea[], $21::bigint[], $22::bytea[]) AS a (kind, seq, id, put, value))
-		SELECT incarnation FROM moved`
+			AS e (seq, id_hash, digest, record, head, chain, log_bytes))`
+	artifacts = `wanted AS (SELECT * FROM unnest($14::bytea[], $15::bigint[], $16::bytea[], $17::bigint[], $18::bytea[], $19::boolean[], $20::bigint[])
+			AS w (kind, seq, id, put, value, is_new, size))`
+	// replaced are the versions in the session's own segment whose place is taken.
+	replaced = `replaced AS (SELECT a.kind, a.seq, a.id, a.put, octet_length(a.value) + w.size AS size FROM wanted w
+			JOIN contextd_artifacts a ON a.segment = $1 AND a.kind = w.kind AND a.seq = w.seq AND a.id = w.id
+			WHERE NOT EXISTS (SELECT 1 FROM contextd_artifacts n
+				WHERE n.segment = a.segment AND n.kind = a.kind AND n.seq = a.seq AND n.id = a.id AND n.put > a.put)
+			AND NOT EXISTS (SELECT 1 FROM contextd_shares o
+				WHERE o.segment = a.segment AND o.incarnation <> $1 AND o.up_to >= a.seq AND o.puts >= a.put))`
+	lessReplaced = ` - COALESCE((SELECT SUM(size) FROM replaced), 0)::bigint`
+	noneNew      = ` AND NOT EXISTS (SELECT 1 FROM wanted w JOIN contextd_shares h ON h.incarnation = $1
+			JOIN contextd_artifacts v ON v.segment = h.segment AND v.kind = w.kind AND v.seq = w.seq AND v.id = w.id
+			AND v.seq <= h.up_to AND v.put <= h.puts WHERE w.is_new)`
+	removeReplaced = `removed AS (DELETE FROM contextd_artifacts a USING moved m, replaced r
+			WHERE a.segment = m.incarnation AND a.kind = r.kind AND a.seq = r.seq AND a.id = r.id AND a.put = r.put)`
+	storeArtifacts = `kept AS (INSERT INTO contextd_artifacts (segment, kind, seq, id, put, value)
+			SELECT m.incarnation, w.kind, w.seq, w.id, w.put, w.value FROM moved m, wanted w)`
+	thatMoved = ` SELECT incarnation, version, artifact_bytes FROM moved`
 
-	extendSession = `WITH moved AS (` + moveSession + `), ` + storeRows
-	beginSession  = `WITH moved AS (` + makeSession + `), ` + shareOwn + `, ` + storeRows
+	appendEvents  = `WITH moved AS (` + moveSession + ofVersion + noneOf + returning + `), ` + storeEvents + thatMoved
+	extendSession = `WITH ` + artifacts + `, ` + replaced + `, moved AS (` + moveSession + lessReplaced + ofVersion + noneOf + noneNew + returning + `), ` +
+		storeEvents + `, ` + removeReplaced + `, ` + storeArtifacts + thatMoved
+	beginSession = `WITH ` + artifacts + `, moved AS (` + makeSession + returning + `), ` + shareOwn + `, ` + storeEvents + `, ` + storeArtifacts + thatMoved
 )
 
-// begin prepares a write that puts artifacts, whose conditions are checked.
-func (s *Store) begin(ctx context.Context, target *session, all []eventlog.Artifact) (*write, error) {
-	w := &write{session: target, at: target.at, puts: target.puts, artifactBytes: int64(target.info.ArtifactBytes)}
+// begin prepares a write that puts artifacts.
+func begin(target *session, all []eventlog.Artifact) *write {
+	w := &write{session: target, at: target.at, puts: target.puts}
 	for _, a := range all {
-		if target.info.Incarnation != 0 {
-			if err := s.replace(ctx, w, a); err != nil {
-				return nil, err
-			}
-		}
+		a.Value = append([]byte{}, a.Value...) // nil would be NULL, and the caller may change it
 		w.puts++
 		w.artifactBytes += int64(a.Size())
-		w.kept.add(a, w.puts)
+		w.put.add(a, w.puts)
+		w.artifacts = append(w.artifacts, a)
 	}
-	return w, nil
+	return w
 }
 
-// run makes the write; its errors are those of commit.
+// run makes the write; its errors are those of commit. errLost is also returned where an artifact is
+// not new, or an event is known.
 func (s *Store) run(ctx context.Context, w *write) error {
 	encoded, err := w.at.encode()
 	if err != nil {
 		return err
 	}
 	sql, first := extendSession, []any{w.session.incarnation(), w.session.version}
-	if w.session.info.Incarnation == 0 {
+	switch {
+	case w.session.info.Incarnation == 0:
 		info, err := encodeInfo(w.session.info, nil)
 		if err != nil {
 			return err
 		}
 		sql, first = beginSession, []any{[]byte(w.session.info.ID), info}
+	case len(w.artifacts) == 0:
+		sql = appendEvents
 	}
 	args := slices.Concat(first, []any{
 		int64(w.at.head.Seq), encoded, w.puts, w.artifactBytes,
 		w.seqs, w.idHashes, w.digests, w.records, w.heads, w.chains, w.logBytes,
-		w.replaced.kinds, w.replaced.seqs, w.replaced.ids, w.replaced.puts,
-		w.kept.kinds, w.kept.seqs, w.kept.ids, w.kept.puts, w.kept.values,
 	})
-	var incarnation int64
+	if sql != appendEvents {
+		args = append(args, w.put.kinds, w.put.seqs, w.put.ids, w.put.puts, w.put.values, w.put.isNew, w.put.sizes)
+	}
+	var incarnation, version, artifactBytes int64
 	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, sql, args...).Scan(&incarnation)
+		return conn.QueryRow(ctx, sql, args...).Scan(&incarnation, &version, &artifactBytes)
 	})
-	if err == nil && len(w.seqs) > 0 {
+	if err != nil {
+		s.memory.forget(w.session.info.ID)
+		return err
+	}
+	now := w.session.after(w.at, incarnation, version, w.puts, artifactBytes)
+	s.memory.wrote(w.session, now, w.artifacts)
+	if len(w.seqs) > 0 {
 		s.watch.moved(eventlog.Incarnation(incarnation))
 	}
-	return err
+	return nil
+}
+
+// after is the session after a write.
+func (s *session) after(at state, incarnation, version, puts, artifactBytes int64) *session {
+	now := *s
+	now.at, now.version, now.puts = at, version, puts
+	now.info.Incarnation, now.info.ArtifactBytes = eventlog.Incarnation(incarnation), uint64(artifactBytes)
+	now.info.Head, now.info.Turns, now.info.LogBytes = at.head.Seq, at.head.Turns, at.bytes
+	now.info.UpdateTime, now.info.ChainHead = at.update, at.chainHead()
+	return &now
 }
 
 // CreateSession makes an empty session.
@@ -134,9 +176,9 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (made 
 
 // forkSession is makeSession where the parent, at the version that was read, is still there. It
 // yields the parent's incarnation where it is, and the fork's where the id was free.
-const forkSession = `WITH moved AS (UPDATE contextd_sessions SET version = version + 1 WHERE incarnation = $7 AND version = $8 RETURNING incarnation),
+const forkSession = `WITH moved AS (UPDATE contextd_sessions SET version = ` + nextVersion + ` WHERE incarnation = $7 AND version = $8 RETURNING incarnation),
 	made AS (INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
-		SELECT $1, nextval('contextd_incarnations'), 0, $2, $3, $4, $5, $6 FROM moved
+		SELECT $1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6 FROM moved
 		ON CONFLICT (id) DO NOTHING RETURNING incarnation),
 	owned AS (INSERT INTO contextd_shares (segment, incarnation, up_to, puts)
 		SELECT incarnation, incarnation, 9223372036854775807, 9223372036854775807 FROM made),
@@ -160,7 +202,7 @@ func (s *Store) make(ctx context.Context, from eventlog.Session, at state, paren
 	exists := false
 	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if parent == nil {
-			const sql = `WITH moved AS (` + makeSession + `), ` + shareOwn + ` SELECT incarnation FROM moved`
+			const sql = `WITH moved AS (` + makeSession + ` RETURNING incarnation), ` + shareOwn + ` SELECT incarnation FROM moved`
 			err := conn.QueryRow(ctx, sql, args...).Scan(&c.incarnation)
 			exists = errors.Is(err, pgx.ErrNoRows)
 			return err

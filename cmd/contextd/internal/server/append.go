@@ -58,20 +58,31 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 // the session is deleted meanwhile, or somebody else makes it first, what was found out
 // of it is found out again.
 func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch, mark *contextdv1.LogMark) (pendingAppend, error) {
+	// Most often nobody else has changed the session, which a store finds out as it appends.
+	if !s.store.Capabilities().OneWriter {
+		if p, _, err := s.admitOnce(eventlog.FromMemory(ctx), id, b, mark); err == nil {
+			return p, nil
+		}
+	}
 	for {
-		known, err := s.settingsOf(ctx, id)
-		if err != nil {
-			return pendingAppend{}, err
-		}
-		if err := known.lost(id, mark); err != nil {
-			return pendingAppend{}, err
-		}
-		b.Of = &known.session.Incarnation
-		p, err := s.admitKnown(ctx, id, known, b, true)
+		p, known, err := s.admitOnce(ctx, id, b, mark)
 		if err == nil || ctx.Err() != nil || !changed(err, id, known) {
 			return p, err
 		}
 	}
+}
+
+func (s *Server) admitOnce(ctx context.Context, id string, b eventlog.Batch, mark *contextdv1.LogMark) (pendingAppend, knownSession, error) {
+	known, err := s.settingsOf(ctx, id)
+	if err != nil {
+		return pendingAppend{}, known, err
+	}
+	if err := known.lost(id, mark); err != nil {
+		return pendingAppend{}, known, err
+	}
+	b.Of = &known.session.Incarnation
+	p, err := s.admitKnown(ctx, id, known, b, true)
+	return p, known, err
 }
 
 // changed reports whether an append failed because the session is not what is known.
@@ -226,7 +237,7 @@ func (s *Server) estimate(ctx context.Context, p pendingAppend, fresh []eventlog
 // markOf is what the client of an append knows of the log from now on: nothing if the
 // session was deleted meanwhile. The events are durable, so it fails no append.
 func (s *Server) markOf(ctx context.Context, id string) *contextdv1.LogMark {
-	session, err := s.store.Session(ctx, id)
+	session, err := s.store.Session(eventlog.FromMemory(ctx), id)
 	if err != nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // AssembleContext sends the context of the next model call.
 func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream grpc.ServerStreamingServer[contextdv1.AssembleContextResponse]) error {
-	ctx := stream.Context()
+	ctx := eventlog.OneCall(stream.Context())
 	if err := s.refuseDraining(); err != nil {
 		return err
 	}

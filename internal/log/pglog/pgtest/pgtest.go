@@ -207,3 +207,26 @@ func (s *Server) Own(dir string) error {
 	}
 	return os.Chown(dir, int(s.as.Uid), int(s.as.Gid))
 }
+
+// Guard makes a role that is let in by its password alone.
+func (s *Server) Guard(t testing.TB, role, password string) {
+	t.Helper()
+	path := filepath.Join(s.data(), "pg_hba.conf")
+	rules, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte("local all "+role+" scram-sha-256\n"), rules...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(t, s.DSN(""), fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD '%s'; SELECT pg_reload_conf()`, role, password))
+	for { // until the rules are read again
+		conn, err := pgx.Connect(t.Context(), s.RoleDSN(role))
+		if err != nil {
+			return
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

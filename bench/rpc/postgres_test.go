@@ -1,0 +1,76 @@
+package rpc_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/contextd/contextd/internal/log/pglog"
+	"github.com/contextd/contextd/internal/log/pglog/pgtest"
+)
+
+// poolSize is how many connections each way has to the database, as the daemon has by default.
+const poolSize = 16
+
+// BenchmarkPostgres is BenchmarkAppend on PostgreSQL: bare inserts of the row that an event is
+// stored as, and the daemon.
+func BenchmarkPostgres(b *testing.B) {
+	server, err := pgtest.Start("fsync=on", "shared_buffers=128MB", "autovacuum=on", "max_wal_size=4GB")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if server == nil {
+		b.Skip("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
+	}
+	b.Cleanup(server.Stop)
+	for _, way := range []struct {
+		name string
+		open func(b *testing.B, dsn string) (worker, func())
+	}{{"pgx", bareInserts}, {"unary", unaryPostgres}} {
+		b.Run("writers=64/size=1KiB/way="+way.name, func(b *testing.B) {
+			dsn := server.Schema(b)
+			if err := pglog.Migrate(b.Context(), dsn); err != nil {
+				b.Fatal(err)
+			}
+			measure(b, func(b *testing.B) (worker, func()) { return way.open(b, dsn) })
+		})
+	}
+}
+
+func unaryPostgres(b *testing.B, dsn string) (worker, func()) {
+	return unaryTo(start(b, "--store=postgres", "CONTEXTD_POSTGRES_DSN="+dsn))
+}
+
+// bareInserts is what a durable append in the database could at best cost: the same row in the same table, with its
+// two indexes, and no session beside it.
+func bareInserts(b *testing.B, dsn string) (worker, func()) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	config.MaxConns = poolSize
+	pool, err := pgxpool.NewWithConfig(b.Context(), config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const sql = `INSERT INTO contextd_events (segment, seq, id_hash, digest, record, head, chain, log_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
+		head := make([]byte, 24)
+		for {
+			n, ok := next()
+			if !ok {
+				return nil
+			}
+			began := time.Now()
+			hash := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
+			if _, err := pool.Exec(context.Background(), sql, writer, n, hash[:], hash[:], []byte(texts[n%len(texts)]), head, hash[:], n); err != nil {
+				return err
+			}
+			took(time.Since(began))
+		}
+	}, pool.Close
+}

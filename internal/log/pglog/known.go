@@ -1,0 +1,307 @@
+package pglog
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"sync"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// A process remembers of the sessions used last what it read and wrote, for two things. A write is tried on what
+// is remembered before anything is read, because it decides at its commit whether that still holds. And the reads of
+// one call (eventlog.OneCall) rest on it once the first of them has found the session unchanged.
+//
+// What is remembered is that of one version of the session. Versions are counted, and have
+// random digits: where a failover takes back what was not acknowledged, another write that comes to
+// the same count makes another version.
+
+// versionDigits is how many versions have the same count.
+const versionDigits = 1 << 24
+
+// firstVersion and nextVersion are SQL for a version of count 0, and for one that follows.
+const (
+	firstVersion = `floor(random() * 16777216)::bigint`
+	nextVersion  = `(version / 16777216 + 1) * 16777216 + ` + firstVersion
+)
+
+// known is what is remembered of a session. It is never changed.
+type known struct {
+	session *session
+	tails   map[string]tail // of artifacts, by kind
+	// read is the last event that was read of a whole log, and readBytes the log's bytes up to
+	// there; noNews if there is none.
+	read, readBytes int64
+}
+
+// tail are the newest artifacts of a kind, oldest first; there are others before them unless it is
+// complete.
+type tail struct {
+	artifacts []eventlog.Artifact
+	complete  bool
+}
+
+const (
+	// tailLength is how many artifacts of a kind are read to be remembered, and tailBytes how large
+	// all of them are at most.
+	tailLength = firstPage
+	tailBytes  = 64 << 10
+	// knownBytes bounds what is remembered of all sessions.
+	knownBytes = 32 << 20
+	// knownOverhead is about what a session takes beside its artifacts.
+	knownOverhead = 2 << 10
+)
+
+func (k *known) size() int {
+	size := knownOverhead + int(k.session.size())
+	for kind, t := range k.tails {
+		size += len(kind) + t.size()
+	}
+	return size
+}
+
+func (t tail) size() (size int) {
+	for _, a := range t.artifacts {
+		size += int(a.Size()) + 64
+	}
+	return size
+}
+
+// size is about what a session's labels, settings and open calls take.
+func (s *session) size() uint64 {
+	size := uint64(len(s.info.Settings) + 64*len(s.shared))
+	for k, v := range s.info.Labels {
+		size += uint64(len(k) + len(v))
+	}
+	return size + 128*uint64(len(s.at.head.OpenCalls))
+}
+
+// after reports whether an artifact is ordered after another of its kind.
+func after(a eventlog.Artifact, seq eventlog.Seq, id string) bool {
+	return a.Seq > seq || a.Seq == seq && a.ID > id
+}
+
+// trimmed is the tail within its bounds.
+func (t tail) trimmed() tail {
+	for len(t.artifacts) > 2*tailLength || len(t.artifacts) > 0 && t.size() > tailBytes {
+		t.artifacts, t.complete = t.artifacts[1:], false
+	}
+	return t
+}
+
+// covers reports whether all artifacts of the kind from a place on are in the tail.
+func (t tail) covers(seq eventlog.Seq, id string) bool {
+	return t.complete || len(t.artifacts) > 0 && !after(t.artifacts[0], seq, id)
+}
+
+// with is the tail with an artifact that was put.
+func (t tail) with(a eventlog.Artifact) tail {
+	if !t.covers(a.Seq, a.ID) {
+		return t
+	}
+	a.Of, a.New = 0, false
+	at, there := slices.BinarySearchFunc(t.artifacts, a, func(b, a eventlog.Artifact) int {
+		switch {
+		case after(b, a.Seq, a.ID):
+			return 1
+		case after(a, b.Seq, b.ID):
+			return -1
+		}
+		return 0
+	})
+	t.artifacts = slices.Clone(t.artifacts)
+	if there {
+		t.artifacts[at] = a
+	} else {
+		t.artifacts = slices.Insert(t.artifacts, at, a)
+	}
+	return t.trimmed()
+}
+
+// selects reports whether the query is for an artifact's place.
+func selects(q eventlog.ArtifactQuery, a eventlog.Artifact) bool {
+	return a.Seq >= q.From && (q.To == 0 || a.Seq <= q.To)
+}
+
+// memory is what is remembered of all sessions, by their ids.
+type memory struct {
+	mu    sync.Mutex
+	of    map[string]*list.Element // of *remembered
+	order list.List                // used last first
+	bytes int
+}
+
+type remembered struct {
+	id   string
+	size int
+	*known
+}
+
+func (m *memory) get(id string) *known {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.of[id]
+	if !ok {
+		return nil
+	}
+	m.order.MoveToFront(e)
+	return e.Value.(*remembered).known
+}
+
+// change replaces what is remembered of a session by what f makes of it; nil is nothing.
+func (m *memory) change(id string, f func(*known) *known) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var old *known
+	e, ok := m.of[id]
+	if ok {
+		old = e.Value.(*remembered).known
+	}
+	now := f(old)
+	if now == old {
+		return
+	}
+	if ok {
+		m.drop(e)
+	}
+	if now == nil {
+		return
+	}
+	r := &remembered{id, len(id) + now.size(), now}
+	if m.of == nil {
+		m.of = map[string]*list.Element{}
+	}
+	m.of[id] = m.order.PushFront(r)
+	for m.bytes += r.size; m.bytes > knownBytes; {
+		m.drop(m.order.Back())
+	}
+}
+
+func (m *memory) drop(e *list.Element) {
+	r := m.order.Remove(e).(*remembered)
+	delete(m.of, r.id)
+	m.bytes -= r.size
+}
+
+func (m *memory) forget(id string) { m.change(id, func(*known) *known { return nil }) }
+
+// isAfter reports whether the session is as it was after another state of it.
+func (s *session) isAfter(other *session) bool {
+	return s.incarnation() > other.incarnation() ||
+		s.incarnation() == other.incarnation() && s.version/versionDigits > other.version/versionDigits
+}
+
+func (s *session) same(other *session) bool {
+	return s.incarnation() == other.incarnation() && s.version == other.version
+}
+
+// found remembers a session that was read. Where that is older than what is remembered, nothing
+// is remembered: that may have been taken back.
+func (m *memory) found(now *session) {
+	m.change(now.info.ID, func(old *known) *known {
+		switch {
+		case old == nil || now.incarnation() > old.session.incarnation():
+			return &known{session: now, read: noNews}
+		case now.isAfter(old.session):
+			return &known{session: now, read: old.read, readBytes: old.readBytes}
+		case now.same(old.session):
+			return old
+		}
+		return nil
+	})
+}
+
+// wrote remembers a session after a write to what it was before, and the artifacts that were put.
+func (m *memory) wrote(before, now *session, put []eventlog.Artifact) {
+	m.change(now.info.ID, func(old *known) *known {
+		if old != nil && !old.session.same(before) {
+			if old.session.isAfter(now) {
+				return old
+			}
+			old = nil
+		}
+		next := &known{session: now, tails: map[string]tail{}, read: noNews}
+		if old != nil {
+			next.read, next.readBytes = old.read, old.readBytes
+			for kind, t := range old.tails {
+				next.tails[kind] = t
+			}
+		}
+		for _, a := range put {
+			if t, ok := next.tails[a.Kind]; ok {
+				next.tails[a.Kind] = t.with(a)
+			}
+		}
+		return next
+	})
+}
+
+// read remembers the tail of a kind that was read of a session as it was at its version.
+func (m *memory) read(id string, incarnation, version int64, kind string, t tail) {
+	m.change(id, func(old *known) *known {
+		if old == nil || old.session.incarnation() != incarnation || old.session.version != version {
+			return old
+		}
+		next := &known{session: old.session, tails: map[string]tail{kind: t.trimmed()}, read: old.read, readBytes: old.readBytes}
+		for k, t := range old.tails {
+			if k != kind {
+				next.tails[k] = t
+			}
+		}
+		return next
+	})
+}
+
+// readTo remembers that a log was read up to the head that a session had.
+func (m *memory) readTo(of *session) {
+	m.change(of.info.ID, func(old *known) *known {
+		if old == nil || old.session.incarnation() != of.incarnation() || old.read == int64(of.info.Head) {
+			return old
+		}
+		next := *old
+		next.read, next.readBytes = int64(of.info.Head), int64(of.at.bytes)
+		return &next
+	})
+}
+
+// look is what a call has of a session: the events after those that were read last, beside what is remembered.
+type look struct {
+	of   int64 // the incarnation
+	news []storedEvent
+}
+
+// newsFrom returns the events that came with the look, from one of them on.
+func (l *look) newsFrom(seq, of int64) []storedEvent {
+	if l == nil || l.of != of {
+		return nil
+	}
+	at := slices.IndexFunc(l.news, func(e storedEvent) bool { return e.Seq == seq })
+	if at < 0 {
+		return nil
+	}
+	return l.news[at:]
+}
+
+type lookKey struct {
+	s  *Store
+	id string
+}
+
+// looked returns what is remembered of a session within a call that has looked at it, or that need
+// not; nil if it must look.
+func (s *Store) looked(ctx context.Context, id string) (*known, *look) {
+	var l *look
+	if call := eventlog.CallOf(ctx); call != nil {
+		if found, ok := call.Load(lookKey{s, id}); ok {
+			l = found.(*look)
+		}
+	}
+	if l == nil && !eventlog.IsFromMemory(ctx) {
+		return nil, nil
+	}
+	if k := s.memory.get(id); k != nil {
+		return k, l
+	}
+	return nil, nil
+}
