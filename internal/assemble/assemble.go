@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
 
@@ -41,16 +42,27 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 		return nil, nil, err
 	}
 	defer release()
-	in, earlier, err := e.gather(ctx, s, req)
-	switch {
-	case err != nil:
-	case earlier != nil:
-		out, err = e.repeat(ctx, s, req, *earlier)
-	default:
-		out, due, err = e.attempt(ctx, s, in, req)
+	out, due, err = e.answerOrAttempt(ctx, s, req)
+	if errors.Is(err, reduce.ErrIncomplete) {
+		s.whole = true
+		out, due, err = e.answerOrAttempt(ctx, s, req)
 	}
 	if out != nil && err == nil {
 		s.handOver(ctx, out)
 	}
 	return out, due, err
+}
+
+// answerOrAttempt repeats what the request was answered before, or assembles its context.
+func (e *Engine) answerOrAttempt(ctx context.Context, s *session, req Request) (out *Context, due *summarize.Proposal, err error) {
+	in, earlier, err := e.gather(ctx, s, req)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case earlier != nil:
+		out, err = e.repeat(ctx, s, req, *earlier)
+		return out, nil, err
+	default:
+		return e.attempt(ctx, s, in, req)
+	}
 }

@@ -63,7 +63,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Inc
 		if ready, err := s.atHand(ctx, e.store, gauge, r.Projection); err != nil || !ready {
 			return BudgetReport{}, false, err
 		}
-		if conv, err = s.shown(fair.Exempt(ctx), e.store, gauge, nil, r.Projection); err != nil {
+		if conv, err = s.shown(fair.Exempt(ctx), e.store, gauge, nil, r.Projection, r.Fingerprint); err != nil {
 			return BudgetReport{}, false, err
 		}
 		if s.report == nil {
@@ -97,5 +97,5 @@ func (s *session) grown(gauge budget.Accountant, policy projection.Options, of e
 	for i := range appended {
 		conv.Append(appended[i])
 	}
-	return conv, true
+	return conv, !conv.Incomplete()
 }

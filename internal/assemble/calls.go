@@ -39,7 +39,7 @@ func (e *Engine) CallID(ctx context.Context, sessionID, tokenizer, rendered stri
 		return "", false, err
 	}
 	defer release()
-	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{})
+	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{}, "")
 	if err != nil {
 		return "", false, err
 	}

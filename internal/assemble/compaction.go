@@ -105,11 +105,11 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if of.Policy.Projection.Name == projection.HarnessView && c.Strategy == reduce.Summarize {
 		return in, "", &eventlog.InvalidError{Field: "strategy", Reason: "under harness_view the summaries are the harness's; use mask or window"}
 	}
-	conv, err := s.shown(ctx, e.store, gauge, nil, of.Policy.Projection)
+	conv, err := s.shown(ctx, e.store, gauge, nil, of.Policy.Projection, "")
 	if err != nil {
 		return in, "", err
 	}
-	if in, err = e.inputs(ctx, s, conv, b, of); err != nil {
+	if in, err = e.inputs(ctx, s, conv, b, of, e.fingerprint(of.Policy, b)); err != nil {
 		return in, "", err
 	}
 	in.Caller = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
@@ -193,7 +193,7 @@ func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.S
 
 // showCompacted records the projection that shows a session as of its compaction.
 func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs, seq eventlog.Seq, out *Compacted) error {
-	conv, err := s.shown(ctx, e.store, in.Conversation.Gauge(), &seq, in.Projection)
+	conv, err := s.shown(ctx, e.store, in.Conversation.Gauge(), &seq, in.Projection, "")
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,8 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 		return in, nil, err
 	}
 	s.answers = true
-	conv, err := s.shown(ctx, e.store, gauge, req.AsOf, req.Policy.Projection)
+	fingerprint := e.fingerprint(req.Policy, b)
+	conv, err := s.shown(ctx, e.store, gauge, req.AsOf, req.Policy.Projection, fingerprint)
 	if err != nil {
 		return in, nil, err
 	}
@@ -120,7 +121,7 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 		// than the caller thinks.
 		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.Depth())
 	}
-	if in, err = e.inputs(ctx, s, conv, b, req); err != nil {
+	if in, err = e.inputs(ctx, s, conv, b, req, fingerprint); err != nil {
 		return in, nil, err
 	}
 	_, err = s.look(ctx, e.store)
@@ -128,12 +129,11 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 }
 
 // inputs gathers what a request decides by from the records and the artifacts.
-func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request) (decide.Inputs, error) {
+func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, req Request, fingerprint string) (decide.Inputs, error) {
 	in := decide.Inputs{
 		Ctx: ctx, SessionID: s.id, Of: s.of, Conversation: conv, Reduction: e.reduction(req.Policy, b), Budget: b, Ask: req.ask,
-		Projection: req.Policy.Projection, Summarizing: req.Policy.Summaries,
+		Projection: req.Policy.Projection, Summarizing: req.Policy.Summaries, Fingerprint: fingerprint,
 	}
-	in.Fingerprint = records.Fingerprint(in.Projection, in.Reduction, b)
 	var err error
 	if in.Policy, err = s.projector(in.Projection.WithLive(conv), in.Reduction.Recall); err != nil {
 		return in, err
@@ -182,12 +182,22 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 		return nil, nil, err
 	}
 	out.Proposed, out.Pressure = in.Ahead(p)
+	if in.Conversation.Incomplete() {
+		asOf := in.Conversation.Head()
+		if in.Conversation, err = s.shown(ctx, e.store, in.Conversation.Gauge(), &asOf, in.Projection, ""); err != nil {
+			return nil, nil, err
+		}
+		if p, err = in.Run(); err != nil {
+			return nil, nil, err
+		}
+		out.Proposed, out.Pressure = in.Ahead(p)
+	}
 	return out, nil, nil
 }
 
 // repeat answers a request whose idempotency key was used before.
 func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.Projection) (*Context, error) {
-	p, err := e.again(ctx, s, r)
+	p, err := e.again(ctx, s, r, "")
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +255,11 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if err != nil {
 		return err
 	}
+	front, frontSum, err := e.newFront(ctx, s, p, r.Fingerprint)
+	if err != nil {
+		return err
+	}
+	all = append(all, front...)
 	if digest != nil {
 		a, err := records.DigestArtifact(r.Fingerprint, *digest)
 		if err != nil {
@@ -259,6 +274,9 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	s.known = &known
 	if digest != nil && r.AsOf == s.head {
 		s.digests.put(r.Fingerprint, *digest, len(digest.Text))
+	}
+	if len(front) > 0 {
+		s.fronts.put(r.Fingerprint, frontSum, len(frontSum))
 	}
 	s.remember(*r, laid, p.Conversation)
 	return nil
@@ -351,6 +369,11 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, er
 func (e *Engine) reduction(p Policy, b budget.Budget) reduce.Policy {
 	model, _ := e.opts.Models.Lookup(b.Model)
 	return p.ReductionFor(model)
+}
+
+// fingerprint is that under which decisions by a policy and a budget stick.
+func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
+	return records.Fingerprint(p.Projection, e.reduction(p, b), b)
 }
 
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format

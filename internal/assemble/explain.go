@@ -76,7 +76,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, tex
 func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
 	if asked.Projection != "" {
 		if r, err = records.Get(ctx, e.store, s.id, asked.Projection); err == nil {
-			p, err = e.again(ctx, s, r)
+			p, err = e.again(ctx, s, r, "")
 		}
 		return call, r, p, err
 	}
@@ -99,7 +99,7 @@ func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview
 		return call, r, p, err
 	}
 	if err == nil {
-		p, err = e.again(ctx, s, r)
+		p, err = e.again(ctx, s, r, "")
 	}
 	return call, r, p, err
 }

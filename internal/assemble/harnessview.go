@@ -15,8 +15,8 @@ import (
 // shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
 // as the harness that compacted it last goes on. The error is a *NothingShownError if that
 // leaves nothing of a log that has messages.
-func (s *session) shown(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
-	conv, err := s.read(ctx, store, gauge, asOf, policy)
+func (s *session) shown(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+	conv, err := s.read(ctx, store, gauge, asOf, policy, fingerprint)
 	if err != nil {
 		return nil, err
 	}
@@ -26,9 +26,9 @@ func (s *session) shown(ctx context.Context, store eventlog.Reader, gauge budget
 	return conv, nil
 }
 
-func (s *session) read(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+func (s *session) read(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	if policy.Name != projection.HarnessView {
-		return s.conversation(ctx, store, gauge, asOf, policy)
+		return s.conversation(ctx, store, gauge, asOf, policy, fingerprint)
 	}
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {

@@ -180,7 +180,7 @@ func TestNothingDependsOnWhatIsInMemory(t *testing.T) {
 		defer r.close(t)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			id := rapid.SampledFrom([]string{"s", "s", "s", "other"}).Draw(t, "session")
-			switch step := rapid.IntRange(0, 19).Draw(t, "step"); {
+			switch step := rapid.IntRange(0, 20).Draw(t, "step"); {
 			case step < 8:
 				r.grow(t, id)
 			case step < 16:
@@ -189,7 +189,10 @@ func TestNothingDependsOnWhatIsInMemory(t *testing.T) {
 				r.delete(t, id)
 			case step == 17:
 				r.fork(t, "s", "other")
-			case step == 18:
+			case step == 18: // evicted, as where others need the memory
+				r.engines[0].Forget(id)
+				r.engines[1].Forget(id)
+			case step == 19:
 				if err := r.stores[1].Close(); err != nil {
 					t.Fatal(err)
 				}

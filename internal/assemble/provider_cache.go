@@ -99,7 +99,7 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projecti
 	if err != nil {
 		return lastProjection{}, err
 	}
-	p, err := e.again(ctx, s, r)
+	p, err := e.again(ctx, s, r, r.Fingerprint)
 	if err != nil {
 		return lastProjection{}, err
 	}

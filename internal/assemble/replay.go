@@ -2,14 +2,18 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
 )
 
-// again computes a recorded projection from the log.
-func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (decide.Projected, error) {
+// again computes a recorded projection from the log. With a fingerprint it may go by what is
+// stored of what a digest replaces.
+func (e *Engine) again(ctx context.Context, s *session, r records.Projection, fingerprint string) (decide.Projected, error) {
 	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
 		return decide.Projected{}, err
 	}
@@ -18,7 +22,7 @@ func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (d
 		return decide.Projected{}, err
 	}
 	r.Projection = r.Projection.WithScrubber(e.opts.Scrub)
-	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection)
+	conv, err := s.shown(ctx, e.store, gauge, &r.AsOf, r.Projection, fingerprint)
 	if err != nil {
 		return decide.Projected{}, err
 	}
@@ -32,10 +36,25 @@ func (e *Engine) again(ctx context.Context, s *session, r records.Projection) (d
 	if in.Summaries, err = e.named(ctx, s, r.AsOf, r.Summaries); err != nil {
 		return decide.Projected{}, err
 	}
+	if fingerprint != "" {
+		if in.Written, err = s.digest(ctx, e.store, fingerprint, conv); err != nil {
+			return decide.Projected{}, err
+		}
+	}
 	if _, err := s.look(ctx, e.store); err != nil {
 		return decide.Projected{}, err
 	}
-	return in.Run()
+	run := in.Run
+	if fingerprint != "" && r.Projection.PolicyName() == projection.Raw {
+		// What a run ended with is what its state shows, which needs no earlier digest.
+		in.Before = r.After
+		run = in.Standing
+	}
+	p, err := run()
+	if errors.Is(err, reduce.ErrIncomplete) {
+		return e.again(ctx, s, r, "")
+	}
+	return p, err
 }
 
 // Replay computes a recorded projection again from the log and the recorded state
@@ -51,7 +70,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
-	p, err := e.again(ctx, s, r)
+	p, err := e.again(ctx, s, r, "")
 	if err != nil {
 		return Replay{}, err
 	}

@@ -62,6 +62,10 @@ type session struct {
 	last    recent[lastProjection]       // by stream
 	// digests are those that are stored next to the log, zero where none is, by fingerprint.
 	digests recent[reduce.Written]
+	// fronts are the sums of what is stored of what digests replace, by fingerprint.
+	fronts recent[[32]byte]
+	// whole has whoever has the session read logs from their first event on.
+	whole   bool
 	report  *lastReport
 	layouts int // how many there were
 	// described are the blocks of the pointers of the last answer.
@@ -153,6 +157,7 @@ func (s *session) reset() {
 	s.last = recent[lastProjection]{limit: maxStreams}
 	s.projectors = recent[projection.Policy]{limit: maxProjectors}
 	s.digests = recent[reduce.Written]{limit: maxStreams}
+	s.fronts = recent[[32]byte]{limit: maxStreams}
 	s.report = nil
 	s.described = nil
 	s.summaries = nil
@@ -228,21 +233,33 @@ func (s *session) projector(o projection.Options, by reduce.Recall) (projection.
 }
 
 // conversation returns the log up to asOf, or to its head, as groups. The
-// session's own conversation only grows: an earlier asOf gets one of its own.
-func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+// session's own conversation only grows: an earlier asOf gets one of its own. With a fingerprint it
+// may be one that was begun at the digest under it.
+func (s *session) conversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
 	}
 	key := conversationKey(gauge, policy)
+	begin := func() (*reduce.Conversation, error) {
+		conv, err := s.begun(ctx, store, gauge, to, policy, fingerprint)
+		if conv == nil && err == nil {
+			conv = policy.NewConversation(gauge)
+		}
+		return conv, err
+	}
 	conv, ok := s.convs.get(key)
-	if !ok {
+	if !ok || conv.Incomplete() || !conv.Whole() && (fingerprint == "" || s.whole) {
 		s.makeRoom()
-		conv = policy.NewConversation(gauge)
+		if conv, err = begin(); err != nil {
+			return nil, err
+		}
 		s.convs.put(key, conv, 0)
 	}
 	if to < conv.Head() {
-		conv = policy.NewConversation(gauge)
+		if conv, err = begin(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.reserve(ctx, conv.Head(), to); err != nil {
 		return nil, err
@@ -258,6 +275,9 @@ func (s *session) conversation(ctx context.Context, store eventlog.Reader, gauge
 			return nil, err
 		}
 		conv.Append(event)
+	}
+	if conv.Incomplete() { // an event belongs to a group that was not read
+		return s.conversation(ctx, store, gauge, asOf, policy, "")
 	}
 	return conv, nil
 }

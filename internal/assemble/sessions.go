@@ -91,7 +91,7 @@ func (all *pool) take(s *session) (release func()) {
 		s.known = nil
 	}
 	s.pinned = 0
-	s.answers = false
+	s.answers, s.whole = false, false
 	return func() {
 		s.computing.End()
 		s.shrink()

@@ -108,7 +108,7 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 	}
 	defer release()
 	s.pinned = p.Of
-	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{})
+	conv, err := s.conversation(ctx, e.store, gauge, nil, projection.Options{}, "")
 	if err != nil {
 		return summarize.Material{}, err
 	}

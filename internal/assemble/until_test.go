@@ -74,7 +74,11 @@ func TestComputationsEndWithTheirCaller(t *testing.T) {
 			if err := c(whole, newEngine(t, store), made); err != nil {
 				t.Fatal(err)
 			}
-			if whole.looks < 2*events {
+			least := 2 * events
+			if name == "raw" { // of what its digest replaces nothing is read
+				least = events
+			}
+			if whole.looks < least {
 				t.Errorf("looked %d times whether to end; the log has %d events", whole.looks, events)
 			}
 			engine := newEngine(t, store)

@@ -17,11 +17,16 @@ type Conversation struct {
 	// ends are those that endsOfAll returns, as far as they are known.
 	ends []eventlog.Seq
 	// lent is how many groups were given out: who has one keeps it as it is.
-	lent        int
-	reminders   []Reminder
-	texts       *texts
-	digests     digestMemos
-	standings   standings
+	lent      int
+	reminders []Reminder
+	texts     *texts
+	digests   digestMemos
+	standings standings
+	// begun is what is known of groups that were not read; nil if all were. missing says that
+	// one of them is needed. names are the ids that the log uses.
+	begun       *begun
+	missing     bool
+	names       []usedName
 	results     results
 	sources     sources
 	rules       *rules
@@ -137,12 +142,14 @@ func (c *Conversation) Append(e eventlog.Event) {
 		tokens := uint64(budget.MessageOverhead) + c.gauge.Text(b.Body)
 		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
 	case *eventlog.Compaction:
+		c.missing = c.missing || c.begun != nil && b.Decision != nil
 		c.compactions.read(e, c.lastHuman())
 	}
 }
 
 func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	blocks := c.blocks(e, m)
+	c.noteNames(e, m)
 	if m.Role == eventlog.RoleAssistant {
 		c.sources.add(e.Seq, []int{c.appendAssistant(e, m, blocks)})
 		return
@@ -259,6 +266,7 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
+		c.missing = c.missing || c.begun != nil && slices.Contains(c.begun.OpenCalls, r.CallID)
 		return 0, false // Admit refuses such a result; a forgotten call's result has no place
 	}
 	delete(c.open, r.CallID)
@@ -307,6 +315,7 @@ func (c *Conversation) add(g *Group, groupID string) int {
 // replace changes group i, or a copy of it where others may hold it.
 func (c *Conversation) replace(i int, change func(*Group)) {
 	g := c.groups[i]
+	before := g.Tokens
 	c.tokens -= g.Tokens
 	c.chars -= g.Chars
 	if i < c.lent {
@@ -322,6 +331,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 		g.Tokens += g.Messages[i].Tokens
 		g.Chars += g.Messages[i].Chars
 	}
+	c.changed(i, before)
 	c.digests.forget(i)
 	c.standings.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]

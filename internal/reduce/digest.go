@@ -36,6 +36,7 @@ const (
 // digests writes what replaces a collapsed run: a function of the
 // run, the target and the policy.
 type digests struct {
+	conv      *Conversation
 	groups    []*Group
 	reminders []Reminder
 	gauge     budget.Accountant
@@ -78,6 +79,7 @@ func (d *digests) resume(s State) View {
 
 // inFull is the view in which every group is in full. A run asks for it several times.
 func (d *digests) inFull() View {
+	d.conv.missing = d.conv.missing || d.conv.begun != nil
 	if d.full.Len() < len(d.groups) {
 		d.full = NewView(d.gauge, d.groups)
 	}
@@ -106,6 +108,9 @@ func (d *digests) collapse(s State) (View, bool) {
 func (d *digests) memo(s State) *digestMemo {
 	protected := d.protection(s)
 	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, d.recall, s.SummaryTokens, d.decided, protected.key()}
+	if d.conv.begun != nil {
+		return d.fronted(key, d.known(s.Summary))
+	}
 	m := d.memos.take(d.groups, key, d.ended)
 	if m.key == key {
 		return m
@@ -224,7 +229,12 @@ func (d *digests) most(target uint64) uint64 {
 // mostWork is the most that the files in work take: their share, or less where little was
 // done to files.
 func (d *digests) mostWork(b budget.Budget) uint64 {
-	return d.memos.mostOfFiles(d.groups, d.policy.list(b, d.policy.WorkingSetShare))
+	limit := d.policy.list(b, d.policy.WorkingSetShare)
+	if f := d.conv.begun; f != nil && !f.AllFiles {
+		d.conv.missing = d.conv.missing || limit > f.FileTokens
+		return limit
+	}
+	return d.memos.mostOfFiles(d.groups, limit)
 }
 
 func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {

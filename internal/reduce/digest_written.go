@@ -51,10 +51,9 @@ func (p *Pipeline) Offer(w Written) {
 
 // Written is the digest that a view shows, to be kept; false if it shows none.
 func (c *Conversation) Written(v View) (w Written, ok bool) {
-	for i := range c.digests.memos {
-		if m := &c.digests.memos[i]; m.key != (digestKey{}) && m.key.through == v.digest.Through && m.text == v.digest.Text {
-			return Written{AsOf: c.head, Sum: m.sum, Text: m.text, Tokens: m.tokens, SummaryTokens: m.summary}, true
-		}
+	m := c.memoOf(v)
+	if m == nil {
+		return Written{}, false
 	}
-	return Written{}, false
+	return Written{AsOf: c.head, Sum: m.sum, Text: m.text, Tokens: m.tokens, SummaryTokens: m.summary}, true
 }

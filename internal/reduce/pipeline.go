@@ -46,7 +46,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	p := &Pipeline{policy: policy, conv: conv}
 	conv.standings.tried = nil
 	p.digests = &digests{
-		groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
+		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
 		boundary: conv.boundary.seq,
 	}
@@ -70,6 +70,9 @@ func (p *Pipeline) Until(ctx context.Context) *Pipeline {
 
 // ended returns why the run should end, if it should.
 func (p *Pipeline) ended() error {
+	if p.conv.missing {
+		return ErrIncomplete
+	}
 	if p.err == nil {
 		return nil
 	}

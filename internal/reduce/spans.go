@@ -118,7 +118,11 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 // for.
 func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	var fresh uint64
-	for g := range p.conv.spanned(p.digests.known(span.Extends).Through, span.To) {
+	after := p.digests.known(span.Extends).Through
+	if i := p.conv.after(after); after > 0 {
+		p.conv.needs(i - 1)
+	}
+	for g := range p.conv.spanned(after, span.To) {
 		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNew) {
 			return true
 		}
@@ -130,8 +134,8 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 // that nobody asks for; 0 if even all of them do not.
 func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	var fresh uint64
-	for _, g := range slices.Backward(p.conv.groups[:p.conv.after(to)]) {
-		if !g.collapses(to) {
+	for i, g := range slices.Backward(p.conv.groups[:p.conv.after(to)]) {
+		if !g.collapses(to) || p.conv.needs(i) {
 			continue
 		}
 		if fresh += g.Tokens; fresh >= b.Share(leastNew) {
@@ -161,7 +165,7 @@ func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.pro
 // groups that begin up to it also end there.
 func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
 	groups, ends := p.conv.groups, p.conv.endsOfAll()
-	for i := p.conv.after(through) - 1; i >= 0; i-- {
+	for i := p.conv.after(through) - 1; i >= 0 && !p.conv.needs(i); i-- {
 		if next := i + 1; next == len(groups) || groups[next].First > ends[i] {
 			return ends[i]
 		}

@@ -1528,6 +1528,338 @@ func (x *Digest) GetSummaryTokens() uint64 {
 	return 0
 }
 
+// What an assembly has to know of the groups that a digest replaces, so that the first one after a
+// start need not read them. The fingerprint and the event that the log was read up to are in the
+// key.
+type Front struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// SHA-256 of what the digest depends on besides the log and the fingerprint.
+	DependsOn []byte `protobuf:"bytes,2,opt,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	// What the tokens are counted by: the tokenizer and what the format puts around messages.
+	Gauge string `protobuf:"bytes,3,opt,name=gauge,proto3" json:"gauge,omitempty"`
+	// How many model calls the log held.
+	Turns uint32 `protobuf:"varint,4,opt,name=turns,proto3" json:"turns,omitempty"`
+	// The size of the log, unreduced, in tokens.
+	Tokens uint64 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The same in runes.
+	Chars uint64 `protobuf:"varint,6,opt,name=chars,proto3" json:"chars,omitempty"`
+	// When the newest model call was, in nanoseconds since 1970; absent if none has a time.
+	CallTime *int64 `protobuf:"varint,7,opt,name=call_time,json=callTime,proto3,oneof" json:"call_time,omitempty"`
+	// When the newest event was, in nanoseconds since 1970; absent if none has a time.
+	NewestTime *int64 `protobuf:"varint,8,opt,name=newest_time,json=newestTime,proto3,oneof" json:"newest_time,omitempty"`
+	// How many groups the run took, those included that stay beside the digest.
+	DroppedGroups uint64 `protobuf:"varint,9,opt,name=dropped_groups,json=droppedGroups,proto3" json:"dropped_groups,omitempty"`
+	// How many messages those have.
+	DroppedMessages uint64 `protobuf:"varint,10,opt,name=dropped_messages,json=droppedMessages,proto3" json:"dropped_messages,omitempty"`
+	// How many calls those have.
+	DroppedCalls uint64 `protobuf:"varint,11,opt,name=dropped_calls,json=droppedCalls,proto3" json:"dropped_calls,omitempty"`
+	// The size of those in tokens.
+	DroppedTokens uint64 `protobuf:"varint,12,opt,name=dropped_tokens,json=droppedTokens,proto3" json:"dropped_tokens,omitempty"`
+	// The last event of the run.
+	Through uint64 `protobuf:"varint,13,opt,name=through,proto3" json:"through,omitempty"`
+	// The turn of its last group.
+	Turn uint32 `protobuf:"varint,14,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The event that changed a group of it last; 0 if none did.
+	Changed uint64 `protobuf:"varint,15,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The first event of the group with the first user message; 0 if that is not in the run.
+	Opens uint64 `protobuf:"varint,16,opt,name=opens,proto3" json:"opens,omitempty"`
+	// The events that groups are made of, as pairs: the distance from the end of the run before, and
+	// the length less one.
+	Events []uint64 `protobuf:"varint,17,rep,packed,name=events,proto3" json:"events,omitempty"`
+	// The events to read: those of groups that are shown, in the same form.
+	Shown []uint64 `protobuf:"varint,18,rep,packed,name=shown,proto3" json:"shown,omitempty"`
+	// SHA-256 of what the groups that are shown must be when they are read.
+	ShownSum []byte `protobuf:"bytes,19,opt,name=shown_sum,json=shownSum,proto3" json:"shown_sum,omitempty"`
+	// How many groups of those come before the end of the run: the anchor, what is pinned and what
+	// stays beside the digest.
+	Before uint32 `protobuf:"varint,20,opt,name=before,proto3" json:"before,omitempty"`
+	// The first events of those that stay although they are no part of the anchor and not pinned.
+	Stay []uint64 `protobuf:"varint,21,rep,packed,name=stay,proto3" json:"stay,omitempty"`
+	// The newest of the dropped groups, the oldest first, as the distance of the first event from that
+	// before, how many events after it the last one is, and tokens. The first entry is the sum of all
+	// that are older.
+	Dropped []uint64 `protobuf:"varint,22,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
+	// The calls in dropped groups that have no result yet.
+	OpenCalls [][]byte `protobuf:"bytes,23,rep,name=open_calls,json=openCalls,proto3" json:"open_calls,omitempty"`
+	// FNV-1a of the call and group ids since the last artifact that has them, 32 bits.
+	Names []uint32 `protobuf:"fixed32,24,rep,packed,name=names,proto3" json:"names,omitempty"`
+	// The size of the groups that worked on files, in tokens, as far as they were looked at.
+	FileTokens uint64 `protobuf:"varint,25,opt,name=file_tokens,json=fileTokens,proto3" json:"file_tokens,omitempty"`
+	// Whether all groups were looked at.
+	AllFiles      bool `protobuf:"varint,26,opt,name=all_files,json=allFiles,proto3" json:"all_files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Front) Reset() {
+	*x = Front{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Front) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Front) ProtoMessage() {}
+
+func (x *Front) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Front.ProtoReflect.Descriptor instead.
+func (*Front) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Front) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Front) GetDependsOn() []byte {
+	if x != nil {
+		return x.DependsOn
+	}
+	return nil
+}
+
+func (x *Front) GetGauge() string {
+	if x != nil {
+		return x.Gauge
+	}
+	return ""
+}
+
+func (x *Front) GetTurns() uint32 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *Front) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Front) GetChars() uint64 {
+	if x != nil {
+		return x.Chars
+	}
+	return 0
+}
+
+func (x *Front) GetCallTime() int64 {
+	if x != nil && x.CallTime != nil {
+		return *x.CallTime
+	}
+	return 0
+}
+
+func (x *Front) GetNewestTime() int64 {
+	if x != nil && x.NewestTime != nil {
+		return *x.NewestTime
+	}
+	return 0
+}
+
+func (x *Front) GetDroppedGroups() uint64 {
+	if x != nil {
+		return x.DroppedGroups
+	}
+	return 0
+}
+
+func (x *Front) GetDroppedMessages() uint64 {
+	if x != nil {
+		return x.DroppedMessages
+	}
+	return 0
+}
+
+func (x *Front) GetDroppedCalls() uint64 {
+	if x != nil {
+		return x.DroppedCalls
+	}
+	return 0
+}
+
+func (x *Front) GetDroppedTokens() uint64 {
+	if x != nil {
+		return x.DroppedTokens
+	}
+	return 0
+}
+
+func (x *Front) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+func (x *Front) GetTurn() uint32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *Front) GetChanged() uint64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
+func (x *Front) GetOpens() uint64 {
+	if x != nil {
+		return x.Opens
+	}
+	return 0
+}
+
+func (x *Front) GetEvents() []uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *Front) GetShown() []uint64 {
+	if x != nil {
+		return x.Shown
+	}
+	return nil
+}
+
+func (x *Front) GetShownSum() []byte {
+	if x != nil {
+		return x.ShownSum
+	}
+	return nil
+}
+
+func (x *Front) GetBefore() uint32 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *Front) GetStay() []uint64 {
+	if x != nil {
+		return x.Stay
+	}
+	return nil
+}
+
+func (x *Front) GetDropped() []uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+func (x *Front) GetOpenCalls() [][]byte {
+	if x != nil {
+		return x.OpenCalls
+	}
+	return nil
+}
+
+func (x *Front) GetNames() []uint32 {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Front) GetFileTokens() uint64 {
+	if x != nil {
+		return x.FileTokens
+	}
+	return 0
+}
+
+func (x *Front) GetAllFiles() bool {
+	if x != nil {
+		return x.AllFiles
+	}
+	return false
+}
+
+// The call and group ids of a stretch of a log, whose last event is in the key.
+type Names struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// FNV-1a of each, 32 bits, in ascending order.
+	Hashes        []uint32 `protobuf:"fixed32,2,rep,packed,name=hashes,proto3" json:"hashes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Names) Reset() {
+	*x = Names{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Names) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Names) ProtoMessage() {}
+
+func (x *Names) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Names.ProtoReflect.Descriptor instead.
+func (*Names) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Names) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Names) GetHashes() []uint32 {
+	if x != nil {
+		return x.Hashes
+	}
+	return nil
+}
+
 var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
@@ -1685,7 +2017,45 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"depends_on\x18\x02 \x01(\fR\tdependsOn\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\fR\x04text\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\x04R\x06tokens\x12%\n" +
-	"\x0esummary_tokens\x18\x05 \x01(\x04R\rsummaryTokensBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"\x0esummary_tokens\x18\x05 \x01(\x04R\rsummaryTokens\"\x80\x06\n" +
+	"\x05Front\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18\x02 \x01(\fR\tdependsOn\x12\x14\n" +
+	"\x05gauge\x18\x03 \x01(\tR\x05gauge\x12\x14\n" +
+	"\x05turns\x18\x04 \x01(\rR\x05turns\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x04R\x06tokens\x12\x14\n" +
+	"\x05chars\x18\x06 \x01(\x04R\x05chars\x12 \n" +
+	"\tcall_time\x18\a \x01(\x03H\x00R\bcallTime\x88\x01\x01\x12$\n" +
+	"\vnewest_time\x18\b \x01(\x03H\x01R\n" +
+	"newestTime\x88\x01\x01\x12%\n" +
+	"\x0edropped_groups\x18\t \x01(\x04R\rdroppedGroups\x12)\n" +
+	"\x10dropped_messages\x18\n" +
+	" \x01(\x04R\x0fdroppedMessages\x12#\n" +
+	"\rdropped_calls\x18\v \x01(\x04R\fdroppedCalls\x12%\n" +
+	"\x0edropped_tokens\x18\f \x01(\x04R\rdroppedTokens\x12\x18\n" +
+	"\athrough\x18\r \x01(\x04R\athrough\x12\x12\n" +
+	"\x04turn\x18\x0e \x01(\rR\x04turn\x12\x18\n" +
+	"\achanged\x18\x0f \x01(\x04R\achanged\x12\x14\n" +
+	"\x05opens\x18\x10 \x01(\x04R\x05opens\x12\x16\n" +
+	"\x06events\x18\x11 \x03(\x04R\x06events\x12\x14\n" +
+	"\x05shown\x18\x12 \x03(\x04R\x05shown\x12\x1b\n" +
+	"\tshown_sum\x18\x13 \x01(\fR\bshownSum\x12\x16\n" +
+	"\x06before\x18\x14 \x01(\rR\x06before\x12\x12\n" +
+	"\x04stay\x18\x15 \x03(\x04R\x04stay\x12\x18\n" +
+	"\adropped\x18\x16 \x03(\x04R\adropped\x12\x1d\n" +
+	"\n" +
+	"open_calls\x18\x17 \x03(\fR\topenCalls\x12\x14\n" +
+	"\x05names\x18\x18 \x03(\aR\x05names\x12\x1f\n" +
+	"\vfile_tokens\x18\x19 \x01(\x04R\n" +
+	"fileTokens\x12\x1b\n" +
+	"\tall_files\x18\x1a \x01(\bR\ballFilesB\f\n" +
+	"\n" +
+	"_call_timeB\x0e\n" +
+	"\f_newest_time\"9\n" +
+	"\x05Names\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
+	"\x06hashes\x18\x02 \x03(\aR\x06hashesBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_projection_proto_rawDescOnce sync.Once
@@ -1699,7 +2069,7 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
-var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
 	(*SharedPrefix)(nil),      // 1: contextd.storage.v1.SharedPrefix
@@ -1715,25 +2085,27 @@ var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*CallerTexts)(nil),       // 11: contextd.storage.v1.CallerTexts
 	(*ProjectionState)(nil),   // 12: contextd.storage.v1.ProjectionState
 	(*Digest)(nil),            // 13: contextd.storage.v1.Digest
-	(*ReductionState)(nil),    // 14: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 15: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 16: contextd.storage.v1.Ask
+	(*Front)(nil),             // 14: contextd.storage.v1.Front
+	(*Names)(nil),             // 15: contextd.storage.v1.Names
+	(*ReductionState)(nil),    // 16: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 17: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 18: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
 	6,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
 	7,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	14, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	14, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	15, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	16, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	16, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	17, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	8,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	16, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	18, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
 	10, // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	12, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
 	12, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
 	1,  // 10: contextd.storage.v1.Projection.shared:type_name -> contextd.storage.v1.SharedPrefix
-	14, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	16, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
 	12, // 12: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
-	15, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	17, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	10, // 14: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	5,  // 15: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
 	9,  // 16: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
@@ -1751,13 +2123,14 @@ func file_contextd_storage_v1_projection_proto_init() {
 	}
 	file_contextd_storage_v1_reduction_proto_init()
 	file_contextd_storage_v1_projection_proto_msgTypes[10].OneofWrappers = []any{}
+	file_contextd_storage_v1_projection_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,80 @@
+package assemble
+
+import (
+	"context"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/decide"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// begun is the log up to an event as a conversation that was begun at the digest that was stored
+// last under a fingerprint: of what the digest replaces, nothing is read. It is nil where there is
+// no such digest, or what is stored does not fit the log.
+func (s *session) begun(ctx context.Context, store Store, gauge budget.Accountant, to eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+	if fingerprint == "" || s.whole || policy.Scrub || policy.Name == projection.HarnessView || policy.Name == projection.Full {
+		return nil, nil
+	}
+	front, ok, err := records.FrontAt(ctx, store, s.id, fingerprint, to)
+	if !ok || err != nil {
+		return nil, err
+	}
+	used, ok, err := records.NamesUpTo(ctx, store, s.id, front.AsOf)
+	if !ok || err != nil {
+		return nil, err
+	}
+	// What is read: the groups that are shown, and what came after them.
+	if err := s.reserve(ctx, front.AsOf-min(front.AsOf, eventlog.Seq(front.Shown.Len())), to); err != nil {
+		return nil, err
+	}
+	if err := s.computing.Begin(ctx); err != nil {
+		return nil, err
+	}
+	conv := policy.NewConversation(gauge)
+	conv.Begin(front, used)
+	for _, r := range front.Shown {
+		for event, err := range store.Read(ctx, s.id, r.From, r.To) {
+			if err != nil {
+				return nil, err
+			}
+			conv.Append(event)
+		}
+	}
+	if !conv.Settle() {
+		return nil, nil
+	}
+	return conv, nil
+}
+
+// newFront is what the next start has to know of what a projection's digest replaces, as it is
+// stored; nothing where it is stored already, or would not be enough.
+func (e *Engine) newFront(ctx context.Context, s *session, p decide.Projected, fingerprint string) (all []eventlog.Artifact, sum [32]byte, err error) {
+	sum, ok := p.Conversation.FrontSum(p.Result.View)
+	if !ok || p.Conversation.Head() != s.head {
+		return nil, sum, nil
+	}
+	stored, known := s.fronts.get(fingerprint)
+	if !known {
+		f, _, err := records.FrontAt(ctx, e.store, s.id, fingerprint, s.head)
+		if err != nil {
+			return nil, sum, err
+		}
+		stored = f.Sum
+		s.fronts.put(fingerprint, stored, len(stored))
+	}
+	if stored == sum {
+		return nil, sum, nil
+	}
+	front, ok := p.Conversation.Front(p.Result.View)
+	if !ok {
+		return nil, sum, nil
+	}
+	if all, err = records.NamesArtifacts(ctx, e.store, s.id, p.Conversation); err != nil {
+		return nil, sum, err
+	}
+	a, err := records.FrontArtifact(fingerprint, front)
+	return append(all, a), sum, err
+}
