@@ -26,7 +26,7 @@ type Asked struct {
 // call or block; *eventlog.InvalidError where the call cannot say what was sent.
 func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, text string, preview Request) (explain.Explanation, error) {
 	// A session of its own, so that nothing kept in memory can flatter the answer.
-	s := &session{id: sessionID}
+	s := &session{id: sessionID, whole: true}
 	s.reset()
 	info, err := s.look(ctx, e.store)
 	if err != nil {
