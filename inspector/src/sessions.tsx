@@ -35,8 +35,14 @@ export function Sessions({ route }: { route: Route & { page: "sessions" } }) {
   const [selected, select] = useState(0);
   const [query, setQuery] = useState(route.query);
   const waiting = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const [looks, look] = useState(0);
+  useEffect(() => {
+    const again = () => look((n) => n + 1);
+    addEventListener("focus", again);
+    return () => removeEventListener("focus", again);
+  }, []);
   const key = JSON.stringify(route);
-  const { value, refusal, loading } = useLoad(key, (signal) =>
+  const { value, refusal, loading } = useLoad(key + looks, (signal) =>
     contexts.listSessions({ query: route.query, order: byOrder[route.order], pageToken: route.after, pageSize }, { signal }),
   );
   useEffect(() => select(0), [key]);

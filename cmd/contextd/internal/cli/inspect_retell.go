@@ -18,16 +18,26 @@ import (
 type retelling struct {
 	from, to api
 	cmd      *cobra.Command
+	sessions []*contextdv1.Session
+}
+
+// begin makes the sessions, so that they can be found before they have taken place.
+func (r *retelling) begin(ctx context.Context) (err error) {
+	if r.sessions, err = listSessions(ctx, r.from, &contextdv1.ListSessionsRequest{}, nil, 0); err != nil {
+		return err
+	}
+	for _, s := range r.sessions {
+		if _, err := r.to.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: s.GetSessionId(), Labels: s.GetLabels()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // all has each session take place, while the page shows them. A context that cannot be assembled
 // ends its session's, and not the others'.
 func (r *retelling) all(ctx context.Context, each *contextdv1.AssembleContextRequest) error {
-	sessions, err := listSessions(ctx, r.from, &contextdv1.ListSessionsRequest{}, nil, 0)
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
+	for _, s := range r.sessions {
 		err := r.session(ctx, s, proto.CloneOf(each))
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the page is no longer wanted
@@ -46,10 +56,6 @@ func (r *retelling) session(ctx context.Context, s *contextdv1.Session, req *con
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	req.SessionId = s.GetSessionId()
-	created := &contextdv1.CreateSessionRequest{SessionId: s.GetSessionId(), Labels: s.GetLabels()}
-	if _, err := r.to.CreateSession(ctx, created); err != nil {
-		return err
-	}
 	if req.GetBudget() == nil {
 		model, err := r.model(ctx, s)
 		if err != nil {
