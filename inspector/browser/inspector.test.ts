@@ -186,14 +186,14 @@ describe("a context of 99,999 events", () => {
       const { page, errors, close } = await open(browser, at(serving.url, "/session/huge"));
       await page.getByRole("option").first().waitFor();
       await page.keyboard.press("Enter");
-      await page.locator(".row.selected").waitFor({ timeout: 60_000 });
+      await page.locator(".row.selected").waitFor();
       const row = page.locator(".row.selected");
       for (const [key, seq] of [["Home", /^1$/], ["End", /^99,999$/], ["PageUp", /^99,9/]] as const) {
         const start = performance.now();
         await page.keyboard.press(key);
         await expect.poll(() => row.locator(".seq").textContent()).toMatch(seq);
         await expect.poll(() => row.locator(".half").first().textContent()).not.toBe("…");
-        console.log("100,000 events,", key, Math.round(performance.now() - start), "ms");
+        console.log("99,999 events,", key, Math.round(performance.now() - start), "ms");
         expect(await page.getByRole("option").count()).toBeLessThan(100);
       }
       expect(errors).toEqual([]);
@@ -237,7 +237,7 @@ describe("a daemon", () => {
       expect(await page.getByRole("option").count()).toBe(1);
       contextd(["append", "live", "--addr", api], event("assistant", text("Done.")) + "\n" + event("user", text("Go on.")));
       contextd(["assemble", "live", "--addr", api, "--max-tokens", "16k"]);
-      await expect.poll(() => page.getByRole("option").count(), { timeout: 20_000 }).toBe(2);
+      await expect.poll(() => page.getByRole("option").count()).toBe(2);
       contextd(["record", "live", "--addr", api, "--projection", "p3-0001", "--input-tokens", "4321"]);
       await page.reload();
       await page.getByText("provider 4.3k").waitFor();
@@ -258,7 +258,7 @@ describe("transcripts", () => {
     const serving = await inspect(path, "--max-tokens", "64k");
     try {
       const { page, errors, close } = await open(browser, at(serving.url, "/session/long"));
-      await page.getByText("2,000 contexts").waitFor({ timeout: 110_000 });
+      await page.getByText("1,000 contexts").waitFor({ timeout: 500_000 });
       const painted: number[] = [];
       for (let i = 0; i < 3; i++) {
         await page.reload();
@@ -266,11 +266,11 @@ describe("transcripts", () => {
         await row.waitFor();
         painted.push(await page.evaluate(() => performance.now()));
       }
-      console.log("a session of 10,000 events, 2,000 contexts: rows after", painted.map((n) => Math.round(n) + " ms").join(", "));
-      await page.getByText("2,000 contexts").waitFor();
+      console.log("a session of 10,000 events, 1,000 contexts: rows after", painted.map((n) => Math.round(n) + " ms").join(", "));
+      await page.getByText("1,000 contexts").waitFor();
       await page.locator(".list").focus();
       await page.keyboard.press("End");
-      await expect.poll(() => page.locator(".row.selected .ordinal").textContent()).toContain("2000");
+      await expect.poll(() => page.locator(".row.selected .ordinal").textContent()).toContain("1000");
       await page.keyboard.press("Enter");
       await page.locator(".row.selected").waitFor();
       await page.locator(".pane .list").focus();
@@ -300,7 +300,7 @@ describe("transcripts", () => {
         if ((await page.locator(".row").count()) === 0 || opened++ === 6) continue;
         await page.keyboard.press("End");
         await page.keyboard.press("Enter");
-        await page.locator(".detail h3").waitFor({ timeout: 20_000 });
+        await page.locator(".detail h3").waitFor();
       }
       expect(opened).toBeGreaterThan(0);
       expect(errors).toEqual([]);

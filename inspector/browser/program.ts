@@ -73,6 +73,7 @@ export type Opened = { page: Page; errors: string[]; close: () => Promise<void> 
 export async function open(browser: Browser, url: string, look: { dark?: boolean; width?: number } = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: look.width ?? 1280, height: 720 }, colorScheme: look.dark ? "dark" : "light", reducedMotion: "reduce" });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
   const errors: string[] = [];
   const own = new URL(url).host;
   page.on("pageerror", (e) => errors.push(e.message));

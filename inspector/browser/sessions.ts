@@ -26,8 +26,8 @@ export const hostile = [
   event("assistant", text("Nothing that is loaded. {{7*7}} ${7*7} %s")),
 ].join("\n");
 
-// long is a transcript in the format of Claude Code of so many events, with four calls of tools in each
-// message of the model: every fifth event is a model call.
+// long is a transcript in the format of Claude Code of so many events, with nine calls of tools in each
+// message of the model: every tenth event is a model call.
 export function long(events: number): string {
   const lines: string[] = [];
   let parent: string | null = null;
@@ -41,7 +41,7 @@ export function long(events: number): string {
   };
   add("user", { role: "user", content: "Check every file." });
   while (lines.length < events) {
-    const tools = [1, 2, 3, 4].map((i) => `${lines.length}_${i}`);
+    const tools = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `${lines.length}_${i}`);
     const content = tools.map((t) => ({ type: "tool_use", id: "toolu_" + t, name: "Read", input: { file_path: `/repo/file${t}.go` } }));
     add("assistant", { id: "msg_" + lines.length, type: "message", role: "assistant", model: "claude-sonnet-4-5", content });
     for (const t of tools) {

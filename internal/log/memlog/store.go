@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -15,8 +16,10 @@ import (
 type Store struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	made     eventlog.Incarnation // of the newest session
-	closed   chan struct{}
+	// order has the ids of the sessions in order, until there is another or one less.
+	order  atomic.Pointer[[]string]
+	made   eventlog.Incarnation // of the newest session
+	closed chan struct{}
 }
 
 // session's fields are guarded by the store's lock.
@@ -72,6 +75,7 @@ func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, siz
 		l.segment.refs[made] = l
 	}
 	s.sessions[info.ID] = made
+	s.order.Store(nil)
 	return made
 }
 
@@ -142,7 +146,9 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		return nil, err
 	}
 	var page []eventlog.Session
-	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+	ids := s.ids()
+	for first, _ := slices.BinarySearch(ids, q.After); first < len(ids) && (q.Before == "" || ids[first] < q.Before); first++ {
+		id := ids[first]
 		if found := s.sessions[id]; q.Spans(id) && found.info.Matches(q.Labels) {
 			page = append(page, found.describe())
 			if len(page) == q.Limit {
@@ -151,6 +157,16 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		}
 	}
 	return page, nil
+}
+
+// ids are those of the sessions in order. The store is locked for reading at least.
+func (s *Store) ids() []string {
+	if known := s.order.Load(); known != nil {
+		return *known
+	}
+	ids := slices.Sorted(maps.Keys(s.sessions))
+	s.order.Store(&ids)
+	return ids
 }
 
 // Fork makes a session that shares its parent's segments.
@@ -204,6 +220,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		return &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
 	delete(s.sessions, id)
+	s.order.Store(nil)
 	for _, l := range gone.chain {
 		delete(l.segment.refs, gone)
 		l.segment.prune()

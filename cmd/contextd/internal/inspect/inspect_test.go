@@ -75,7 +75,7 @@ func serve(t *testing.T, o inspect.Options) (*httptest.Server, *api) {
 	return page, a
 }
 
-func do(t *testing.T, method, url string, header map[string]string) (*http.Response, string) {
+func do(t *testing.T, method, url string, header map[string]string) (status int, answered http.Header, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
 	if err != nil {
@@ -92,11 +92,11 @@ func do(t *testing.T, method, url string, header map[string]string) (*http.Respo
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	content, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return resp.StatusCode, resp.Header, string(content)
 }
 
 const getSession = contextdv1.ContextService_GetSession_FullMethodName
@@ -146,18 +146,18 @@ func TestWhoIsAnswered(t *testing.T) {
 			if c.method == "" {
 				c.method = http.MethodPost
 			}
-			resp, body := do(t, c.method, page.URL+c.path, c.header)
-			if resp.StatusCode != c.want {
-				t.Errorf("status %d, want %d: %s", resp.StatusCode, c.want, body)
+			status, answered, body := do(t, c.method, page.URL+c.path, c.header)
+			if status != c.want {
+				t.Errorf("status %d, want %d: %s", status, c.want, body)
 			}
-			csp := resp.Header.Get("Content-Security-Policy")
+			csp := answered.Get("Content-Security-Policy")
 			for _, directive := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} {
 				if !strings.Contains(csp, directive) {
 					t.Errorf("the policy %q is without %s", csp, directive)
 				}
 			}
-			if strings.Contains(csp, "unsafe") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("headers %v", resp.Header)
+			if strings.Contains(csp, "unsafe") || answered.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("headers %v", answered)
 			}
 		})
 	}

@@ -277,8 +277,8 @@ func TestListProjections(t *testing.T) {
 func TestListProjectionsBriefly(t *testing.T) {
 	a := serve(t, stores["memory"](t))
 	a.append(t, "s", conversation()...)
-	for _, max := range []uint64{9000, 600} {
-		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: max}}); err != nil {
+	for _, tokens := range []uint64{9000, 600} {
+		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: tokens}}); err != nil {
 			t.Fatal(err)
 		}
 	}
