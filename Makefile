@@ -122,7 +122,7 @@ IMPORT_SESSIONS ?= 1000
 IMPORT_MIB      ?= 1024
 
 .PHONY: costs
-costs: ## Hold operations to the allocations and instructions in testdata/costs.txt (COSTS_FLAGS=-rewrite-costs); needs valgrind, takes minutes
+costs: ## Hold operations to the allocations and instructions in testdata/costs.txt (COSTS_FLAGS=-rewrite-costs); needs valgrind, takes an hour
 	COUNT_INSTRUCTIONS=1 go test -count=1 -run '^TestCosts$$' -timeout 60m ./internal/assemble -v $(COSTS_FLAGS)
 
 .PHONY: bench-import
@@ -132,7 +132,7 @@ bench-import: ## Import generated sessions against decoding them (IMPORT_SESSION
 PEERS := $(WORK)/peers
 
 .PHONY: bench-peers
-bench-peers: build ## Run other libraries beside contextd over the same sessions (CORPUS=folder PEERS_FLAGS=...); needs Python and npm, takes minutes
+bench-peers: build ## Run other libraries beside contextd over the same sessions (CORPUS=folder PEERS_FLAGS=...); needs Python and npm, takes an hour
 	mkdir -p '$(PEERS)/run'
 	cmp -s bench/peers/requirements.txt '$(PEERS)/requirements.txt' || { rm -rf '$(PEERS)/venv' && python3 -m venv '$(PEERS)/venv' && \
 		'$(PEERS)/venv/bin/pip' install --quiet --disable-pip-version-check -r bench/peers/requirements.txt && cp bench/peers/requirements.txt '$(PEERS)/'; }
@@ -143,7 +143,7 @@ bench-peers: build ## Run other libraries beside contextd over the same sessions
 		$(if $(CORPUS),-corpus '$(CORPUS)') $(PEERS_FLAGS)
 
 .PHONY: attack
-attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes minutes
+attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes an hour
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory|TestFairness' -timeout 30m ./cmd/contextd
 
 SOAK ?= 30m
