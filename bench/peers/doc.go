@@ -12,4 +12,6 @@
 // step is how many messages there were, and items are what is left of them: message i as it is, with
 // another text, with some of its calls only, or a message that the library wrote in place of those
 // that it is of. A library is left after -seconds for a session. seconds are the library's own, without what converts messages for it.
+//
+// What is measured repeats to the digit, times do not: docs/performance.md has how much they vary.
 package main
