@@ -46,7 +46,7 @@ func TestRemembered(t *testing.T) {
 	dsn := server.Schema(t)
 	stores := []*pglog.Store{open(t, dsn, pglog.Options{}), open(t, dsn, pglog.Options{})}
 	for _, s := range stores {
-		defer closeStore(t, s)
+		t.Cleanup(func() { closeStore(t, s) })
 	}
 	rng := rand.New(rand.NewPCG(1, 18))
 	ids := []string{"s", "f"}
