@@ -119,7 +119,7 @@ func (c container) onLoopback(t *testing.T, flag string) (address string) {
 // its probes, calls it as a client of that variant does, and stops it as the kubelet would.
 func (c *commands) daemonStarts(t *testing.T, v variant) {
 	of, sidecar := v.daemon(t)
-	if flagValue(of, "--store") == "postgres" && c.database == nil {
+	if flagValue(of, "--store") == "postgres" && c.database == "" {
 		t.Log("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
 		return
 	}

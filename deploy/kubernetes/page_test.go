@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -18,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/contextd/contextd/internal/log/pglog/pgtest"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -37,7 +38,7 @@ type commands struct {
 	variants []variant
 	secrets  map[string]map[string][]byte // what kubectl create secret makes: files by secret
 	dir      string                       // where they ran
-	database *pgtest.Server               // nil if none is installed
+	database string                       // address of a PostgreSQL; empty if none is installed
 }
 
 // program is the real daemon.
@@ -72,11 +73,8 @@ func follow(t *testing.T) *commands {
 		t.Fatal(err)
 	}
 	writeCertificate(t, c.dir)
-	if c.database = database(t); c.database != nil {
-		write(t, filepath.Join(c.dir, "dsn"), []byte(c.database.DSN("")))
-	} else {
-		write(t, filepath.Join(c.dir, "dsn"), nil)
-	}
+	c.database = database(t, c.dir)
+	write(t, filepath.Join(c.dir, "dsn"), []byte(c.database))
 	for _, block := range blocks(t, "yaml") {
 		name, _, _ := strings.Cut(strings.TrimPrefix(block, "# "), "\n")
 		write(t, filepath.Join(c.dir, name), []byte(block))
@@ -104,16 +102,38 @@ func follow(t *testing.T) *commands {
 	return c
 }
 
-func database(t *testing.T) *pgtest.Server {
+// database starts a PostgreSQL, which ends with the test.
+func database(t *testing.T, dir string) (address string) {
 	t.Helper()
-	server, err := pgtest.Start()
+	program := filepath.Join(dir, "pgserver")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", program, "./internal/log/pglog/pgtest/pgserver").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	server := exec.Command(program)
+	var log bytes.Buffer
+	server.Stderr = &log
+	end, err := server.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if server != nil {
-		t.Cleanup(server.Stop)
+	said, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return server
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := io.ReadAll(said)
+	t.Cleanup(func() {
+		_ = end.Close() // it may have ended
+		if err := server.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, &log)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(line))
 }
 
 // run runs a command of the page, and returns what it sends to the cluster but for secrets, which

@@ -59,7 +59,7 @@ func TestPlainSQL(t *testing.T) {
 	}
 }
 
-// TestRetries: every write is made again where the server undid it because of another, as servers do that
+// TestRetries: every write is repeated where the server undid it because of another, as servers do that
 // run every transaction as if it were alone.
 func TestRetries(t *testing.T) {
 	needServer(t)
