@@ -42,6 +42,8 @@ type settings struct {
 	direct       bool
 	trace        bool
 	hashes       string
+	leaveOneOut  bool
+	summaries    bool
 }
 
 func parseFlags() (settings, error) {
@@ -57,6 +59,8 @@ func parseFlags() (settings, error) {
 	backends := flag.String("backends", "", "compare these `models` instead, separated by commas: extractive, ok, slow, hangs, fails, garbage, echo, down")
 	formats := flag.String("formats", "", "hold what is rendered in these `formats` to their providers' rules instead, separated by commas: anthropic, openai_chat, openai_responses, gemini")
 	flag.StringVar(&s.hashes, "hashes", "", "hold every context to the hashes in this `file`, and add those that it lacks")
+	flag.BoolVar(&s.leaveOneOut, "leave-one-out", false, "tune the default policy on all harnesses but one, for each, and show what that brings on both sides; implies -direct")
+	flag.BoolVar(&s.summaries, "summaries", false, "compare summaries by the extractive summarizer, by a fake model, and none; implies -direct")
 	flag.Parse()
 	var err error
 	if s.formats, err = parseFormats(*formats); err != nil {
@@ -114,6 +118,12 @@ func replay(ctx context.Context) error {
 	report.policy = s.policy
 	if report.hashes, err = openHashFile(s.hashes, s.corpus); err != nil {
 		return err
+	}
+	if s.summaries {
+		return report.summaries(s.budgets)
+	}
+	if s.leaveOneOut {
+		return report.leaveOneOut(s.budgets)
 	}
 	if s.direct || s.trace {
 		return report.direct(s.budgets)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/evaluate"
 	builtin "github.com/contextd/contextd/internal/policy"
@@ -94,6 +95,11 @@ func (r *report) row(name string, of map[*session]figures, format string) row {
 	return row{name, r.sum(of, format), r.sum(r.everything, format)}
 }
 
+// underTest is a policy of contextd whose reducers run in this process.
+func underTest(p assemble.Policy, b budget.Budget) (*evaluate.Contextd, error) {
+	return evaluate.NewContextd(context.Background(), p, b, budget.Model{Prices: budget.DefaultPrices()})
+}
+
 // direct prints the tables with the reducers run in this process.
 func (r *report) direct(windows []uint64) error {
 	named, err := builtin.Set{}.Resolve(builtin.Overlay{}, builtin.Overlay{Name: r.policy.GetName()})
@@ -109,7 +115,7 @@ func (r *report) direct(windows []uint64) error {
 			return err
 		}
 		of, err := r.local(b, func() (evaluate.Policy, error) {
-			return evaluate.NewContextd(context.Background(), named, b, budget.Model{Prices: budget.DefaultPrices()})
+			return underTest(named, b)
 		})
 		if err != nil {
 			return err

@@ -17,25 +17,34 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-// Contextd is a policy of contextd, run as the daemon runs it: with extractive summaries that
-// are ready between two requests.
+// Contextd is a policy of contextd, run as the daemon runs it: with summaries that are ready
+// between two requests.
 type Contextd struct {
 	in decide.Inputs
+	// backend writes them, and writer is its name.
+	backend summarize.Backend
+	writer  string
 	// summaries are all that were made, oldest first.
 	summaries []summarize.Summary
 	compiled  projection.Policy
 }
 
-// NewContextd returns the policy under a budget, at the prices of a model. What it computes ends
-// with the context. The error is that of projection.New.
+// NewContextd returns the policy under a budget, at the prices of a model, with extractive
+// summaries. What it computes ends with the context. The error is that of projection.New.
 func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model budget.Model) (*Contextd, error) {
 	compiled, err := projection.New(p.Projection)
 	if err != nil {
 		return nil, err
 	}
-	return &Contextd{compiled: compiled, in: decide.Inputs{
+	return &Contextd{compiled: compiled, backend: extractive.Backend{}, writer: "extractive", in: decide.Inputs{
 		Ctx: ctx, Reduction: p.ReductionFor(model), Budget: b, Projection: p.Projection, Summarizing: p.Summaries,
 	}}, nil
+}
+
+// SummarizedBy has another backend of a name write the summaries; nil has none written.
+func (c *Contextd) SummarizedBy(name string, by summarize.Backend) *Contextd {
+	c.writer, c.backend = name, by
+	return c
 }
 
 // Render implements Policy.
@@ -72,21 +81,21 @@ func (c *Contextd) offered() []summarize.Summary {
 // summarize makes the summary that a daemon would make in the background.
 func (c *Contextd) summarize(conv *reduce.Conversation, p decide.Projected) {
 	next, _ := c.in.Ahead(p)
-	if next == nil {
+	if next == nil || c.backend == nil {
 		return
 	}
 	var older summarize.Summary
 	if at := slices.IndexFunc(c.summaries, func(s summarize.Summary) bool { return s.ID == next.Extends }); at >= 0 {
 		older = c.summaries[at]
 	}
-	out, err := extractive.Backend{}.Summarize(c.in.Ctx, summarize.Request{
+	out, err := c.backend.Summarize(c.in.Ctx, summarize.Request{
 		From: next.From, To: next.To, Older: older.Text, Groups: conv.Span(older.To, next.To),
 		MaxOutputTokens: next.MaxOutputTokens, Count: conv.Gauge().Text,
 	})
 	if err != nil {
 		return
 	}
-	c.summaries = append(c.summaries, summarize.Summary{ID: fmt.Sprintf("s%d", next.To), From: next.From, To: next.To, Summarizer: "extractive", Text: out.Text})
+	c.summaries = append(c.summaries, summarize.Summary{ID: fmt.Sprintf("s%d", next.To), From: next.From, To: next.To, Summarizer: c.writer, Text: out.Text})
 }
 
 // rendered is a projection as the model is sent it.
@@ -111,6 +120,7 @@ func rendered(l *Log, p decide.Projected) Prompt {
 		add(render.ReminderMessage(r))
 	}
 	out.Visible += digest.Calls
+	out.Digest, out.Summary = digest.Tokens, digest.SummaryTokens
 	out.Tokens = p.Tokens()
 	return out.done()
 }

@@ -23,6 +23,10 @@ type Figures struct {
 	// Calls are those of the log, and Visible those of them that the prompts showed in full,
 	// stubbed or in a ledger; each counts at every step.
 	Calls, Visible int
+	// Digests is how many prompts had one, of DigestTokens in all, of which SummaryTokens were
+	// summaries.
+	Digests                     int
+	DigestTokens, SummaryTokens uint64
 	// Causes count changes of the prefix, and Reasons refusals.
 	Causes, Reasons map[string]int
 }
@@ -73,6 +77,11 @@ func (m *Meter) Measure(f *Figures, s *Session, st Step, r Prompt, target uint64
 	m.last = r.JSON
 	f.Calls += st.Calls
 	f.Visible += r.Visible
+	if r.Digest > 0 {
+		f.Digests++
+		f.DigestTokens += r.Digest
+		f.SummaryTokens += r.Summary
+	}
 	f.Wanted += len(st.Wanted)
 	f.Lines += len(st.Lines)
 	seen, ok := m.Sights[r.Hash]
@@ -150,6 +159,9 @@ func (f *Figures) Add(g Figures) {
 	f.Shown += g.Shown
 	f.Calls += g.Calls
 	f.Visible += g.Visible
+	f.Digests += g.Digests
+	f.DigestTokens += g.DigestTokens
+	f.SummaryTokens += g.SummaryTokens
 	addCounts(&f.Causes, g.Causes)
 	addCounts(&f.Reasons, g.Reasons)
 }

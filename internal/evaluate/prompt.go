@@ -14,8 +14,11 @@ type Prompt struct {
 	Tokens uint64
 	// Visible is how many of the log's calls are in full, stubbed or counted in a ledger.
 	Visible int
-	Cause   string // of a changed prefix
-	Refused string // why there is no prompt
+	// Digest is the size in tokens of what stands for dropped messages, and Summary that of the
+	// summary in it; 0 where there is none.
+	Digest, Summary uint64
+	Cause           string // of a changed prefix
+	Refused         string // why there is no prompt
 	// Messages are what JSON is made of; nil where a daemon made it.
 	Messages []Message
 }

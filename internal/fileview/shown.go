@@ -84,7 +84,9 @@ func (v *Views) found(path, body string) {
 	name, files := "", 0
 	end := func() {
 		if len(run.lines) > 0 {
-			v.show(v.touch(name), run)
+			f := v.file(name)
+			f.found = v.now()
+			v.show(f, run)
 		}
 		run = region{}
 	}

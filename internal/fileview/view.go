@@ -33,7 +33,8 @@ type Views struct {
 // file is what is known of one.
 type file struct {
 	name    string
-	touched int // the newest call that named it
+	touched int // the newest call that read or changed it; 0 is none
+	found   int // the newest that found lines of it
 	edited  int // the newest that changed it; 0 is none
 	// missed are calls that changed it in a way that is not known.
 	missed []int
@@ -86,7 +87,8 @@ func (v *Views) Add(c Call) {
 			v.found(op.Path, c.Body)
 			continue
 		}
-		f := v.touch(op.Path)
+		f := v.file(op.Path)
+		f.touched = v.now()
 		switch op.Kind {
 		case Read:
 			shown := parseShown(unwrap(c.Body), op.From)
@@ -117,9 +119,9 @@ func (v *Views) Add(c Call) {
 // now is the number of the newest call.
 func (v *Views) now() int { return len(v.pointers) }
 
-// touch is the file with a name, or the one whose name ends with it or ends it: calls name a
+// file is that with a name, or the one whose name ends with it or ends it: calls name a
 // file by its path, or by the path from where they work.
-func (v *Views) touch(name string) *file {
+func (v *Views) file(name string) *file {
 	name = strings.TrimPrefix(name, "./")
 	f := v.files[name]
 	if f == nil {
@@ -128,7 +130,6 @@ func (v *Views) touch(name string) *file {
 		}
 		v.know(name, f)
 	}
-	f.touched = v.now()
 	return f
 }
 
@@ -259,7 +260,8 @@ func (f *file) size() int {
 	return n
 }
 
-// newest are the files of which lines are known, that which was touched last first.
+// newest are the files of which lines are known, that which was touched last first, then
+// those of which lines were found: a search finds lines of many files that nobody works on.
 func (v *Views) newest() []*file {
 	var all []*file
 	once := map[*file]bool{}
@@ -269,7 +271,9 @@ func (v *Views) newest() []*file {
 			all = append(all, f)
 		}
 	}
-	slices.SortFunc(all, func(a, b *file) int { return cmp.Or(cmp.Compare(b.touched, a.touched), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b *file) int {
+		return cmp.Or(cmp.Compare(b.touched, a.touched), cmp.Compare(b.found, a.found), cmp.Compare(a.name, b.name))
+	})
 	return all
 }
 
@@ -286,7 +290,7 @@ func (v *Views) forget() {
 	known := v.files
 	v.files, v.ends = map[string]*file{}, map[string]*file{}
 	for name, f := range known {
-		if len(f.regions) > 0 || f.touched == v.now() {
+		if len(f.regions) > 0 || f.touched == v.now() || f.found == v.now() {
 			v.know(name, f)
 		}
 	}

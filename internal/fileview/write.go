@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -11,7 +12,7 @@ import (
 
 const (
 	// mostFiles are looked at, the newest.
-	mostFiles = 12
+	mostFiles = 24
 	// blockLines are shown or left out together: an edit needs the lines around it.
 	blockLines = 8
 	// nearEdit is how many lines from an edit a line is near it.
@@ -26,11 +27,12 @@ const (
 
 // What makes a line more likely to be needed again, measured on recorded sessions: the calls
 // since it was shown at which it is half as likely, the files touched since at which it is, and
-// the texts since the agent wrote a name that is in it at which that counts half.
+// the texts since the agent wrote a name that is in it at which that counts half, of nameWorth.
 const (
-	ageHalf  = 25
-	fileHalf = 4
-	nameHalf = 60
+	ageHalf   = 25
+	fileHalf  = 4
+	nameHalf  = 60
+	nameWorth = 6
 )
 
 // block are lines of a region that are shown or left out together.
@@ -44,7 +46,7 @@ type Ages func(text string) int
 
 // Write shows the lines that are most likely to be needed again, in at most limit tokens: by
 // file, the file touched last at the end, each with the pointers to the calls that showed
-// them. Lines are set off by a blank.
+// them. Runs of lines are fenced as in Markdown: see EndFence.
 func (v *Views) Write(limit uint64, gauge budget.Accountant, ages Ages) []budget.Piece {
 	files := v.newest()
 	files = files[:min(len(files), mostFiles)]
@@ -69,12 +71,12 @@ func (v *Views) Write(limit uint64, gauge budget.Accountant, ages Ages) []budget
 
 // pick takes the blocks that fit, with about what their headings take.
 func pick(blocks []block, limit uint64, gauge budget.Accountant) []block {
-	const fileHeading, placeHeading = 25, 5 // tokens
+	const fileHeading, fences = 25, 6 // tokens
 	var picked []block
 	var cost uint64
 	named := map[int]bool{}
 	for _, b := range blocks {
-		heading := uint64(placeHeading)
+		heading := uint64(fences)
 		if !named[b.file] {
 			heading += fileHeading
 		}
@@ -102,7 +104,7 @@ func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Accoun
 				break
 			}
 			if l.cost == 0 {
-				l.cost = gauge.Piece(" " + l.text + "\n").Cost
+				l.cost = gauge.Piece(l.text + "\n").Cost
 			}
 			b.cost += l.cost
 			if len(strings.TrimSpace(l.text)) >= leastLine {
@@ -134,7 +136,7 @@ func (v *Views) worth(l *line, near bool, ages Ages) uint64 {
 		w += w / 2
 	}
 	if age := ages(l.text); age >= 0 {
-		w += 3 * w * nameHalf / uint64(nameHalf+age)
+		w += nameWorth * w * nameHalf / uint64(nameHalf+age)
 	}
 	return w
 }
@@ -168,29 +170,31 @@ func (v *Views) pieces(files []*file, picked []block, gauge budget.Accountant) [
 			n++
 		}
 		out = append(out, gauge.Piece(v.heading(files[picked[0].file], picked[:n])))
-		last := block{region: -1}
-		for _, b := range picked[:n] {
-			r := &files[b.file].regions[b.region]
-			var text strings.Builder
-			if b.region != last.region || b.from != last.to {
-				text.WriteString(place(r, b.from))
+		for i := 0; i < n; {
+			b := picked[i]
+			for i++; i < n && picked[i].region == b.region && picked[i].from == b.to; i++ {
+				b.to = picked[i].to
 			}
-			for _, l := range r.lines[b.from:b.to] {
-				text.WriteString(" " + l.text + "\n")
-			}
-			out = append(out, gauge.Piece(text.String()))
-			last = b
+			out = append(out, gauge.Piece(files[b.file].regions[b.region].fenced(b.from, b.to)))
 		}
 		picked = picked[n:]
 	}
 	return out
 }
 
-func place(r *region, from int) string {
-	if r.from == 0 {
-		return "@\n"
+// fenced are lines of a region between fences, of which the first has the number of the first
+// line, if that is known. The fences are longer than what looks like one in the lines.
+func (r *region) fenced(from, to int) string {
+	var text strings.Builder
+	for _, l := range r.lines[from:to] {
+		text.WriteString(l.text + "\n")
 	}
-	return fmt.Sprintf("@%d\n", r.from+from)
+	fence := fenceOf(text.String())
+	begin := fence + "@"
+	if r.from > 0 {
+		begin += strconv.Itoa(r.from + from)
+	}
+	return begin + "\n" + text.String() + fence + "\n"
 }
 
 // heading names a file, the newest calls that showed or wrote what is shown of it, and those
@@ -228,7 +232,7 @@ func (v *Views) named(calls []int, most int) string {
 
 // oneLine is a name that can pose as nothing else.
 func oneLine(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\u0085' || r == '\u2028' || r == '\u2029' }) {
+	if strings.HasPrefix(name, "`") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\u0085' || r == '\u2028' || r == '\u2029' }) {
 		return fmt.Sprintf("%q", name)
 	}
 	return name

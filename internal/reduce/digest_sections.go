@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fileview"
 	"github.com/contextd/contextd/internal/ledger"
 )
 
@@ -73,7 +74,7 @@ func (d Digest) Sections() []Section {
 	out := []Section{{Kind: SectionNotice, Text: d.Text}}
 	for _, t := range sectionTitles {
 		last := &out[len(out)-1]
-		at := strings.Index(last.Text, "\n"+t.title)
+		at := headingAt(*last, t.title)
 		if at < 0 {
 			continue
 		}
@@ -82,6 +83,34 @@ func (d Digest) Sections() []Section {
 		out = append(out, Section{t.kind, rest})
 	}
 	return out
+}
+
+// headingAt is where in a section the line ends before a heading; negative is nowhere. The
+// lines of files hold empty lines, so fences are passed over.
+func headingAt(in Section, title string) int {
+	if in.Kind != SectionFiles {
+		return strings.Index(in.Text, "\n"+title)
+	}
+	for at := 0; at < len(in.Text); {
+		rest := in.Text[at:]
+		if fenced := fileview.EndFence(rest); fenced > 0 {
+			at += fenced
+			rest = in.Text[at-1:]
+			if strings.HasPrefix(rest, "\n"+title) {
+				return at - 1
+			}
+			continue
+		}
+		line := strings.IndexByte(rest, '\n')
+		if line < 0 {
+			return -1
+		}
+		if strings.HasPrefix(rest[line:], "\n"+title) {
+			return at + line
+		}
+		at += line + 1
+	}
+	return -1
 }
 
 // PrefixDigest replaces groups at the front of a view that are collapsed together.

@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"cmp"
+
 	"github.com/contextd/contextd/internal/budget"
 )
 
@@ -37,12 +39,19 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 	return s, nil
 }
 
+// What a result may take under small targets: so many tokens, if these are no more than so
+// many times its share.
+const (
+	leastClip = 1_600
+	leastPart = 2.5
+)
+
 // Limit is the size above which a result is clipped when it first appears; 0 is none.
 func (c Clipping) Limit(b budget.Budget) uint64 {
-	const eighth, least = 0.125, 1_000 // tokens that a result may take, if they are no more than an eighth
-	share := b.Share(eighth)
+	const eighth = 0.125
+	share := b.Share(cmp.Or(c.Share, eighth))
 	if c.Share > 0 {
-		share = max(b.Share(c.Share), min(least, share))
+		share = max(share, min(leastClip, b.Share(leastPart*c.Share)))
 	}
 	switch {
 	case c.Exact:

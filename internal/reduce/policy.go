@@ -62,8 +62,8 @@ type Clipping struct {
 	MaxTokens uint64
 	Exact     bool
 	// Share is the largest part of the target that a result may take when it first
-	// appears, or a thousand tokens where those are no more than an eighth of it; 0 is an
-	// eighth.
+	// appears, or 1,600 tokens where those are no more than two and a half times that; 0 is
+	// an eighth.
 	Share float64
 	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
 	// limit two to one.

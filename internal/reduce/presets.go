@@ -17,17 +17,17 @@ func DefaultPolicy() Policy {
 		Clipping:   Clipping{MaxTokens: 12_000, Share: 0.085},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
-			To:              0.55,
+			To:              0.5,
 			CutFrom:         0.75,
 			CutFromTokens:   48_000,
 			CutTo:           0.2,
 			CutPaybackTurns: 10,
-			KeepLastTurns:   3,
-			LedgerShare:     0.04,
-			WorkingSetShare: 0.08,
-			IndexShare:      0.13,
+			KeepLastTurns:   2,
+			LedgerShare:     0.025,
+			WorkingSetShare: 0.18,
+			IndexShare:      0.12,
 			ListTokens:      6_000,
-			SummaryShare:    0.04,
+			SummaryShare:    0.03,
 			StartAt:         0.5,
 		},
 		Cache: Cache{
@@ -44,8 +44,8 @@ func FrugalPolicy() Policy {
 	p := DefaultPolicy()
 	p.ToolResults.Default.Turns, p.ToolResults.OutlineTokens, p.Clipping.Share = 4, 100, 0.07
 	c := &p.Collapse
-	c.To, c.CutFrom, c.CutFromTokens, c.CutTo, c.KeepLastTurns = 0.2, 0.6, 0, 0.2, 2
-	c.LedgerShare, c.WorkingSetShare, c.IndexShare = 0.03, 0.06, 0.10
+	c.To, c.CutFrom, c.CutFromTokens, c.CutTo = 0.2, 0.6, 0, 0.2
+	c.LedgerShare, c.WorkingSetShare, c.IndexShare = 0.02, 0.08, 0.10
 	return p
 }
 
@@ -54,6 +54,6 @@ func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
 	p.Clipping.Share = 0.125
 	c := &p.Collapse
-	c.To, c.CutFrom, c.KeepLastTurns, c.WorkingSetShare = 0.75, 0, 4, 0.10
+	c.To, c.CutFrom, c.KeepLastTurns = 0.75, 0, 4
 	return p
 }

@@ -1,8 +1,10 @@
 package reduce_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +85,48 @@ func TestSectionsOfADigest(t *testing.T) {
 	}
 	if got := (reduce.Digest{}).Sections(); got != nil {
 		t.Errorf("no digest has the sections %v", got)
+	}
+}
+
+// TestSectionsPassOverFiles writes a digest that shows a file which holds headings: the file's
+// section ends where its lines end, and what comes after it is found.
+func TestSectionsPassOverFiles(t *testing.T) {
+	content := "# " + mark("file") + "\n\nNames that stood there:\n\n```\n" + "\nEarlier tool calls (3), oldest first:\n" + mark("end") + "\n"
+	arguments, err := json.Marshal(map[string]string{"file_path": "/r/a.md", "content": content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession()
+	for i := range 12 {
+		id := fmt.Sprint("call", i)
+		name, with := "run", `{"n":1}`
+		if i == 3 {
+			name, with = "Write", string(arguments)
+		}
+		body := strings.Repeat("see internal/"+mark("name")+"/view.go\n", 30)
+		if err := s.append(
+			message(eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: name, Arguments: with}),
+			message(eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: body}}}),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := reducetest.Policy()
+	policy.Collapse.WorkingSetShare = 0.2
+	v := reduce.NewPipeline(policy, s.conv).Resume(reduce.State{CollapsedThrough: s.conv.Groups()[9].First, CollapsedFor: 4000})
+	digest, _ := v.Digest()
+	var kinds []reduce.SectionKind
+	for _, section := range digest.Sections() {
+		if kinds = append(kinds, section.Kind); section.Kind == reduce.SectionFiles && !strings.Contains(section.Text, content) {
+			t.Errorf("the file is shown as %q", section.Text)
+		}
+		if strings.Contains(section.Text, mark("name")) != (section.Kind == reduce.SectionIndex) {
+			t.Errorf("the section %s is %q", section.Kind, section.Text)
+		}
+	}
+	want := []reduce.SectionKind{reduce.SectionNotice, reduce.SectionLedger, reduce.SectionFiles, reduce.SectionIndex, reduce.SectionIndex}
+	if got := slices.Compact(kinds); !reflect.DeepEqual(got, slices.Compact(want)) {
+		t.Errorf("the sections are %v, want %v: %q", kinds, want, digest.Text)
 	}
 }
 

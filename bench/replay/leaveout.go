@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/evaluate"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// setting is a field of a policy that is tuned, with the values that are tried: the first is
+// the one to begin with.
+type setting struct {
+	name   string
+	values []float64
+	set    func(c *reduce.Collapse, value float64)
+}
+
+// tuned are the settings in the order in which they are chosen.
+var tuned = []setting{
+	{"working_set_share", []float64{0.08, 0.04, 0.14, 0.18}, func(c *reduce.Collapse, v float64) { c.WorkingSetShare = v }},
+	{"index_share", []float64{0.13, 0.08, 0.16}, func(c *reduce.Collapse, v float64) { c.IndexShare = v }},
+	{"ledger_share", []float64{0.04, 0.025, 0.06}, func(c *reduce.Collapse, v float64) { c.LedgerShare = v }},
+	{"summary_share", []float64{0.04, 0.02}, func(c *reduce.Collapse, v float64) { c.SummaryShare = v }},
+	{"collapse_to", []float64{0.55, 0.45, 0.65}, func(c *reduce.Collapse, v float64) { c.To = v }},
+	{"keep_last_turns", []float64{3, 2}, func(c *reduce.Collapse, v float64) { c.KeepLastTurns = uint32(v) }},
+}
+
+// costWeight is how much of recall, evidence and edits together must be gained for cost: a
+// change that costs a hundredth more has to bring as much.
+const costWeight = 1
+
+// candidate are the values of the tuned settings.
+type candidate []float64
+
+// key identifies a candidate.
+func (c candidate) key() string { return fmt.Sprint([]float64(c)) }
+
+func (c candidate) String() string {
+	var out []string
+	for i, s := range tuned {
+		out = append(out, fmt.Sprintf("%s %g", s.name, c[i]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// policy is the default one with the values of a candidate.
+func (c candidate) policy() reduce.Policy {
+	p := reduce.DefaultPolicy()
+	for i, s := range tuned {
+		s.set(&p.Collapse, c[i])
+	}
+	return p
+}
+
+// start are the values to begin with.
+func start() candidate {
+	var c candidate
+	for _, s := range tuned {
+		c = append(c, s.values[0])
+	}
+	return c
+}
+
+// choose goes through the settings: each takes the value that is worth most beside those
+// before it. A setting stays as it is where none is worth more.
+func choose(best candidate, worth func(candidate) (float64, error)) (candidate, error) {
+	most, err := worth(best)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range tuned {
+		for _, value := range s.values[1:] {
+			c := slices.Clone(best)
+			c[i] = value
+			got, err := worth(c)
+			if err != nil {
+				return nil, err
+			}
+			if got > most {
+				best, most = c, got
+			}
+		}
+	}
+	return best, nil
+}
+
+// leaveOneOut chooses the settings on all harnesses but one, for each of them, and shows what
+// the choice brings on the others and on the one that was left out.
+func (r *report) leaveOneOut(windows []uint64) error {
+	if err := r.measureEverything(); err != nil {
+		return err
+	}
+	t := tuning{report: r, windows: windows, measured: map[string][]map[*session]figures{}}
+	harnesses := map[string]bool{}
+	for _, s := range r.sessions {
+		harnesses[s.Format] = true
+	}
+	for _, out := range append(slices.Sorted(maps.Keys(harnesses)), "") {
+		if out != "" && (len(harnesses) == 1 || t.figures(r.everything, func(f string) bool { return f == out }).figures.Lines == 0) {
+			fmt.Fprintf(r.out, "%s is not left out: it has no edits, or is alone\n\n", out)
+			continue
+		}
+		others := func(format string) bool { return format != out }
+		chosen, err := choose(start(), func(c candidate) (float64, error) { return t.worth(c, others) })
+		if err != nil {
+			return err
+		}
+		if err := t.write(out, chosen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tuning measures candidates, each once.
+type tuning struct {
+	*report
+	windows  []uint64
+	measured map[string][]map[*session]figures // by candidate, for each window
+}
+
+func (t *tuning) measure(c candidate) ([]map[*session]figures, error) {
+	if of, ok := t.measured[c.key()]; ok {
+		return of, nil
+	}
+	var all []map[*session]figures
+	for _, tokens := range t.windows {
+		b, err := resolve(tokens)
+		if err != nil {
+			return nil, err
+		}
+		of, err := t.local(b, func() (evaluate.Policy, error) {
+			return underTest(assemble.Policy{Reduction: c.policy()}, b)
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of)
+	}
+	t.measured[c.key()] = all
+	return all, nil
+}
+
+// figures are those of the harnesses that of takes.
+func (t *tuning) figures(of map[*session]figures, takes func(format string) bool) row {
+	var r row
+	for _, s := range t.sessions {
+		if takes(s.Format) {
+			r.figures.add(of[s])
+			r.baseline.add(t.everything[s])
+		}
+	}
+	return r
+}
+
+// worth is that of a candidate on some harnesses, over all windows.
+func (t *tuning) worth(c candidate, takes func(format string) bool) (float64, error) {
+	all, err := t.measure(c)
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for _, of := range all {
+		sum += t.figures(of, takes).worth()
+	}
+	return sum, nil
+}
+
+func (r row) worth() float64 {
+	f := r.figures
+	part := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
+	return part(f.Found, f.Wanted) + part(f.Evident, f.Wanted) + part(f.Shown, f.Lines) - costWeight*f.Cost/r.baseline.Cost
+}
+
+func (r row) short() string {
+	f := r.figures
+	return fmt.Sprintf("%.3f · %s · %s · %s", f.Cost/r.baseline.Cost, ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines))
+}
+
+// write prints what a choice without a harness brings; without a name, none was left out.
+func (t *tuning) write(out string, chosen candidate) error {
+	before, err := t.measure(start())
+	if err != nil {
+		return err
+	}
+	after, err := t.measure(chosen)
+	if err != nil {
+		return err
+	}
+	sides := []struct {
+		name  string
+		takes func(string) bool
+	}{
+		{"chosen on", func(f string) bool { return f != out }},
+		{out, func(f string) bool { return f == out }},
+	}
+	if out == "" {
+		fmt.Fprintf(t.out, "none left out: %s\n", chosen)
+		sides = sides[:1]
+	} else {
+		fmt.Fprintf(t.out, "%s left out: %s\n", out, chosen)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "cost · recall · evidence · edits\tat first\tchosen\t\n")
+	for i, tokens := range t.windows {
+		for _, side := range sides {
+			fmt.Fprintf(w, "%d %s\t%s\t%s\t\n", tokens, side.name, t.figures(before[i], side.takes).short(), t.figures(after[i], side.takes).short())
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(t.out)
+	return nil
+}

@@ -1,0 +1,37 @@
+package fileview
+
+import "strings"
+
+// leastFence is the shortest fence.
+const leastFence = 3
+
+// fenceOf is what lines are put between: a run of backticks longer than any that a line
+// begins with, so that nothing in them can end it.
+func fenceOf(lines string) string {
+	n := leastFence
+	for line := range strings.Lines(lines) {
+		n = max(n, fenceLen(line)+1)
+	}
+	return strings.Repeat("`", n)
+}
+
+// fenceLen is how many backticks a line begins with, after blanks.
+func fenceLen(line string) int {
+	line = strings.TrimLeft(line, " \t")
+	return len(line) - len(strings.TrimLeft(line, "`"))
+}
+
+// EndFence is the byte after the fenced lines that a text begins with; 0 where it begins with
+// no fence, and the length of the text where nothing ends it.
+func EndFence(text string) int {
+	line, _, _ := strings.Cut(text, "\n")
+	if len(line)-len(strings.TrimLeft(line, "`")) < leastFence {
+		return 0
+	}
+	fence := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+	end := strings.Index(text, "\n"+fence+"\n")
+	if end < 0 {
+		return len(text)
+	}
+	return end + len("\n"+fence+"\n")
+}
