@@ -3,8 +3,8 @@ package scrub
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -18,7 +18,7 @@ type rule struct {
 	// inside is set where a letter or a digit may come before a match.
 	inside bool
 	// pattern matches from a start on. Its first group is what is replaced, or all of it.
-	pattern *regexp.Regexp
+	pattern lazyRegexp
 	// accept, if set, is asked whether what was found is a credential.
 	accept func(secret string) bool
 }
@@ -30,7 +30,7 @@ var builtin = []rule{
 	{
 		// The text between the markers; without the second one, what looks like base64.
 		name: "private_key", starts: []string{"-----BEGIN "}, inside: true,
-		pattern: regexp.MustCompile(`^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\[nr])*[A-Z][A-Za-z-]*: [^"\\\n]*)*(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?`),
+		pattern: lazily(`^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\[nr])*[A-Z][A-Za-z-]*: [^"\\\n]*)*(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?`),
 	},
 	shape("aws_access_key", `[0-9A-Z]{16}\b`, "AKIA", "ASIA", "ABIA", "ACCA"),
 	shape("github_token", `[A-Za-z0-9_]{22,255}\b`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
@@ -53,20 +53,20 @@ var builtin = []rule{
 	{
 		// OpenAI, Anthropic, OpenRouter and many others.
 		name: "model_api_key", starts: []string{"sk-"},
-		pattern: regexp.MustCompile(`^sk-[A-Za-z0-9_-]{20,}`), accept: mixed,
+		pattern: lazily(`^sk-[A-Za-z0-9_-]{20,}`), accept: mixed,
 	},
 	{
 		name: "telegram_token", starts: []string{":AA"}, inside: true,
-		pattern: regexp.MustCompile(`^:(AA[A-Za-z0-9_-]{33})\b`), accept: mixed,
+		pattern: lazily(`^:(AA[A-Za-z0-9_-]{33})\b`), accept: mixed,
 	},
 	{
 		name: "authorization", starts: []string{"authorization", "bearer"}, fold: true, inside: true,
-		pattern: regexp.MustCompile(`(?i)^(?:authorization[\\"']*\s*[:=]\s*[\\"']*(?:bearer|basic|token)|bearer)\s+([a-z0-9._~+/=-]{16,})`),
+		pattern: lazily(`(?i)^(?:authorization[\\"']*\s*[:=]\s*[\\"']*(?:bearer|basic|token)|bearer)\s+([a-z0-9._~+/=-]{16,})`),
 		accept:  mixed,
 	},
 	{
 		name: "url_password", starts: []string{"://"}, inside: true,
-		pattern: regexp.MustCompile(`^://[^\s/:@"'<>\\()\[\]{}$]*:([^\s/@"'<>\\()\[\]{}$*]+)@`),
+		pattern: lazily(`^://[^\s/:@"'<>\\()\[\]{}$]*:([^\s/@"'<>\\()\[\]{}$*]+)@`),
 	},
 	{
 		name: "assigned_secret", fold: true, inside: true,
@@ -77,10 +77,23 @@ var builtin = []rule{
 			"accountkey", "account_key", "account-key", "authtoken", "auth_token", "auth-token", "apitoken", "api_token", "api-token",
 			"accesstoken", "access_token", "access-token", "refreshtoken", "refresh_token", "refresh-token",
 		},
-		pattern: regexp.MustCompile(`(?i)^[a-z][a-z0-9_-]*(?:\\*["'])?\s*(?::=|=>|=|:)\s*(?:\\*["'])?([a-z0-9+/=_.~!@#%^&*-]{8,})`),
+		pattern: lazily(`(?i)^[a-z][a-z0-9_-]*(?:\\*["'])?\s*(?::=|=>|=|:)\s*(?:\\*["'])?([a-z0-9+/=_.~!@#%^&*-]{8,})`),
 		accept:  drawn,
 	},
 }
+
+// lazyRegexp is a regular expression that is compiled when it is first needed: most daemons need
+// few of them, and none at the start.
+type lazyRegexp struct {
+	expr     string
+	compiled func() *regexp.Regexp
+}
+
+func lazily(expr string) lazyRegexp {
+	return lazyRegexp{expr, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })}
+}
+
+func (r lazyRegexp) String() string { return r.expr }
 
 // shape is the rule of a credential that one of a few texts begins and rest ends.
 func shape(name, rest string, starts ...string) rule {
@@ -88,7 +101,7 @@ func shape(name, rest string, starts ...string) rule {
 	for i, start := range starts {
 		quoted[i] = regexp.QuoteMeta(start)
 	}
-	return rule{name: name, starts: starts, pattern: regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)` + rest)}
+	return rule{name: name, starts: starts, pattern: lazily(`^(?:` + strings.Join(quoted, "|") + `)` + rest)}
 }
 
 // candidates are the rules of which a match may begin with two bytes: most texts hold few
@@ -98,25 +111,32 @@ func candidates(a, b byte) []*rule { return groups[groupOf[int(a)<<8|int(b)]] }
 // groupOf is the index in groups for each pair of bytes; the first group is empty.
 var groupOf, groups = func() (of [1 << 16]uint16, groups [][]*rule) {
 	groups = [][]*rule{nil}
-	for pair := range of {
-		var group []*rule
-		for i := range builtin {
-			if r := &builtin[i]; r.mayBeginWith(string([]byte{byte(pair >> 8), byte(pair)})) {
-				group = append(group, r)
+	for i := range builtin {
+		pairs := map[[2]byte]bool{}
+		for _, start := range builtin[i].starts {
+			for _, spelled := range builtin[i].spellings(start[:2]) {
+				pairs[[2]byte{spelled[0], spelled[1]}] = true
 			}
 		}
-		if group != nil {
-			of[pair] = uint16(len(groups))
-			groups = append(groups, group)
+		for pair := range pairs {
+			at := &of[int(pair[0])<<8|int(pair[1])]
+			if *at == 0 {
+				*at = uint16(len(groups))
+				groups = append(groups, nil)
+			}
+			groups[*at] = append(groups[*at], &builtin[i])
 		}
 	}
 	return of, groups
 }()
 
-func (r *rule) mayBeginWith(pair string) bool {
-	return slices.ContainsFunc(r.starts, func(start string) bool {
-		return start[:2] == pair || r.fold && strings.EqualFold(start[:2], pair)
-	})
+// spellings are the ways in which a text may have two letters of a start.
+func (r *rule) spellings(pair string) []string {
+	if !r.fold {
+		return []string{pair}
+	}
+	lower, upper := strings.ToLower(pair), strings.ToUpper(pair)
+	return []string{lower, upper, lower[:1] + upper[1:], upper[:1] + lower[1:]}
 }
 
 // find returns what is to be replaced of a match at i.
@@ -124,7 +144,7 @@ func (r *rule) find(text string, i int) (begin, end int, ok bool) {
 	if !r.inside && i > 0 && isWord(text[i-1]) || !r.startsAt(text[i:]) {
 		return 0, 0, false
 	}
-	at := r.pattern.FindStringSubmatchIndex(text[i:])
+	at := r.pattern.compiled().FindStringSubmatchIndex(text[i:])
 	if at == nil {
 		return 0, 0, false
 	}
