@@ -118,6 +118,16 @@ BENCHTIME ?= 1s
 bench: ## Run the benchmarks (BENCH=regexp PKG=packages BENCHTIME=1s)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m $(PKG)
 
+PROFILES ?= bin/profiles
+
+.PHONY: profile
+profile: ## Draw flame graphs of appends and assemblies into PROFILES=bin/profiles, and print each step's share
+	mkdir -p '$(PROFILES)'
+	go test ./bench/rpc -run '^$$' -bench Profile -benchtime 1x -profiles '$(abspath $(PROFILES))'
+	go test ./internal/assemble -run '^$$' -bench 'Assemble/disk/10000/warm' -benchtime 3s -cpuprofile '$(abspath $(PROFILES))/assemble.pprof' -o '$(abspath $(PROFILES))/assemble.test'
+	go run ./tools/flamegraph -steps bench/rpc/steps.txt '$(PROFILES)'/append-*.pprof
+	go run ./tools/flamegraph -steps internal/assemble/testdata/steps.txt '$(PROFILES)'/assemble.pprof
+
 IMPORT_SESSIONS ?= 1000
 IMPORT_MIB      ?= 1024
 

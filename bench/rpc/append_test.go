@@ -3,134 +3,151 @@
 package rpc_test
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-const (
-	writers = 64
-	size    = 1 << 10
-	// inFlight is how many appends a stream keeps on their way.
-	inFlight = 16
-)
+// roundEvents is how many events the writers of a way append in one round.
+func roundEvents(size, writers int) int {
+	if writers == 1 {
+		return 300
+	}
+	return (6400 << 10) / (size/4 + 768)
+}
 
-// BenchmarkAppend appends events of 1 KiB by 64 writers, each to a session of its
-// own, and counts one when it is durable.
+// inFlight is how many appends a stream keeps on their way.
+const inFlight = 16
+
+// BenchmarkAppend appends events by all ways in turn, each writer to a session of its own, and
+// counts one when it is durable. An operation is a round of all ways, so that what else the
+// machine does slows all of them.
 func BenchmarkAppend(b *testing.B) {
-	for _, way := range []struct {
-		name string
-		open func(b *testing.B) (worker, func())
-	}{{"pebble", barePebble}, {"unary", unary}, {"stream", stream}} {
-		b.Run("writers=64/size=1KiB/way="+way.name, func(b *testing.B) { measure(b, way.open) })
+	for _, size := range []int{1 << 10, 16 << 10} {
+		for _, writers := range []int{64, 1} {
+			b.Run(fmt.Sprintf("size=%dKiB/writers=%d", size>>10, writers), func(b *testing.B) { appendTo(b, size, writers) })
+		}
 	}
 }
 
-// worker appends events as next hands them out, until there are no more, and
-// reports how long each took to become durable.
-type worker func(writer int, next func() (int, bool), took func(time.Duration)) error
+// appendAll sends events as next hands them out, until there are no more, and reports how long
+// each took to become durable.
+type appendAll func(writer int, next func() (int, bool), took func(time.Duration)) error
 
-func measure(b *testing.B, open func(b *testing.B) (worker, func())) {
-	work, closeAll := open(b)
-	defer closeAll()
-	var taken atomic.Int64
+// way is one to append events. Its first round is not measured.
+type way struct {
+	name   string
+	append appendAll
+	// beside has another caller assemble contexts without a pause.
+	beside bool
+	rounds []round
+}
+
+// round is what one round of a way came to.
+type round struct {
+	rate     float64 // events per second
+	p50, p99 float64 // of one append, in microseconds
+}
+
+func appendTo(b *testing.B, size, writers int) {
+	s := newTexts(b, size)
+	db := openPebble(b)
+	d := start(b)
+	defer d.stop()
+	ways := []*way{
+		{name: "pebble", append: s.pebble(db)},
+		{name: "unary", append: s.unary(d)},
+		{name: "unary-beside", append: s.unary(d), beside: true},
+	}
+	if writers > 1 {
+		ways = append(ways, &way{name: "stream", append: s.stream(d)}, &way{name: "stream-beside", append: s.stream(d), beside: true})
+	}
+	compare(b, d, ways, writers, roundEvents(size, writers))
+}
+
+// compare runs rounds of all ways, and reports their ratios to the first.
+func compare(b *testing.B, d *process, ways []*way, writers, events int) {
+	var n atomic.Int64
+	for i := range b.N + 1 {
+		if i == 1 {
+			b.ResetTimer()
+		}
+		for _, w := range ways {
+			if r := measure(b, d, w, &n, writers, events); i > 0 {
+				w.rounds = append(w.rounds, r)
+			}
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(0, "ns/op") // of no use
+	for _, w := range ways {
+		b.ReportMetric(median(w.rounds, func(r round) float64 { return r.rate }), w.name+"-events/s")
+		b.ReportMetric(median(w.rounds, func(r round) float64 { return r.p50 }), w.name+"-p50-µs")
+		b.ReportMetric(median(w.rounds, func(r round) float64 { return r.p99 }), w.name+"-p99-µs")
+		if w != ways[0] {
+			b.ReportMetric(ratio(w.rounds, ways[0].rounds, func(r round) float64 { return r.rate }), w.name+"/"+ways[0].name)
+			b.ReportMetric(ratio(w.rounds, ways[0].rounds, func(r round) float64 { return r.p99 }), w.name+"/"+ways[0].name+"-p99")
+		}
+	}
+}
+
+// measure runs one round.
+func measure(b *testing.B, d *process, w *way, taken *atomic.Int64, writers, events int) round {
+	stop := func() error { return nil }
+	if w.beside {
+		stop = d.assembleOn(b)
+	}
+	last := taken.Load() + int64(events)
 	next := func() (int, bool) {
-		n := int(taken.Add(1))
-		return n, n <= b.N
+		n := taken.Add(1)
+		return int(n), n <= last
 	}
 	latencies := make([][]time.Duration, writers)
-	b.SetBytes(size)
-	b.ResetTimer()
 	var wg sync.WaitGroup
-	for w := range writers {
+	began := time.Now()
+	for i := range writers {
 		wg.Go(func() {
-			took := func(d time.Duration) { latencies[w] = append(latencies[w], d) }
-			if err := work(w, next, took); err != nil {
+			took := func(d time.Duration) { latencies[i] = append(latencies[i], d) }
+			if err := w.append(i, next, took); err != nil {
 				b.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	b.StopTimer()
+	elapsed := time.Since(began)
+	if err := stop(); err != nil {
+		b.Error(err)
+	}
 	all := slices.Concat(latencies...)
+	if b.Failed() || len(all) != events {
+		b.Fatalf("%s: %d of %d events were appended", w.name, len(all), events)
+	}
 	slices.Sort(all)
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-	if len(all) > 0 {
-		b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-µs")
-		b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), "p99-µs")
+	return round{
+		rate: float64(events) / elapsed.Seconds(),
+		p50:  float64(all[len(all)/2].Microseconds()),
+		p99:  float64(all[len(all)*99/100].Microseconds()),
 	}
 }
 
-func request(writer, n int) *contextdv1.AppendEventsRequest {
-	return &contextdv1.AppendEventsRequest{
-		SessionId: fmt.Sprintf("session-%d", writer),
-		Events: []*contextdv1.Event{{
-			EventId: fmt.Sprintf("0199aaaa-bbbb-7ccc-8ddd-%012d", n),
-			Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{
-				Role:   contextdv1.Role_ROLE_USER,
-				Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: texts[n%len(texts)]}}}},
-			}},
-		}},
+func median(of []round, value func(round) float64) float64 {
+	return middle(len(of), func(i int) float64 { return value(of[i]) })
+}
+
+// ratio is the median of the ratios within a round.
+func ratio(of, to []round, value func(round) float64) float64 {
+	return middle(len(of), func(i int) float64 { return value(of[i]) / value(to[i]) })
+}
+
+func middle(n int, at func(int) float64) float64 {
+	all := make([]float64, n)
+	for i := range all {
+		all[i] = at(i)
 	}
-}
-
-// unary waits for every append before it sends the next.
-func unary(b *testing.B) (worker, func()) { return unaryTo(start(b)) }
-
-func unaryTo(d *process) (worker, func()) {
-	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
-		client := contextdv1.NewContextServiceClient(d.conn(writer))
-		for {
-			n, ok := next()
-			if !ok {
-				return nil
-			}
-			began := time.Now()
-			if _, err := client.AppendEvents(context.Background(), request(writer, n)); err != nil {
-				return err
-			}
-			took(time.Since(began))
-		}
-	}, d.stop
-}
-
-// stream keeps some appends of a writer on their way.
-func stream(b *testing.B) (worker, func()) {
-	d := start(b)
-	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
-		s, err := contextdv1.NewContextServiceClient(d.conn(writer)).AppendEventStream(context.Background())
-		if err != nil {
-			return err
-		}
-		began := make(chan time.Time, inFlight)
-		sent := make(chan error, 1)
-		go func() {
-			defer close(began)
-			for {
-				n, ok := next()
-				if !ok {
-					sent <- s.CloseSend()
-					return
-				}
-				began <- time.Now()
-				if err := s.Send(&contextdv1.AppendEventStreamRequest{Append: request(writer, n)}); err != nil {
-					sent <- err
-					return
-				}
-			}
-		}()
-		for at := range began {
-			if _, err := s.Recv(); err != nil {
-				return err
-			}
-			took(time.Since(at))
-		}
-		return <-sent
-	}, d.stop
+	slices.SortFunc(all, cmp.Compare[float64])
+	return all[n/2]
 }

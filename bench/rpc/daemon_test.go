@@ -2,9 +2,6 @@ package rpc_test
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,33 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextd/contextd/bench/program"
 )
-
-// texts compress about as well as JSON does.
-var texts = newTexts()
-
-func newTexts() []string {
-	r := rand.New(rand.NewPCG(1, size))
-	words := make([]string, 512)
-	for i := range words {
-		words[i] = fmt.Sprintf("%x ", r.Uint64()>>r.IntN(48))
-	}
-	out := make([]string, 64)
-	for i := range out {
-		text := make([]byte, 0, size+16)
-		for len(text) < size {
-			text = append(text, words[r.IntN(len(words))]...)
-		}
-		out[i] = string(text[:size])
-	}
-	return out
-}
 
 func TestMain(m *testing.M) { program.Main(m) }
 
@@ -76,6 +52,7 @@ func start(b *testing.B, more ...string) *process {
 		b.Fatal(err)
 	}
 	p := &process{b: b, cmd: cmd}
+	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended unless the benchmark failed
 	for range connections {
 		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
@@ -111,47 +88,4 @@ func (p *process) stop() {
 	if err := p.cmd.Wait(); err != nil {
 		p.b.Error(err)
 	}
-}
-
-// barePebble is what a durable append could at best cost: one key per event, no
-// index, no chain, no checks, and no process between.
-func barePebble(b *testing.B) (worker, func()) {
-	o := &pebble.Options{FormatMajorVersion: pebble.FormatNewest, MemTableSize: 16 << 20, CacheSize: 16 << 20, Logger: quiet{}}
-	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: 512, MaxBlobReferenceDepth: 100, TargetGarbageRatio: 0.2}
-	}
-	db, err := pebble.Open(b.TempDir(), o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
-			for {
-				n, ok := next()
-				if !ok {
-					return nil
-				}
-				began := time.Now()
-				key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{'e'}, uint64(writer)), uint64(n))
-				batch := db.NewBatch()
-				if err := batch.Set(key, []byte(texts[n%len(texts)]), nil); err != nil {
-					return err
-				}
-				if err := batch.Commit(pebble.Sync); err != nil {
-					return err
-				}
-				took(time.Since(began))
-			}
-		}, func() {
-			if err := db.Close(); err != nil {
-				b.Error(err)
-			}
-		}
-}
-
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)  {}
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...))
 }

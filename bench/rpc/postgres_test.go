@@ -27,27 +27,26 @@ func BenchmarkPostgres(b *testing.B) {
 		b.Skip("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
 	}
 	b.Cleanup(server.Stop)
-	for _, way := range []struct {
-		name string
-		open func(b *testing.B, dsn string) (worker, func())
-	}{{"pgx", bareInserts}, {"unary", unaryPostgres}} {
-		b.Run("writers=64/size=1KiB/way="+way.name, func(b *testing.B) {
-			dsn := server.Schema(b)
-			if err := pglog.Migrate(b.Context(), dsn); err != nil {
-				b.Fatal(err)
-			}
-			measure(b, func(b *testing.B) (worker, func()) { return way.open(b, dsn) })
-		})
+	schema := func() string {
+		dsn := server.Schema(b)
+		if err := pglog.Migrate(b.Context(), dsn); err != nil {
+			b.Fatal(err)
+		}
+		return dsn
 	}
-}
-
-func unaryPostgres(b *testing.B, dsn string) (worker, func()) {
-	return unaryTo(start(b, "--store=postgres", "CONTEXTD_POSTGRES_DSN="+dsn))
+	const size, writers = 1 << 10, 64
+	s := newTexts(b, size)
+	d := start(b, "--store=postgres", "CONTEXTD_POSTGRES_DSN="+schema())
+	defer d.stop()
+	compare(b, d, []*way{
+		{name: "pgx", append: s.bareInserts(b, schema())},
+		{name: "unary", append: s.unary(d)},
+	}, writers, roundEvents(size, writers))
 }
 
 // bareInserts is what a durable append in the database could at best cost: the same row in the same table, with its
 // two indexes, and no session beside it.
-func bareInserts(b *testing.B, dsn string) (worker, func()) {
+func (t texts) bareInserts(b *testing.B, dsn string) appendAll {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		b.Fatal(err)
@@ -57,6 +56,7 @@ func bareInserts(b *testing.B, dsn string) (worker, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(pool.Close)
 	const sql = `INSERT INTO contextd_events (segment, seq, id_hash, digest, record, head, chain, log_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
 		head := make([]byte, 24)
@@ -67,10 +67,10 @@ func bareInserts(b *testing.B, dsn string) (worker, func()) {
 			}
 			began := time.Now()
 			hash := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
-			if _, err := pool.Exec(context.Background(), sql, writer, n, hash[:], hash[:], []byte(texts[n%len(texts)]), head, hash[:], n); err != nil {
+			if _, err := pool.Exec(context.Background(), sql, writer, n, hash[:], hash[:], []byte(t[n%len(t)]), head, hash[:], n); err != nil {
 				return err
 			}
 			took(time.Since(began))
 		}
-	}, pool.Close
+	}
 }
