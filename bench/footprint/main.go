@@ -1,0 +1,93 @@
+// Command footprint measures how long a daemon takes to start, how much memory it holds, and how it
+// answers while many sessions are in use.
+//
+//	go run ./bench/footprint -sessions 10000 -events 100 -streams 1000
+//
+// It builds the program, and keeps a disk store in a temporary directory, which it removes: 1 GB for
+// a million events.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+// options are what is measured.
+type options struct {
+	sessions, events, streams, starts int
+	duration                          time.Duration
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.sessions, "sessions", 10_000, "sessions in the store")
+	flag.IntVar(&o.events, "events", 100, "events of each")
+	flag.IntVar(&o.streams, "streams", 1_000, "streams of appends that are open at once")
+	flag.IntVar(&o.starts, "starts", 5, "how often each start is measured")
+	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long the streams are in use")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "footprint:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	d, err := newDaemon(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.remove()
+	if err := starts(ctx, d, o.starts, "an empty store"); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := d.running(ctx, nil, func() error { return fill(ctx, d, o.sessions, o.events) }); err != nil {
+		return err
+	}
+	fmt.Printf("%d sessions of %d events appended in %s\n", o.sessions, o.events, time.Since(began).Round(time.Second))
+	if err := starts(ctx, d, o.starts, fmt.Sprintf("%d sessions, %d events", o.sessions, o.sessions*o.events)); err != nil {
+		return err
+	}
+	if err := d.running(ctx, []string{"--cache-sessions=2000", fmt.Sprintf("--cache-memory=%d", 1<<30)}, func() error {
+		return warm(ctx, d, min(o.sessions, 1000))
+	}); err != nil {
+		return err
+	}
+	many := fmt.Sprint(2 * o.streams)
+	return d.running(ctx, []string{"--max-calls=" + many, "--max-client-calls=" + many}, func() error { return use(ctx, d, o) })
+}
+
+// settle is how long a daemon is left alone before its memory is read.
+const settle = 2 * time.Second
+
+// starts measures how long the daemon takes until it is ready, and what it holds then.
+func starts(ctx context.Context, d *daemon, n int, of string) error {
+	var took []time.Duration
+	var idle []uint64
+	for range n {
+		began := time.Now()
+		if err := d.running(ctx, nil, func() error {
+			took = append(took, time.Since(began))
+			time.Sleep(settle)
+			kib, err := d.resident()
+			idle = append(idle, kib)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	slices.Sort(took)
+	slices.Sort(idle)
+	fmt.Printf("start with %s: ready after %s (median of %d, at most %s); idle %.1f MiB\n",
+		of, took[n/2].Round(time.Millisecond), n, took[n-1].Round(time.Millisecond), float64(idle[n/2])/1024)
+	return nil
+}
