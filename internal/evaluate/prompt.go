@@ -14,7 +14,7 @@ type Prompt struct {
 	Tokens uint64
 	// Visible is how many of the log's calls are in full, stubbed or counted in a ledger.
 	Visible int
-	// Digest is the size in tokens of what stands for dropped messages, and Summary that of the
+	// Digest is the size in tokens of what replaces dropped messages, and Summary that of the
 	// summary in it; 0 where there is none.
 	Digest, Summary uint64
 	Cause           string // of a changed prefix
