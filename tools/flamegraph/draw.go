@@ -51,12 +51,11 @@ func draw(title string, stacks []stack) []byte {
 
 // short is a function's name without the path of its package.
 func short(name string) string {
-	before, args, generic := strings.Cut(name, "[")
+	plain, _, generic := strings.Cut(name, "[")
 	if generic {
-		_ = args
-		return path.Base(before) + "[…]"
+		return path.Base(plain) + "[…]"
 	}
-	return path.Base(name)
+	return path.Base(plain)
 }
 
 // color shows whose function it is.
