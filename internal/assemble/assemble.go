@@ -12,20 +12,23 @@ import (
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
-	for range recordAttempts {
+	// The first attempt belongs to the caller's call; each that follows reads the session again.
+	for attempt := range recordAttempts {
+		call := ctx
+		if attempt > 0 {
+			call = eventlog.OneCall(ctx)
+		}
 		var due *summarize.Proposal
-		out, due, err = e.assemble(ctx, req)
+		out, due, err = e.assemble(call, req)
 		if due != nil {
 			req.Wait(ctx, *due)
 			req.Wait = nil
-			ctx = eventlog.OneCall(ctx)
-			out, _, err = e.assemble(ctx, req)
+			out, _, err = e.assemble(eventlog.OneCall(ctx), req)
 		}
 		// Where another process recorded a context meanwhile, this one follows from what it decided.
 		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
 			break
 		}
-		ctx = eventlog.OneCall(ctx)
 	}
 	return out, err
 }

@@ -175,7 +175,7 @@ func TestBill(t *testing.T) {
 		"too little in common":             {Terms{}, []string{"abc", "abX"}, 0, 6 * 1250, 0, 0},
 		"expired":                          {Terms{CacheTTL: time.Minute}, []string{"abc", "abcd"}, 2 * time.Minute, 7 * 1250, 0, 1},
 		"not yet expired":                  {Terms{CacheTTL: time.Minute}, []string{"abc", "abcd"}, time.Minute, 3*1250 + 3*100 + 1250, 3000, 0},
-		"kept forever":                    {Terms{}, []string{"abc", "abcd"}, 1000 * time.Hour, 3*1250 + 3*100 + 1250, 3000, 0},
+		"kept forever":                     {Terms{}, []string{"abc", "abcd"}, 1000 * time.Hour, 3*1250 + 3*100 + 1250, 3000, 0},
 		"with an overhead":                 {Terms{Overhead: 2000}, []string{"ab", "abc"}, 0, 4*1250 + 4*100 + 1250, 4000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

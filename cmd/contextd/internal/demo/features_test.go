@@ -45,6 +45,7 @@ var requests = []struct {
 	{"ListRecallTools", []string{`{"session_id":"s"}`}},
 	{"CallRecallTool", []string{`{"session_id":"s","name":"recall","arguments_json":"e30="}`}},
 	{"CountTokens", []string{`{"text":"x"}`}},
+	{"ListModelCalls", []string{`{"session_id":"s"}`}},
 	{"RecordModelCall", []string{`{"session_id":"s","projection_id":"p2-0001","model":"m","input_tokens":1}`}},
 	{"ExplainCall", []string{`{"session_id":"s","text":"x"}`}},
 	{"CompactSession", []string{`{"session_id":"s","mode":"manual","strategy":"mask"}`}},
