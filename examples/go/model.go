@@ -90,7 +90,7 @@ func tool(call *contextdv1.ToolCall) *contextdv1.Event {
 		return client.Result(call.GetCallId(), err.Error(), true)
 	}
 	var body strings.Builder
-	for i := range 20 {
+	for i := range 60 {
 		fmt.Fprintf(&body, "%s:%d: flags.Bool(%q, false, \"what it does\")\n", args.Path, int(args.From)+i, fmt.Sprintf("flag%d", i))
 	}
 	return client.Result(call.GetCallId(), body.String(), false)

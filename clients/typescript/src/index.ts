@@ -39,6 +39,7 @@ export type { MessageFormat } from "./format.js";
 export { hashOf } from "./hash.js";
 export { own, type OwnBlock, type OwnContext, type OwnMessage } from "./own.js";
 export type { RetryOptions } from "./patience.js";
+export type { ModelCall as RecordedCall } from "./gen/contextd/v1/tokens_pb.js";
 export type { RecallResult, RecallTools } from "./recall.js";
 export type { Cursor, Following, HookDecision, Hooks, SummaryWorker, WrittenSummary } from "./runtime.js";
 export type { Services } from "./services.js";

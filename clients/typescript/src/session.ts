@@ -8,7 +8,7 @@ import type { AppendEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 import type { Projection, ReplayProjectionResponse } from "./gen/contextd/v1/projection_pb.js";
 import type { LogMark, Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
-import type { ExplainCallResponse, ModelCall } from "./gen/contextd/v1/tokens_pb.js";
+import type { ExplainCallResponse, ModelCall as RecordedCall } from "./gen/contextd/v1/tokens_pb.js";
 import type { ExportTranscriptRequestSchema, ImportTranscriptResponse } from "./gen/contextd/v1/transcript_pb.js";
 import { type BudgetInit, budget, withTools } from "./budget.js";
 import { Context } from "./context.js";
@@ -262,7 +262,7 @@ export class Session {
   }
 
   /** The recorded model calls, oldest first. */
-  calls(options?: CallControl): AsyncGenerator<ModelCall> {
+  calls(options?: CallControl): AsyncGenerator<RecordedCall> {
     const list = (pageToken: string) => this.#services.context.listModelCalls({ sessionId: this.id, pageToken }, options);
     return pages(
       (pageToken) => this.#patience.call(() => list(pageToken), options?.signal),

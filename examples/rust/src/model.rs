@@ -102,7 +102,7 @@ pub fn tool(call: &ToolUse) -> Event {
                     args.from as u64 + i
                 )
             };
-            ((0..20).map(line).collect(), false)
+            ((0..60).map(line).collect(), false)
         }
     };
     let result = ToolResult {

@@ -79,7 +79,7 @@ final class Model {
   static Event tool(ToolUse call) {
     JsonObject args = JsonParser.parseString(call.input()).getAsJsonObject();
     StringBuilder body = new StringBuilder();
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 60; i++) {
       body.append(args.get("path").getAsString()).append(':').append((int) args.get("from").getAsDouble() + i)
           .append(": flags.Bool(\"flag").append(i).append("\", false, \"what it does\")\n");
     }
