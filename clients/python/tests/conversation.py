@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextd_client import Budget, Event, Policy, events
-from contextd_client.v1.policy_pb2 import Summarization
+from contextd_client.v1.policy_pb2 import ResultClipping, Summarization
 
 BUDGET = Budget(max_tokens=3000, safety_margin=0, tokenizer="o200k_base")
-# Deep cuts, so that what is held is long.
-POLICY = Policy(summarization=Summarization(enabled=False, collapse_to=0.2, keep_last_turns=2))
+# Deep cuts, so that what is held is long, and results that are clipped.
+POLICY = Policy(
+    summarization=Summarization(enabled=False, collapse_to=0.2, keep_last_turns=2),
+    clipping=ResultClipping(max_tokens=150),
+)
 MODEL = "claude-sonnet-4-5"
 
 
