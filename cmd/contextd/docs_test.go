@@ -98,7 +98,7 @@ func TestExample(t *testing.T) {
 		"4 messages, 2 of them new",
 		"meanwhile, event 6",
 		"by dialogue_window",
-		"is still there: 1200 characters",
+		"is still there: 3640 characters",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
