@@ -9,14 +9,14 @@ import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
 import { Patience, type RetryOptions } from "./patience.js";
-import { type CallControl, named, type ProjectOptions, Session, split } from "./session.js";
+import { named, type ProjectOptions, Session, split } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 import type { Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
 import { type Cursor, type Following, type Hooks, runHooks, runSummaries, type SummaryWorker, watch } from "./runtime.js";
-import { pages, type Services, services } from "./services.js";
+import { type CallControl, pages, type Services, services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
 /** Where a daemon listens by default. */

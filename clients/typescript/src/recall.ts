@@ -1,7 +1,6 @@
-import type { CallControl } from "./session.js";
 import type { MessageFormat } from "./format.js";
 import type { Patience } from "./patience.js";
-import type { Services } from "./services.js";
+import type { CallControl, Services } from "./services.js";
 
 /** What a model gets for its call. */
 export interface RecallResult {

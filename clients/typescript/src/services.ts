@@ -1,7 +1,10 @@
-import { type Client as Stub, createClient, type Transport } from "@connectrpc/connect";
+import { type CallOptions, type Client as Stub, createClient, type Transport } from "@connectrpc/connect";
 import { CompactionService } from "./gen/contextd/v1/compaction_service_pb.js";
 import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { TranscriptService } from "./gen/contextd/v1/transcript_service_pb.js";
+
+/** Ends a call early: by a signal, or each of its tries after some time. */
+export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
 /** Every RPC of contextd.v1, without what this package adds. */
 export interface Services {

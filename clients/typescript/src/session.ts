@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CallOptions } from "@connectrpc/connect";
 import type { InjectionSchema } from "./gen/contextd/v1/assembly_pb.js";
 import type { CompactSessionRequestSchema, CompactSessionResponse, Summary, UndoCompactionResponse } from "./gen/contextd/v1/compaction_pb.js";
 import type { Block, Event } from "./gen/contextd/v1/event_pb.js";
@@ -17,11 +16,8 @@ import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
 import type { Patience } from "./patience.js";
 import { recallTools, type RecallTools } from "./recall.js";
-import { pages, type Services } from "./services.js";
+import { type CallControl, pages, type Services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
-
-/** Ends a call early: by a signal, or each of its tries after some time. */
-export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
 /** What decides on a context. What is absent is the daemon's default. */
 export interface ProjectOptions extends CallControl {

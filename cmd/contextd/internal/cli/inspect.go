@@ -111,13 +111,13 @@ func (c *client) inspectTranscripts(cmd *cobra.Command, flags inspectFlags, path
 		return err
 	}
 	defer func() { err = errors.Join(err, closeShown()) }()
-	again := &retelling{from: from, to: newAPI(shown), cmd: cmd}
-	if err := again.begin(cmd.Context()); err != nil {
+	played := &playback{from: from, to: newAPI(shown), cmd: cmd}
+	if err := played.begin(cmd.Context()); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(cmd.Context())
 	group.Go(func() error { return servePage(ctx, cmd, shown, flags.listen) })
-	group.Go(func() error { return again.all(ctx, each) })
+	group.Go(func() error { return played.run(ctx, each) })
 	return group.Wait()
 }
 
