@@ -106,3 +106,22 @@ func TestExample(t *testing.T) {
 	}
 	d.stop(t)
 }
+
+// TestArchitectureNamesEveryPackage holds the list of packages to the folders.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	page, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, parent := range []string{"internal", "../../internal"} {
+		folders, err := os.ReadDir(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range folders {
+			if f.IsDir() && !regexp.MustCompile(`(?m)^ +internal/`+regexp.QuoteMeta(f.Name())+` `).Match(page) {
+				t.Errorf("ARCHITECTURE.md does not list %s/%s", parent, f.Name())
+			}
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // Open returns the accountant of a tokenizer. The first call for one with a
-// vocabulary takes some tenths of a second; later ones are cheap. The error of
+// vocabulary takes some hundredths of a second; later ones are cheap. The error of
 // an unknown name says which there are.
 func Open(tokenizer string) (budget.Accountant, error) {
 	if tokenizer == budget.TokenizerHeuristic {
