@@ -93,8 +93,11 @@ func (f *Files) note(name string, changed bool) {
 	f.files[i].last = f.clock
 }
 
+// separators are what the parts of an argument's name are joined by.
+var separators = strings.NewReplacer("_", "", "-", "")
+
 func namesFile(argument string) bool {
-	a := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(argument))
+	a := strings.ToLower(separators.Replace(argument))
 	return strings.HasSuffix(a, "path") || strings.HasSuffix(a, "file") || strings.HasSuffix(a, "filename")
 }
 
