@@ -116,11 +116,8 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 	if err != nil {
 		return in, nil, err
 	}
-	if b = b.Calibrated(learnt); rejected > 0 {
-		// The next prompt is smaller whatever the target says: the window may be less
-		// than the caller thinks.
-		req.ask.Goal = budget.Budget{Target: min(b.Target, rejected)}.Share(req.Policy.Reduction.Collapse.Depth())
-	}
+	b = b.Calibrated(learnt)
+	req.ask.Rejected = rejected // the window may be less than the caller thinks
 	if in, err = e.inputs(ctx, s, conv, b, req, fingerprint); err != nil {
 		return in, nil, err
 	}

@@ -84,7 +84,7 @@ func TestARejectionUnderAnotherName(t *testing.T) {
 	p := mustAssemble(t, engine, wide("big")).Projection
 	record(t, engine, records.Call{ProjectionID: p.ID, Model: "big-0821", Rejected: true})
 	for _, model := range []string{"big", "big-0821"} {
-		if _, rejected := known(t, store, "s", p.AsOf, model, budget.TokenizerO200K); rejected != p.Tokens+300 {
+		if _, rejected := known(t, store, "s", p.AsOf, model, budget.TokenizerO200K); rejected != p.Tokens {
 			t.Errorf("%s was not rejected", model)
 		}
 	}
@@ -112,7 +112,7 @@ func TestARejectionWaitsForAnAnswer(t *testing.T) {
 				t.Errorf("%s: %d tokens were rejected at %v, want %d", when, rejected, c.Factor(), want)
 			}
 		}
-		size := first.Tokens + 300 // as long as the log stays the same
+		size := first.Tokens // as long as the log stays the same
 		expect("at once", size)
 		mustAssemble(t, engine, wide("another"))
 		expect("after a context for another model", size)

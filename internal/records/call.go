@@ -242,14 +242,14 @@ func callsFrom(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 
 // Calibration is what the calls up to asOf taught about prompts under the budget.
 // rejected is not 0 if the last of them was refused as too long and no context was
-// recorded for its model since: the size of that prompt as it was estimated, in
-// tokens. The next one must become smaller, whatever the target says.
+// recorded for its model since: the estimated size of the context in that prompt, without
+// injections and overhead, in tokens. The next one must become smaller, whatever the target says.
 func Calibration(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, b budget.Budget) (c budget.Calibration, rejected uint64, err error) {
 	if asOf == 0 {
 		return budget.Calibration{}, 0, nil
 	}
 	last, err := lastCall(ctx, store, sessionID, asOf, b.Model, b.Tokenizer)
-	if err != nil || !last.Rejected {
+	if err != nil || !last.Rejected || last.ProjectionID == "" {
 		return last.Calibration, 0, err
 	}
 	for r, err := range Projections(ctx, store, sessionID, eventlog.ArtifactQuery{To: asOf, Reverse: true}) {
@@ -263,7 +263,8 @@ func Calibration(ctx context.Context, store eventlog.Artifacts, sessionID string
 			return last.Calibration, 0, nil
 		}
 	}
-	return last.Calibration, last.EstimatedTokens, nil
+	sent, err := last.Sent(ctx, store)
+	return last.Calibration, sent.Tokens, err
 }
 
 // lastCall is the newest call that says something of a model's prompts as the

@@ -43,15 +43,18 @@ func (r *run) resorts() []resort {
 	}
 }
 
-// lastResort takes steps until the view fits, or none remains.
+// lastResort takes steps until the view fits, or none makes it smaller.
 func (r *run) lastResort(now Result) Result {
 	var last string
 	before := now
-	for _, step := range r.resorts() {
-		if !r.over(now) {
-			break
+	for used := now.View.Tokens() + 1; r.over(now) && now.View.Tokens() < used && r.ended() == nil; {
+		used = now.View.Tokens()
+		for _, step := range r.resorts() {
+			if !r.over(now) {
+				break
+			}
+			now, last = step.take(now), step.name
 		}
-		now, last = step.take(now), step.name
 	}
 	if now.State.Released > before.State.Released {
 		now.note(before.View.released(now.State.Released))

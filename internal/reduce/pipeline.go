@@ -107,6 +107,10 @@ type Ask struct {
 	Strategy Strategy
 	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 is the policy's.
 	KeepLastTurns uint32
+	// Rejected is the size of the context that was refused as too long, what was reserved
+	// included, in tokens; 0 is none. The next takes at most four fifths of it, or 500 tokens, or
+	// what cannot be reduced.
+	Rejected uint64
 }
 
 // Strategy is a way to free tokens.
@@ -153,9 +157,12 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		return now, r.whole(now)
 	}
 	now = r.batch(now)
-	if share := r.budget.Share(p.policy.Collapse.Depth()); ask.Goal == 0 && r.cutPays(now, share) {
+	switch share := r.budget.Share(p.policy.Collapse.Depth()); {
+	case ask.Goal == 0 && r.cutPays(now, share):
 		now = r.cut(now, share, "", "a cut pays")
-	} else {
+	case r.budget.Target < r.limit:
+		now = r.cut(now, ask.Goal, ask.Strategy, fmt.Sprintf("the context before was refused as too long at %d tokens", ask.Rejected))
+	default:
 		now = r.cut(now, ask.Goal, ask.Strategy, "the budget forced it")
 	}
 	now.State.AskedAsOf = p.conv.head
@@ -168,7 +175,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if err := p.ended(); err != nil {
 		return Result{}, err
 	}
-	if now.View.Tokens() > r.budget.Target {
+	if now.View.Tokens() > r.limit {
 		return Result{}, &OverBudgetError{Target: b.Target, Needed: now.View.Tokens() + ask.Reserved, Parts: irreducible(now.View, ask.Reserved)}
 	}
 	if s.CollapsedThrough > 0 && now.State.CollapsedThrough > s.CollapsedThrough {
@@ -177,6 +184,9 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	p.conv.texts.bound(p.conv.bytes)
 	p.conv.standings.keep(p, now.State)
 	r.overCap(&now)
+	if r.over(now) {
+		now.note(fmt.Sprintf("nothing makes it smaller, though a context of %d tokens was refused as too long", ask.Rejected))
+	}
 	now.Start = &start
 	return now, nil
 }
@@ -210,8 +220,10 @@ func (r *run) whole(now Result) error {
 type run struct {
 	*Pipeline
 	ask Ask
-	// budget is that of the view: what is reserved is taken off its target.
+	// budget is that of the view: what is reserved is taken off its target, which is less
+	// after a rejection. The view may take limit if nothing makes it smaller.
 	budget budget.Budget
+	limit  uint64
 	// evicted is the view at the start with the rules by age moved up to the head; nil if
 	// it was not needed. tried says that it may be taken.
 	evicted *Result
@@ -222,15 +234,31 @@ type run struct {
 
 func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
 	r := &run{Pipeline: p, ask: ask, budget: b}
-	r.budget.Target -= min(ask.Reserved, b.Target)
+	r.limit = b.Target - min(ask.Reserved, b.Target)
+	r.budget.Target = r.limit
+	if ask.Rejected > 0 && !p.policy.Whole {
+		smaller := max(leastAfterRejection, fraction(ask.Rejected, afterRejection))
+		r.budget.Target = min(r.limit, max(leastDigest, smaller-min(ask.Reserved, smaller)))
+	}
 	return r
 }
+
+// A context after one that was refused as too long takes at most a part of that, or a size which
+// no model refuses.
+const (
+	afterRejection      = 0.8
+	leastAfterRejection = 500
+)
 
 // start begins a run with what the state shows.
 func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
 	r := p.newRun(b, ask)
 	before := s
-	s, err := r.firstLimits(s, b.Target)
+	target := b.Target
+	if r.budget.Target < r.limit && !p.policy.Window.StrictAnchor {
+		target = r.budget.Target + ask.Reserved
+	}
+	s, err := r.firstLimits(s, target)
 	if err != nil {
 		return r, Result{}, err
 	}

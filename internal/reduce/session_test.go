@@ -110,6 +110,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	checkStanding(t, s.log, s.conv, got)
 	checkForward(t, s.state, got.State)
 	checkDecided(t, s.conv.Decided(), got.View)
+	s.checkRejected(t, p, b, ask, got)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
 	}
@@ -146,8 +147,29 @@ func (s *session) checkWritten(t fataler, p reduce.Policy, b budget.Budget, ask 
 
 // under is the part of a budget that is the view's.
 func under(b budget.Budget, ask reduce.Ask) budget.Budget {
+	if ask.Rejected > 0 {
+		b.Target = min(b.Target, max(500, ask.Rejected*4/5, ask.Reserved+64))
+	}
 	b.Target -= ask.Reserved
 	return b
+}
+
+// checkRejected checks that what follows a context that was refused is a good deal smaller, or as
+// small as can be, and says so.
+func (s *session) checkRejected(t fataler, p reduce.Policy, b budget.Budget, ask reduce.Ask, got reduce.Result) {
+	if ask.Rejected == 0 || p.Whole {
+		return
+	}
+	used := got.View.Tokens() + ask.Reserved
+	if smaller := used <= max(500, ask.Rejected*4/5, ask.Reserved+64); smaller == strings.Contains(got.Steps[0].Note, "nothing makes it smaller") {
+		t.Fatalf("a context of %d tokens was refused; the next has %d: %s", ask.Rejected, used, got.Steps[0].Note)
+	} else if smaller {
+		return
+	}
+	again, err := s.pipeline(p, s.fresh()).Run(b, got.State, ask)
+	if err != nil || again.View.Tokens() < got.View.Tokens() {
+		t.Fatalf("%d tokens are said to be the least, and %d are possible (%v)", got.View.Tokens(), again.View.Tokens(), err)
+	}
 }
 
 // checkDecided checks that nothing is shown that a caller's compaction removed.
@@ -267,6 +289,9 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 				return strict && slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Result == e.Message && s.names(&c) })
 			}), now.result.View, j)
 		}
+	}
+	if before.result.State.CollapsedFor < now.result.State.CollapsedFor {
+		return // what had no room beside the digest has it again
 	}
 	for _, g := range before.groups {
 		// So can a caller's compaction, whose summary is in the record of every run.

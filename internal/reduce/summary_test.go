@@ -18,6 +18,9 @@ func genAsk(b budget.Budget) *rapid.Generator[reduce.Ask] {
 			ask.Goal = 1 + rapid.Uint64Range(0, b.Target).Draw(t, "goal")
 			ask.Strategy = rapid.SampledFrom([]reduce.Strategy{"", reduce.Mask, reduce.Drop, reduce.Summarize}).Draw(t, "strategy")
 		}
+		if rapid.IntRange(0, 4).Draw(t, "was rejected") == 0 {
+			ask.Rejected = rapid.Uint64Range(b.Target/4, b.Target).Draw(t, "rejected")
+		}
 		return ask
 	})
 }

@@ -27,6 +27,8 @@ type agent struct {
 	compaction contextdv1.CompactionServiceClient
 	// turns is how many the session has.
 	turns int
+	// window is that of its contexts, in tokens.
+	window uint64
 }
 
 // startAgent runs a daemon with a memory store and a summarizer named "house".
@@ -46,7 +48,7 @@ func agentOf(t *testing.T, house config.Summarizer, change func(c *config.Config
 	}))
 	r.await(t, serving)
 	t.Cleanup(func() { r.end(t) })
-	return &agent{r, t, r.api(), contextdv1.NewCompactionServiceClient(r.conn), 0}
+	return &agent{r, t, r.api(), contextdv1.NewCompactionServiceClient(r.conn), 0, 12_000}
 }
 
 func said(role contextdv1.Role, blocks ...*contextdv1.Block) *contextdv1.Event {
@@ -90,7 +92,7 @@ type assembled struct {
 
 func (a *agent) assemble() assembled {
 	a.t.Helper()
-	stream, err := a.AssembleContext(a.t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: 12000}})
+	stream, err := a.AssembleContext(a.t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s", Budget: &contextdv1.Budget{MaxTokens: a.window}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -349,20 +351,25 @@ func TestARuntimeBringsItsModel(t *testing.T) {
 
 // A prompt that the provider refused as too long makes the next context smaller, once.
 func TestARejectedPromptIsFollowedByASmallerOne(t *testing.T) {
-	a := startAgent(t, config.Summarizer{Type: config.SummarizerExtractive})
-	a.work(8)
-	before := a.assemble()
-	a.idle(before)
-	learnt, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", ProjectionId: before.GetProjectionId(), Model: "m", RejectedOverBudget: true})
-	if err != nil || learnt.GetCalibration() <= 1 {
-		t.Errorf("%v, %v", learnt, err)
-	}
-	after := a.assemble()
-	if after.GetBudget().GetProjectedTokens()*10 > before.GetBudget().GetProjectedTokens()*9 {
-		t.Errorf("%d tokens were refused; the next context holds %d", before.GetBudget().GetProjectedTokens(), after.GetBudget().GetProjectedTokens())
-	}
-	if again := a.assemble(); again.GetPrefixHash() != after.GetPrefixHash() {
-		t.Error("the same rejection made another context smaller")
+	for _, window := range []uint64{8_000, 12_000, 200_000} {
+		t.Run(fmt.Sprint(window), func(t *testing.T) {
+			a := startAgent(t, config.Summarizer{Type: config.SummarizerExtractive})
+			a.window = window
+			a.work(8)
+			before := a.assemble()
+			a.idle(before)
+			learnt, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", ProjectionId: before.GetProjectionId(), Model: "m", RejectedOverBudget: true})
+			if err != nil || learnt.GetCalibration() <= 1 {
+				t.Errorf("%v, %v", learnt, err)
+			}
+			after := a.assemble()
+			if after.GetBudget().GetProjectedTokens()*10 > before.GetBudget().GetProjectedTokens()*8 {
+				t.Errorf("%d tokens were refused; the next context holds %d", before.GetBudget().GetProjectedTokens(), after.GetBudget().GetProjectedTokens())
+			}
+			if again := a.assemble(); again.GetPrefixHash() != after.GetPrefixHash() {
+				t.Error("the same rejection made another context smaller")
+			}
+		})
 	}
 }
 
