@@ -13,11 +13,11 @@ import (
 )
 
 // haltFS is the disk as Pebble sees it. It passes everything through until a
-// change of the disk fails. From that moment on nothing reaches the disk any
-// more: changes go to memory and are reported as done. So the disk stays as it
-// was at the failure, as after a crash, while Pebble, which has no orderly way
-// to go on after a failed write, neither panics nor does harm until it is
-// closed. Whoever sees a write succeed must therefore ask cause before believing it: it is
+// change of the disk, or a listing, fails. From that moment on nothing reaches
+// the disk any more: changes go to memory and are reported as done. So the disk
+// stays as it was at the failure, as after a crash, while Pebble, which has no
+// orderly way to go on after a failed write, neither panics nor does harm until
+// it is closed. Whoever sees a write succeed must therefore ask cause before believing it: it is
 // set before the first false report.
 type haltFS struct {
 	vfs.FS
@@ -167,15 +167,18 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return fs.read(func() (vfs.File, error) { return fs.openToRead(name, opts...) })
 }
 
-// List lists a directory, with what should be there.
+// List lists a directory, with what should be there. A failure is dealt with like that of a
+// change: Pebble lists when its opening is nearly done, and panics where that fails while it
+// compacts already.
 func (fs *haltFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
+	fs.check("list", dir, err)
 	for _, name := range fs.lost {
-		if err == nil && !slices.Contains(names, name) {
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	return names, err
+	return names, nil
 }
 
 // OpenDir opens a directory for syncing.

@@ -120,6 +120,42 @@ func refusesEverything(t *testing.T, s eventlog.Store) {
 	}
 }
 
+// TestFailedListing fails each listing of the database's directory in turn at a start that has tables to
+// write and to compact: the start fails with the reason, leaves nothing running, and the next one has all.
+func TestFailedListing(t *testing.T) {
+	killed := vfs.NewCrashableMem()
+	s := open(t, "data/log", smallOptions(killed))
+	l := startLoad(t, s, newPromises(), 0, 9)
+	kept := l.promisesAfter(1500)
+	disk := killed.CrashClone(vfs.CrashCloneCfg{})
+	l.stop()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for listing, reached := int64(1), true; reached; listing++ {
+		for range 5 { // what runs meanwhile is somewhere else each time
+			disk := disk.CrashClone(vfs.CrashCloneCfg{})
+			f := &failing{kinds: map[errorfs.OpKind]bool{errorfs.OpList: true}}
+			f.after.Store(listing)
+			f.armed.Store(true)
+			s, err := disklog.Open("data/log", smallOptions(errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))))
+			if reached = f.failed.Load(); reached && !errors.Is(err, errInjected) {
+				t.Errorf("listing %d: opened with %v", listing, err)
+			}
+			if err == nil {
+				if err := s.Close(); err != nil && !errors.Is(err, errInjected) {
+					t.Error(err)
+				}
+			}
+			s = open(t, "data/log", smallOptions(disk))
+			kept.check(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // A read that the disk refuses fails the call, and not the store: what it refused may be read later.
 func TestFailedRead(t *testing.T) {
 	for _, opts := range []disklog.Options{{MemTableBytes: 64 << 10}, {MemTableBytes: 64 << 10, DisableValueSeparation: true}} {

@@ -111,7 +111,10 @@ func open(dir string, opts Options) (*Store, error) {
 	options.ErrorIfNotExists = s.disk.inventory.exists()
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
-		return nil, errors.Join(s.refused(dir, errors.Join(err, s.disk.cause())), s.disk.inventory.close(false))
+		if cause := s.disk.cause(); cause != nil {
+			err = cause // whatever Pebble finds amiss comes of that
+		}
+		return nil, errors.Join(s.refused(dir, err), s.disk.inventory.close(false))
 	}
 	s.db = db
 	s.queue.changed.L = &s.queue.mu

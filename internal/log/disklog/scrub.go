@@ -3,7 +3,6 @@ package disklog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -230,8 +229,7 @@ func (s *Store) removeFiles(kind string, before uint64) error {
 func (s *Store) eachFile(kind string, f func(path string, number uint64)) error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {
-		s.disk.halt(fmt.Errorf("list %s: %w", s.dir, err))
-		return s.failure()
+		return err
 	}
 	for _, name := range names {
 		digits, found := strings.CutPrefix(name, kind)
