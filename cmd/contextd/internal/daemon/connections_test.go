@@ -66,9 +66,10 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 	if _, err := grpc_health_v1.NewHealthClient(fresh).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
 		t.Errorf("health: %v", err)
 	}
-	if _, err := contextdv1.NewContextServiceClient(fresh).AppendEvents(t.Context(), say("s", "hello")); err != nil {
-		t.Errorf("a call: %v", err)
-	}
+	untilThereIsRoom(t, "max_connections", func() error {
+		_, err := contextdv1.NewContextServiceClient(fresh).AppendEvents(t.Context(), say("s", "hello"))
+		return err
+	})
 	body := scrape(t, "http://"+metrics+"/metrics")
 	if strings.Contains(body, "contextd_connections_evicted_total{") == strings.Contains(body, `contextd_connections_evicted_total{otel_scope_name="contextd"} 0`) {
 		t.Errorf("the metrics do not report evicted clients:\n%s", grep(body, "contextd_connections"))
@@ -137,24 +138,32 @@ func TestCallsAreBounded(t *testing.T) {
 		t.Errorf("health: %v", err)
 	}
 	cancel()
-	for {
-		if _, err := r.api().CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err == nil {
-			break
-		} else if status.Code(err) != codes.ResourceExhausted {
-			t.Fatal(err)
-		}
-	}
+	untilThereIsRoom(t, "max_calls", func() error {
+		_, err := r.api().CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"})
+		return err
+	})
 	r.end(t)
 }
 
+// untilThereIsRoom calls until a setting refuses no more.
+func untilThereIsRoom(t *testing.T, setting string, call func() error) {
+	t.Helper()
+	for err := call(); err != nil; err = call() {
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), setting) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestAProcessIsBounded: a process that connects more often than it may, each time with a call
-// that lasts, can check the health, and learns which setting allows no more.
+// that lasts, can check the health, and learns which setting allows no more. Once one of its
+// connections ends, the one that was refused is served.
 func TestAProcessIsBounded(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "c.sock")
 	r := start(t, settings(t, func(c *config.Config) {
-		c.Store, c.UnixSocket, c.MaxClientConnections, c.MaxClientCalls = config.StoreMemory, socket, 2, 3
+		c.Store, c.UnixSocket, c.MaxClientConnections, c.MaxClientCalls = config.StoreMemory, socket, 3, 3
 	}))
-	r.await(t, serving)
+	r.await(t, serving) // on the first connection
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	dial := func() *grpc.ClientConn {
@@ -162,7 +171,7 @@ func TestAProcessIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() })
+		t.Cleanup(func() { _ = conn.Close() }) // one is closed before
 		return conn
 	}
 	watch := func(conn *grpc.ClientConn) error {
@@ -199,6 +208,13 @@ func TestAProcessIsBounded(t *testing.T) {
 			t.Errorf("health: %v", err)
 		}
 	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	untilThereIsRoom(t, "max_client_c", func() error { // connections, and then calls
+		_, err := contextdv1.NewContextServiceClient(third).CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"})
+		return err
+	})
 	cancel()
 	r.end(t)
 }

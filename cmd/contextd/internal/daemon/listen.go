@@ -12,12 +12,15 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/fair"
 )
 
 // listen opens the listeners of the configuration, but for those that are inherited.
 func listen(c config.Config, inherited []net.Listener, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
-	limits := transport.ConnectionLimits{Max: connectionLimit(c.MaxConnections, logger), MaxPerClient: c.MaxClientConnections}
+	limits := transport.ConnectionLimits{
+		Max: connectionLimit(c.MaxConnections, logger), MaxPerClient: c.MaxClientConnections, LeastIdle: leastIdle,
+	}
 	if c.Listen != "" {
 		l, err := inheritedOr(inherited, "tcp", func() (net.Listener, error) { return net.Listen("tcp", c.Listen) })
 		if err != nil {
@@ -51,6 +54,10 @@ func inheritedOr(inherited []net.Listener, network string, open func() (net.List
 	}
 	return open()
 }
+
+// leastIdle is how long clients are idle that others may replace: one that calls again and
+// again is not disconnected between two calls. It is when a client that was refused comes back.
+const leastIdle = fair.RetryAfter
 
 // reservedFiles are file descriptors for what is no client: the store's files, above
 // all.

@@ -93,8 +93,10 @@ func (b *bounds) begin(s *boundedStream) error {
 	}
 	if s.conn != nil {
 		s.client = cmp.Or(s.client, s.conn.client, fmt.Sprintf("connection %p", s.conn))
-		if s.conn.beyond != nil && !s.exempt {
-			return s.conn.beyond
+		if !s.exempt && !s.conn.admitted.Load() {
+			if beyond := s.conn.list.admit(s.conn); beyond != nil {
+				return beyond
+			}
 		}
 	}
 	b.mu.Lock()

@@ -30,7 +30,12 @@ const logEvery = 10 * time.Second
 type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
 
 // ConnectionLimits say how many clients may be connected, and how often each of them.
-type ConnectionLimits struct{ Max, MaxPerClient uint64 }
+type ConnectionLimits struct {
+	Max, MaxPerClient uint64
+	// LeastIdle is how long a client must have been without a call before another may take
+	// its place.
+	LeastIdle time.Duration
+}
 
 // Listener bounds how many clients are connected. Where there are too many, the one that
 // has been without a call for longest has to go; it is free to come back.
@@ -79,27 +84,22 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 			l.warn("there are no file descriptors for another connection", "error", err)
-			l.evict("max_connections", func(*conn) bool { return true })
+			l.evict("max_connections", 0, func(*conn) bool { return true })
 		}
 		return nil, err
 	}
 	l.counts.accepted.Add(1)
 	l.counts.open.Add(1)
 	c := &conn{Conn: raw, list: l, client: l.clientOf(raw)}
-	if c.beyond = l.full(c.client); c.beyond != nil && l.evictFor(c) {
-		c.beyond = l.full(c.client)
+	beyond := l.admit(c)
+	if beyond == nil {
+		return c, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.beyond == nil {
-		l.open++
-		l.clients[c.client]++
-		c.place = l.idle.PushBack(c)
-		return c, nil
-	}
 	c.place = l.surplus.PushBack(c)
 	l.counts.refused.Add(1)
-	l.warn("all connections are in use by calls; another may check the health only", "setting", c.beyond.Setting, "limit", c.beyond.Limit)
+	l.warn("all connections are in use by calls; another may check the health only", "setting", beyond.Setting, "limit", beyond.Limit)
 	if l.surplus.Len() > surplusConnections {
 		// Closing it takes the lock.
 		go l.surplus.Front().Value.(*conn).shut()
@@ -119,37 +119,75 @@ func (l *Listener) clientOf(raw net.Conn) string {
 	return ""
 }
 
-// full returns the limit that keeps a client from connecting again, or nil.
-func (l *Listener) full(client string) *fair.BusyError {
+// admit gives a connection a place within the limits, if need be that of one which is idle, or
+// returns the limit that leaves none.
+func (l *Listener) admit(c *conn) *fair.BusyError {
+	beyond := l.tryAdmit(c)
+	if beyond == nil {
+		return nil
+	}
+	makesRoom := func(idle *conn) bool { return l.full(c.client, idle) == nil }
+	if l.evict(beyond.Setting, l.limits.LeastIdle, makesRoom) {
+		return l.tryAdmit(c)
+	}
+	return beyond
+}
+
+func (l *Listener) tryAdmit(c *conn) *fair.BusyError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.clients[client]
+	if c.admitted.Load() || c.gone {
+		return nil
+	}
+	if beyond := l.full(c.client, nil); beyond != nil {
+		return beyond
+	}
+	if c.place != nil {
+		l.surplus.Remove(c.place)
+		c.place = nil
+	}
+	l.open++
+	l.clients[c.client]++
+	c.admitted.Store(true)
+	if c.calls == 0 {
+		c.rest()
+	}
+	return nil
+}
+
+// full returns the limit that keeps a client from connecting again, were it not for one of the
+// connections, or nil. The lock is held.
+func (l *Listener) full(client string, but *conn) *fair.BusyError {
+	open, own := l.open, l.clients[client]
+	if but != nil {
+		open--
+		if but.client == client {
+			own--
+		}
+	}
 	switch {
 	case client == "":
 		own = 0 // each of them may be another
 	case own >= l.limits.MaxPerClient:
 		return &fair.BusyError{Setting: "max_client_connections", Limit: l.limits.MaxPerClient, RetryAfter: fair.RetryAfter}
 	}
-	if !hasRoom(l.limits.Max, l.open, own) {
+	if !hasRoom(l.limits.Max, open, own) {
 		return &fair.BusyError{Setting: "max_connections", Limit: l.limits.Max, RetryAfter: fair.RetryAfter}
 	}
 	return nil
 }
 
-// evictFor disconnects, in the place of a connection beyond a limit, the one that has been
-// without a call for longest, of the same client if the limit is that of each.
-func (l *Listener) evictFor(c *conn) bool {
-	own := c.beyond.Setting == "max_client_connections"
-	return l.evict(c.beyond.Setting, func(idle *conn) bool { return !own || idle.client == c.client })
-}
-
 // evict disconnects the client that has been without a call for longest of those that may be,
-// if there is any.
-func (l *Listener) evict(setting string, may func(*conn) bool) bool {
+// if there is any that has been so for long enough.
+func (l *Listener) evict(setting string, least time.Duration, may func(*conn) bool) bool {
 	l.mu.Lock()
 	var found *conn
 	for place := l.idle.Front(); place != nil && found == nil; place = place.Next() {
-		if c := place.Value.(*conn); may(c) {
+		c := place.Value.(*conn)
+		if time.Since(c.idleSince) < least {
+			break // as those after it
+		}
+		if may(c) {
 			found = c
 		}
 	}
@@ -190,16 +228,18 @@ type conn struct {
 	net.Conn
 	list   *Listener
 	client string
-	beyond *fair.BusyError // the limit that it is beyond, if any: it may check the health only
-	closed sync.Once
-	err    error
+	// admitted says that it is within the limits; else it may check the health only.
+	admitted atomic.Bool
+	closed   sync.Once
+	err      error
 
 	// What list.mu guards: the place among the idle or the surplus ones, the calls, and
 	// what the client has not taken yet.
-	place *list.Element
-	calls int
-	held  map[*memory.Grant]struct{}
-	gone  bool
+	place     *list.Element
+	idleSince time.Time
+	calls     int
+	held      map[*memory.Grant]struct{}
+	gone      bool
 }
 
 // connAddr finds the connection of a call.
@@ -255,7 +295,7 @@ func (b byListener) Clone() credentials.TransportCredentials { return b }
 func (c *conn) begin() {
 	c.list.mu.Lock()
 	defer c.list.mu.Unlock()
-	if c.calls++; c.calls == 1 && c.beyond == nil && c.place != nil {
+	if c.calls++; c.calls == 1 && c.admitted.Load() && c.place != nil {
 		c.list.idle.Remove(c.place)
 		c.place = nil
 	}
@@ -264,9 +304,14 @@ func (c *conn) begin() {
 func (c *conn) end() {
 	c.list.mu.Lock()
 	defer c.list.mu.Unlock()
-	if c.calls--; c.calls == 0 && c.beyond == nil && !c.gone {
-		c.place = c.list.idle.PushBack(c)
+	if c.calls--; c.calls == 0 && c.admitted.Load() && !c.gone {
+		c.rest()
 	}
+}
+
+// rest puts a connection without a call among the idle ones. The lock is held.
+func (c *conn) rest() {
+	c.place, c.idleSince = c.list.idle.PushBack(c), time.Now()
 }
 
 // hold keeps a part of a budget for as long as the client is connected, or until it is
@@ -296,13 +341,15 @@ func (c *conn) Close() error {
 		l := c.list
 		l.mu.Lock()
 		c.gone = true
-		if c.place != nil && c.beyond != nil {
-			l.surplus.Remove(c.place)
-		} else if c.place != nil {
-			l.idle.Remove(c.place)
+		of := l.surplus
+		if c.admitted.Load() {
+			of = l.idle
+		}
+		if c.place != nil {
+			of.Remove(c.place)
 		}
 		c.place = nil
-		if c.beyond == nil {
+		if c.admitted.Load() {
 			l.open--
 			if l.clients[c.client]--; l.clients[c.client] == 0 {
 				delete(l.clients, c.client)
