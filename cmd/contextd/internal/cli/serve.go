@@ -2,13 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"log/slog"
-	"math"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -62,23 +59,10 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		if err != nil {
 			return err
 		}
+		if _, set := p.LookupEnv("GOGC"); !set {
+			defer spareCollector()()
+		}
 		return d.Run(cmd.Context())
 	}
 	return cmd
-}
-
-// heapShare is how much of a container's memory the heap may take before the garbage
-// collector works harder.
-const heapShare = 0.8
-
-// limitHeap sets the garbage collector's limit from the container's memory, unless
-// GOMEMLIMIT says otherwise.
-func limitHeap(logger *slog.Logger) {
-	limit, err := memlimit.Set(memlimit.WithRatio(heapShare), memlimit.WithProvider(memlimit.FromCgroup))
-	switch {
-	case err != nil:
-		logger.Debug("no memory limit was found", "error", err)
-	case limit < math.MaxInt64:
-		logger.Info("the garbage collector keeps the heap below", "bytes", limit)
-	}
 }
