@@ -92,7 +92,7 @@ func (b *bounds) begin(s *boundedStream) error {
 		s.client = b.Client(s.Context())
 	}
 	if s.conn != nil {
-		s.client = cmp.Or(s.client, s.conn.client, fmt.Sprintf("connection %p", s.conn))
+		s.client = cmp.Or(s.client, s.conn.caller)
 		if !s.exempt && !s.conn.admitted.Load() {
 			if beyond := s.conn.list.admit(s.conn); beyond != nil {
 				return beyond

@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -91,6 +93,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	l.counts.accepted.Add(1)
 	l.counts.open.Add(1)
 	c := &conn{Conn: raw, list: l, client: l.clientOf(raw)}
+	c.caller = cmp.Or(c.client, fmt.Sprintf("connection %p", c))
 	beyond := l.admit(c)
 	if beyond == nil {
 		return c, nil
@@ -228,6 +231,8 @@ type conn struct {
 	net.Conn
 	list   *Listener
 	client string
+	// caller names who makes its calls, unless they say.
+	caller string
 	// admitted says that it is within the limits; else it may check the health only.
 	admitted atomic.Bool
 	closed   sync.Once

@@ -1,40 +1,67 @@
 package transport
 
 import (
-	"context"
 	"log/slog"
+	"strings"
+	"time"
 
+	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
-// callLogger writes one line per call: only its end is logged.
-func callLogger(logger *slog.Logger, onlyFaults bool) (logging.Logger, []logging.Option) {
-	write := logging.LoggerFunc(func(ctx context.Context, level logging.Level, _ string, fields ...any) {
-		switch at := slog.Level(level); {
-		case onlyFaults && at < slog.LevelError:
-		case at >= slog.LevelWarn:
-			logger.Log(ctx, at, "call failed", fields...)
-		default:
-			logger.Log(ctx, at, "call ended", fields...)
-		}
-	})
-	return write, []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(levelOf),
-		logging.WithDurationField(logging.DurationToDurationField),
-	}
+// callLogger writes one line per call, at its end. The middleware's own interceptor collects the
+// fields of every call, also of those that nobody logs; ours does so only for a line.
+type callLogger struct {
+	logger *slog.Logger
+	// onlyFaults leaves out calls that did not fail by a fault of the daemon.
+	onlyFaults bool
 }
 
-func levelOf(code codes.Code) logging.Level {
+// stream logs a call with what others add to the middleware's fields.
+func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began := time.Now()
+	ctx := logging.InjectFields(ss.Context(), nil)
+	err := handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
+	code := status.Code(err)
+	level := levelOf(code)
+	if l.onlyFaults && level < slog.LevelError || !l.logger.Enabled(ctx, level) {
+		return err
+	}
+	service, method, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
+	fields := []any{"grpc.service", service, "grpc.method", method}
+	if p, ok := peer.FromContext(ctx); ok {
+		fields = append(fields, "peer.address", p.Addr.String())
+	}
+	fields = append(fields, "grpc.start_time", began.Format(time.RFC3339))
+	if due, ok := ctx.Deadline(); ok {
+		fields = append(fields, "grpc.request.deadline", due.Format(time.RFC3339))
+	}
+	fields = append(append(fields, logging.ExtractFields(ctx)...), "grpc.code", code.String())
+	if err != nil {
+		fields = append(fields, "grpc.error", err.Error())
+	}
+	fields = append(fields, "grpc.duration", time.Since(began))
+	if level >= slog.LevelWarn {
+		l.logger.Log(ctx, level, "call failed", fields...)
+	} else {
+		l.logger.Log(ctx, level, "call ended", fields...)
+	}
+	return err
+}
+
+func levelOf(code codes.Code) slog.Level {
 	switch code {
 	case codes.OK, codes.Canceled:
-		return logging.LevelDebug
+		return slog.LevelDebug
 	case codes.Unknown, codes.Internal, codes.DataLoss:
-		return logging.LevelError
+		return slog.LevelError
 	default:
 		// What a client did wrong; of UNAVAILABLE, a stop, which is nothing wrong, or a store
 		// that failed, which the daemon itself calls an error once.
-		return logging.LevelWarn
+		return slog.LevelWarn
 	}
 }

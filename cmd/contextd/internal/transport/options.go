@@ -11,7 +11,6 @@ import (
 
 	"buf.build/go/protovalidate"
 	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
@@ -83,13 +82,12 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("set up request validation: %w", err)
 	}
-	logger, logOptions := callLogger(o.Logger, o.OnlyFaults)
 	bound := &bounds{
 		Bounds: o.Bounds, running: map[*boundedStream]struct{}{}, codec: newCodec(), telemetry: o.Telemetry,
 		maxContent: o.MaxMessageBytes, maxMessage: min(o.MaxMessageBytes+frameSlack, math.MaxInt32),
 	}
 	chain := []grpc.StreamServerInterceptor{
-		logging.StreamServerInterceptor(logger, logOptions...),
+		callLogger{o.Logger, o.OnlyFaults}.stream,
 	}
 	if o.Authenticate != nil {
 		chain = append(chain, o.authenticate)

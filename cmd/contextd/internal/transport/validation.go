@@ -64,7 +64,9 @@ func (s *validatedStream) RecvMsg(m any) error {
 	if of, ok := m.(interface{ GetSessionId() string }); ok {
 		id := of.GetSessionId()
 		s.sessionID.Store(&id)
-		trace.SpanFromContext(s.Context()).SetAttributes(attribute.String("contextd.session.id", id))
+		if span := trace.SpanFromContext(s.Context()); span.IsRecording() {
+			span.SetAttributes(attribute.String("contextd.session.id", id))
+		}
 	}
 	return s.validation.check(m)
 }

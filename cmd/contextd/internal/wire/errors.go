@@ -13,6 +13,9 @@ import (
 // Under returns err as seen from the message that holds the one it speaks of:
 // where err names a field, the path before it is added.
 func Under(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var invalid *eventlog.InvalidError
 	if errors.As(err, &invalid) {
 		return &eventlog.InvalidError{Field: path + "." + invalid.Field, Reason: invalid.Reason}
