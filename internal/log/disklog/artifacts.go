@@ -83,25 +83,30 @@ func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []
 			return put, err
 		}
 	}
-	own, put := target.own(), target.puts
+	put = target.puts
 	for _, a := range all {
-		if put, err = s.stage(batch, own, put, a); err != nil {
+		if put, err = s.stage(batch, id, target, put, a); err != nil {
 			return put, err
 		}
 	}
-	return put, putPuts(batch, own.segment, put)
+	return put, putPuts(batch, target.own().segment, put)
 }
 
 // stage adds a put to the batch, and takes the version that it replaces out unless a fork
-// may still show it.
-func (s *Store) stage(batch *pebble.Batch, own link, put puts, a eventlog.Artifact) (puts, error) {
+// still shows it.
+func (s *Store) stage(batch *pebble.Batch, id string, target *session, put puts, a eventlog.Artifact) (puts, error) {
+	own := target.own()
 	if !a.New { // one that is new replaces nothing
 		replaced, value, err := s.version(own, a.Kind, a.Seq, a.ID)
+		shared := false
+		if err == nil && replaced <= put.frozen {
+			shared, err = s.shared(id, target, artifactName{kind: a.Kind, seq: a.Seq, id: a.ID, put: replaced})
+		}
 		switch {
 		case errors.Is(err, errNoVersion):
 		case err != nil:
 			return put, err
-		case replaced > put.frozen:
+		case !shared:
 			if err := batch.Delete(artifactKey(own.segment, a.Kind, a.Seq, a.ID, replaced), nil); err != nil {
 				return put, err
 			}
@@ -116,6 +121,20 @@ func (s *Store) stage(batch *pebble.Batch, own link, put puts, a eventlog.Artifa
 		return put, err
 	}
 	return put, s.set(batch, key, own.segment, value)
+}
+
+// shared reports whether another session shows a version of an artifact, or may show it where
+// damage hides that. The slot's mu is held.
+func (s *Store) shared(id string, target *session, name artifactName) (bool, error) {
+	// The forks that were begun must be found.
+	if err := target.last.wait(context.Background()); err != nil {
+		return false, err
+	}
+	shares, err := s.shares(target.own().segment, id)
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
+		return true, nil
+	}
+	return anyShows(shares, name, unbounded), err
 }
 
 // settled waits until every artifact that can be read is durable. An iterator

@@ -128,6 +128,27 @@ var artifactCases = []testCase{
 		h.same("listed", []uint64{listed[0].ArtifactBytes, listed[1].ArtifactBytes}, []uint64{size("2", "other", "4"), size("2", "other", "own")})
 		kept("t", "2", "other", "own")
 	}},
+	{name: "a version is kept only while a fork shows it", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"))
+		h.put("s", artifact("k", 1, "i", "first"), artifact("k", 2, "i", "after the fork"))
+		h.fork("s", 1, "t")
+		h.fork("t", 1, "u")
+		h.ok(h.s.DeleteSession(h.Context(), "t", 0))
+		h.put("s", artifact("k", 1, "i", "second"), artifact("k", 2, "i", "2"))
+		size := func(values ...string) (n uint64) {
+			for _, v := range values {
+				n += artifact("k", 1, "i", v).Size()
+			}
+			return n
+		}
+		h.same("while there is a fork", h.session("s").ArtifactBytes, size("first", "second", "2"))
+		h.same("the fork", h.artifacts("u", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=first"})
+		h.fork("s", 2, "v")
+		h.ok(h.s.DeleteSession(h.Context(), "v", 0))
+		h.put("s", artifact("k", 1, "i", "third"))
+		h.same("after another fork", h.session("s").ArtifactBytes, size("first", "third", "2"))
+		h.same("the session", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=third", "2/i=2"})
+	}},
 	{name: "what is not there", run: func(h *harness) {
 		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
