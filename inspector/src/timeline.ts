@@ -85,6 +85,7 @@ function changes(p: Projection, before: Projection | undefined): string[] {
   if (p.cache?.brokenBy) out.push("rewritten by " + p.cache.brokenBy);
   if (!p.cache?.brokenBy && expired(p.steps)) out.push("the provider's cache had expired");
   if (before !== undefined && before.policyFingerprint !== p.policyFingerprint) out.push("other policy or window");
+  if (p.shadow !== undefined) out.push(p.shadow.policy + " would have " + (p.shadow.overBudget ? "refused" : "sent " + count(Number(p.shadow.tokens))));
   return out;
 }
 

@@ -39,6 +39,12 @@ describe("entries", () => {
     ]);
   });
 
+  it("say what another policy would have sent", () => {
+    const shadowed = (shadow: { tokens?: bigint; overBudget?: boolean }) => create(ProjectionSchema, { projectionId: "a", shadow: { policy: "frugal", ...shadow } });
+    const all = entries([shadowed({ tokens: 1234n }), shadowed({ overBudget: true })], []);
+    expect(all.map((e) => e.changes)).toEqual([["frugal would have sent 1,234"], ["frugal would have refused"]]);
+  });
+
   it("compare a context with the one before under the same policy", () => {
     const all = entries([projection({ id: "a", dropped: 5 }), projection({ id: "b", dropped: 9, stream: "g" }), projection({ id: "c", dropped: 6 })], []);
     expect(all[2]!.changes).toEqual(["cut 1 event"]);

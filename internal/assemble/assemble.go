@@ -45,6 +45,9 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 		return nil, nil, err
 	}
 	defer release()
+	if req.shadow != nil {
+		s.pinned = req.shadow.Of
+	}
 	out, due, err = e.answerOrAttempt(ctx, s, req)
 	if errors.Is(err, reduce.ErrIncomplete) {
 		s.whole = true

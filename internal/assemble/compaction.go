@@ -208,7 +208,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	record := Request{Policy: Policy{Reason: "compaction"}}.record(in, p, e.opts.Clock())
 	made, messages, err := e.answer(ctx, s, p, Request{SessionID: s.id}, record)
 	if err == nil {
-		err = e.record(ctx, s, p, made, messages)
+		err = e.record(ctx, s, p, made, messages, nil)
 	}
 	if err != nil {
 		return err
@@ -249,6 +249,6 @@ func (e *Engine) PutSummary(ctx context.Context, p summarize.Proposal, text stri
 	if err := summarize.Put(ctx, e.store, p.SessionID, p.Of, s); err != nil {
 		return summarize.Summary{}, err
 	}
-	e.sessions.summarize(p.SessionID)
+	e.summarized(p.SessionID)
 	return s, nil
 }

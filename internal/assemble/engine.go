@@ -61,6 +61,8 @@ type Engine struct {
 	store    Store
 	opts     Options
 	sessions *sessions
+	// shadow computes what other policies would have sent; nil in itself.
+	shadow *Engine
 }
 
 // DefaultCacheBytes is how much sessions hold between requests where Options do not say.
@@ -76,7 +78,7 @@ func New(store Store, opts Options) *Engine {
 	}
 	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor, opts.SessionWait)}
 	e.sessions.shared = !store.Capabilities().OneWriter
-	return e
+	return e.withShadow()
 }
 
 // Over returns an engine for another store, with a namespace of its own. The two share the
@@ -84,7 +86,8 @@ func New(store Store, opts Options) *Engine {
 func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
 	opts.Namespace, opts.Journal = namespace, journal
-	return &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
+	of := &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
+	return of.withShadow()
 }
 
 // gather reads what a request is answered from: everything that decides what its context
@@ -175,8 +178,11 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 		return out, nil, err
 	}
 	out.Collapsed = in.Forced(p)
-	if err := e.record(ctx, s, p, out, laid); err != nil {
+	if err := e.record(ctx, s, p, out, laid, req.shadow); err != nil {
 		return nil, nil, err
+	}
+	if req.shadow != nil { // it has no summaries made
+		return out, nil, nil
 	}
 	out.Proposed, out.Pressure = in.Ahead(p)
 	if in.Conversation.Incomplete() {
@@ -230,9 +236,9 @@ func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req
 	return out, laid, e.skip(ctx, s, out, req.Have)
 }
 
-// record stores the projection of an answer with the events that report it; durable on
-// return.
-func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, laid encoding) error {
+// record stores the projection of an answer with the events that report it, or with the shadow that
+// it is; durable on return.
+func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, laid encoding, shadow *Shadow) error {
 	known, err := s.knownReminders(ctx, e.store)
 	if err != nil {
 		return err
@@ -265,7 +271,12 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 		all = append(all, a)
 	}
 	s.computing.End() // the disk computes nothing
-	if err := e.opts.Journal.Put(ctx, lifecycle.Entry{SessionID: s.id, Of: s.of, Events: out.news(reminders), Artifacts: all}); err != nil {
+	if shadow != nil {
+		err = e.recordShadow(ctx, s, *shadow, out, all)
+	} else {
+		err = e.opts.Journal.Put(ctx, lifecycle.Entry{SessionID: s.id, Of: s.of, Events: out.news(reminders), Artifacts: all})
+	}
+	if err != nil {
 		return err
 	}
 	s.known = &known
@@ -294,7 +305,7 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 	}
 	encoded := s.encode(p, f)
 	all, same := encoded.with(injected)
-	out := &Context{SessionID: req.SessionID, AsOf: record.AsOf, MessageCount: len(all), PrefixMessages: same}
+	out := &Context{SessionID: req.SessionID, Of: s.of, AsOf: record.AsOf, MessageCount: len(all), PrefixMessages: same}
 	out.Messages = all
 	out.PrefixHash = encoded.hash
 	out.ContextHash = out.PrefixHash

@@ -208,4 +208,13 @@ func (all *pool) drop(s *session) {
 
 // Forget drops what is held of a session in memory; call it when the session was
 // deleted.
-func (e *Engine) Forget(sessionID string) { e.sessions.forget(sessionID) }
+func (e *Engine) Forget(sessionID string) {
+	e.sessions.forget(sessionID)
+	e.shadow.sessions.forget(sessionID)
+}
+
+// summarized has a session read its summaries again.
+func (e *Engine) summarized(sessionID string) {
+	e.sessions.summarize(sessionID)
+	e.shadow.sessions.summarize(sessionID)
+}

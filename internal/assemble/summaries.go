@@ -136,5 +136,5 @@ const recordTarget = 128_000
 
 // Summarized implements summarize.Sessions.
 func (e *Engine) Summarized(_ context.Context, sessionID string, _ summarize.Summary) {
-	e.sessions.summarize(sessionID)
+	e.summarized(sessionID)
 }

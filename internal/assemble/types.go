@@ -36,6 +36,8 @@ type Request struct {
 	Wait func(context.Context, summarize.Proposal)
 	// ask is what a compaction asks for.
 	ask reduce.Ask
+	// shadow is what the context is computed for; nil for one that somebody gets.
+	shadow *Shadow
 }
 
 // Policy is everything a request decides by.
@@ -77,7 +79,9 @@ type Message = render.Encoded
 
 // Context is the answer: the header's facts and the messages the caller lacks.
 type Context struct {
-	SessionID   string
+	SessionID string
+	// Of is the incarnation of the session; 0 where it has none.
+	Of          eventlog.Incarnation
 	AsOf        eventlog.Seq
 	PrefixHash  string
 	ContextHash string

@@ -33,6 +33,7 @@ type Set struct {
 	named       map[string]layers
 	fallback    string
 	summarizers Summarizers
+	shadow      string // empty is none
 }
 
 // Summarizers are those of the daemon's configuration.
@@ -66,6 +67,35 @@ func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) 
 		return Set{}, invalid("default_policy", "%v", err)
 	}
 	return out, nil
+}
+
+// WithShadow is the set with the name of the policy whose contexts are computed beside those in
+// use; empty is none. The error is an *eventlog.InvalidError and names the field "shadow".
+func (s Set) WithShadow(name string) (Set, error) {
+	if s.shadow = name; name == "" {
+		return s, nil
+	}
+	if _, err := s.lookup(name); err != nil {
+		return Set{}, invalid("shadow", "%v", err)
+	}
+	return s, nil
+}
+
+// Shadow is the policy that is computed beside one in use, with its name, which is empty if there is
+// none. The tool that the model recalls with is that of the policy in use, if it has one.
+func (s Set) Shadow(used assemble.Policy) (p assemble.Policy, name string) {
+	if s.shadow == "" {
+		return assemble.Policy{}, ""
+	}
+	of, err := s.lookup(s.shadow)
+	if err != nil { // WithShadow has found it
+		return assemble.Policy{}, ""
+	}
+	p = of.Policy
+	if used.Reduction.Recall != "" {
+		p.Reduction.Recall = used.Reduction.Recall
+	}
+	return p, s.shadow
 }
 
 // Resolve lays what a request says over what its session says and over the daemon's

@@ -79,7 +79,10 @@ type Projection struct {
 	// recorded before this was kept, and in a ContextHeader, which has it itself.
 	Cache *CacheReport `protobuf:"bytes,24,opt,name=cache,proto3" json:"cache,omitempty"`
 	// Messages that prefix_hash covers. 0 in a ContextHeader, which has their number itself.
-	MessageCount  uint32 `protobuf:"varint,25,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	MessageCount uint32 `protobuf:"varint,25,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// What the daemon's shadow policy would have sent in its place. Absent: there is no such policy, it is
+	// the one in use, it was not computed (yet), or this is a ContextHeader, which is sent before.
+	Shadow        *ShadowProjection `protobuf:"bytes,26,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +292,105 @@ func (x *Projection) GetMessageCount() uint32 {
 	return 0
 }
 
+func (x *Projection) GetShadow() *ShadowProjection {
+	if x != nil {
+		return x.Shadow
+	}
+	return nil
+}
+
+// What a policy that is not in use would have sent.
+type ShadowProjection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the daemon's configuration.
+	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Tokens of its context, as the tokenizer counts them. 0 with over_budget.
+	Tokens uint64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Number of its messages. 0 with over_budget.
+	MessageCount uint32 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// Tokens at its beginning that are as in the shadow before it: what the provider's cache
+	// would have had. 0 where there was none before.
+	StableTokens uint64 `protobuf:"varint,4,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
+	// The reducer that changed the prefix of the shadow before it. Empty: nothing did.
+	BrokenBy string `protobuf:"bytes,5,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
+	// Whether it would have been refused, because what may not be changed does not fit.
+	OverBudget    bool `protobuf:"varint,6,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShadowProjection) Reset() {
+	*x = ShadowProjection{}
+	mi := &file_contextd_v1_projection_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShadowProjection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShadowProjection) ProtoMessage() {}
+
+func (x *ShadowProjection) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_v1_projection_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShadowProjection.ProtoReflect.Descriptor instead.
+func (*ShadowProjection) Descriptor() ([]byte, []int) {
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ShadowProjection) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *ShadowProjection) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *ShadowProjection) GetMessageCount() uint32 {
+	if x != nil {
+		return x.MessageCount
+	}
+	return 0
+}
+
+func (x *ShadowProjection) GetStableTokens() uint64 {
+	if x != nil {
+		return x.StableTokens
+	}
+	return 0
+}
+
+func (x *ShadowProjection) GetBrokenBy() string {
+	if x != nil {
+		return x.BrokenBy
+	}
+	return ""
+}
+
+func (x *ShadowProjection) GetOverBudget() bool {
+	if x != nil {
+		return x.OverBudget
+	}
+	return false
+}
+
 // A body that is not shown as it is in the log, and how to get it.
 type RedactionPointer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -320,7 +422,7 @@ type RedactionPointer struct {
 
 func (x *RedactionPointer) Reset() {
 	*x = RedactionPointer{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_v1_projection_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -332,7 +434,7 @@ func (x *RedactionPointer) String() string {
 func (*RedactionPointer) ProtoMessage() {}
 
 func (x *RedactionPointer) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[1]
+	mi := &file_contextd_v1_projection_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -345,7 +447,7 @@ func (x *RedactionPointer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedactionPointer.ProtoReflect.Descriptor instead.
 func (*RedactionPointer) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{1}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RedactionPointer) GetPointer() string {
@@ -444,7 +546,7 @@ type ReducerStep struct {
 
 func (x *ReducerStep) Reset() {
 	*x = ReducerStep{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_v1_projection_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +558,7 @@ func (x *ReducerStep) String() string {
 func (*ReducerStep) ProtoMessage() {}
 
 func (x *ReducerStep) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[2]
+	mi := &file_contextd_v1_projection_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +571,7 @@ func (x *ReducerStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReducerStep.ProtoReflect.Descriptor instead.
 func (*ReducerStep) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{2}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ReducerStep) GetReducer() string {
@@ -523,7 +625,7 @@ type CacheReport struct {
 
 func (x *CacheReport) Reset() {
 	*x = CacheReport{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_v1_projection_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +637,7 @@ func (x *CacheReport) String() string {
 func (*CacheReport) ProtoMessage() {}
 
 func (x *CacheReport) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[3]
+	mi := &file_contextd_v1_projection_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +650,7 @@ func (x *CacheReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheReport.ProtoReflect.Descriptor instead.
 func (*CacheReport) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{3}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CacheReport) GetStableMessages() uint32 {
@@ -590,7 +692,7 @@ type ListProjectionsRequest struct {
 
 func (x *ListProjectionsRequest) Reset() {
 	*x = ListProjectionsRequest{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_v1_projection_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +704,7 @@ func (x *ListProjectionsRequest) String() string {
 func (*ListProjectionsRequest) ProtoMessage() {}
 
 func (x *ListProjectionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[4]
+	mi := &file_contextd_v1_projection_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +717,7 @@ func (x *ListProjectionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectionsRequest.ProtoReflect.Descriptor instead.
 func (*ListProjectionsRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{4}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListProjectionsRequest) GetSessionId() string {
@@ -660,7 +762,7 @@ type ListProjectionsResponse struct {
 
 func (x *ListProjectionsResponse) Reset() {
 	*x = ListProjectionsResponse{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_v1_projection_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +774,7 @@ func (x *ListProjectionsResponse) String() string {
 func (*ListProjectionsResponse) ProtoMessage() {}
 
 func (x *ListProjectionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[5]
+	mi := &file_contextd_v1_projection_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +787,7 @@ func (x *ListProjectionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectionsResponse.ProtoReflect.Descriptor instead.
 func (*ListProjectionsResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{5}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListProjectionsResponse) GetProjections() []*Projection {
@@ -715,7 +817,7 @@ type ReplayProjectionRequest struct {
 
 func (x *ReplayProjectionRequest) Reset() {
 	*x = ReplayProjectionRequest{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_v1_projection_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +829,7 @@ func (x *ReplayProjectionRequest) String() string {
 func (*ReplayProjectionRequest) ProtoMessage() {}
 
 func (x *ReplayProjectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[6]
+	mi := &file_contextd_v1_projection_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +842,7 @@ func (x *ReplayProjectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayProjectionRequest.ProtoReflect.Descriptor instead.
 func (*ReplayProjectionRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{6}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ReplayProjectionRequest) GetSessionId() string {
@@ -774,7 +876,7 @@ type ReplayProjectionResponse struct {
 
 func (x *ReplayProjectionResponse) Reset() {
 	*x = ReplayProjectionResponse{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_v1_projection_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +888,7 @@ func (x *ReplayProjectionResponse) String() string {
 func (*ReplayProjectionResponse) ProtoMessage() {}
 
 func (x *ReplayProjectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[7]
+	mi := &file_contextd_v1_projection_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +901,7 @@ func (x *ReplayProjectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayProjectionResponse.ProtoReflect.Descriptor instead.
 func (*ReplayProjectionResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{7}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReplayProjectionResponse) GetSame() bool {
@@ -843,7 +945,7 @@ type ResolvePointerRequest struct {
 
 func (x *ResolvePointerRequest) Reset() {
 	*x = ResolvePointerRequest{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_v1_projection_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +957,7 @@ func (x *ResolvePointerRequest) String() string {
 func (*ResolvePointerRequest) ProtoMessage() {}
 
 func (x *ResolvePointerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[8]
+	mi := &file_contextd_v1_projection_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +970,7 @@ func (x *ResolvePointerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolvePointerRequest.ProtoReflect.Descriptor instead.
 func (*ResolvePointerRequest) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{8}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ResolvePointerRequest) GetSessionId() string {
@@ -898,7 +1000,7 @@ type ResolvePointerResponse struct {
 
 func (x *ResolvePointerResponse) Reset() {
 	*x = ResolvePointerResponse{}
-	mi := &file_contextd_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_v1_projection_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1012,7 @@ func (x *ResolvePointerResponse) String() string {
 func (*ResolvePointerResponse) ProtoMessage() {}
 
 func (x *ResolvePointerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contextd_v1_projection_proto_msgTypes[9]
+	mi := &file_contextd_v1_projection_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1025,7 @@ func (x *ResolvePointerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolvePointerResponse.ProtoReflect.Descriptor instead.
 func (*ResolvePointerResponse) Descriptor() ([]byte, []int) {
-	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{9}
+	return file_contextd_v1_projection_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ResolvePointerResponse) GetEvent() *Event {
@@ -944,7 +1046,7 @@ var File_contextd_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\b\n" +
+	"\x1ccontextd/v1/projection.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18contextd/v1/budget.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\b\n" +
 	"\n" +
 	"Projection\x12#\n" +
 	"\rprojection_id\x18\x01 \x01(\tR\fprojectionId\x12\x16\n" +
@@ -975,7 +1077,16 @@ const file_contextd_v1_projection_proto_rawDesc = "" +
 	"\x06format\x18\x16 \x01(\x0e2\x13.contextd.v1.FormatR\x06format\x121\n" +
 	"\x06budget\x18\x17 \x01(\v2\x19.contextd.v1.BudgetReportR\x06budget\x12.\n" +
 	"\x05cache\x18\x18 \x01(\v2\x18.contextd.v1.CacheReportR\x05cache\x12#\n" +
-	"\rmessage_count\x18\x19 \x01(\rR\fmessageCount\"\xe3\x02\n" +
+	"\rmessage_count\x18\x19 \x01(\rR\fmessageCount\x125\n" +
+	"\x06shadow\x18\x1a \x01(\v2\x1d.contextd.v1.ShadowProjectionR\x06shadow\"\xca\x01\n" +
+	"\x10ShadowProjection\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x04R\x06tokens\x12#\n" +
+	"\rmessage_count\x18\x03 \x01(\rR\fmessageCount\x12#\n" +
+	"\rstable_tokens\x18\x04 \x01(\x04R\fstableTokens\x12\x1b\n" +
+	"\tbroken_by\x18\x05 \x01(\tR\bbrokenBy\x12\x1f\n" +
+	"\vover_budget\x18\x06 \x01(\bR\n" +
+	"overBudget\"\xe3\x02\n" +
 	"\x10RedactionPointer\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x1d\n" +
@@ -1043,41 +1154,43 @@ func file_contextd_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_v1_projection_proto_rawDescData
 }
 
-var file_contextd_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_contextd_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_contextd_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),               // 0: contextd.v1.Projection
-	(*RedactionPointer)(nil),         // 1: contextd.v1.RedactionPointer
-	(*ReducerStep)(nil),              // 2: contextd.v1.ReducerStep
-	(*CacheReport)(nil),              // 3: contextd.v1.CacheReport
-	(*ListProjectionsRequest)(nil),   // 4: contextd.v1.ListProjectionsRequest
-	(*ListProjectionsResponse)(nil),  // 5: contextd.v1.ListProjectionsResponse
-	(*ReplayProjectionRequest)(nil),  // 6: contextd.v1.ReplayProjectionRequest
-	(*ReplayProjectionResponse)(nil), // 7: contextd.v1.ReplayProjectionResponse
-	(*ResolvePointerRequest)(nil),    // 8: contextd.v1.ResolvePointerRequest
-	(*ResolvePointerResponse)(nil),   // 9: contextd.v1.ResolvePointerResponse
-	(*timestamppb.Timestamp)(nil),    // 10: google.protobuf.Timestamp
-	(Format)(0),                      // 11: contextd.v1.Format
-	(*BudgetReport)(nil),             // 12: contextd.v1.BudgetReport
-	(*Event)(nil),                    // 13: contextd.v1.Event
-	(*Block)(nil),                    // 14: contextd.v1.Block
+	(*ShadowProjection)(nil),         // 1: contextd.v1.ShadowProjection
+	(*RedactionPointer)(nil),         // 2: contextd.v1.RedactionPointer
+	(*ReducerStep)(nil),              // 3: contextd.v1.ReducerStep
+	(*CacheReport)(nil),              // 4: contextd.v1.CacheReport
+	(*ListProjectionsRequest)(nil),   // 5: contextd.v1.ListProjectionsRequest
+	(*ListProjectionsResponse)(nil),  // 6: contextd.v1.ListProjectionsResponse
+	(*ReplayProjectionRequest)(nil),  // 7: contextd.v1.ReplayProjectionRequest
+	(*ReplayProjectionResponse)(nil), // 8: contextd.v1.ReplayProjectionResponse
+	(*ResolvePointerRequest)(nil),    // 9: contextd.v1.ResolvePointerRequest
+	(*ResolvePointerResponse)(nil),   // 10: contextd.v1.ResolvePointerResponse
+	(*timestamppb.Timestamp)(nil),    // 11: google.protobuf.Timestamp
+	(Format)(0),                      // 12: contextd.v1.Format
+	(*BudgetReport)(nil),             // 13: contextd.v1.BudgetReport
+	(*Event)(nil),                    // 14: contextd.v1.Event
+	(*Block)(nil),                    // 15: contextd.v1.Block
 }
 var file_contextd_v1_projection_proto_depIdxs = []int32{
-	1,  // 0: contextd.v1.Projection.redaction_pointers:type_name -> contextd.v1.RedactionPointer
-	2,  // 1: contextd.v1.Projection.steps:type_name -> contextd.v1.ReducerStep
-	10, // 2: contextd.v1.Projection.time:type_name -> google.protobuf.Timestamp
-	11, // 3: contextd.v1.Projection.format:type_name -> contextd.v1.Format
-	12, // 4: contextd.v1.Projection.budget:type_name -> contextd.v1.BudgetReport
-	3,  // 5: contextd.v1.Projection.cache:type_name -> contextd.v1.CacheReport
-	0,  // 6: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
-	0,  // 7: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
-	0,  // 8: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
-	13, // 9: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
-	14, // 10: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	2,  // 0: contextd.v1.Projection.redaction_pointers:type_name -> contextd.v1.RedactionPointer
+	3,  // 1: contextd.v1.Projection.steps:type_name -> contextd.v1.ReducerStep
+	11, // 2: contextd.v1.Projection.time:type_name -> google.protobuf.Timestamp
+	12, // 3: contextd.v1.Projection.format:type_name -> contextd.v1.Format
+	13, // 4: contextd.v1.Projection.budget:type_name -> contextd.v1.BudgetReport
+	4,  // 5: contextd.v1.Projection.cache:type_name -> contextd.v1.CacheReport
+	1,  // 6: contextd.v1.Projection.shadow:type_name -> contextd.v1.ShadowProjection
+	0,  // 7: contextd.v1.ListProjectionsResponse.projections:type_name -> contextd.v1.Projection
+	0,  // 8: contextd.v1.ReplayProjectionResponse.recorded:type_name -> contextd.v1.Projection
+	0,  // 9: contextd.v1.ReplayProjectionResponse.replayed:type_name -> contextd.v1.Projection
+	14, // 10: contextd.v1.ResolvePointerResponse.event:type_name -> contextd.v1.Event
+	15, // 11: contextd.v1.ResolvePointerResponse.block:type_name -> contextd.v1.Block
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_projection_proto_init() }
@@ -1094,7 +1207,7 @@ func file_contextd_v1_projection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_v1_projection_proto_rawDesc), len(file_contextd_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

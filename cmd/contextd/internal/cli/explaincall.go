@@ -48,6 +48,7 @@ recorded, the newest projection is explained, or else the context that would be 
 func writeCall(cmd *cobra.Command, req *contextdv1.ExplainCallRequest, resp *contextdv1.ExplainCallResponse) error {
 	w, p := cmd.OutOrStdout(), resp.GetProjection()
 	describeCall(w, req.GetSessionId(), resp.GetCall(), p)
+	describeShadow(w, p.GetShadow())
 	switch {
 	case req.GetText() != "":
 		fmt.Fprintln(w)
@@ -85,6 +86,17 @@ func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *co
 	}
 	if call.GetEvictedAsOfSeq() > 0 {
 		fmt.Fprintf(w, "old:    results evicted by age as of event %d\n", call.GetEvictedAsOfSeq())
+	}
+}
+
+func describeShadow(w io.Writer, s *contextdv1.ShadowProjection) {
+	switch {
+	case s == nil:
+	case s.GetOverBudget():
+		fmt.Fprintf(w, "shadow: %s would have refused, over the budget\n", s.GetPolicy())
+	default:
+		fmt.Fprintf(w, "shadow: %s would have sent %d tokens in %s, %d of them as before; prefix %s\n",
+			s.GetPolicy(), s.GetTokens(), counted(s.GetMessageCount(), "message"), s.GetStableTokens(), rewritten(s.GetBrokenBy()))
 	}
 }
 

@@ -24,7 +24,7 @@ CONTEXTD_DATA_DIR and so on, and in the YAML file of --config, as data_dir.
 Flags have priority over the environment, and that over the file. Sockets that a service
 manager has opened (LISTEN_FDS) are served in place of --listen and --unix-socket.
 
-On SIGHUP the policies are read again, and which of them is the default; calls that
+On SIGHUP the policies are read again, and which of them is the default and the shadow; calls that
 have begun keep theirs. What is wrong with them is logged, and nothing changes.`,
 		Example: `  contextd serve --data-dir /var/lib/contextd
   contextd serve --store memory --unix-socket /run/contextd/contextd.sock

@@ -75,6 +75,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Uint64Var(&l.StreamWindow, "stream-window", l.StreamWindow, "appends of one stream that may wait for the disk at once")
 
 	f.StringVar(&c.DefaultPolicy, "default-policy", c.DefaultPolicy, "`name` of the policy that applies where none is named")
+	f.StringVar(&c.Shadow, "shadow", c.Shadow, "`name` of a policy whose contexts are computed beside those in use, for metrics and records; empty for none; see docs/evaluating.md")
 	f.Var(budgetValue{&c.DefaultBudget}, "default-budget", "budget that applies where none is given, as a YAML map of contextd.v1.Budget's fields")
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
 	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")

@@ -103,6 +103,8 @@ type Config struct {
 
 	// DefaultPolicy names the policy that applies where nobody names one.
 	DefaultPolicy string
+	// Shadow names the policy whose contexts are computed beside those in use; empty is none.
+	Shadow string
 	// DefaultBudget applies where neither request nor session brings one.
 	DefaultBudget *contextdv1.Budget
 	// Policies are the named policies.

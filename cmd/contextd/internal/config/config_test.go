@@ -232,6 +232,7 @@ func TestRefused(t *testing.T) {
 		"a key in the flag's form":  {yaml: "data-dir: x", want: []string{"contextd.yaml", "data-dir"}},
 		"a file that is no YAML":    {yaml: "a: [", want: []string{"contextd.yaml"}},
 		"a file that is missing":    {args: []string{"--config=/does/not/exist"}, want: []string{"/does/not/exist"}},
+		"a shadow policy missing":   {yaml: "shadow: lean", want: []string{"shadow", "lean", "frugal"}},
 		"a default policy missing":  {yaml: "default_policy: lean", want: []string{"default_policy", "lean"}},
 		"a policy's field unknown":  {yaml: "policies: {a: {soup: 1}}", want: []string{"policies", "a:", "soup"}},
 		"a policy's rule broken":    {yaml: "policies: {a: {clipping: {max_tokens: 1, head_tokens: 2}}}", want: []string{"policies", "clipping"}},

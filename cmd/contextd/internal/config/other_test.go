@@ -73,6 +73,7 @@ var other = map[string]string{
 	"max-import-bytes":        "3KiB",
 	"stream-window":           "3",
 	"default-policy":          "lean",
+	"shadow":                  "frugal",
 	"default-budget":          `{"max_tokens":"9000","tokenizer":"heuristic"}`,
 	"policies":                `{"lean":{"duplicates":{}}}`,
 	"default-summarizer":      "house",

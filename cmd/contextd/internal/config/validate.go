@@ -110,9 +110,13 @@ func (c *Config) Scrubber(observe func(rule string, n int)) (*scrub.Scrubber, er
 	return s, nil
 }
 
-// PolicySet returns the named policies.
+// PolicySet returns the named policies, and which of them is the shadow.
 func (c *Config) PolicySet() (policy.Set, error) {
-	return policySet(c.Policies, c.DefaultPolicy, c.summarizerNames())
+	set, err := policySet(c.Policies, c.DefaultPolicy, c.summarizerNames())
+	if err != nil {
+		return set, err
+	}
+	return set.WithShadow(c.Shadow)
 }
 
 func policySet(named map[string]*contextdv1.Policy, fallback string, summarizers policy.Summarizers) (policy.Set, error) {

@@ -1,11 +1,13 @@
 package daemon_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -55,6 +57,37 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	r.end(t)
+}
+
+// TestShadow: a daemon keeps what another policy would have sent, and one that starts again goes on
+// from there.
+func TestShadow(t *testing.T) {
+	c := settings(t, func(c *config.Config) { c.Shadow = "frugal" })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for turn := range 2 {
+		r := start(t, c)
+		r.await(t, serving)
+		if _, err := r.api().AppendEvents(t.Context(), say("s", "hello")); err != nil {
+			t.Fatal(err)
+		}
+		made := r.context(t, "s")
+		var shadow *contextdv1.ShadowProjection
+		for shadow == nil { // it comes after the answer
+			all, err := r.api().ListProjections(ctx, &contextdv1.ListProjectionsRequest{SessionId: "s"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := all.GetProjections()[len(all.GetProjections())-1]
+			if shadow = last.GetShadow(); last.GetProjectionId() != made.GetProjectionId() {
+				t.Fatalf("%s is the last one", last.GetProjectionId())
+			}
+		}
+		if shadow.GetPolicy() != "frugal" || shadow.GetTokens() == 0 || shadow.GetMessageCount() != uint32(turn+1) || (shadow.GetStableTokens() > 0) != (turn > 0) {
+			t.Errorf("the shadow of turn %d is %v", turn, shadow)
+		}
+		r.end(t)
+	}
 }
 
 // TestProfiles are served where that is asked for.

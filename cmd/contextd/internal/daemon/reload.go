@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/policy"
 )
 
-// reloader takes over what may change while the daemon runs: the named policies and
-// which of them is the default. All else is as it was at the start.
+// reloader takes over what may change while the daemon runs: the named policies, and which of
+// them is the default and the shadow. All else is as it was at the start.
 type reloader struct {
 	read    func() (config.Config, error)
 	signals <-chan os.Signal
@@ -47,7 +47,7 @@ func (r *reloader) reload(ctx context.Context) {
 		return
 	}
 	next := r.current
-	next.Policies, next.DefaultPolicy = read.Policies, read.DefaultPolicy
+	next.Policies, next.DefaultPolicy, next.Shadow = read.Policies, read.DefaultPolicy, read.Shadow
 	policies, err := next.PolicySet()
 	if err != nil {
 		r.logger.ErrorContext(ctx, "the configuration was not reloaded; the policies are as before", "error", err)
@@ -59,5 +59,5 @@ func (r *reloader) reload(ctx context.Context) {
 	changed := r.current.Differences(&next)
 	r.apply(policies)
 	r.current = next
-	r.logger.InfoContext(ctx, "policies reloaded", "policies", policies.Names(), "default_policy", next.DefaultPolicy, "changed", changed)
+	r.logger.InfoContext(ctx, "policies reloaded", "policies", policies.Names(), "default_policy", next.DefaultPolicy, "shadow", next.Shadow, "changed", changed)
 }

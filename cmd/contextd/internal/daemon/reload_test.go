@@ -116,12 +116,16 @@ func TestReload(t *testing.T) {
 	if got := reload(broken, nil); !strings.Contains(got, `policies[\"own\"].projection.expression: 1:6`) || must() != first {
 		t.Errorf("a broken policy changed something, or was not logged:\n%s", got)
 	}
+	unknown := func(c *config.Config) { c.Shadow = "gone" }
+	if got := reload(unknown, nil); !strings.Contains(got, `shadow: \"gone\" is not a policy of the daemon's configuration`) || must() != first {
+		t.Errorf("an unknown shadow changed something, or was not logged:\n%s", got)
+	}
 	other := func(c *config.Config) {
 		c.Policies, c.MaxStreams = policy("age < 2"), 5
-		c.Policies["new"] = &contextdv1.Policy{}
+		c.Policies["new"], c.Shadow = &contextdv1.Policy{}, "new"
 	}
 	got := reload(other, nil)
-	if !strings.Contains(got, "policies reloaded") || !strings.Contains(got, "settings=[max_streams]") || strings.Contains(got, "level=ERROR") {
+	if !strings.Contains(got, "policies reloaded") || !strings.Contains(got, "shadow=new") || !strings.Contains(got, "settings=[max_streams]") || strings.Contains(got, "level=ERROR") {
 		t.Errorf("the reload was logged as\n%s", got)
 	}
 	if must() == first {

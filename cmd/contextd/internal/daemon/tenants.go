@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -21,6 +22,7 @@ import (
 // tenant is what serves the sessions of one tenant: all that knows of a session is its own.
 type tenant struct {
 	services  services
+	service   *server.Server
 	summaries *summaries
 	meter     *telemetry.Meter
 }
@@ -148,10 +150,17 @@ func (t *tenants) stop() {
 	t.work.Wait()
 }
 
+// shadowsEnd is how long shadows that wait when the daemon stops may still be computed: few do,
+// and a command that has made one context waits for its shadow.
+const shadowsEnd = 500 * time.Millisecond
+
 // close ends what tenants do, for when nothing is served any more.
 func (t *tenants) close() {
 	t.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), shadowsEnd)
+	defer cancel()
 	for _, of := range t.each() {
+		of.service.StopShadows(ctx)
 		of.summaries.close()
 	}
 }
@@ -197,6 +206,7 @@ func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *te
 		t.summaries.close()
 		return nil, err
 	}
+	t.service = service
 	service.Register(t.services)
 	if quotas := service.Quotas(); recorder.Enabled() && len(quotas) > 0 {
 		err = recorder.ObserveSessions(quotas[0].Sessions, quotas[0].Bytes)

@@ -53,23 +53,25 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		}
 	}
 	s.meter.Assembling(ctx, req.GetSessionId())
+	asked := assemble.Request{
+		SessionID:      req.GetSessionId(),
+		AsOf:           wire.AsOfToDomain(req.AsOfSeq),
+		Budget:         s.spec(session, req.GetBudget(), injections, format.Name),
+		Policy:         policy,
+		Injections:     injections,
+		Have:           wire.HaveToDomain(req.GetHave()),
+		Preview:        req.GetPreview(),
+		IdempotencyKey: req.GetIdempotencyKey(),
+		Digest:         digest,
+	}
 	made, err := s.timed(ctx, func() (made *assemble.Context, err error) {
-		made, summarizing, err = s.compaction.compactor.Assemble(ctx, assemble.Request{
-			SessionID:      req.GetSessionId(),
-			AsOf:           wire.AsOfToDomain(req.AsOfSeq),
-			Budget:         s.spec(session, req.GetBudget(), injections, format.Name),
-			Policy:         policy,
-			Injections:     injections,
-			Have:           wire.HaveToDomain(req.GetHave()),
-			Preview:        req.GetPreview(),
-			IdempotencyKey: req.GetIdempotencyKey(),
-			Digest:         digest,
-		})
+		made, summarizing, err = s.compaction.compactor.Assemble(ctx, asked)
 		return made, err
 	})
 	if err != nil {
 		return asOfError(err, req)
 	}
+	defer s.shadow(made, asked) // what was recorded is sent, or its client has gone
 	return sendContext(made, contextParts{
 		brief:       req.GetBrief(),
 		form:        req.GetMessageForm(),

@@ -135,6 +135,7 @@ func serve(t testing.TB, store eventlog.Store, options ...option) *api {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
+		s.StopShadows(context.Background())
 		o.Compactor.Close()
 		scheduler.Close()
 		if err := store.Close(); err != nil {

@@ -79,5 +79,13 @@ func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallReq
 	if err != nil {
 		return nil, err
 	}
-	return wire.ExplanationToProto(out), nil
+	resp := wire.ExplanationToProto(out)
+	if r := out.Projection; r != nil && r.ID != "" {
+		shadows, err := s.shadowsOf(ctx, req.GetSessionId(), []records.Projection{*r})
+		if err != nil {
+			return nil, err
+		}
+		resp.Projection.Shadow = shadows(*r)
+	}
+	return resp, nil
 }

@@ -37,6 +37,10 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 		if err != nil {
 			return nil, err
 		}
+		shadows, err := s.shadowsOf(ctx, req.GetSessionId(), page)
+		if err != nil {
+			return nil, err
+		}
 		for _, r := range page {
 			var converted *contextdv1.Projection
 			if req.GetBrief() {
@@ -48,6 +52,7 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 				}
 				converted = wire.RecordedToProto(r, pointers)
 			}
+			converted.Shadow = shadows(r)
 			if room -= proto.Size(converted) + entryOverhead; room < 0 && len(out.GetProjections()) > 0 {
 				out.NextPageToken = encodePageToken(after)
 				return out, nil
@@ -128,7 +133,32 @@ func (s *Server) projection(ctx context.Context, sessionID string, r records.Pro
 	if err != nil {
 		return nil, err
 	}
-	return wire.RecordedToProto(r, facts), nil
+	shadows, err := s.shadowsOf(ctx, sessionID, []records.Projection{r})
+	if err != nil {
+		return nil, err
+	}
+	out := wire.RecordedToProto(r, facts)
+	out.Shadow = shadows(r)
+	return out, nil
+}
+
+// shadowsOf returns what the shadow policy would have sent in the place of each of some records, which
+// are in their order; nil where none was computed.
+func (s *Server) shadowsOf(ctx context.Context, sessionID string, all []records.Projection) (func(records.Projection) *contextdv1.ShadowProjection, error) {
+	var found map[string]records.Shadow
+	if n := len(all); n > 0 {
+		var err error
+		if found, err = records.Shadows(ctx, s.store, sessionID, all[0].AsOf, all[n-1].AsOf); err != nil {
+			return nil, err
+		}
+	}
+	return func(r records.Projection) *contextdv1.ShadowProjection {
+		of, ok := found[r.ID]
+		if !ok {
+			return nil
+		}
+		return wire.ShadowToProto(of)
+	}, nil
 }
 
 // ResolvePointer gives back the raw body of a pointer.

@@ -39,6 +39,8 @@ type Meter interface {
 	Assembled(ctx context.Context, took time.Duration, c *assemble.Context, err error)
 	// Recorded counts a model call that was reported.
 	Recorded(ctx context.Context, c records.Call)
+	// Shadowed counts the shadow of a context.
+	Shadowed(ctx context.Context, s Shadowed)
 }
 
 // Options are what a server is made of. Meter, Tasks and Scrub may be nil, all other fields
@@ -90,6 +92,7 @@ type Server struct {
 	contextdv1.UnimplementedContextServiceServer
 	transcripts transcripts
 	compaction  compactions
+	shadows     shadows
 
 	*shared
 	store  eventlog.Store
@@ -167,6 +170,7 @@ func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 		of.meter = noMeter{}
 	}
 	of.transcripts.server = of
+	of.shadows.init(of)
 	of.compaction = compactions{server: of, hooks: t.Hooks, events: t.Lifecycle, tasks: t.Tasks, compactor: t.Compactor, summarizers: t.Summarizers}
 	own, err := s.quota(ctx, t.Store, "max_sessions", s.limits.MaxSessions, "max_tenant_bytes", s.limits.MaxTenantBytes)
 	of.quotas = slices.Concat(own, s.total)
@@ -225,3 +229,4 @@ func (noMeter) Appended(context.Context, time.Duration, int, uint64)            
 func (noMeter) Assembling(context.Context, string)                                 {}
 func (noMeter) Assembled(context.Context, time.Duration, *assemble.Context, error) {}
 func (noMeter) Recorded(context.Context, records.Call)                             {}
+func (noMeter) Shadowed(context.Context, Shadowed)                                 {}

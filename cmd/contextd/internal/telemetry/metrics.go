@@ -36,6 +36,7 @@ type Meter struct {
 	scrubbed                  metric.Int64Counter
 	modelTokens               metric.Int64Counter
 	failed                    metric.Int64Counter
+	shadow                    shadowMeter
 }
 
 // latency are the bounds of durations, in seconds: a sync of a good disk takes a
@@ -60,6 +61,7 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 		failed:       b.counter("contextd.calls.failed", "{call}", "Calls that ended in an error, by its reason and, where it is one of a limit, the setting."),
 		breaks:       b.counter("contextd.prefix.breaks", "{break}", "Contexts whose prefix differs from that of the one before, by the reducer that caused it."),
 	}
+	m.shadow = newShadowMeter(&b)
 	b.observed("contextd.assembly.count", "{assembly}", "Assemblies by outcome: ok, over_budget, injection_over_reserve, canceled or failed; those that are ok also by the state of their budget.", m.assemblies.observe)
 	return m, errors.Join(b.errs...)
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
+	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
@@ -141,6 +142,14 @@ func TestMeter(t *testing.T) {
 	for _, err := range []error{&assemble.BudgetError{}, &assemble.InjectionError{}, context.Canceled, errors.New("x")} {
 		m.Assembled(ctx, 0, nil, err)
 	}
+	for _, s := range []server.Shadowed{
+		{Shadow: records.Shadow{Tokens: 20, StableTokens: 5, BrokenBy: "window"}, UsedTokens: 40, UsedStable: 30},
+		{Shadow: records.Shadow{OverBudget: true}, UsedTokens: 40, UsedStable: 30},
+		{Err: server.ErrShadowsWait}, {Err: assemble.ErrShadowInUse}, {Err: errors.New("x")},
+	} {
+		s.Policy = "lean"
+		m.Shadowed(ctx, s)
+	}
 	got := collect(t, reader)
 	for name, want := range map[string]int64{
 		"contextd.append.batches": 2, "contextd.append.events": 3, "contextd.append.bytes": 300,
@@ -149,7 +158,13 @@ func TestMeter(t *testing.T) {
 		"contextd.assembly.count/outcome=failed": 1,
 		"contextd.assembly.tokens.raw":           100, "contextd.assembly.tokens.projected": 40, "contextd.assembly.tokens.reclaimed": 60,
 		"contextd.prefix.breaks/cause=tool_results": 1, "contextd.part.healthy/part=store": 1, "contextd.part.healthy/part=hooks": 1,
-		"contextd.append.duration": 2, "contextd.assembly.duration": 5,
+		"contextd.shadow.count/outcome=ok/policy=lean": 1, "contextd.shadow.count/outcome=over_budget/policy=lean": 1,
+		"contextd.shadow.count/outcome=skipped/policy=lean": 1, "contextd.shadow.count/outcome=same/policy=lean": 1,
+		"contextd.shadow.count/outcome=failed/policy=lean": 1, "contextd.shadow.duration": 3,
+		"contextd.shadow.tokens/policy=lean": 20, "contextd.shadow.tokens.stable/policy=lean": 5,
+		"contextd.shadow.used.tokens/policy=lean": 40, "contextd.shadow.used.tokens.stable/policy=lean": 30,
+		"contextd.shadow.prefix.breaks/cause=window/policy=lean": 1,
+		"contextd.append.duration":                               2, "contextd.assembly.duration": 5,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %d; want %d", name, got[name], want)

@@ -84,6 +84,14 @@ func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1
 	return out
 }
 
+// ShadowToProto converts what another policy would have sent.
+func ShadowToProto(s records.Shadow) *contextdv1.ShadowProjection {
+	return &contextdv1.ShadowProjection{
+		Policy: s.Policy, Tokens: s.Tokens, MessageCount: uint32(s.Messages), StableTokens: s.StableTokens,
+		BrokenBy: s.BrokenBy, OverBudget: s.OverBudget,
+	}
+}
+
 // why is why the policy did not do all that was asked, or else why the caller chose it.
 func why(r records.Projection) string {
 	if r.Reverted != "" {

@@ -1860,6 +1860,107 @@ func (x *Names) GetHashes() []uint32 {
 	return nil
 }
 
+// What a policy would have sent in the place of a projection, whose id and last event are in the
+// key.
+type Shadow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this message: 1.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The policy's name.
+	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The size of its context. 0 with over_budget.
+	Tokens uint64 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// How many messages it has.
+	Messages uint32 `protobuf:"varint,4,opt,name=messages,proto3" json:"messages,omitempty"`
+	// Tokens at its beginning that are as in the shadow before it.
+	StableTokens uint64 `protobuf:"varint,5,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
+	// What changed the prefix of the shadow before it. Empty: nothing.
+	BrokenBy string `protobuf:"bytes,6,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
+	// Whether the policy would have refused.
+	OverBudget    bool `protobuf:"varint,7,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shadow) Reset() {
+	*x = Shadow{}
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shadow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shadow) ProtoMessage() {}
+
+func (x *Shadow) ProtoReflect() protoreflect.Message {
+	mi := &file_contextd_storage_v1_projection_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shadow.ProtoReflect.Descriptor instead.
+func (*Shadow) Descriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Shadow) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Shadow) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *Shadow) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Shadow) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *Shadow) GetStableTokens() uint64 {
+	if x != nil {
+		return x.StableTokens
+	}
+	return 0
+}
+
+func (x *Shadow) GetBrokenBy() string {
+	if x != nil {
+		return x.BrokenBy
+	}
+	return ""
+}
+
+func (x *Shadow) GetOverBudget() bool {
+	if x != nil {
+		return x.OverBudget
+	}
+	return false
+}
+
 var File_contextd_storage_v1_projection_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_projection_proto_rawDesc = "" +
@@ -2055,7 +2156,16 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\f_newest_time\"9\n" +
 	"\x05Names\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
-	"\x06hashes\x18\x02 \x03(\aR\x06hashesBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"\x06hashes\x18\x02 \x03(\aR\x06hashes\"\xd1\x01\n" +
+	"\x06Shadow\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
+	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\x12\x1a\n" +
+	"\bmessages\x18\x04 \x01(\rR\bmessages\x12#\n" +
+	"\rstable_tokens\x18\x05 \x01(\x04R\fstableTokens\x12\x1b\n" +
+	"\tbroken_by\x18\x06 \x01(\tR\bbrokenBy\x12\x1f\n" +
+	"\vover_budget\x18\a \x01(\bR\n" +
+	"overBudgetBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_projection_proto_rawDescOnce sync.Once
@@ -2069,7 +2179,7 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
-var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
 	(*SharedPrefix)(nil),      // 1: contextd.storage.v1.SharedPrefix
@@ -2087,25 +2197,26 @@ var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*Digest)(nil),            // 13: contextd.storage.v1.Digest
 	(*Front)(nil),             // 14: contextd.storage.v1.Front
 	(*Names)(nil),             // 15: contextd.storage.v1.Names
-	(*ReductionState)(nil),    // 16: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 17: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 18: contextd.storage.v1.Ask
+	(*Shadow)(nil),            // 16: contextd.storage.v1.Shadow
+	(*ReductionState)(nil),    // 17: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 18: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 19: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
 	6,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
 	7,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	16, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	16, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	17, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	17, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	17, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	18, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	8,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	18, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	19, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
 	10, // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	12, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
 	12, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
 	1,  // 10: contextd.storage.v1.Projection.shared:type_name -> contextd.storage.v1.SharedPrefix
-	16, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	17, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
 	12, // 12: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
-	17, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	18, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
 	10, // 14: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
 	5,  // 15: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
 	9,  // 16: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
@@ -2130,7 +2241,7 @@ func file_contextd_storage_v1_projection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

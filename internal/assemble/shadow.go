@@ -1,0 +1,116 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
+)
+
+// Shadow asks what another policy would have sent in the place of a context that was recorded.
+type Shadow struct {
+	// Name is what records call the policy.
+	Name   string
+	Policy Policy
+	Budget budget.Spec
+
+	// The context in use: its session, and the record. AsOf is the last event of it.
+	SessionID    string
+	Of           eventlog.Incarnation
+	AsOf         eventlog.Seq
+	ProjectionID string
+	Fingerprint  string
+}
+
+// Why there is nothing to compute.
+var (
+	ErrShadowInUse = errors.New("the shadow policy is the one in use")
+	ErrShadowKnown = errors.New("the shadow of the projection was computed before")
+)
+
+// Shadow computes what a policy would have sent, and stores it beside the record that it is about;
+// durable on return. The policy goes on from what it decided in the shadows before, as if it had been in
+// use in all of them, and no context ever goes by that. Those of a session must come in their order.
+// The error is ErrShadowInUse, ErrShadowKnown, or one of Assemble.
+func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) {
+	b, _, err := e.resolve(of.Budget)
+	if err != nil {
+		return records.Shadow{}, err
+	}
+	of.Policy.Projection = of.Policy.Projection.WithScrubber(e.opts.Scrub)
+	if e.fingerprint(of.Policy, b) == of.Fingerprint {
+		return records.Shadow{}, ErrShadowInUse
+	}
+	before, err := records.Shadows(ctx, e.store, of.SessionID, of.AsOf, of.AsOf)
+	if err != nil {
+		return records.Shadow{}, err
+	}
+	if _, ok := before[of.ProjectionID]; ok {
+		return records.Shadow{}, ErrShadowKnown
+	}
+	out, err := e.shadow.Assemble(ctx, Request{SessionID: of.SessionID, AsOf: &of.AsOf, Budget: of.Budget, Policy: of.Policy, shadow: &of})
+	if _, over := errors.AsType[*BudgetError](err); over {
+		return of.refused(ctx, e.store)
+	}
+	if err != nil {
+		return records.Shadow{}, err
+	}
+	return of.record(out), nil
+}
+
+// record is what is kept of a context that the policy would have sent.
+func (of Shadow) record(c *Context) records.Shadow {
+	return records.Shadow{
+		Policy: of.Name, Tokens: c.Projection.Tokens, Messages: c.Projection.MessageCount,
+		StableTokens: c.Cache.StableTokens, BrokenBy: c.Cache.BrokenBy,
+	}
+}
+
+// refused keeps that the policy would have sent nothing.
+func (of Shadow) refused(ctx context.Context, store eventlog.Artifacts) (records.Shadow, error) {
+	s := records.Shadow{Policy: of.Name, OverBudget: true}
+	a, err := records.ShadowArtifact(of.AsOf, of.ProjectionID, s)
+	if err != nil {
+		return s, err
+	}
+	a.Of = of.Of
+	return s, store.PutArtifacts(ctx, of.SessionID, a)
+}
+
+// recordShadow stores what a shadow decided with what it comes to. Nobody watches it.
+func (e *Engine) recordShadow(ctx context.Context, s *session, of Shadow, c *Context, all []eventlog.Artifact) error {
+	a, err := records.ShadowArtifact(of.AsOf, of.ProjectionID, of.record(c))
+	if err != nil {
+		return err
+	}
+	return e.store.PutArtifacts(ctx, s.id, append(all, a)...)
+}
+
+// withShadow gives an engine the one that computes shadows. They have sessions of their own, which
+// share the memory for sessions with all others.
+func (e *Engine) withShadow() *Engine {
+	e.shadow = &Engine{store: apart{e.store}, opts: e.opts, sessions: e.sessions.pool.sessions()}
+	return e
+}
+
+// apart is a store in which what shadows decide is kept apart from what contexts go by.
+type apart struct{ Store }
+
+func (a apart) PutArtifacts(ctx context.Context, sessionID string, all ...eventlog.Artifact) error {
+	for i := range all {
+		all[i].Kind = records.ShadowKind(all[i].Kind)
+	}
+	return a.Store.PutArtifacts(ctx, sessionID, all...)
+}
+
+func (a apart) Artifact(ctx context.Context, sessionID, kind string, seq eventlog.Seq, id string) (eventlog.Artifact, error) {
+	return a.Store.Artifact(ctx, sessionID, records.ShadowKind(kind), seq, id)
+}
+
+func (a apart) Artifacts(ctx context.Context, sessionID string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
+	q.Kind = records.ShadowKind(q.Kind)
+	return a.Store.Artifacts(ctx, sessionID, q)
+}
