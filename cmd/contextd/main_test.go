@@ -77,11 +77,15 @@ var testCommands = map[string]func(ts *testscript.TestScript, neg bool, args []s
 	"postgres":     postgres,
 }
 
-// postgres starts a database for the script and has the daemon's variable name it.
-func postgres(ts *testscript.TestScript, _ bool, _ []string) {
+// postgres STATEMENTS... starts a database for the script, runs the statements, and has the
+// daemon's variable name it.
+func postgres(ts *testscript.TestScript, _ bool, args []string) {
 	server, err := pgtest.Start()
 	ts.Check(err)
 	ts.Defer(server.Stop)
+	for _, sql := range args {
+		server.Exec(scriptTB{ts: ts}, server.DSN(""), sql)
+	}
 	ts.Setenv("CONTEXTD_POSTGRES_DSN", server.DSN(""))
 }
 
@@ -134,7 +138,11 @@ type scriptTB struct {
 
 func (scriptTB) Helper() {}
 
+func (scriptTB) Context() context.Context { return context.Background() }
+
 func (t scriptTB) Fatal(args ...any) { t.ts.Fatalf("%s", fmt.Sprint(args...)) }
+
+func (t scriptTB) Fatalf(format string, args ...any) { t.ts.Fatalf(format, args...) }
 
 // hashed FILE TEXT expects that TEXT holds the prefix hash of the messages in
 // FILE, one per line.
