@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/contextd/contextd/internal/memory"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +42,7 @@ func (f *file[T]) get() T { return *f.value.Load() }
 func (f *file[T]) read() (changed bool, err error) {
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
-		if contents[i], err = os.ReadFile(path); err != nil {
+		if contents[i], err = memory.ReadFile(path); err != nil {
 			return false, fmt.Errorf("%s: %w", f.setting, err)
 		}
 	}

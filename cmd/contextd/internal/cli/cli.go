@@ -81,7 +81,7 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		Args:          onlySubcommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(unknownFlag)
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
 		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -55,8 +56,12 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	return mistyped(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), args[0], names)
 }
 
-// unknownFlag adds to the error about a flag which one may be meant.
-func unknownFlag(cmd *cobra.Command, err error) error {
+// wrongFlag says of a flag's error what the flag takes, or which flag may be meant.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
+		return fmt.Errorf("--%s=%s: %w", flag.Name, invalid.GetValue(), config.WrongValue(flag.Value, invalid.Unwrap()))
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return err

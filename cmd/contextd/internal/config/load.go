@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // EnvPrefix begins the name of every variable.
@@ -43,7 +44,7 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 		}
 		listenSet = listenSet || s.Name == "listen"
 		if err := flag.Value.Set(text); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", source, err))
+			problems = append(problems, fmt.Errorf("%s: %w", source, WrongValue(flag.Value, err)))
 		}
 	})
 	if err := errors.Join(problems...); err != nil {
@@ -124,6 +125,22 @@ func (c *Config) Settings() *pflag.FlagSet {
 	return f
 }
 
+// WrongValue is the error for a text that is no value of a setting, in place of the parser's.
+func WrongValue(v pflag.Value, err error) error {
+	switch v.Type() {
+	case "uint64", "uint32", "uint":
+		return errors.New("must be a whole number, and not less than 0")
+	case "int64", "int32", "int":
+		return errors.New("must be a whole number")
+	case "bool":
+		return errors.New("must be true or false")
+	case "duration":
+		return errors.New("must be a duration with its unit, such as 500ms, 30s or 5m")
+	default:
+		return err
+	}
+}
+
 func filePath(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (string, error) {
 	path, err := f.GetString(FileFlag)
 	if err != nil {
@@ -138,7 +155,7 @@ func filePath(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (string, 
 // readFile returns the text of every key. A key that holds a list or a map has
 // YAML for its text.
 func readFile(path string) (map[string]string, error) {
-	content, err := os.ReadFile(path)
+	content, err := memory.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/policy"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -31,7 +31,7 @@ type PolicyFile struct {
 // it, or with a single policy. Of a configuration's other settings it looks at those
 // that policies speak of. The error is that of a file in which no policy can be found.
 func ReadPolicies(path string) (PolicyFile, error) {
-	content, err := os.ReadFile(path)
+	content, err := memory.ReadFile(path)
 	if err != nil {
 		return PolicyFile{}, fmt.Errorf("read policies: %w", err)
 	}

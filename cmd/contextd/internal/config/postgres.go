@@ -3,11 +3,12 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // Postgres is how StorePostgres reaches its database.
@@ -41,7 +42,7 @@ func (p *Postgres) Address() (string, error) {
 	if p.DSNFile == "" {
 		return p.DSN, nil
 	}
-	text, err := os.ReadFile(p.DSNFile)
+	text, err := memory.ReadFile(p.DSNFile)
 	if err != nil {
 		return "", fmt.Errorf("postgres_dsn_file: %w", err)
 	}

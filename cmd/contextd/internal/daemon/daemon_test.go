@@ -314,6 +314,7 @@ func TestBuildFails(t *testing.T) {
 	}{
 		"address taken":     {func(c *config.Config) { c.Listen = taken.Addr().String() }, "address already in use"},
 		"metrics taken":     {func(c *config.Config) { c.MetricsListen = taken.Addr().String() }, "metrics_listen"},
+		"socket too long":   {func(c *config.Config) { c.UnixSocket = filepath.Join(dir, strings.Repeat("x", 200)) }, "that a socket's path may have"},
 		"socket impossible": {func(c *config.Config) { c.UnixSocket = filepath.Join(dir, "no", "dir", "x.sock") }, "unix_socket"},
 		"store of no kind":  {func(c *config.Config) { c.Store = "tape" }, "tape"},
 		"directory a file":  {func(c *config.Config) { c.DataDir = os.Args[0] }, "open the store"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/memory"
 )
 
 // Encryption reads the operator's keys; it is nil if the store is not to be encrypted.
@@ -34,7 +34,7 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 		return nil
 	}
 	if c.EncryptionKeyFile != "" {
-		text, err := os.ReadFile(c.EncryptionKeyFile)
+		text, err := memory.ReadFile(c.EncryptionKeyFile)
 		if err := add("encryption_key_file", text, err); err != nil {
 			return nil, err
 		}

@@ -82,6 +82,9 @@ func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
 // listenUnix opens a socket, in place of the stale one of a daemon that was killed. At no
 // time can others than the mode says connect.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > most {
+		return nil, fmt.Errorf("unix_socket: %s is longer than the %d bytes that a socket's path may have", path, most)
+	}
 	if err := removeStale(path); err != nil {
 		return nil, fmt.Errorf("unix_socket %s: %w", path, err)
 	}

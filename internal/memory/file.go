@@ -1,0 +1,24 @@
+package memory
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxFileBytes is far more than an operator's file of settings, tokens or keys has.
+const maxFileBytes = 64 << 20
+
+// ReadFile reads an operator's file, which may be replaced by anything while the daemon runs.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(content) > maxFileBytes {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxFileBytes>>20)
+	}
+	return content, err
+}
