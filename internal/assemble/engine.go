@@ -143,6 +143,7 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 		return in, err
 	}
 	in.Before, in.ShownBefore = last.Reduction, last.Shown
+	in.Observed = s.observation(in.Fingerprint)
 	if in.Written, err = s.digest(ctx, e.store, in.Fingerprint, conv); err != nil {
 		return in, err
 	}
@@ -184,7 +185,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 	if req.shadow != nil { // it has no summaries made
 		return out, nil, nil
 	}
-	out.Proposed, out.Pressure = in.Ahead(p)
+	out.Proposed, out.Pressure = s.lookAhead(in, p)
 	if in.Conversation.Incomplete() {
 		asOf := in.Conversation.Head()
 		if in.Conversation, err = s.shown(ctx, e.store, in.Conversation.Gauge(), &asOf, in.Projection, ""); err != nil {
@@ -316,7 +317,11 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 	record.PrefixHash, record.MessageCount = out.PrefixHash, len(encoded.messages)
 	record.Raw, record.Tiers = p.Conversation.Tokens(), withReminders(encoded.tiers, p.Reminders)
 	out.Projection, out.Budget = record, Recorded(record)
-	out.Pointers = s.described.Facts(record.Pointers, p.Result.View.Groups())
+	if len(record.Pointers) == 0 {
+		s.described = nil
+	} else {
+		out.Pointers = s.described.Facts(record.Pointers, p.Result.View.Groups())
+	}
 	return out, encoded, nil
 }
 

@@ -84,7 +84,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	}
 	now := e.remade(r, p, messages)
 	now.After, now.Steps, now.Pointers = p.Result.State, p.Result.Steps, nil
-	now.Observe(p.Result.View, p.Conversation, p.Reminders)
+	now.Observe(&records.Observation{}, p.Result.View, p.Conversation, p.Reminders)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
 	return out, nil

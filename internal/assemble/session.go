@@ -75,6 +75,10 @@ type session struct {
 	// projectors are the projection policies in use, by recall tool and the JSON of their
 	// options.
 	projectors recent[projection.Policy]
+	// observed is what was observed of what was shown last, and ahead what was found ahead of it, by
+	// fingerprint.
+	observed recent[*records.Observation]
+	ahead    recent[ahead]
 	// known is what the session's watchers know of its reminders; nil if it was not read.
 	known *decide.Known
 }
@@ -115,6 +119,9 @@ const (
 // held is how many bytes the session keeps between requests.
 func (s *session) held() int {
 	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes() + s.digests.bytes()
+	for i := range s.observed.entries {
+		n += s.observed.entries[i].value.Bytes()
+	}
 	for i := range s.convs.entries {
 		n += conversationFactor * s.convs.entries[i].value.Bytes()
 	}
@@ -138,6 +145,8 @@ func (s *session) shrink() {
 		s.last.keep(1)
 		s.projectors.keep(1)
 		s.digests.keep(1)
+		s.observed.keep(1)
+		s.ahead.keep(1)
 	}
 }
 
@@ -147,6 +156,8 @@ func (s *session) makeRoom() {
 	if s.held() > s.room/2 {
 		s.convs.keep(0)
 		s.encoded.keep(0)
+		s.observed.keep(0)
+		s.ahead.keep(0)
 		s.described = nil
 	}
 }
@@ -158,6 +169,8 @@ func (s *session) reset() {
 	s.projectors = recent[projection.Policy]{limit: maxProjectors}
 	s.digests = recent[reduce.Written]{limit: maxStreams}
 	s.fronts = recent[[32]byte]{limit: maxStreams}
+	s.observed = recent[*records.Observation]{limit: maxStreams}
+	s.ahead = recent[ahead]{limit: maxStreams}
 	s.report = nil
 	s.described = nil
 	s.summaries = nil
@@ -255,6 +268,8 @@ func (s *session) conversation(ctx context.Context, store Store, gauge budget.Ac
 			return nil, err
 		}
 		s.convs.put(key, conv, 0)
+		s.observed.keep(0) // they would keep the one before
+		s.ahead.keep(0)
 	}
 	if to < conv.Head() {
 		if conv, err = begin(); err != nil {

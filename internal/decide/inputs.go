@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -43,6 +44,8 @@ type Inputs struct {
 	ShownBefore projection.State
 	// Fingerprint is that of the policy and budget under which the decisions stick.
 	Fingerprint string
+	// Observed is what was observed of the view last; nil is nothing.
+	Observed *records.Observation
 	// Written is the digest that was kept last under the fingerprint; zero if none was.
 	Written reduce.Written
 }
@@ -136,7 +139,7 @@ func (in Inputs) Record(p Projected, at time.Time) records.Projection {
 			r.SummaryVersion = s.Version
 		}
 	}
-	r.Observe(p.Result.View, p.Conversation, p.Reminders)
+	r.Observe(cmp.Or(in.Observed, &records.Observation{}), p.Result.View, p.Conversation, p.Reminders)
 	return r
 }
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -75,7 +76,7 @@ type observed struct {
 
 func observe(v reduce.View, conv *reduce.Conversation) observed {
 	var r records.Projection
-	r.Observe(v, conv, nil)
+	r.Observe(&records.Observation{}, v, conv, nil)
 	return observed{r.Kept, r.Dropped, r.Redacted, r.Pointers, r.ReclaimedTokens, r.ReclaimedChars}
 }
 
@@ -277,11 +278,61 @@ func TestObserveReminders(t *testing.T) {
 		say(eventlog.RoleAssistant, text("more")),
 	)
 	var r records.Projection
-	r.Observe(reduce.NewView(gauge, conv.Groups()), conv, conv.Reminders()[1:2])
+	r.Observe(&records.Observation{}, reduce.NewView(gauge, conv.Groups()), conv, conv.Reminders()[1:2])
 	if want := (eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 3}, {From: 5, To: 6}}); !slices.Equal(r.Kept, want) {
 		t.Errorf("kept: %v, want %v", r.Kept, want)
 	}
 	if want := (eventlog.Ranges{{From: 2, To: 2}, {From: 4, To: 4}}); !slices.Equal(r.Dropped, want) {
 		t.Errorf("dropped: %v, want %v", r.Dropped, want)
+	}
+}
+
+// TestObserveAsItGrows: what is observed of a log as it grows is what is observed of all of it at once.
+func TestObserveAsItGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		conv := reduce.NewConversation(gauge)
+		policy, state, last := reducetest.Policy(), reduce.State{}, &records.Observation{}
+		b := budget.Budget{Target: rapid.Uint64Range(300, 3000).Draw(t, "target"), MaxTokens: 4000, YellowAt: 0.5, RedAt: 0.8}
+		for _, e := range logtest.GenLog(1, 60).Draw(t, "log") {
+			conv.Append(e)
+			result, err := reduce.NewPipeline(policy, conv).Run(b, state, reduce.Ask{})
+			if err != nil {
+				continue
+			}
+			state = result.State
+			var grown, fresh records.Projection
+			grown.Observe(last, result.View, conv, nil)
+			fresh.Observe(&records.Observation{}, result.View, conv, nil)
+			if diff := cmp.Diff(fresh, grown, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
+				t.Fatalf("at event %d (-at once +as it grew):\n%s", e.Seq, diff)
+			}
+		}
+	})
+}
+
+// Of a view that grew, an observation allocates what its answer takes, however long the view is.
+func TestObserveGoesThroughWhatIsNew(t *testing.T) {
+	conv, last := reduce.NewConversation(gauge), &records.Observation{}
+	n := eventlog.Seq(0)
+	grow := func() reduce.View {
+		n++
+		conv.Append(eventlog.Event{Seq: n, ID: fmt.Sprint(n), Body: say(eventlog.RoleUser, text("more"))})
+		result, err := reduce.NewPipeline(reduce.DefaultPolicy(), conv).Run(budget.Budget{Target: 1 << 20, MaxTokens: 1 << 20, YellowAt: 0.5, RedAt: 0.8}, reduce.State{}, reduce.Ask{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.View
+	}
+	for range 3_000 {
+		grow()
+	}
+	var r records.Projection
+	r.Observe(last, grow(), conv, nil)
+	v := grow()
+	if allocated := testing.AllocsPerRun(10, func() { r.Observe(last, v, conv, nil) }); allocated > 8 {
+		t.Errorf("%v allocations", allocated)
+	}
+	if whole := testing.AllocsPerRun(10, func() { r.Observe(&records.Observation{}, v, conv, nil) }); whole < 12 {
+		t.Errorf("%v allocations for all of it: the test shows nothing", whole)
 	}
 }

@@ -92,6 +92,9 @@ func (s *sources) add(seq eventlog.Seq, groups []int) {
 // valid until the next Append.
 func (c *Conversation) Events() eventlog.Ranges { return c.sources.ranges }
 
+// SharesEvents reports whether an event is a part of several groups.
+func (c *Conversation) SharesEvents() bool { return len(c.sources.shared) > 0 }
+
 // Shared returns the groups that an event is a part of where they are several.
 func (c *Conversation) Shared(seq eventlog.Seq) []*Group {
 	at := c.sources.shared[seq]

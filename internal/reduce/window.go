@@ -178,6 +178,9 @@ func (w window) excess(v View, b budget.Budget) uint64 {
 // a limit stays, but for the group that takes the dialogue under it. The dialogue is what
 // a run may still take: all but the anchor, what is pinned and what is beside the digest.
 func (w window) overLimits(v View, b budget.Budget) (excess uint64, through eventlog.Seq) {
+	if w.policy.MaxTurns == 0 && w.policy.MaxTokens == 0 {
+		return 0, 0
+	}
 	turns, tokens := uint32(0), uint64(0)
 	for i := range v.items {
 		if it := &v.items[i]; w.inDialogue(v, it) {
