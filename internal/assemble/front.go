@@ -35,13 +35,11 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Accountan
 	}
 	conv := policy.NewConversation(gauge)
 	conv.Begin(front, used)
-	for _, r := range front.Shown {
-		for event, err := range store.Read(ctx, s.id, r.From, r.To) {
-			if err != nil {
-				return nil, err
-			}
-			conv.Append(event)
+	for event, err := range eventlog.ReadRuns(ctx, store, s.id, front.Shown) {
+		if err != nil {
+			return nil, err
 		}
+		conv.Append(event)
 	}
 	if !conv.Settle() {
 		return nil, nil

@@ -99,6 +99,10 @@ func (e *Engine) withShadow() *Engine {
 // apart is a store in which what shadows decide is kept apart from what contexts go by.
 type apart struct{ Store }
 
+func (a apart) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
+	return eventlog.ReadRuns(ctx, a.Store, id, runs)
+}
+
 func (a apart) PutArtifacts(ctx context.Context, sessionID string, all ...eventlog.Artifact) error {
 	for i := range all {
 		all[i].Kind = records.ShadowKind(all[i].Kind)

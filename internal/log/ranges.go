@@ -73,6 +73,16 @@ func (all Ranges) Seqs() []Seq {
 	return out
 }
 
+// UpTo returns a copy of the runs as far as a log up to head has them.
+func (all Ranges) UpTo(head Seq) (out Ranges) {
+	for _, r := range all {
+		if r.From, r.To = max(r.From, 1), min(r.To, head); r.From <= r.To {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Without returns the seqs that are not in b.
 func (all Ranges) Without(b Ranges) Ranges {
 	var out Ranges

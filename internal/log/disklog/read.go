@@ -78,6 +78,97 @@ func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, 
 	return nil, to, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
 }
 
+// ReadRuns implements eventlog.RunsReader: one iterator finds all that a page holds.
+func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for len(runs) > 0 {
+			page, rest, err := s.readRuns(ctx, id, runs)
+			for _, e := range page {
+				if err := ctx.Err(); err != nil {
+					yield(eventlog.Event{}, err)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			runs = rest
+		}
+	}
+}
+
+// readRuns reads a page of runs, up to a link's end, and returns what it did not read.
+func (s *Store) readRuns(ctx context.Context, id string, runs eventlog.Ranges) (page []eventlog.Event, rest eventlog.Ranges, err error) {
+	defer inSession(id, &err)
+	if err := s.enter(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.leave()
+	sl, found, err := s.find(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.release(sl)
+	rest = runs.UpTo(found.head())
+	if len(rest) == 0 {
+		return nil, nil, nil
+	}
+	from := rest[0].From
+	for _, l := range found.links {
+		if from > l.base && from <= l.upTo {
+			page, rest, err = s.readLinkRuns(l, rest)
+			if err != nil && found.dying.Load() {
+				err = noSession(id)
+			}
+			return page, rest, err
+		}
+	}
+	return nil, nil, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
+}
+
+// readLinkRuns reads a page of runs, of which the link holds the beginning, and returns what is left
+// of them in place.
+func (s *Store) readLinkRuns(l link, rest eventlog.Ranges) (page []eventlog.Event, _ eventlog.Ranges, err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, rest[0].From), UpperBound: eventKey(l.segment, min(rest[len(rest)-1].To, l.upTo)+1)})
+	if err != nil {
+		return nil, nil, s.fail("events", err)
+	}
+	defer it.Close()
+	last := eventlog.Seq(0)
+	for read := 0; len(rest) > 0 && rest[0].From <= l.upTo && len(page) < lastPage && read < pageBytes; {
+		next := rest[0].From
+		var found bool
+		if last > 0 && next == last+1 {
+			found = it.Next()
+		} else {
+			found = it.SeekGE(eventKey(l.segment, next))
+		}
+		if err := it.Error(); err != nil {
+			return page, nil, s.fail("events", err)
+		}
+		if !found || keySeq(it.Key()) != next {
+			return page, nil, missing(l, next)
+		}
+		value, err := s.valueOf(it)
+		if err != nil {
+			return page, nil, err
+		}
+		e, err := decodeEvent(it.Key(), value)
+		if err != nil {
+			return page, nil, err
+		}
+		page, read, last = append(page, e), read+len(value), next
+		if rest[0].From++; rest[0].From > rest[0].To {
+			rest = rest[1:]
+		}
+	}
+	return page, rest, nil
+}
+
 // readLink reads up to size events from..to, which the link holds all.
 func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Event, error) {
 	last := min(to, from+eventlog.Seq(size)-1)

@@ -41,6 +41,48 @@ var readCases = []testCase{
 			check()
 		}
 	}},
+	{name: "runs are read together", run: func(h *harness) {
+		h.fill("parent", 400)
+		h.fork("parent", 250, "s")
+		for i := range 900 {
+			h.append("s", Say(fmt.Sprintf("s%d", i+1)))
+		}
+		for _, runs := range []eventlog.Ranges{
+			nil, {{From: 1, To: 1}}, {{From: 1, To: 0}}, {{From: 3, To: 3}, {From: 5, To: 9}, {From: 200, To: 260}, {From: 262, To: 262}, {From: 1100, To: 1150}},
+			{{From: 240, To: 250}, {From: 252, To: 252}}, {{From: 250, To: 1150}}, {{From: 0, To: 2}, {From: 1149, To: 5000}, {From: 6000, To: 6001}},
+		} {
+			var got, want []eventlog.Event
+			for e, err := range eventlog.ReadRuns(h.Context(), h.s, "s", runs) {
+				h.ok(err)
+				got = append(got, e)
+			}
+			for _, r := range runs {
+				if r.To >= r.From && r.From <= 1150 {
+					want = append(want, h.read("s", r.From, r.To)...)
+				}
+			}
+			h.same(fmt.Sprint(runs), got, want)
+		}
+		n, last := 0, error(nil)
+		ctx, cancel := context.WithCancel(h.Context())
+		defer cancel()
+		for _, err := range eventlog.ReadRuns(ctx, h.s, "s", eventlog.Ranges{{From: 1, To: 3}, {From: 5, To: 9}}) {
+			if n, last = n+1, err; n == 4 {
+				cancel()
+			}
+		}
+		if n != 5 || !errors.Is(last, context.Canceled) {
+			h.Errorf("ended after %d: %v", n, last)
+		}
+		var errs []error
+		for _, err := range eventlog.ReadRuns(h.Context(), h.s, "nobody", eventlog.Ranges{{From: 1, To: 1}, {From: 3, To: 3}}) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 1 {
+			h.Fatalf("got %d items, want one error", len(errs))
+		}
+		h.fails(errs[0], noSession("nobody"))
+	}},
 	{name: "an empty log yields nothing", run: func(h *harness) {
 		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
 		h.ok(err)

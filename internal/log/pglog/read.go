@@ -114,25 +114,94 @@ func (s *Store) eventPage(ctx context.Context, of *session, from, to int64) ([]s
 		return nil, err
 	}
 	defer s.leave()
+	page, err := s.events(ctx, of, `e.seq >= $2 AND e.seq <= $3`, from, to)
+	if err == nil && len(page) == 0 {
+		err = s.missing(ctx, of, from)
+	}
+	return page, err
+}
+
+// events are those of a session for which a condition holds, in order.
+func (s *Store) events(ctx context.Context, of *session, condition string, arguments ...any) ([]storedEvent, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
 	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
-		WHERE h.incarnation = $1 AND e.seq >= $2 AND e.seq <= $3 ORDER BY e.seq`
-	rows, _ := s.pool.Query(limited, sql, of.incarnation(), from, to) // the error is the rows' as well
+		WHERE h.incarnation = $1 AND `
+	rows, _ := s.pool.Query(limited, sql+condition+` ORDER BY e.seq`, append([]any{of.incarnation()}, arguments...)...) // the error is the rows' as well
 	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedEvent])
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
-	if len(page) == 0 {
-		now, err := s.load(ctx, of.info.ID)
-		if err == nil && now.info.Incarnation == of.info.Incarnation {
-			err = corruptEvent(of, eventlog.Seq(from), "it is missing")
-		} else if err == nil {
-			err = noSession(of.info.ID)
+	return page, nil
+}
+
+// missing says why an event that a session had is not there.
+func (s *Store) missing(ctx context.Context, of *session, seq int64) error {
+	now, err := s.load(ctx, of.info.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.info.Incarnation == of.info.Incarnation:
+		return corruptEvent(of, eventlog.Seq(seq), "it is missing")
+	default:
+		return noSession(of.info.ID)
+	}
+}
+
+// ReadRuns implements eventlog.RunsReader: a page takes one question, however many runs it has.
+func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		of, err := s.find(ctx, id)
+		if err == nil {
+			err = s.eachIn(ctx, of, runs.UpTo(of.info.Head), yield)
 		}
+		if err != nil {
+			yield(eventlog.Event{}, err)
+		}
+	}
+}
+
+func (s *Store) eachIn(ctx context.Context, of *session, runs eventlog.Ranges, yield func(eventlog.Event, error) bool) error {
+	seqs := runs.Seqs()
+	for limit := lastPage; len(seqs) > 0; {
+		asked := make([]int64, min(limit, len(seqs)))
+		for i := range asked {
+			asked[i] = number(seqs[i])
+		}
+		page, err := s.runsPage(ctx, of, asked)
+		if err != nil {
+			return err
+		}
+		size := 0
+		for i, r := range page {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r.Seq != asked[i] {
+				return s.missing(ctx, of, asked[i])
+			}
+			e, _, err := r.decode(of)
+			if err != nil {
+				return err
+			}
+			if size += len(r.Record); !yield(e, nil) {
+				return nil
+			}
+		}
+		if len(page) < len(asked) {
+			return s.missing(ctx, of, asked[len(page)])
+		}
+		seqs, limit = seqs[len(asked):], nextPage(limit, size)
+	}
+	return nil
+}
+
+func (s *Store) runsPage(ctx context.Context, of *session, seqs []int64) ([]storedEvent, error) {
+	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	return page, nil
+	defer s.leave()
+	return s.events(ctx, of, `e.seq = ANY($2)`, seqs)
 }
 
 // ChainHead returns the chain after an event.

@@ -116,6 +116,11 @@ func (v view) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.S
 	return within(v, id, func(name string) iter.Seq2[eventlog.Event, error] { return v.store.Read(ctx, name, from, to) })
 }
 
+// ReadRuns implements eventlog.RunsReader.
+func (v view) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
+	return within(v, id, func(name string) iter.Seq2[eventlog.Event, error] { return eventlog.ReadRuns(ctx, v.store, name, runs) })
+}
+
 // CreateSession implements eventlog.Store.
 func (v view) CreateSession(ctx context.Context, s eventlog.Session) (eventlog.Session, error) {
 	var err error
