@@ -277,11 +277,27 @@ func (l *databaseLoad) end() {
 	l.running.Wait()
 }
 
+// awaitRead repeats a read as clients are asked to: a connection from before a fault may be left.
+func awaitRead(t *testing.T, client contextdv1.ContextServiceClient) {
+	t.Helper()
+	for {
+		_, err := client.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "s0"})
+		if err == nil {
+			return
+		}
+		if status.Code(err) != codes.Unavailable {
+			t.Fatal(err)
+		}
+		pause(t.Context(), 20*time.Millisecond)
+	}
+}
+
 // verify reads all sessions from each daemon, and checks their chains.
 func (l *databaseLoad) verify(t *testing.T, daemons []*process, dsn string) {
 	t.Helper()
 	for _, p := range daemons {
 		client := contextdv1.NewContextServiceClient(p.conn)
+		awaitRead(t, client)
 		l.know.verify(t, client)
 		for session := range l.know.acked {
 			seen := map[string]bool{}

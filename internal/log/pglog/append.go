@@ -151,7 +151,10 @@ func (s *Store) appendTo(ctx context.Context, to *session, b eventlog.Batch, adm
 	if err := w.add(admission, encoded, b); err != nil {
 		return err
 	}
-	return s.run(ctx, w)
+	if to.info.Incarnation == 0 || len(b.Artifacts) > 0 {
+		return s.run(ctx, w)
+	}
+	return s.runGrouped(ctx, w)
 }
 
 // add adds events.

@@ -49,6 +49,7 @@ type Store struct {
 
 	watch  watch
 	memory memory
+	groups groups
 }
 
 var _ eventlog.Store = (*Store)(nil)

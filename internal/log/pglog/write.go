@@ -139,12 +139,17 @@ func (s *Store) run(ctx context.Context, w *write) error {
 		s.memory.forget(w.session.info.ID)
 		return err
 	}
+	s.done(w, incarnation, version, artifactBytes)
+	return nil
+}
+
+// done remembers what a write that is made has changed.
+func (s *Store) done(w *write, incarnation, version, artifactBytes int64) {
 	now := w.session.after(w.at, incarnation, version, w.puts, artifactBytes)
 	s.memory.wrote(w.session, now, w.artifacts)
 	if len(w.seqs) > 0 {
 		s.watch.moved(eventlog.Incarnation(incarnation))
 	}
-	return nil
 }
 
 // after is the session after a write.
