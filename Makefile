@@ -162,18 +162,11 @@ SOAK ?= 30m
 faults: ## Break the program's files, disk, clients and process as SEED=1 decides, and soak it for SOAK=30m; takes hours
 	NIGHTLY=1 go test -count=1 -v -run Fault -timeout 6h ./cmd/contextd -seed=$(SEED) -soak=$(SOAK)
 
+STAGES ?=
+
 .PHONY: nightly
-nightly: attack ## Run what takes long: instructions counted, attacks, faults, all packages under the race detector, properties with new seeds, hostile calls, every fuzz target (FUZZTIME=30s), two builds of the image and of a release compared, adapters with the oldest versions of their frameworks
-	$(MAKE) faults SEED=$$(date +%s)
-	RACE=all tools/test.sh 60m $(TEST_P) $(PKG)
-	go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog ./internal/log/memlog -rapid.checks=1000
-	go test -count=1 -race -skip '^TestCorpus' -timeout 120m $$(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks=$(CHECKS)
-	$(MAKE) image-steps IMAGE_STEPS_FLAGS=-twice
-	$(MAKE) release-twice
-	$(MAKE) test-python ADAPTERS='oldest adk-oldest'
-	$(MAKE) costs
-	$(MAKE) hostile CALLS=200000 SEED=$$(date +%s)
-	$(MAKE) fuzz
+nightly: ## Run what takes hours, each stage of tools/nightly.sh although others fail (STAGES='hostile fuzz' SOAK=30m FUZZTIME=30s CHECKS=500)
+	PKG='$(PKG)' TEST_P='$(TEST_P)' SOAK='$(SOAK)' FUZZTIME='$(FUZZTIME)' CHECKS='$(CHECKS)' tools/nightly.sh $(STAGES)
 
 CALLS ?= 10000
 SEED  ?= 1

@@ -53,6 +53,7 @@ var memoryAttacks = []memoryAttack{
 	{"sessions", manySessions},
 	{"watchers, hooks and leases", manyWatchers},
 	{"metadata", largeMetadata},
+	{"frames of HTTP/2", manyFrames},
 }
 
 // TestAttack checks that the real program keeps to the memory of its pod while clients do

@@ -114,6 +114,11 @@ func (r *raw) read() {
 func (r *raw) call(stream uint32, method string, headers ...[2]string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.open(stream, method, headers...)
+}
+
+// open is call where the lock is held.
+func (r *raw) open(stream uint32, method string, headers ...[2]string) error {
 	r.headers.Reset()
 	for _, h := range append([][2]string{
 		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "x"},
@@ -153,4 +158,60 @@ func (r *raw) send(stream uint32, data []byte, frame int) (sent int) {
 		}
 	}
 	return sent
+}
+
+// floods are frames of which few are needed: each function sends the nth. The lock is held.
+var floods = []func(r *raw, n uint32) error{
+	func(r *raw, n uint32) error { // calls that are taken back at once
+		if err := r.open(2*n+1, "/contextd.v1.ContextService/ListSessions"); err != nil {
+			return err
+		}
+		return r.framer.WriteRSTStream(2*n+1, http2.ErrCodeCancel)
+	},
+	func(r *raw, n uint32) error { return r.framer.WritePing(false, [8]byte{byte(n)}) },
+	func(r *raw, n uint32) error {
+		return r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: n % 2})
+	},
+	func(r *raw, n uint32) error { // headers without end
+		if n == 0 {
+			return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}})
+		}
+		return r.framer.WriteContinuation(1, false, bytes.Repeat([]byte{0x82}, 16<<10))
+	},
+	func(r *raw, n uint32) error { // a message without content, and without end
+		if n == 0 {
+			return r.open(1, "/contextd.v1.ContextService/AppendEventStream")
+		}
+		return r.framer.WriteData(1, false, nil)
+	},
+	func(r *raw, n uint32) error { return r.framer.WriteWindowUpdate(0, 1) },
+	func(r *raw, n uint32) error { return r.framer.WritePriority(2*n+1, http2.PriorityParam{Weight: 1}) },
+}
+
+// manyFrames sends floods until the daemon hangs up or takes no more; half of the clients take no answer.
+func manyFrames(t *testing.T, p *process, size attackSize) {
+	while := 2 * time.Second
+	if inFull() {
+		while = 10 * time.Second
+	}
+	at(len(floods)*2*max(size.clients/16, 1), func(i int) {
+		r := p.dialRaw(t)
+		if err := r.SetDeadline(time.Now().Add(while)); err != nil {
+			t.Error(err)
+		}
+		if i%2 == 0 {
+			if err := r.SetReadDeadline(time.Now()); err != nil {
+				t.Error(err)
+			}
+		}
+		flood := floods[i/2%len(floods)]
+		for n := uint32(0); n < 1<<20; n++ {
+			r.mu.Lock()
+			err := flood(r, n)
+			r.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	})
 }
